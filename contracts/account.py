@@ -1,0 +1,85 @@
+"""Accounts as the desk sees them: limits, positions, and the books of one session."""
+
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from pydantic import Field
+
+from contracts.cycle import CycleRequest
+from contracts.message import Command, Contract, Message
+from contracts.types import CycleId, Money, Name, Percent, Quantity, ShortText, Ticker, Value
+
+
+class Side(StrEnum):
+    """Which way an order trades."""
+
+    BUY = "buy"
+    SELL = "sell"
+
+
+class AccountLimits(Value):
+    """What the rules in code enforce for one account. Percentages are of equity unless said."""
+
+    sector_pct_max: Percent = Decimal(50)
+    position_pct_max: Percent = Decimal(40)
+    gross_exposure_pct_max: Percent = Decimal(100)
+    order_pct_max: Percent = Decimal(40)
+    risk_score_max: float = Field(default=7.0, ge=0, le=10)
+    price_move_pct_max: Percent = Decimal(5)
+    daily_loss_pct_max: Percent = Decimal(5)
+
+
+class Position(Value):
+    """What is held of one ticker, at average cost, marked at as_of's close."""
+
+    ticker: Ticker
+    quantity: Quantity
+    average_cost: Money
+    price: Money
+    sector: ShortText = "unknown"
+
+    @property
+    def value(self) -> Decimal:
+        """Market value in the account's currency."""
+        return self.quantity * self.price.amount
+
+
+class OpenOrder(Value):
+    """An order that still waits for its fill."""
+
+    order_id: UUID
+    asset: Ticker
+    side: Side
+    quantity: Quantity
+    hold: Money
+
+
+class Portfolio(Contract):
+    """One account as it stands at as_of's close. `equity` is cash plus positions."""
+
+    account: Name
+    cash: Money
+    equity: Money
+    positions: tuple[Position, ...] = ()
+    open_orders: tuple[OpenOrder, ...] = ()
+    limits: AccountLimits = AccountLimits()
+
+
+class OpenBooks(Command):
+    """Bring the account to as_of (fill what was working) and say what it holds.
+
+    An as_of before the account's clock is refused: `clock_back`.
+    """
+
+    request: CycleRequest
+
+
+class PortfolioQuery(Message):
+    """Ask for the account of the pipeline whose operation this is; names are not asked for."""
+
+    cycle_id: CycleId
+    pipeline: Name
+    account: Name
+    as_of: date

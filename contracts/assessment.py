@@ -1,0 +1,25 @@
+"""Assessment: look back on a cycle and keep what the next one should know."""
+
+from contracts.cycle import CycleStatus
+from contracts.execution import ExecutionResult
+from contracts.memory import AgentMemory
+from contracts.message import Command
+from contracts.research import Plan, QuantReport, ResearchReport
+from contracts.risk import DecisionValidation, PickReview
+from contracts.trader import DailyPicks
+from contracts.types import Text
+
+
+class Memorize(Command):
+    """Write the cycle's memory. Whatever was reached before its end is here; the rest is None."""
+
+    outcome: CycleStatus
+    reason: Text = ""
+    plan: Plan | None = None
+    quant_report: QuantReport | None = None
+    research_report: ResearchReport | None = None
+    daily_picks: DailyPicks | None = None
+    pick_review: PickReview | None = None
+    decision_validation: DecisionValidation | None = None
+    execution_result: ExecutionResult | None = None
+    agent_memory: AgentMemory | None = None

@@ -1,0 +1,67 @@
+"""Events: the append-only record of what happened, as anyone may subscribe to it."""
+
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from contracts.message import Message
+from contracts.types import CycleId, Name, OperationId, ShortText
+
+
+class EventType(StrEnum):
+    """What can happen. The name is the subject's fourth token."""
+
+    REQUEST_REJECTED = "request_rejected"
+    CYCLE_ACCEPTED = "cycle_accepted"
+    CYCLE_ENDED = "cycle_ended"
+    PIPELINE_ENDED = "pipeline_ended"
+    STATE_ENTERED = "state_entered"
+    OPERATION_STARTED = "operation_started"
+    OPERATION_COMPLETED = "operation_completed"
+    OPERATION_FAILED = "operation_failed"
+    OPERATION_CANCELLED = "operation_cancelled"
+    LLM_CALLED = "llm_called"
+    TOOL_CALLED = "tool_called"
+    DATA_READ = "data_read"
+    MESSAGE_REFUSED = "message_refused"
+    ORDER_PLACED = "order_placed"
+    ORDER_FILLED = "order_filled"
+    DECISION = "decision"
+
+
+DECISION_EVENTS = (EventType.DECISION, EventType.CYCLE_ENDED, EventType.ORDER_FILLED)
+"""Events that are kept in a JetStream stream; the others travel over core NATS."""
+
+
+class Event(Message):
+    """One fact. `event_id` never changes, so a repeated delivery can be told; `sequence` counts a
+    cycle's events from 1 without a gap, so a missed one can be seen and asked for."""
+
+    event_id: UUID
+    sequence: int = Field(ge=1)
+    type: EventType
+    owner: Name
+    cycle_id: CycleId
+    op_id: OperationId | None = None
+    pipeline: Name | None = None
+    state: Name | None = None
+    session_id: ShortText | None = None
+    at: datetime
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class EventsAfter(Message):
+    """Ask for a cycle's events after a sequence number."""
+
+    cycle_id: CycleId
+    sequence: int = Field(default=0, ge=0)
+    limit: int = Field(default=500, ge=1, le=1_000)
+
+
+class Events(Message):
+    """The events asked for, in order; `more` where the limit cut the list."""
+
+    events: tuple[Event, ...]
+    more: bool = False

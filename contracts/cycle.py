@@ -1,0 +1,107 @@
+"""Cycles: what is asked for, how it is answered, how it ends."""
+
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+from uuid import UUID
+
+from pydantic import Field, StringConstraints, model_validator
+
+from contracts.message import Message, Pipeline, Request
+from contracts.types import CycleId, Money, Name, ShortText, Text, Ticker, Value
+
+UNIVERSE_MAX = 500
+PIPELINES_MAX = 8
+TIMEOUT_S_DEFAULT = 600.0
+
+IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]
+
+
+class CycleStatus(StrEnum):
+    """Where a cycle or one of its pipelines is; all but `running` are final."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+class Budgets(Value):
+    """What a cycle may spend: on positions (`money`), on models (`tokens`, `cost_usd`).
+
+    `money` caps the buys of each pipeline; None leaves the account's cash and limits as the only cap.
+    """
+
+    money: Money | None = None
+    tokens: int = Field(default=2_000_000, ge=0)
+    cost_usd: Decimal = Field(default=Decimal(10), ge=0, max_digits=12, decimal_places=6)
+
+    @model_validator(mode="after")
+    def _money_not_negative(self) -> Self:
+        if self.money is not None and self.money.amount < 0:
+            raise ValueError("money must not be negative")
+        return self
+
+
+class CycleRequest(Request):
+    """A request for one cycle. Published again with the same key and body it changes nothing.
+
+    `as_of` None means the newest session of the market source; `universe` None means what the
+    sources propose, a tuple restricts the candidates to it.
+    """
+
+    idempotency_key: IdempotencyKey
+    kind: Name = "decision"
+    as_of: date | None = None
+    universe: tuple[Ticker, ...] | None = Field(default=None, min_length=1, max_length=UNIVERSE_MAX)
+    sources: tuple[Name, ...] = Field(default=(), max_length=16)
+    pipelines: tuple[Pipeline, ...] = Field(
+        default=(Pipeline(name="rules"),), min_length=1, max_length=PIPELINES_MAX
+    )
+    main: Name | None = None
+    budgets: Budgets = Budgets()
+    approval_required: bool = False
+    constraints: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=20)
+    timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
+
+    @model_validator(mode="after")
+    def _pipelines_differ(self) -> Self:
+        names = [pipeline.name for pipeline in self.pipelines]
+        accounts = [pipeline.account for pipeline in self.pipelines]
+        if len(set(names)) < len(names):
+            raise ValueError("pipelines: two have the same name")
+        if len(set(accounts)) < len(accounts):
+            raise ValueError("pipelines: two trade the same account")
+        if self.main is not None and self.main not in names:
+            raise ValueError(f"main: no pipeline is named {self.main}")
+        return self
+
+    @property
+    def main_pipeline(self) -> str:
+        """The pipeline whose end is the cycle's end: the one named, else the first."""
+        return self.main or self.pipelines[0].name
+
+
+class CancelCycle(Request):
+    """Stop a cycle that has not begun to execute."""
+
+    cycle_id: CycleId
+    reason: ShortText = "cancelled by request"
+
+
+class RequestAnswer(Message):
+    """What became of a request. `accepted` also answers a repeated one, with the present status.
+
+    `code` where it was rejected: `invalid` (see `field`), `key_reused`, `not_found`, `too_late`,
+    `budget_exhausted`, `not_a_session`.
+    """
+
+    outcome: Literal["accepted", "rejected"]
+    cycle_id: UUID | None = None
+    status: CycleStatus | None = None
+    code: ShortText | None = None
+    field: ShortText | None = None
+    message: Text = ""

@@ -1,0 +1,66 @@
+"""Execution: orders and fills. No model ever reaches this service."""
+
+from datetime import date
+from enum import StrEnum
+from uuid import UUID
+
+from contracts.account import Side
+from contracts.message import Command, Contract
+from contracts.risk import DecisionValidation
+from contracts.types import Money, Name, Quantity, Text, Ticker, Value
+
+
+class OrderType(StrEnum):
+    """How an order is filled: `market` at the next open, `stop` once the price is reached."""
+
+    MARKET = "market"
+    STOP = "stop"
+
+
+class OrderStatus(StrEnum):
+    """Where an order is."""
+
+    WORKING = "working"
+    FILLED = "filled"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+
+
+class Fill(Value):
+    """One fill: `fee` in the account's currency, `session` the day whose open it was."""
+
+    order_id: UUID
+    asset: Ticker
+    side: Side
+    price: Money
+    quantity: Quantity
+    fee: Money
+    session: date
+
+
+class Order(Value):
+    """One order; `reason` says why it was cut, rejected or still works."""
+
+    order_id: UUID
+    asset: Ticker
+    side: Side
+    quantity: Quantity
+    type: OrderType = OrderType.MARKET
+    status: OrderStatus
+    reason: Text = ""
+
+
+class ExecutionResult(Contract):
+    """What was ordered and filled, once: a repeated command gets the same result."""
+
+    account: Name
+    orders: tuple[Order, ...] = ()
+    fills: tuple[Fill, ...] = ()
+    cash_before: Money
+    cash_after: Money
+
+
+class ExecuteDecisions(Command):
+    """Execute a validated proposal. The rules run again on the account as it is; they may only cut."""
+
+    decision_validation: DecisionValidation

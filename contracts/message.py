@@ -1,0 +1,75 @@
+"""The message bases: what every request, command and contract carries."""
+
+from datetime import date, datetime
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contracts.types import CycleId, Name, OperationId, Text, Value
+
+MESSAGE_BYTES_MAX = 512_000
+
+
+class Message(BaseModel):
+    """Anything on the bus. Readers ignore fields they do not know, so that senders may upgrade first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    version: Literal[1] = 1
+
+
+class Request(Message):
+    """What a user asks for. Unknown fields are refused: a typing mistake must not pass silently."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Contract(Message):
+    """A fact that one step of a cycle has established, as of one session's close."""
+
+    cycle_id: CycleId
+    op_id: OperationId
+    as_of: date
+
+    @classmethod
+    def of(cls, command: "Command", /, **fields: Any) -> Self:
+        """The contract that answers `command`: its ids and as_of, and the given fields."""
+        return cls(cycle_id=command.cycle_id, op_id=command.op_id, as_of=command.as_of, **fields)
+
+
+class Pipeline(Value):
+    """One provider's run of a cycle: who thinks, for which account, with which models by stage."""
+
+    name: Name
+    provider: Name = "rules"
+    account: Name = "main"
+    models: dict[str, str] = Field(default_factory=dict, max_length=12)
+
+
+class Command(Message):
+    """Work for one service, self-contained: a handler needs no clock and no other message.
+
+    `as_of` is the session whose close is the present; `now` is when the cycle was accepted. `errors`
+    quotes what was wrong with the previous attempt's answer. Subclasses add the contracts they need.
+    """
+
+    cycle_id: CycleId
+    op_id: OperationId
+    as_of: date
+    now: datetime
+    pipeline: Pipeline
+    state: Name
+    step: Name
+    attempt: int = Field(default=1, ge=1)
+    workflow_version: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    deadline: datetime | None = None
+    errors: tuple[Text, ...] = Field(default=(), max_length=20)
+
+
+class Nothing(Message):
+    """An answer without content."""
+
+
+EventId = UUID

@@ -1,0 +1,159 @@
+"""Operations: tracked work, and the four questions a service may ask about it."""
+
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from contracts.message import Message
+from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Usage, Value
+
+JOURNAL_BATCH_MAX = 64
+"""Entries in one `Record`; a round of tool calls is one batch."""
+
+
+class OperationStatus(StrEnum):
+    """Where an operation is; the last three are final."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class CallKind(StrEnum):
+    """What a journalled call was: a model's turn, a tool's result, or another read."""
+
+    MODEL = "model"
+    TOOL = "tool"
+    READ = "read"
+
+
+class JournalEntry(Value):
+    """One finished call of an operation. `index` counts from 0 in the order of asking.
+
+    `request` holds only what is new since the previous model call, never the transcript again;
+    `request_sha256` covers the whole request and must match when the entry is used again.
+    """
+
+    index: int = Field(ge=0, le=10_000)
+    kind: CallKind
+    name: ShortText
+    request_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    request: JsonValue
+    reply: JsonValue
+    usage: Usage = Usage()
+    duration_ms: float = Field(default=0.0, ge=0)
+
+
+class Reserve(Value):
+    """What the next call may cost at most; it is held back until the call is recorded."""
+
+    tokens: int = Field(default=0, ge=0)
+    cost_usd: Decimal = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
+
+
+class Progress(Value):
+    """How far a running operation is, for people."""
+
+    percentage: float = Field(default=0.0, ge=0, le=100)
+    step: ShortText = ""
+
+
+class Claim(Message):
+    """May I do this operation? Asked by `instance`, one process of the operation's service."""
+
+    op_id: OperationId
+    instance: ShortText
+
+
+class ClaimAnswer(Message):
+    """`granted` carries an epoch, a lease in seconds and the journal so far; all else means: drop it.
+
+    `busy`: another instance holds a live lease. `done`: ended already (also cancelled).
+    `unknown`: no such operation. `forbidden`: it is another service's.
+    """
+
+    outcome: Literal["granted", "busy", "done", "unknown", "forbidden"]
+    epoch: int = 0
+    lease_s: float = 0.0
+    journal: tuple[JournalEntry, ...] = ()
+
+
+class Record(Message):
+    """Commit finished calls, settle their cost, reserve the next, renew the lease, show progress."""
+
+    op_id: OperationId
+    epoch: int = Field(ge=1)
+    entries: tuple[JournalEntry, ...] = Field(default=(), max_length=JOURNAL_BATCH_MAX)
+    reserve: Reserve | None = None
+    progress: Progress | None = None
+
+
+class RecordAnswer(Message):
+    """`ok` renews the lease for `lease_s` seconds; every other outcome means: stop, start no call.
+
+    `fenced`: a newer epoch has the work. `cancelled`: the operation ended. `budget_exhausted`:
+    `message` names the budget. `unknown` and `forbidden` as in `ClaimAnswer`.
+    """
+
+    outcome: Literal["ok", "fenced", "cancelled", "budget_exhausted", "unknown", "forbidden"]
+    lease_s: float = 0.0
+    message: Text = ""
+
+
+class Result(Message):
+    """How an operation ended at its service: a contract, or a failure.
+
+    `wrong_answer` failures may be tried again with the errors quoted; others are final. `epoch` is
+    that of the claim, None for handlers that never claim.
+    """
+
+    op_id: OperationId
+    epoch: int | None = None
+    contract: JsonValue = None
+    failure: Failure | None = None
+    wrong_answer: bool = False
+
+
+class ResultAnswer(Message):
+    """`ok`: this or an earlier equal result stands. `fenced`, `unknown`, `forbidden`: it counts for nothing."""
+
+    outcome: Literal["ok", "fenced", "unknown", "forbidden"]
+
+
+class CancelOperation(Message):
+    """Told to every instance of a service: whoever runs this operation stops now."""
+
+    op_id: OperationId
+    cycle_id: CycleId
+    reason: ShortText = ""
+
+
+class OperationView(Message):
+    """An operation as people see it; also cycles, pipelines and single calls, which form its tree."""
+
+    op_id: UUID
+    parent_id: UUID | None = None
+    cycle_id: CycleId
+    type: ShortText
+    name: ShortText
+    status: OperationStatus
+    pipeline: Name | None = None
+    state: Name | None = None
+    service: Name | None = None
+    attempt: int = 1
+    epoch: int = 0
+    progress: Progress = Progress()
+    tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    result_summary: JsonValue = None
+    error_message: Text | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None

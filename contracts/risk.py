@@ -1,0 +1,135 @@
+"""Risk: the review by a model, then the rules in code, which have the last word before execution."""
+
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+
+from pydantic import Field
+
+from contracts.account import AccountLimits, Portfolio
+from contracts.cycle import CycleRequest
+from contracts.message import Command, Contract
+from contracts.research import QuantReport, ResearchReport
+from contracts.trader import DailyPicks, StockPick
+from contracts.types import (
+    Amount,
+    Confidence,
+    Money,
+    Quantity,
+    Score10,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+)
+
+
+class ReviewDraft(Value):
+    """What the risk reviewer writes: the same picks, trimmed or removed, never larger."""
+
+    picks: tuple[StockPick, ...] = Field(default=(), max_length=10)
+    sell_recommendations: tuple[StockPick, ...] = Field(default=(), max_length=10)
+    confidence: Confidence
+    market_summary: Text = ""
+    risk_notes: Text = ""
+    adjustments: tuple[Text, ...] = Field(default=(), max_length=40)
+    vetoed_tickers: tuple[Ticker, ...] = Field(default=(), max_length=20)
+
+
+class PickReview(ReviewDraft, Contract):
+    """The reviewer's word on the picks, with its ids."""
+
+    llm: ShortText
+    pick_date: date
+
+
+class DecisionAction(StrEnum):
+    """What a decision does with an asset."""
+
+    BUY = "buy"
+    SELL = "sell"
+    HOLD = "hold"
+
+
+class Evidence(Value):
+    """What the rules know about one ticker: from research, and the price then."""
+
+    ticker: Ticker
+    sector: ShortText = "unknown"
+    risk_score: Score10
+    catalyst: Text = ""
+    price: Amount = Field(gt=0)
+    confidence: Confidence = 0.0
+
+
+class RuleOutcome(StrEnum):
+    """What a rule did to a proposal."""
+
+    KEPT = "kept"
+    CUT = "cut"
+    VETOED = "vetoed"
+
+
+class Check(Value):
+    """One rule on one ticker (or on the whole, `ticker` None): what it saw, against which limit."""
+
+    rule: ShortText
+    ticker: Ticker | None = None
+    outcome: RuleOutcome
+    passed: bool
+    value: ShortText
+    limit: ShortText
+    reason: Text
+
+
+class PortfolioDecision(Value):
+    """A sized decision. `price` is what sizing assumed; the order is a market order."""
+
+    action: DecisionAction
+    asset: Ticker
+    quantity: Quantity
+    price: Money
+    allocation_pct: Decimal = Field(ge=0, le=100)
+    confidence: Confidence
+    reasoning: Text
+    strategy_used: ShortText
+
+
+class DecisionValidation(Contract):
+    """The proposal as the rules left it. `passed` is whether anything is left to execute.
+
+    `proposal_hash` is the SHA-256 of the decisions in canonical JSON; an approval is bound to it.
+    `proposals`, `evidence`, `limits` and `budget` are all that the rules took, so that execution
+    runs the same function again on the account as it is then.
+    """
+
+    passed: bool
+    checks: tuple[Check, ...] = ()
+    decisions: tuple[PortfolioDecision, ...] = ()
+    adjustments: tuple[Text, ...] = ()
+    vetoed_tickers: tuple[Ticker, ...] = ()
+    proposal_hash: str
+    proposals: tuple[StockPick, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    limits: AccountLimits
+    budget: Money | None = None
+
+
+class ReviewPicks(Command):
+    """Ask the risk reviewer for its word."""
+
+    daily_picks: DailyPicks
+    quant_report: QuantReport
+    research_report: ResearchReport
+    portfolio: Portfolio
+
+
+class ValidateDecision(Command):
+    """Apply the rules in code and size what is left."""
+
+    request: CycleRequest
+    daily_picks: DailyPicks
+    pick_review: PickReview
+    quant_report: QuantReport
+    research_report: ResearchReport
+    portfolio: Portfolio

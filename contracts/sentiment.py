@@ -1,0 +1,91 @@
+"""What the market talks about: the candidates of a cycle and how they are spoken of."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from contracts.cycle import CycleRequest
+from contracts.message import Command, Contract
+from contracts.types import Confidence, Failure, Name, ShortText, Text, Ticker, Value
+
+CANDIDATES_MAX = 25
+
+
+class Headline(Value):
+    """One piece of news, known at `published_at`. Its text is untrusted."""
+
+    title: ShortText
+    source: ShortText = ""
+    published_at: datetime
+    url: ShortText = ""
+
+
+class Candidate(Value):
+    """A ticker worth a look, and which sources named it with what score (0..1)."""
+
+    ticker: Ticker
+    name: ShortText = ""
+    sector: ShortText = "unknown"
+    sources: tuple[Name, ...]
+    mentions: int = Field(default=0, ge=0)
+    scores: dict[Name, float] = Field(default_factory=dict)
+    headlines: tuple[Headline, ...] = Field(default=(), max_length=10)
+
+
+class DroppedTicker(Value):
+    """A ticker that was named and left out, and why."""
+
+    ticker: Ticker
+    reason: ShortText
+
+
+class SourceReport(Value):
+    """Whether a candidate source answered."""
+
+    name: Name
+    ok: bool
+    error: Failure | None = None
+
+
+class SignalDigest(Contract):
+    """The candidates of one cycle, best first, shared by all its pipelines."""
+
+    candidates: tuple[Candidate, ...] = Field(max_length=CANDIDATES_MAX)
+    dropped: tuple[DroppedTicker, ...] = Field(default=(), max_length=500)
+    sources: tuple[SourceReport, ...] = ()
+    market_source: ShortText = ""
+
+
+class TickerSentiment(Value):
+    """How one ticker is spoken of: -1 (bad) to 1 (good). Confidence is 0 without headlines."""
+
+    ticker: Ticker
+    score: float = Field(ge=-1.0, le=1.0)
+    confidence: Confidence
+    mentions: int = Field(default=0, ge=0)
+    key_quotes: tuple[ShortText, ...] = Field(default=(), max_length=5)
+    rationale: Text = ""
+
+
+class SentimentDraft(Value):
+    """What the sentiment agent writes: tickers ranked, best first."""
+
+    tickers: tuple[TickerSentiment, ...] = Field(max_length=CANDIDATES_MAX)
+    market_mood: ShortText
+    notes: Text = ""
+
+
+class SentimentReport(SentimentDraft, Contract):
+    """The sentiment agent's report, with its ids."""
+
+
+class BuildDigest(Command):
+    """Find the candidates. One for the whole cycle."""
+
+    request: CycleRequest
+
+
+class ScoreSentiment(Command):
+    """Read the digest's headlines and rank its tickers."""
+
+    signal_digest: SignalDigest

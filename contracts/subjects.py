@@ -1,0 +1,125 @@
+"""The subject table: every message on the bus, who sends it and who hears it.
+
+AsyncAPI, JSON Schemas, NATS permissions, streams and consumers are all derived from it.
+
+    desk.v1.<class>.<owner>.<what>[.<id or caller>]
+
+`req` users to the orchestrator; `cmd` the orchestrator to one service; `evt` facts for anyone, the
+cycle id last; `ctl` the orchestrator to every instance of a service; `qry` request and reply, the
+caller's name last; `dlq` messages that could not be read. Tickers never stand in a subject.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from contracts.account import OpenBooks, Portfolio, PortfolioQuery
+from contracts.assessment import Memorize
+from contracts.audit import Events, EventsAfter
+from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
+from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.memory import AgentMemory
+from contracts.message import Message
+from contracts.operation import (
+    Claim,
+    ClaimAnswer,
+    Record,
+    RecordAnswer,
+    Result,
+    ResultAnswer,
+)
+from contracts.research import (
+    AnswerQuestion,
+    MakePlan,
+    Plan,
+    QuantReport,
+    ResearchReport,
+    ResearchTickers,
+)
+from contracts.risk import DecisionValidation, PickReview, ReviewPicks, ValidateDecision
+from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
+from contracts.trader import DailyPicks, PickTrades
+
+PREFIX = "desk.v1"
+ORCHESTRATOR = "orchestrator"
+
+
+class Class(StrEnum):
+    """The third token of a subject."""
+
+    REQUEST = "req"
+    COMMAND = "cmd"
+    EVENT = "evt"
+    CONTROL = "ctl"
+    QUERY = "qry"
+    DEAD_LETTER = "dlq"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One row: `message` travels to `owner` (or, for events, from it) and `reply` comes back.
+
+    For commands `reply` is the contract that the service's result must hold. `senders` are the
+    identities that may publish it; empty for `qry` rows that any service may ask. `claimed` commands
+    do paid or long work: they are claimed, journalled and acknowledged after the claim.
+    """
+
+    kind: Class
+    owner: str
+    what: str
+    message: type[Message]
+    reply: type[Message] | None = None
+    senders: tuple[str, ...] = (ORCHESTRATOR,)
+    claimed: bool = False
+
+    @property
+    def address(self) -> str:
+        """The subject without its last, variable token."""
+        return f"{PREFIX}.{self.kind}.{self.owner}.{self.what}"
+
+    @property
+    def durable(self) -> str:
+        """The durable consumer of a command."""
+        return f"{self.owner}-{self.what}"
+
+    def by(self, caller: str) -> str:
+        """A query's subject for one caller, or an event's for one cycle."""
+        return f"{self.address}.{caller}"
+
+
+USERS = ("cli", "user")
+"""Identities of people and their programs: `cli` is ours, `user` is anyone's own code."""
+
+REQUESTS = (
+    Subject(Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, USERS),
+    Subject(Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, USERS),
+)
+
+
+def command(
+    service: str, what: str, message: type[Message], reply: type[Message], *, claimed: bool = True
+) -> Subject:
+    """A command's row."""
+    return Subject(Class.COMMAND, service, what, message, reply, claimed=claimed)
+
+
+COMMANDS = (
+    command("sentiment", "digest", BuildDigest, SignalDigest),
+    command("sentiment", "sentiment", ScoreSentiment, SentimentReport),
+    command("execution", "books", OpenBooks, Portfolio, claimed=False),
+    command("research", "plan", MakePlan, Plan),
+    command("research", "quant", AnswerQuestion, QuantReport),
+    command("research", "analyst", ResearchTickers, ResearchReport),
+    command("trader", "picks", PickTrades, DailyPicks),
+    command("risk", "review", ReviewPicks, PickReview),
+    command("risk", "validate", ValidateDecision, DecisionValidation, claimed=False),
+    command("execution", "execute", ExecuteDecisions, ExecutionResult, claimed=False),
+    command("assessment", "memorize", Memorize, AgentMemory),
+)
+
+CLAIM = Subject(Class.QUERY, ORCHESTRATOR, "claim", Claim, ClaimAnswer, ())
+RECORD = Subject(Class.QUERY, ORCHESTRATOR, "record", Record, RecordAnswer, ())
+RESULT = Subject(Class.QUERY, ORCHESTRATOR, "result", Result, ResultAnswer, ())
+PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, ())
+EVENTS_AFTER = Subject(
+    Class.QUERY, "console", "events", EventsAfter, Events, ("cli", "user", "console")
+)

@@ -1,0 +1,52 @@
+"""The trader's picks: what it would buy and sell. A pick proposes; it never orders."""
+
+from datetime import date
+
+from pydantic import Field
+
+from contracts.account import Portfolio, Side
+from contracts.cycle import CycleRequest
+from contracts.memory import AgentMemory
+from contracts.message import Command, Contract
+from contracts.research import Plan, QuantReport, ResearchReport
+from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value
+
+PICKS_MAX = 10
+
+
+class StockPick(Value):
+    """One proposal: a share of the budget (percent) for a buy, of the position for a sale."""
+
+    ticker: Ticker
+    exchange: ShortText = ""
+    action: Side = Side.BUY
+    allocation_pct: Percent
+    reasoning: Text
+    confidence: Confidence
+
+
+class PicksDraft(Value):
+    """What the trader writes."""
+
+    picks: tuple[StockPick, ...] = Field(default=(), max_length=PICKS_MAX)
+    sell_recommendations: tuple[StockPick, ...] = Field(default=(), max_length=PICKS_MAX)
+    confidence: Confidence
+    market_summary: Text
+
+
+class DailyPicks(PicksDraft, Contract):
+    """The trader's picks with their ids, the provider that wrote them and their session."""
+
+    llm: ShortText
+    pick_date: date
+
+
+class PickTrades(Command):
+    """Choose what to buy and what to sell from all that was found."""
+
+    request: CycleRequest
+    plan: Plan
+    quant_report: QuantReport
+    research_report: ResearchReport
+    portfolio: Portfolio
+    agent_memory: AgentMemory | None = None

@@ -1,0 +1,100 @@
+"""Value types shared by the contracts. All are frozen, bounded and free of NaN and NUL."""
+
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+CycleId = UUID
+OperationId = UUID
+
+TEXT_CHARS_MAX = 8_000
+NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,39}$"
+
+
+def _no_nul(value: str) -> str:
+    if "\x00" in value:
+        raise ValueError("contains a NUL character, which no text on the bus may have")
+    return value
+
+
+Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS_MAX), AfterValidator(_no_nul)]
+ShortText = Annotated[str, StringConstraints(max_length=400), AfterValidator(_no_nul)]
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+Ticker = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$")]
+Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
+Score10 = Annotated[float, Field(ge=0.0, le=10.0)]
+Percent = Annotated[Decimal, Field(ge=0, le=100, max_digits=9, decimal_places=4)]
+Amount = Annotated[Decimal, Field(max_digits=20, decimal_places=6)]
+Quantity = Annotated[Decimal, Field(ge=0, max_digits=20, decimal_places=6)]
+
+
+class Value(BaseModel):
+    """Base of the small frozen values that contracts are made of."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class Money(Value):
+    """An exact amount in one currency."""
+
+    amount: Amount
+    currency: Currency = "USD"
+
+
+class Usage(Value):
+    """What calls used: tokens as counted by the provider, and their cost in US dollars."""
+
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cache_read_tokens: int = Field(default=0, ge=0)
+    cache_write_tokens: int = Field(default=0, ge=0)
+    cost_usd: Decimal = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, of every sort."""
+        return (
+            self.input_tokens
+            + self.output_tokens
+            + self.cache_read_tokens
+            + self.cache_write_tokens
+        )
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+        )
+
+
+class Failure(Value):
+    """Why something could not be done: a stable code for machines, a sentence for people."""
+
+    code: ShortText
+    message: Text
+    field: ShortText | None = None
+
+
+class AgentStage(StrEnum):
+    """Which agent of a pipeline; `market` is kept for readers of old records."""
+
+    SENTIMENT = "sentiment"
+    MARKET = "market"
+    RESEARCH = "research"
+    TRADER = "trader"
+    RISK = "risk"
+
+
+class ToolDef(Value):
+    """One read-only tool as a model sees it; `parameters` is a JSON Schema object."""
+
+    name: Name
+    description: Text
+    parameters: dict[str, Any]

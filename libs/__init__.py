@@ -1,0 +1,1 @@
+"""HOW: one folder a concern; each vendor package has one home here."""
