@@ -1,1 +1,1 @@
-"""WHAT is said on the bus: frozen Pydantic models and the table of subjects. Imports nothing of ours."""
+"""WHAT is said on the bus: frozen Pydantic models and the table of subjects."""

@@ -32,7 +32,7 @@ class CycleStatus(StrEnum):
 class Budgets(Value):
     """What a cycle may spend: on positions (`money`), on models (`tokens`, `cost_usd`).
 
-    `money` caps the buys of each pipeline; None leaves the account's cash and limits as the only cap.
+    `money` caps the buys of each pipeline; None leaves the account's cash and limits as caps.
     """
 
     money: Money | None = None

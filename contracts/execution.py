@@ -61,6 +61,6 @@ class ExecutionResult(Contract):
 
 
 class ExecuteDecisions(Command):
-    """Execute a validated proposal. The rules run again on the account as it is; they may only cut."""
+    """Execute a validated proposal. The rules run again on the account now; they may only cut."""
 
     decision_validation: DecisionValidation

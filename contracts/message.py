@@ -12,7 +12,7 @@ MESSAGE_BYTES_MAX = 512_000
 
 
 class Message(BaseModel):
-    """Anything on the bus. Readers ignore fields they do not know, so that senders may upgrade first."""
+    """Anything on the bus. Readers ignore fields they do not know, so senders may upgrade first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
@@ -50,8 +50,9 @@ class Pipeline(Value):
 class Command(Message):
     """Work for one service, self-contained: a handler needs no clock and no other message.
 
-    `as_of` is the session whose close is the present; `now` is when the cycle was accepted. `errors`
-    quotes what was wrong with the previous attempt's answer. Subclasses add the contracts they need.
+    `as_of` is the session whose close is the present; `now` is when the cycle was accepted.
+    `errors` quotes what was wrong with the previous attempt's answer. Subclasses add the contracts
+    they need.
     """
 
     cycle_id: CycleId

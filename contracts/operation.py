@@ -72,7 +72,7 @@ class Claim(Message):
 
 
 class ClaimAnswer(Message):
-    """`granted` carries an epoch, a lease in seconds and the journal so far; all else means: drop it.
+    """`granted` carries an epoch, a lease in seconds and the journal so far; else: drop the work.
 
     `busy`: another instance holds a live lease. `done`: ended already (also cancelled).
     `unknown`: no such operation. `forbidden`: it is another service's.
@@ -85,7 +85,7 @@ class ClaimAnswer(Message):
 
 
 class Record(Message):
-    """Commit finished calls, settle their cost, reserve the next, renew the lease, show progress."""
+    """Commit finished calls, settle their cost, reserve the next, renew the lease, tell progress."""
 
     op_id: OperationId
     epoch: int = Field(ge=1)
@@ -121,7 +121,7 @@ class Result(Message):
 
 
 class ResultAnswer(Message):
-    """`ok`: this or an earlier equal result stands. `fenced`, `unknown`, `forbidden`: it counts for nothing."""
+    """`ok`: this or an earlier result stands. `fenced`, `unknown`, `forbidden`: it does not count."""
 
     outcome: Literal["ok", "fenced", "unknown", "forbidden"]
 
@@ -135,7 +135,7 @@ class CancelOperation(Message):
 
 
 class OperationView(Message):
-    """An operation as people see it; also cycles, pipelines and single calls, which form its tree."""
+    """An operation as people see it; cycles, pipelines and single calls are rows of its tree too."""
 
     op_id: UUID
     parent_id: UUID | None = None

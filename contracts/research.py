@@ -32,7 +32,7 @@ class Plan(PlanDraft, Contract):
 
 
 class QuantSignal(StrEnum):
-    """The quant's direction. `uncertain` means evidence on both sides; it never stands for a failure."""
+    """The quant's direction. `uncertain`: evidence on both sides; it never stands for a failure."""
 
     BULLISH = "bullish"
     BEARISH = "bearish"

@@ -1,4 +1,4 @@
-"""Risk: the review by a model, then the rules in code, which have the last word before execution."""
+"""Risk: the review by a model, then the rules in code, which have the last word."""
 
 from datetime import date
 from decimal import Decimal

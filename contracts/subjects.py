@@ -59,8 +59,8 @@ class Subject:
     """One row: `message` travels to `owner` (or, for events, from it) and `reply` comes back.
 
     For commands `reply` is the contract that the service's result must hold. `senders` are the
-    identities that may publish it; empty for `qry` rows that any service may ask. `claimed` commands
-    do paid or long work: they are claimed, journalled and acknowledged after the claim.
+    identities that may publish it; empty for `qry` rows that any service may ask. `claimed`
+    commands do paid or long work: they are claimed, journalled, acknowledged after the claim.
     """
 
     kind: Class

@@ -1,0 +1,1 @@
+"""What every process needs: settings, logging, journal, embedded servers, start and stop."""

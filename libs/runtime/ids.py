@@ -1,0 +1,38 @@
+"""Deterministic ids: the same work has the same id after every crash (DESIGN I2)."""
+
+from uuid import UUID, uuid5
+
+NAMESPACE = UUID("6f0f9d8e-6d0b-5c52-9a55-6c1f6b0a2f11")
+"""The namespace of all Deskbus ids; never to be changed."""
+
+
+def cycle_id(requester: str, idempotency_key: str) -> UUID:
+    """The id of the cycle that `requester` asked for under `idempotency_key`."""
+    return uuid5(NAMESPACE, f"{requester}/{idempotency_key}")
+
+
+def operation_id(
+    cycle: UUID, pipeline: str, state: str, step: str, attempt: int, sample: int = 1
+) -> UUID:
+    """The id of one operation. `attempt` rises only after a wrong answer, never after a crash."""
+    return uuid5(cycle, f"{pipeline}/{state}/{step}/{sample}/{attempt}")
+
+
+def pipeline_id(cycle: UUID, pipeline: str) -> UUID:
+    """The id of a pipeline as a node of the operation tree."""
+    return uuid5(cycle, pipeline)
+
+
+def order_id(cycle: UUID, pipeline: str, leg: str) -> UUID:
+    """The id of an order, also the broker's client order id. It has no attempt."""
+    return uuid5(cycle, f"{pipeline}/{leg}")
+
+
+def event_id(op_id: UUID, seq: int) -> UUID:
+    """The id of the event number `seq` of an operation."""
+    return uuid5(op_id, f"event/{seq}")
+
+
+def call_id(op_id: UUID, index: int) -> UUID:
+    """The id of a journalled call as a node of the operation tree."""
+    return uuid5(op_id, f"call/{index}")

@@ -1,0 +1,155 @@
+"""The journal of one operation: every call that is paid for or reads the world happens once.
+
+A handler asks for its calls through the journal. A call that an earlier run of the same operation
+has finished is answered from the record; any other is made, and recorded before its reply is used
+for the next paid call. The transport is a function, so that the same journal serves a live desk
+(records travel to the orchestrator), a replay (a new call is an error) and tests (a list).
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import orjson
+from pydantic import JsonValue
+
+from contracts.operation import CallKind, JournalEntry, Progress, Reserve
+from contracts.types import Usage
+from libs.runtime.errors import DeskError
+
+RecordFunction = Callable[
+    [Sequence[JournalEntry], Reserve | None, Progress | None], Awaitable[None]
+]
+
+
+class JournalMismatch(DeskError):
+    """The handler asks for another call than the one on record: its code or its inputs differ."""
+
+    code = "journal_mismatch"
+
+
+class OperationStopped(Exception):  # noqa: N818 - not an error: the work is no longer ours
+    """The operation was cancelled, fenced or has ended; the handler must stop without a result."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a call gave: JSON, and what it cost."""
+
+    value: JsonValue
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call to be made once. `request` is hashed whole; `new` is the part worth storing.
+
+    `reserve` is what a paid call may cost at most; None for a free one.
+    """
+
+    kind: CallKind
+    name: str
+    request: JsonValue
+    run: Callable[[], Awaitable[Reply]]
+    new: JsonValue = None
+    reserve: Reserve | None = None
+
+    def digest(self) -> str:
+        """SHA-256 of kind, name and request in canonical JSON."""
+        parts = [self.kind.value, self.name, self.request]
+        return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+class Journal:
+    """The calls of one operation, in the order of asking. Not for use by two tasks at once."""
+
+    def __init__(self, recorded: Sequence[JournalEntry], record: RecordFunction) -> None:
+        self._recorded = {entry.index: entry for entry in recorded}
+        self._record = record
+        self._pending: list[JournalEntry] = []
+        self._next = 0
+
+    async def call(self, call: Call) -> JsonValue:
+        """The reply of one call."""
+        return (await self.calls([call]))[0]
+
+    async def calls(self, calls: Sequence[Call]) -> list[JsonValue]:
+        """The replies of calls made in parallel, in the order given.
+
+        Raises what a call raises (after the others have ended), `JournalMismatch` where the record
+        holds another call at that place, and `OperationStopped` where the work is no longer ours.
+        """
+        first = self._next
+        self._next += len(calls)
+        fresh = [
+            (index, call)
+            for index, call in enumerate(calls, start=first)
+            if not self._on_record(index, call)
+        ]
+        await self._make(fresh)
+        return [self._recorded[index].reply for index in range(first, first + len(calls))]
+
+    async def progress(self, percentage: float, step: str) -> None:
+        """Tell people how far the operation is; finished calls are recorded with it."""
+        await self._flush(None, Progress(percentage=percentage, step=step))
+
+    async def flush(self) -> None:
+        """Record what is finished; called before the operation's result is sent."""
+        if self._pending:
+            await self._flush(None, None)
+
+    def _on_record(self, index: int, call: Call) -> bool:
+        entry = self._recorded.get(index)
+        if entry is None:
+            return False
+        if entry.request_sha256 != call.digest():
+            raise JournalMismatch(
+                f"call {index} on record is {entry.kind} {entry.name}; the handler now asks for "
+                f"{call.kind} {call.name} with another request"
+            )
+        return True
+
+    async def _make(self, fresh: Sequence[tuple[int, Call]]) -> None:
+        reserves = [call.reserve for _, call in fresh if call.reserve is not None]
+        if reserves:
+            await self._flush(_sum(reserves), None)
+        outcomes = await asyncio.gather(
+            *(_timed(index, call) for index, call in fresh), return_exceptions=True
+        )
+        entries = [outcome for outcome in outcomes if isinstance(outcome, JournalEntry)]
+        self._recorded.update((entry.index, entry) for entry in entries)
+        self._pending.extend(entries)
+        if reserves:
+            # A paid call is on record before anything else happens: a crash must not repeat it.
+            await self._flush(None, None)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _flush(self, reserve: Reserve | None, progress: Progress | None) -> None:
+        entries, self._pending = self._pending, []
+        await self._record(entries, reserve, progress)
+
+
+async def _timed(index: int, call: Call) -> JournalEntry:
+    started = time.perf_counter()
+    reply = await call.run()
+    return JournalEntry(
+        index=index,
+        kind=call.kind,
+        name=call.name,
+        request_sha256=call.digest(),
+        request=call.request if call.new is None else call.new,
+        reply=reply.value,
+        usage=reply.usage,
+        duration_ms=round((time.perf_counter() - started) * 1000, 3),
+    )
+
+
+def _sum(reserves: Sequence[Reserve]) -> Reserve:
+    return Reserve(
+        tokens=sum(reserve.tokens for reserve in reserves),
+        cost_usd=sum((reserve.cost_usd for reserve in reserves), start=reserves[0].cost_usd * 0),
+    )

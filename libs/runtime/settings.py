@@ -1,0 +1,91 @@
+"""Settings: the environment (`DESKBUS_...`) above `deskbus.toml` above the defaults."""
+
+from decimal import Decimal
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+SETTINGS_FILE = "deskbus.toml"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Times end in _s, sizes in _bytes; money is US dollars."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DESKBUS_", toml_file=SETTINGS_FILE, extra="forbid", frozen=True
+    )
+
+    data_dir: Path = Path(".deskbus")
+    """Where the embedded servers keep their data, and runtime.json says where the desk is."""
+    nats_url: str | None = None
+    """An own NATS server; None starts the embedded one."""
+    postgres_dsn: SecretStr | None = None
+    """An own Postgres; None starts the embedded one."""
+    secrets_dir: Path | None = None
+    """Where nkeys and role passwords are; None is `secrets` below the data directory."""
+    pg_bindir: Path | None = None
+    """A system Postgres' binaries for the embedded server."""
+    replay_dir: Path | None = None
+    """Recorded market data; None is the data bundled with bokeh-sampledata."""
+    log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+    log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
+
+    lease_s: float = Field(default=10.0, gt=0, le=600)
+    """How long a claim holds without a sign of life."""
+    epochs_max: int = Field(default=5, ge=1, le=100)
+    """Claims of one operation before it is FAILED as poison."""
+    sweep_s: float = Field(default=0.5, gt=0, le=60)
+    """How often lost work is looked for."""
+    resend_after_s: float = Field(default=2.0, gt=0, le=600)
+    """How long an unanswered command waits before it is sent again; doubled at every sending."""
+    resend_after_s_max: float = Field(default=30.0, gt=0, le=3600)
+    """The longest wait between two sendings of a command."""
+    group_max: int = Field(default=64, ge=1, le=1024)
+    """Inputs the orchestrator commits in one transaction."""
+    inputs_max: int = Field(default=4096, ge=1, le=100_000)
+    """Inputs that may wait in an orchestrator; more are not taken from the bus."""
+    relay_batch_max: int = Field(default=500, ge=1, le=10_000)
+    """Events the relay publishes before it moves its cursor."""
+    relay_poll_s: float = Field(default=0.2, gt=0, le=60)
+    """How long the relay sleeps when nothing is new."""
+    reply_timeout_s: float = Field(default=5.0, gt=0, le=60)
+    """How long a service waits for the orchestrator before it asks again."""
+    cycles_running_max: int = Field(default=1_000, ge=1)
+    """Cycles in progress; a request above it is rejected as busy."""
+
+    day_tokens_max: int = Field(default=20_000_000, ge=0)
+    """Tokens that all cycles of one UTC day may use."""
+    day_cost_usd_max: Decimal = Field(default=Decimal(100), ge=0)
+    """What all cycles of one UTC day may cost in model calls."""
+    tool_rounds_max: int = Field(default=15, ge=1, le=100)
+    """Rounds of tool calls before a model must answer."""
+
+    starting_cash_usd: Decimal = Field(default=Decimal(100_000), gt=0)
+    """What a new paper account begins with."""
+    fee_bps: Decimal = Field(default=Decimal(5), ge=0)
+    """The paper broker's fee in basis points of the traded value."""
+    slippage_bps: Decimal = Field(default=Decimal(5), ge=0)
+    """How much worse than the open the paper broker fills, in basis points."""
+
+    @property
+    def secrets_path(self) -> Path:
+        """The secrets directory in force."""
+        return self.secrets_dir or self.data_dir / "secrets"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments first, then the environment, then deskbus.toml in the working directory."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
