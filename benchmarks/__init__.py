@@ -1,0 +1,1 @@
+"""Measurements of the desk and its peers; `make bench` runs them, docs/benchmarks.md shows them."""

@@ -1,0 +1,1 @@
+"""One module a contender; each runs the same seven instant steps and speaks `protocol`."""
