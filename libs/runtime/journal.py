@@ -30,7 +30,7 @@ class JournalMismatch(DeskError):
     code = "journal_mismatch"
 
 
-class OperationStopped(Exception):  # noqa: N818 - not an error: the work is no longer ours
+class OperationStopped(Exception):
     """The operation was cancelled, fenced or has ended; the handler must stop without a result."""
 
 

@@ -1,0 +1,1 @@
+"""Postgres: pools by role, migrations, named queries. The only home of asyncpg."""

@@ -1,0 +1,91 @@
+"""Connections: one pool a process, as that process's own role."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import asyncpg
+
+from libs.runtime.errors import DeskError
+
+if TYPE_CHECKING:
+    Pool = asyncpg.Pool[asyncpg.Record]
+    Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+else:
+    Pool = asyncpg.Pool
+    Connection = asyncpg.Connection
+
+Record = asyncpg.Record
+PostgresError = asyncpg.PostgresError
+DataError = asyncpg.DataError
+
+# A call that could not reach the server, or lost it: the work is to be tried again.
+UNAVAILABLE = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+)
+
+POOL_SIZE_MAX = 8
+CONNECT_TIMEOUT_S = 10.0
+COMMAND_TIMEOUT_S = 30.0
+
+OWNER_ROLE = "deskbus_owner"
+ORCHESTRATOR_ROLE = "deskbus_orchestrator"
+EXECUTION_ROLE = "deskbus_execution"
+CONSOLE_ROLE = "deskbus_console"
+ROLES = (OWNER_ROLE, ORCHESTRATOR_ROLE, EXECUTION_ROLE, CONSOLE_ROLE)
+
+
+class DatabaseNotReachable(DeskError):
+    """Postgres does not answer at the given address."""
+
+    code = "database_not_reachable"
+
+
+def dsn_for(dsn: str, role: str, secrets_dir: Path) -> str:
+    """`dsn` as `role`, where the secrets directory has that role's password; else `dsn` itself.
+
+    An own Postgres may be used with one all-powerful user: then least privilege is the operator's.
+    """
+    secret = secrets_dir / f"postgres_{role}.password"
+    if not secret.exists():
+        return dsn
+    parts = urlsplit(dsn)
+    address = parts.netloc.rpartition("@")[2]
+    password = quote(secret.read_text().strip(), safe="")
+    return urlunsplit(parts._replace(netloc=f"{role}:{password}@{address}"))
+
+
+@asynccontextmanager
+async def open_pool(
+    dsn: str, *, size_max: int = POOL_SIZE_MAX, name: str = "deskbus"
+) -> AsyncIterator[Pool]:
+    """A pool of at most `size_max` connections; raises `DatabaseNotReachable`."""
+    try:
+        pool = await asyncpg.create_pool(
+            dsn,
+            min_size=1,
+            max_size=size_max,
+            timeout=CONNECT_TIMEOUT_S,
+            command_timeout=COMMAND_TIMEOUT_S,
+            server_settings={"application_name": name, "jit": "off"},
+        )
+    except (OSError, TimeoutError, asyncpg.CannotConnectNowError) as error:
+        address = urlsplit(dsn).netloc.rpartition("@")[2]
+        raise DatabaseNotReachable(
+            f"Postgres at {address} does not answer ({type(error).__name__}); "
+            "is it running, and is DESKBUS_POSTGRES_DSN right?"
+        ) from error
+    try:
+        yield pool
+    finally:
+        pool.terminate()
