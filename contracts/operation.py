@@ -85,7 +85,7 @@ class ClaimAnswer(Message):
 
 
 class Record(Message):
-    """Commit finished calls, settle their cost, reserve the next, renew the lease, tell progress."""
+    """Commit finished calls, settle their cost, reserve the next, renew the lease."""
 
     op_id: OperationId
     epoch: int = Field(ge=1)
@@ -121,7 +121,7 @@ class Result(Message):
 
 
 class ResultAnswer(Message):
-    """`ok`: this or an earlier result stands. `fenced`, `unknown`, `forbidden`: it does not count."""
+    """`ok`: this or an earlier result stands. All else: it does not count."""
 
     outcome: Literal["ok", "fenced", "unknown", "forbidden"]
 
@@ -135,7 +135,7 @@ class CancelOperation(Message):
 
 
 class OperationView(Message):
-    """An operation as people see it; cycles, pipelines and single calls are rows of its tree too."""
+    """An operation as people see it; cycles, pipelines and calls are nodes of its tree too."""
 
     op_id: UUID
     parent_id: UUID | None = None

@@ -5,8 +5,9 @@ AsyncAPI, JSON Schemas, NATS permissions, streams and consumers are all derived 
     desk.v1.<class>.<owner>.<what>[.<id or caller>]
 
 `req` users to the orchestrator; `cmd` the orchestrator to one service; `evt` facts for anyone, the
-cycle id last; `ctl` the orchestrator to every instance of a service; `qry` request and reply, the
-caller's name last; `dlq` messages that could not be read. Tickers never stand in a subject.
+cycle id last; `ctl` the orchestrator to every instance of a service; `qry` request and reply; `dlq`
+messages that could not be read. `req` and `qry` end with the caller's name, and only that caller
+may publish there: the name is who it is. Tickers never stand in a subject.
 """
 
 from dataclasses import dataclass
@@ -77,13 +78,23 @@ class Subject:
         return f"{PREFIX}.{self.kind}.{self.owner}.{self.what}"
 
     @property
+    def gives(self) -> str:
+        """The name under which later commands take this command's contract, e.g. `daily_picks`."""
+        return snake(self.reply.__name__) if self.reply else ""
+
+    @property
     def durable(self) -> str:
         """The durable consumer of a command."""
         return f"{self.owner}-{self.what}"
 
     def by(self, caller: str) -> str:
-        """A query's subject for one caller, or an event's for one cycle."""
+        """The whole subject: of a request or query by one caller, of an event of one cycle."""
         return f"{self.address}.{caller}"
+
+
+def snake(name: str) -> str:
+    """`DailyPicks` as `daily_picks`."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
 USERS = ("cli", "user")

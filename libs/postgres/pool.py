@@ -3,19 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import asyncpg
 
 from libs.runtime.errors import DeskError
 
-if TYPE_CHECKING:
-    Pool = asyncpg.Pool[asyncpg.Record]
-    Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
-else:
-    Pool = asyncpg.Pool
-    Connection = asyncpg.Connection
+Pool = asyncpg.Pool
+Connection = asyncpg.pool.PoolConnectionProxy
 
 Record = asyncpg.Record
 PostgresError = asyncpg.PostgresError

@@ -1,0 +1,162 @@
+"""The workflows, as data: which states a cycle passes, which commands each state sends.
+
+What a step needs is not said here: the fields of its command say it. A required field that names a
+contract must be there before the step starts; an optional one is filled where it is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from contracts.audit import EventType
+from contracts.cycle import CycleStatus
+from contracts.message import Command
+from contracts.subjects import COMMANDS, Subject
+
+GIVEN = frozenset({"request", "outcome", "reason"})
+"""Command fields that the orchestrator itself fills."""
+
+STEP_TIME_LIMIT_S = 300.0
+PLAN_ATTEMPTS_MAX = 3
+ANSWER_ATTEMPTS_MAX = 2
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a pipeline ends, and why."""
+
+    status: CycleStatus
+    reason: str
+
+
+# Looks at a contract (as JSON) and either lets the pipeline go on (None) or ends it.
+Gate = Callable[[Mapping[str, Any]], Ending | None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a state. A wrong answer is tried again up to `attempts_max` in all.
+
+    A `must_answer` step has no deadline and cannot be cancelled: its command is sent until it is
+    answered. `announces` publishes its contract as an event.
+    """
+
+    serves: Subject
+    attempts_max: int = 1
+    time_limit_s: float = STEP_TIME_LIMIT_S
+    must_answer: bool = False
+    gate: Gate | None = None
+    announces: EventType | None = None
+
+    @property
+    def name(self) -> str:
+        """The step's name: the last token of its command's subject."""
+        return self.serves.what
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """The contracts that must be there before it starts."""
+        return frozenset(name for name, required in self._fields if required)
+
+    @cached_property
+    def takes(self) -> frozenset[str]:
+        """The contracts it takes where they are there."""
+        return frozenset(name for name, required in self._fields if not required)
+
+    @property
+    def _fields(self) -> Sequence[tuple[str, bool]]:
+        own = set(self.serves.message.model_fields) - set(Command.model_fields) - GIVEN
+        fields = self.serves.message.model_fields
+        return [(name, fields[name].is_required()) for name in sorted(own)]
+
+
+@dataclass(frozen=True)
+class State:
+    """Steps that run as soon as their contracts are there; the state ends when all are done."""
+
+    name: str
+    steps: tuple[Step, ...]
+
+    def step(self, name: str) -> Step:
+        """The step of that name; raises KeyError."""
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One kind of cycle. `shared` states run once, then every pipeline runs `states`.
+
+    Every pipeline that ends other than by cancellation passes through `closing` last.
+    """
+
+    kind: str
+    version: int
+    states: tuple[State, ...]
+    shared: tuple[State, ...] = ()
+    closing: State | None = None
+
+    def of(self, *, shared: bool) -> tuple[State, ...]:
+        """The states of the shared lane or of a pipeline, without the closing one."""
+        return self.shared if shared else self.states
+
+
+def command(service: str, what: str) -> Subject:
+    """The row of the subject table; raises LookupError."""
+    for row in COMMANDS:
+        if (row.owner, row.what) == (service, what):
+            return row
+    raise LookupError(f"no command {service}.{what} in contracts.subjects")
+
+
+def nothing_to_execute(validation: Mapping[str, Any]) -> Ending | None:
+    """A proposal of which nothing is left is a decision too: the pipeline completes."""
+    if validation["passed"]:
+        return None
+    return Ending(CycleStatus.COMPLETED, "nothing to execute: no pick was left after the rules")
+
+
+DECISION = Workflow(
+    kind="decision",
+    version=1,
+    shared=(State("scanning", (Step(command("sentiment", "digest")),)),),
+    states=(
+        State(
+            "scanning",
+            (
+                Step(command("sentiment", "sentiment"), attempts_max=ANSWER_ATTEMPTS_MAX),
+                Step(command("execution", "books")),
+            ),
+        ),
+        State("planning", (Step(command("research", "plan"), attempts_max=PLAN_ATTEMPTS_MAX),)),
+        State(
+            "analyzing",
+            (
+                Step(command("research", "quant"), attempts_max=ANSWER_ATTEMPTS_MAX),
+                Step(command("research", "analyst"), attempts_max=ANSWER_ATTEMPTS_MAX),
+            ),
+        ),
+        State("deciding", (Step(command("trader", "picks"), attempts_max=ANSWER_ATTEMPTS_MAX),)),
+        State(
+            "validating_decision",
+            (
+                Step(command("risk", "review"), attempts_max=ANSWER_ATTEMPTS_MAX),
+                Step(
+                    command("risk", "validate"),
+                    gate=nothing_to_execute,
+                    announces=EventType.DECISION,
+                ),
+            ),
+        ),
+        State("executing", (Step(command("execution", "execute"), must_answer=True),)),
+    ),
+    closing=State(
+        "memorizing", (Step(command("assessment", "memorize"), attempts_max=ANSWER_ATTEMPTS_MAX),)
+    ),
+)
+
+WORKFLOWS = (DECISION,)
+"""Every version that cycles may still run; a cycle stays with the version it began with."""
