@@ -1,0 +1,99 @@
+"""What a data directory remembers about its embedded servers, and the lock that guards it."""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Self
+
+from libs.runtime.start_error import StartError
+
+RECORD_NAME = "embedded.json"
+LOCK_NAME = "lock"
+ID_BYTES = 8
+
+
+class DataDirError(StartError):
+    """The data directory can't be used: in use, not writable, or its record is spoiled."""
+
+
+@dataclass(frozen=True)
+class ProcessMark:
+    """A process that can be told from a later one with the same pid: the pid and its birth."""
+
+    pid: int
+    birth: str
+
+
+@dataclass(frozen=True)
+class ServerRecord:
+    """The record of one data directory, kept as `embedded.json`.
+
+    `desk_id` names the desk's folder where the servers' data can't lie in the data directory;
+    `outside_dir` is that folder once it is used; `ports` and `processes` are by server name.
+    """
+
+    desk_id: str = field(default_factory=lambda: secrets.token_hex(ID_BYTES))
+    outside_dir: str | None = None
+    ports: Mapping[str, int] = field(default_factory=dict)
+    processes: Mapping[str, ProcessMark] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, data_dir: Path) -> Self:
+        """Read the record; a new one when there is none. Raises DataDirError."""
+        path = data_dir / RECORD_NAME
+        try:
+            fields = json.loads(path.read_text())
+            marks = {name: ProcessMark(**mark) for name, mark in fields.pop("processes").items()}
+            return cls(**fields, processes=marks)
+        except FileNotFoundError:
+            return cls()
+        except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+            raise DataDirError(
+                f"Can't read {path} ({error}). It says where the servers' data lies: restore it; "
+                f"or, to start with an empty desk, move {data_dir} away."
+            ) from error
+
+    def save(self, data_dir: Path) -> None:
+        """Replace the record atomically."""
+        path = data_dir / RECORD_NAME
+        partial = path.with_suffix(".partial")
+        with partial.open("w") as file:
+            json.dump(asdict(self), file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+
+
+@contextmanager
+def locked(data_dir: Path) -> Iterator[None]:
+    """Make the data directory and hold it; DataDirError when another process holds it.
+
+    The lock ends with the process, however that ends.
+    """
+    try:
+        data_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+        lock = (data_dir / LOCK_NAME).open("a+")
+    except OSError as error:
+        raise DataDirError(
+            f"Can't write to the data directory {data_dir}: {error.strerror}. Make it writable "
+            f"for this user, or set DESKBUS_DATA_DIR to another folder."
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.seek(0)
+            holder = lock.read().strip() or "unknown"
+            raise DataDirError(
+                f"Another Deskbus (pid {holder}) runs its servers on {data_dir}. Use that one, "
+                f"stop it, or set DESKBUS_DATA_DIR to another folder."
+            ) from error
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield

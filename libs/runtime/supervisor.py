@@ -1,0 +1,318 @@
+"""Start child processes in order, keep them running, stop them in reverse.
+
+Used for the embedded servers and for `deskbus up --processes`. A child that dies is started again,
+at once the first time and then with growing delays; one that fails too often in a row to become
+ready is given up, which `ready()` and `given_up()` report.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+from libs.runtime.start_error import StartError
+
+log = structlog.get_logger()
+
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 10.0
+RESTART_DELAY_FIRST_S = 0.1
+RESTART_DELAY_MAX_S = 2.0
+STABLE_AFTER_S = 5.0
+UNREADY_STARTS_MAX = 8
+LOG_BYTES_MAX = 10 * 1024 * 1024
+LOG_TAIL_BYTES = 1500
+
+_EXEC_CHILD = Path(__file__).with_name("exec_child.py")
+
+
+class ChildError(StartError):
+    """A child could not be started or kept alive."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The user and group that a child runs as, by number."""
+
+    uid: int
+    gid: int
+
+
+async def ready_at_once(_pid: int) -> None:
+    """The ready check of a child that needs none."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """How to run one process.
+
+    `argv` is a sequence, or a function asked anew at each start; its first word is an absolute
+    path. `env` is the whole environment (None: ours). `ready` gets the pid and returns once the
+    child can be used. `started` gets the pid right after each start. `run_as` drops the user.
+    Output is appended to `log_path`; a log over LOG_BYTES_MAX is set aside once at start.
+    `parent_death_signal` reaches the child on Linux when the supervising process is killed.
+    """
+
+    name: str
+    argv: Sequence[str] | Callable[[], Sequence[str]]
+    log_path: Path
+    ready: Callable[[int], Awaitable[None]] = ready_at_once
+    started: Callable[[int], None] | None = None
+    env: Mapping[str, str] | None = None
+    cwd: Path | None = None
+    run_as: Identity | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_timeout_s: float = STOP_TIMEOUT_S
+    ready_timeout_s: float = READY_TIMEOUT_S
+    parent_death_signal: signal.Signals = signal.SIGTERM
+
+
+@dataclass
+class _State:
+    child: Child
+    process: asyncio.subprocess.Process | None = None
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    became_ready: asyncio.Condition = field(default_factory=asyncio.Condition)
+    starts: int = 0
+    unready_starts: int = 0
+    delay_s: float = 0.0
+    task: asyncio.Task[None] | None = None
+
+
+class Supervisor:
+    """Runs children for as long as its `async with` block lasts.
+
+    Children start in the order given, each after the one before is ready for the first time; later
+    restarts are independent. The thread that enters the block must live as long as the children.
+
+        async with Supervisor([postgres, nats]) as supervisor:
+            await supervisor.ready()
+    """
+
+    def __init__(self, children: Sequence[Child]) -> None:
+        self._states = {child.name: _State(child) for child in children}
+        if len(self._states) != len(children):
+            raise ValueError("Each child needs a name of its own.")
+        self._given_up: asyncio.Future[None] | None = None
+        self._stopping = False
+
+    async def __aenter__(self) -> Self:
+        self._given_up = asyncio.get_running_loop().create_future()
+        before: _State | None = None
+        for state in self._states.values():
+            state.task = asyncio.create_task(self._keep(state, before), name=state.child.name)
+            state.task.add_done_callback(self._report)
+            before = state
+        return self
+
+    async def __aexit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._stopping = True
+        for state in reversed(self._states.values()):
+            await _stop(state)
+        if self._given_up is not None and not self._given_up.cancel():
+            self._given_up.exception()  # Seen, so that asyncio does not report it as lost.
+
+    async def ready(self) -> None:
+        """Return when every child is ready now; raise ChildError when one was given up."""
+        waits = [asyncio.ensure_future(s.ready.wait()) for s in self._states.values()]
+        everything = asyncio.gather(*waits)
+        try:
+            watched: set[asyncio.Future[Any]] = {everything, self._future()}
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            if self._future().done():
+                self._future().result()
+        finally:
+            everything.cancel()
+            with suppress(asyncio.CancelledError):
+                await everything
+
+    async def given_up(self) -> None:
+        """Wait until a child is given up, then raise ChildError. Ends only that way."""
+        await asyncio.shield(self._future())
+
+    def pid(self, name: str) -> int:
+        """The present pid of a child; ChildError while it is between two lives."""
+        process = self._states[name].process
+        if process is None or process.returncode is not None:
+            raise ChildError(f"{name} is not running at the moment.")
+        return process.pid
+
+    async def replaced(self, name: str, pid: int) -> int:
+        """Wait until a child lives, ready, under another pid than this one; return that pid."""
+        state = self._states[name]
+        async with state.became_ready:
+            await state.became_ready.wait_for(
+                lambda: state.ready.is_set() and self.pid(name) != pid
+            )
+        return self.pid(name)
+
+    def _future(self) -> asyncio.Future[None]:
+        if self._given_up is None:
+            raise RuntimeError("Enter the supervisor with `async with` first.")
+        return self._given_up
+
+    async def _keep(self, state: _State, before: _State | None) -> None:
+        if before is not None:
+            await before.ready.wait()
+        while not self._stopping:
+            await asyncio.sleep(state.delay_s)
+            try:
+                await self._live_once(state)
+            except OSError as error:
+                raise ChildError(f"Can't start {state.child.name}: {error}") from error
+            if state.unready_starts >= UNREADY_STARTS_MAX:
+                raise _too_many_starts(state.child)
+
+    def _report(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        log.error("server.given_up", server=task.get_name(), reason=str(error))
+        if not self._future().done():
+            self._future().set_exception(error)
+
+    async def _live_once(self, state: _State) -> None:
+        """One life of a child: start, wait until ready, wait until it ends, choose the delay."""
+        child = state.child
+        began_s = time.monotonic()
+        process = state.process = await _spawn(child)
+        state.starts += 1
+        if child.started is not None:
+            child.started(process.pid)
+        was_ready = await _ready_before_end(child, process)
+        if was_ready:
+            event = "server.ready" if state.starts == 1 else "server.restarted"
+            state.unready_starts = 0
+            state.ready.set()
+            async with state.became_ready:
+                state.became_ready.notify_all()
+            log.info(
+                event,
+                server=child.name,
+                pid=process.pid,
+                took_s=round(time.monotonic() - began_s, 3),
+            )
+        else:
+            state.unready_starts += 1
+        ready_s = time.monotonic()
+        exit_code = await process.wait()
+        state.ready.clear()
+        lived_s = time.monotonic() - ready_s if was_ready else 0.0
+        state.delay_s = _next_delay_s(state.delay_s, lived_s=lived_s)
+        if not self._stopping:
+            log.warning("server.died", server=child.name, pid=process.pid, exit_code=exit_code)
+
+
+def _next_delay_s(delay_s: float, *, lived_s: float) -> float:
+    if lived_s >= STABLE_AFTER_S:
+        return 0.0
+    return min(max(RESTART_DELAY_FIRST_S, 2 * delay_s), RESTART_DELAY_MAX_S)
+
+
+async def _spawn(child: Child) -> asyncio.subprocess.Process:
+    argv = list(child.argv() if callable(child.argv) else child.argv)
+    _set_aside_when_large(child.log_path)
+    with child.log_path.open("ab") as output:
+        return await asyncio.create_subprocess_exec(
+            *guarded_argv(argv, child.parent_death_signal, child.run_as),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=child.env,
+            cwd=child.cwd,
+            # A session of its own: Ctrl-C in the terminal must reach the supervisor alone,
+            # which stops the children in order.
+            start_new_session=True,
+        )
+
+
+def guarded_argv(
+    argv: Sequence[str], death_signal: signal.Signals, run_as: Identity | None
+) -> list[str]:
+    """The argv that runs `argv` as another user (None: ours), and ends it when we are killed.
+
+    Start it from a thread that lives as long as the child should.
+    """
+    identity = "-" if run_as is None else f"{run_as.uid}:{run_as.gid}"
+    guard = [sys.executable, "-I", "-S", str(_EXEC_CHILD)]
+    return [*guard, str(os.getpid()), str(death_signal.value), identity, *argv]
+
+
+async def _ready_before_end(child: Child, process: asyncio.subprocess.Process) -> bool:
+    """True once the child is ready; False when it ended first or took too long (and was killed)."""
+    ready = asyncio.ensure_future(child.ready(process.pid))
+    ended = asyncio.ensure_future(process.wait())
+    try:
+        done, _ = await asyncio.wait(
+            {ready, ended}, timeout=child.ready_timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        if ended in done:
+            return False
+        if ready in done:
+            ready.result()
+            return True
+        log.warning("server.not_ready", server=child.name, timeout_s=child.ready_timeout_s)
+        _signal(process, signal.SIGKILL)
+        return False
+    finally:
+        for task in (ready, ended):
+            task.cancel()
+        await asyncio.gather(ready, ended, return_exceptions=True)
+
+
+async def _stop(state: _State) -> None:
+    """End a child and its keeper: the stop signal, and SIGKILL after the child's time."""
+    task, process, child = state.task, state.process, state.child
+    if process is not None and process.returncode is None:
+        _signal(process, child.stop_signal)
+        _signal(process, signal.SIGCONT)  # A frozen child can't take a signal.
+        try:
+            await asyncio.wait_for(process.wait(), child.stop_timeout_s)
+        except TimeoutError:
+            log.warning("server.killed", server=child.name, timeout_s=child.stop_timeout_s)
+            _signal(process, signal.SIGKILL)
+            await process.wait()
+        log.info("server.stopped", server=child.name)
+    if task is not None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        process.send_signal(number)
+
+
+def _too_many_starts(child: Child) -> ChildError:
+    return ChildError(
+        f"{child.name} ended or hung {UNREADY_STARTS_MAX} times before it was ready. The end of "
+        f"its log, {child.log_path}:\n{log_tail(child.log_path)}"
+    )
+
+
+def log_tail(path: Path) -> str:
+    """The last LOG_TAIL_BYTES of a log, or a word about why there is nothing to show."""
+    try:
+        return path.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
+    except OSError as error:
+        return f"(unreadable: {error})"
+
+
+def _set_aside_when_large(path: Path) -> None:
+    if path.exists() and path.stat().st_size > LOG_BYTES_MAX:
+        path.replace(path.with_name(path.name + ".1"))
