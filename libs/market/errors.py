@@ -1,0 +1,102 @@
+"""What the market layer says when it cannot answer. Each has a stable code and tells what to do."""
+
+from datetime import date, datetime
+from pathlib import Path
+
+from libs.runtime.errors import DeskError
+
+
+class MarketError(DeskError):
+    """Any failure of the market layer that an operation ends with, or a model is told."""
+
+    code = "market_error"
+
+
+class UnknownTicker(MarketError):
+    """The source has never heard of the ticker."""
+
+    code = "unknown_ticker"
+
+    def __init__(self, ticker: str, source: str) -> None:
+        super().__init__(
+            f"{ticker} is not in source {source}; check the spelling, or use a ticker that "
+            f"`deskbus market show` lists"
+        )
+
+
+class CryptoNotSupported(MarketError):
+    """A crypto pair was asked for; the desk trades equities in whole shares."""
+
+    code = "crypto_not_supported"
+
+    def __init__(self, ticker: str) -> None:
+        super().__init__(
+            f"{ticker} is a crypto or currency pair; the desk trades equities only, leave it out"
+        )
+
+
+class NoHistory(MarketError):
+    """The ticker, or the whole source, has no prices for the date: before the data, or delisted."""
+
+    code = "no_history"
+
+
+class NotASession(MarketError):
+    """The date is no trading day of the exchange."""
+
+    code = "not_a_session"
+
+    def __init__(self, day: date, why: str, exchange: str, before: date, after: date) -> None:
+        super().__init__(
+            f"{day} is a {why} on {exchange}; use {before} or {after}, "
+            f"the sessions before and after it"
+        )
+
+
+class NotInSource(MarketError):
+    """The source does not carry this sort of data at all."""
+
+    code = "not_in_source"
+
+    def __init__(self, what: str, source: str, remedy: str) -> None:
+        super().__init__(f"source {source} has no {what}; {remedy}")
+
+
+class LookAhead(MarketError):
+    """A datum newer than as_of was about to be returned: a fault of the source, never ignored."""
+
+    code = "look_ahead"
+
+    def __init__(self, what: str, newest: datetime, as_of: date) -> None:
+        super().__init__(
+            f"{what} holds a datum from {newest.isoformat()}, after the close of {as_of}; "
+            f"it was withheld: report the source, its point-in-time filter is broken"
+        )
+
+
+class BadReplayData(MarketError):
+    """A replay file cannot be used as it stands."""
+
+    code = "bad_replay_data"
+
+    def __init__(self, path: Path, row: int | None, what: str, remedy: str) -> None:
+        where = f"{path.name}, row {row}" if row is not None else path.name
+        super().__init__(f"{where}: {what}; {remedy}")
+
+
+class ToolNotAllowed(MarketError):
+    """A tool outside the agent's allow-list was called."""
+
+    code = "tool_not_allowed"
+
+
+class BadToolArguments(MarketError):
+    """The arguments of a tool call do not fit its schema."""
+
+    code = "bad_tool_arguments"
+
+
+class ToolResultTooLarge(MarketError):
+    """A tool's result exceeds the limit of one result."""
+
+    code = "tool_result_too_large"

@@ -1,0 +1,197 @@
+"""What a source of market data promises, and the values it returns.
+
+Everything is asked with an `as_of` session and answered with what was known at its close. Prices
+to trade at lie after as_of, so they have a Protocol of their own (`FillPrices`) that only execution
+is given: code that holds a `MarketData` has no way to reach them.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Protocol
+
+import polars as pl
+
+from libs.market.calendar import DayKind, ExchangeCalendar
+from libs.market.errors import CryptoNotSupported, NotASession
+
+BAR_SCHEMA = pl.Schema(
+    {
+        "date": pl.Date,
+        "open": pl.Float64,
+        "high": pl.Float64,
+        "low": pl.Float64,
+        "close": pl.Float64,
+        "volume": pl.Float64,
+    }
+)
+UNKNOWN_SECTOR = "unknown"
+
+# BTC/USD as exchanges write pairs, BTC-USD as Yahoo does. A share class such as BRK-B never ends
+# in a currency.
+_PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLabel:
+    """What a source is called wherever its data shows; `synthetic` marks made-up prices."""
+
+    name: str
+    description: str
+    synthetic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A ticker that traded at as_of. `country` is ISO 3166 alpha-2, empty where not known."""
+
+    ticker: str
+    name: str
+    sector: str
+    exchange: str
+    currency: str
+    country: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewsItem:
+    """A headline as the source holds it: untrusted text, not yet cleaned."""
+
+    ticker: str
+    title: str
+    summary: str
+    publisher: str
+    url: str
+    known_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Fundamentals:
+    """The newest reported period known at as_of, in its newest restatement.
+
+    Per-share figures and share counts are in as_of's shares (splits since then applied). Percent
+    fields are in percent. None is "not reported".
+    """
+
+    ticker: str
+    period_end: date
+    known_at: datetime
+    currency: str
+    eps_ttm: float | None
+    shares_outstanding: float | None
+    revenue_ttm: float | None
+    profit_margin_pct: float | None
+    operating_margin_pct: float | None
+    debt_to_equity: float | None
+    dividend_per_share_ttm: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EarningsReport:
+    """One quarter's report as known at as_of; `eps_actual` is None until it was reported."""
+
+    ticker: str
+    period_end: date
+    report_date: date
+    known_at: datetime
+    eps_estimate: float | None
+    eps_actual: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CorporateAction:
+    """A split (new shares for one old) or a cash dividend per share, effective at the open."""
+
+    ticker: str
+    session: date
+    split_ratio: Decimal
+    dividend_per_share: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class FillPrice:
+    """The raw opening price of a session, with what happened to the share at that open."""
+
+    ticker: str
+    session: date
+    opens_at: datetime
+    open: Decimal
+    currency: str
+    action: CorporateAction | None
+
+
+class MarketData(Protocol):
+    """Point-in-time market data. Every method raises MarketError where it cannot answer.
+
+    `as_of` must be a session (NotASession) inside the source's data (NoHistory). A ticker may raise
+    UnknownTicker, CryptoNotSupported or NoHistory. Data that a source does not carry at all is
+    NotInSource; an empty tuple means that the source looked and there was nothing.
+    """
+
+    @property
+    def label(self) -> SourceLabel:
+        """What the source is, for people."""
+        ...
+
+    @property
+    def calendar(self) -> ExchangeCalendar:
+        """The sessions that as_of counts in."""
+        ...
+
+    async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        """At most `sessions` daily bars (BAR_SCHEMA, ascending); the last one is as_of's.
+
+        Prices are adjusted for splits and dividends up to as_of, so the last close is the raw one;
+        volume is adjusted for splits.
+        """
+        ...
+
+    async def universe(
+        self, as_of: date, tickers: Collection[str] | None = None
+    ) -> tuple[Listing, ...]:
+        """All tickers with a bar at as_of, sorted; with `tickers` only those of them.
+
+        NoHistory where as_of lies outside the data and no `tickers` narrow the question.
+        """
+        ...
+
+    async def news(self, as_of: date, ticker: str | None, items_max: int) -> tuple[NewsItem, ...]:
+        """The newest headlines, newest first, of one ticker or of all."""
+        ...
+
+    async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
+        """The newest figures, None where none were known yet."""
+        ...
+
+    async def earnings(self, as_of: date, ticker: str | None) -> tuple[EarningsReport, ...]:
+        """Every period's newest known row, sorted by report date, of one ticker or of all."""
+        ...
+
+
+class FillPrices(Protocol):
+    """Prices after as_of. For execution only."""
+
+    async def next_open(self, ticker: str, after: date) -> FillPrice:
+        """The open of the first session after `after`; NoHistory where it did not trade then."""
+        ...
+
+    async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
+        """Splits and dividends of the sessions after `after` up to `through`, ascending."""
+        ...
+
+
+def refuse_crypto(ticker: str) -> None:
+    """Raise CryptoNotSupported for a pair such as BTC/USD or BTC-USD."""
+    if _PAIR.search(ticker):
+        raise CryptoNotSupported(ticker)
+
+
+def require_session(calendar: ExchangeCalendar, day: date) -> None:
+    """Raise NotASession, naming the neighbours, where `day` does not trade."""
+    kind = calendar.kind(day)
+    if kind is DayKind.SESSION:
+        return
+    before, after = calendar.previous_session(day), calendar.next_session(day)
+    raise NotASession(day, kind.value, calendar.exchange, before, after)

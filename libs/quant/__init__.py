@@ -1,0 +1,1 @@
+"""Pure calculations: values and polars frames in, values out. No clock, no I/O."""
