@@ -1,0 +1,1 @@
+"""HOW the desk talks to models: one provider interface, one loop, the offline rules provider."""

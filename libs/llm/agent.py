@@ -1,0 +1,69 @@
+"""Agents: a role of the desk, and the same role bound to one command's provider and model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from contracts.message import Command
+from contracts.operation import JOURNAL_BATCH_MAX
+from libs.llm.errors import ProviderUnknown
+from libs.llm.prompt import Prompt
+from libs.llm.provider import OUTPUT_TOKENS_MAX, ModelSize, Provider
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far one operation of an agent may go."""
+
+    rounds_max: int = 15
+    """Rounds of tool calls; past it the answer is asked for without tools."""
+    calls_max: int = 100
+    """Tool calls of the whole operation: ten tickers by eight tools, and some."""
+    calls_per_round_max: int = JOURNAL_BATCH_MAX
+    """Tool calls of one round: a round is recorded as one batch."""
+    repeated_rounds_max: int = 2
+    """Rounds that only repeat earlier calls: small models do so until they are stopped."""
+    repairs_max: int = 2
+    """Times an invalid answer is sent back with its errors."""
+    faults_max: int = 2
+    """Provider faults in the tooling pass before it ends with what it has."""
+    result_bytes_max: int = 32_000
+    """One tool result (DESIGN I12)."""
+    evidence_bytes_max: int = 400_000
+    """All tool results of an operation: about 100,000 tokens, which every model can read."""
+    task_bytes_max: int = 400_000
+    output_tokens_max: int = OUTPUT_TOKENS_MAX
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Who is asked in one operation."""
+
+    name: str
+    provider: Provider
+    model: str
+    prompt: Prompt
+    seed: int = 0
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True)
+class Role:
+    """An agent's part at the desk; pipelines choose who plays it.
+
+    `stage` is the key under which a pipeline may name a model for it.
+    """
+
+    name: str
+    stage: str
+    size: ModelSize
+    prompt: Prompt
+    providers: Mapping[str, Provider] = field(repr=False)
+    limits: Limits = Limits()
+
+    def played_for(self, command: Command) -> Agent:
+        """The agent for a command's pipeline; ProviderUnknown where its provider is not here."""
+        provider = self.providers.get(command.pipeline.provider)
+        if provider is None:
+            raise ProviderUnknown(command.pipeline.provider, tuple(self.providers))
+        model = command.pipeline.models.get(self.stage) or provider.model_for(self.size)
+        return Agent(self.name, provider, model, self.prompt, command.seed, self.limits)

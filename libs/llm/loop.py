@@ -1,0 +1,372 @@
+"""The one loop for all providers: a tooling pass, then an output pass that cannot call tools.
+
+Tools and structured output never share a call. The tooling pass lets the model ask for tools until
+it asks for none, or a limit is reached. The output pass starts on a fresh transcript that holds the
+task and the tool results only, so that nothing but evidence reaches the answer; it is also the
+final call without tools that follows the last allowed round. Every model call and every tool call
+goes through the journal: an operation that starts again pays for none of them twice.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import orjson
+import structlog
+from pydantic import BaseModel, JsonValue
+
+from contracts.operation import CallKind
+from libs.llm.agent import Agent
+from libs.llm.answer import AnswerCheck, read_answer
+from libs.llm.errors import (
+    AnswerInvalid,
+    BadToolArguments,
+    ProviderFault,
+    Refused,
+    TaskTooLarge,
+    ToolLimitReached,
+    ToolResultBad,
+    ToolResultTooLarge,
+    Truncated,
+)
+from libs.llm.prompt import Task, render_errors, render_evidence, render_task
+from libs.llm.provider import (
+    AssistantMessage,
+    Evidence,
+    ModelMessage,
+    ModelReply,
+    ModelRequest,
+    StopReason,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+)
+from libs.llm.storable import storable
+from libs.llm.toolbox import Toolbox
+from libs.runtime.errors import DeskError
+from libs.runtime.journal import Call, Journal, Reply
+
+LOOK_AHEAD = "look_ahead"
+"""The code of the one tool error that ends the operation: a leak from the future (DESIGN I7)."""
+FAULT = "fault"
+
+T = TypeVar("T", bound=BaseModel)
+log = structlog.get_logger()
+
+
+async def generate(
+    agent: Agent,
+    task: Task,
+    output: type[T],
+    journal: Journal,
+    *,
+    check: AnswerCheck[T] | None = None,
+) -> T:
+    """The agent's answer to a task, without tools, as a validated `output`.
+
+    Raises AnswerInvalid after the last repair turn, Refused, Truncated, TaskTooLarge and what the
+    provider raises.
+    """
+    return await _output_pass(agent, task, task.evidence, output, journal, check)
+
+
+async def generate_with_tools(
+    agent: Agent,
+    task: Task,
+    output: type[T],
+    journal: Journal,
+    tools: Toolbox,
+    *,
+    check: AnswerCheck[T] | None = None,
+) -> tuple[T, int]:
+    """The agent's answer after it has used its tools, and how many tool calls were made.
+
+    A tool that cannot answer, a refused tool and unreadable arguments are told to the model; only
+    a look-ahead error of a tool ends the operation. Otherwise as `generate`.
+    """
+    desk = _Tooling(agent, task, tools, journal)
+    await desk.run()
+    answer = await _output_pass(agent, task, tuple(desk.evidence), output, journal, check)
+    return answer, desk.calls_made
+
+
+@dataclass
+class _Tooling:
+    """The tooling pass of one operation and what it has gathered."""
+
+    agent: Agent
+    task: Task
+    tools: Toolbox
+    journal: Journal
+    evidence: list[Evidence] = field(default_factory=list)
+    calls_made: int = 0
+    _known: dict[str, ToolResult] = field(default_factory=dict)
+    _bytes: int = 0
+
+    async def run(self) -> None:
+        """Ask for tools, round by round, until the model wants none or a limit is reached."""
+        limits = self.agent.limits
+        self.evidence.extend(self.task.evidence)
+        messages: list[ModelMessage] = [_first_message(self.agent, self.task, self.evidence)]
+        new = 0
+        repeated = faults = 0
+        for _ in range(limits.rounds_max):
+            reply = await self._ask(messages, new)
+            if isinstance(reply, ProviderFault):
+                faults += 1
+                if faults <= limits.faults_max:
+                    continue
+                return self._stop("fault", reply)
+            if not reply.tool_calls:
+                return self._stop_at_end(reply)
+            results, fresh = await self._answer(reply.tool_calls)
+            new = len(messages)
+            messages += [_assistant(reply), ToolMessage(results=results)]
+            repeated = 0 if fresh else repeated + 1
+            if repeated >= limits.repeated_rounds_max or self._exhausted():
+                break
+        log.info("llm.tooling_limited", agent=self.agent.name, calls=self.calls_made)
+        return None
+
+    def _stop_at_end(self, reply: ModelReply) -> None:
+        if reply.stop_reason is StopReason.REFUSAL:
+            self._stop("refusal", Refused(f"{_who(self.agent)} declined: {reply.text[:200]}"))
+
+    def _stop(self, why: str, error: Exception) -> None:
+        # With results in hand the output pass may still give a grounded answer; without any it
+        # would be an answer out of nothing.
+        if not self.evidence:
+            raise error
+        log.warning("llm.tooling_ended", agent=self.agent.name, why=why, error=str(error))
+
+    async def _ask(self, messages: Sequence[ModelMessage], new: int) -> ModelReply | ProviderFault:
+        request = _request(self.agent, self.task, messages, tuple(self.evidence), tools=self.tools)
+        reply = await self.journal.call(_model_call(self.agent, request, new, tolerant=True))
+        if isinstance(reply, dict) and FAULT in reply:
+            return ProviderFault(str(reply[FAULT]))
+        return ModelReply.model_validate(reply)
+
+    async def _answer(self, calls: Sequence[ToolCall]) -> tuple[tuple[ToolResult, ...], bool]:
+        """Results in the calls' order; True where at least one was not known already."""
+        fresh: dict[str, Call] = {}
+        limited: dict[str, ToolResult] = {}
+        for call in calls:
+            key = _key(call)
+            if key in self._known or key in fresh:
+                continue
+            limit = self._limit(len(fresh))
+            if limit:
+                limited[key] = _result(call.name, _error(ToolLimitReached(limit)))
+            else:
+                fresh[key] = self._journalled(call)
+        values = await self.journal.calls(list(fresh.values()))
+        for (key, made), value in zip(fresh.items(), values, strict=True):
+            self._keep(key, made.name, value)
+        answers = {**limited, **self._known}
+        results = tuple(
+            answers[_key(call)].model_copy(update={"call_id": call.id, "name": call.name})
+            for call in calls
+        )
+        return results, bool(fresh)
+
+    def _limit(self, place: int) -> str:
+        """Why a new call, the `place`-th of its round, is not made; empty where it may be."""
+        limits = self.agent.limits
+        if self._exhausted(place):
+            return f"no more tools: {limits.calls_max} calls, or the room for results, are used up"
+        if place >= limits.calls_per_round_max:
+            return "too many calls in one round; ask for the rest in the next one"
+        return ""
+
+    def _exhausted(self, place: int = 0) -> bool:
+        limits = self.agent.limits
+        return (
+            self.calls_made + place >= limits.calls_max or self._bytes >= limits.evidence_bytes_max
+        )
+
+    def _keep(self, key: str, name: str, value: JsonValue) -> None:
+        size = len(orjson.dumps(value))
+        if self._bytes + size > self.agent.limits.evidence_bytes_max:
+            value = _error(ToolLimitReached("no room for this result; answer with what you have"))
+        self._bytes += size
+        self.calls_made += 1
+        self._known[key] = _result(name, value)
+        self.evidence.append(Evidence(id=f"E{len(self.evidence)}", tool=name, result=value))
+
+    def _journalled(self, call: ToolCall) -> Call:
+        """The call as the journal makes it; a refused one runs nothing but is on record too."""
+
+        async def run() -> Reply:
+            try:
+                if call.error:
+                    raise BadToolArguments(f"{call.name[:80]}: {call.error}")
+                return Reply(await self._run_tool(call))
+            except DeskError as error:
+                if error.code == LOOK_AHEAD:
+                    raise
+                return Reply(_error(error))
+
+        request: JsonValue = {"arguments": call.arguments, "unread": call.error}
+        return Call(CallKind.TOOL, call.name[:100] or "unnamed", request, run)
+
+    async def _run_tool(self, call: ToolCall) -> JsonValue:
+        result = await self.tools.call(call.name, call.arguments)
+        try:
+            value = storable(dict(result))
+            size = len(orjson.dumps(value))
+        except (ValueError, TypeError) as error:
+            raise ToolResultBad(f"{call.name}: {error}; leave this tool out") from error
+        limit = self.agent.limits.result_bytes_max
+        if size > limit:
+            raise ToolResultTooLarge(
+                f"{call.name}: the result has {size} bytes, the limit is {limit}; ask for less"
+            )
+        return value
+
+
+async def _output_pass(
+    agent: Agent,
+    task: Task,
+    evidence: tuple[Evidence, ...],
+    output: type[T],
+    journal: Journal,
+    check: AnswerCheck[T] | None,
+) -> T:
+    messages: list[ModelMessage] = [_first_message(agent, task, evidence)]
+    new = 0
+    errors: tuple[str, ...] = ()
+    for _ in range(agent.limits.repairs_max + 1):
+        request = _request(agent, task, messages, evidence, output=output)
+        value = await journal.call(_model_call(agent, request, new))
+        reply = ModelReply.model_validate(value)
+        _refuse_bad_end(agent, reply)
+        answer, errors = read_answer(reply.text, output, check)
+        if answer is not None:
+            return answer
+        log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)
+        new = len(messages)
+        messages += [_assistant(reply), UserMessage(text=render_errors(errors))]
+    raise AnswerInvalid(agent.name, agent.model, errors)
+
+
+def _refuse_bad_end(agent: Agent, reply: ModelReply) -> None:
+    if reply.stop_reason is StopReason.REFUSAL:
+        raise Refused(
+            f"{_who(agent)} declined to answer: {reply.text[:200]}; "
+            f"try another model for this stage, or look at what it was given"
+        )
+    if reply.stop_reason is StopReason.OUTPUT_LIMIT:
+        raise Truncated(
+            f"the answer of {_who(agent)} ended at {agent.limits.output_tokens_max} tokens; "
+            f"ask for fewer tickers, or use a model with a larger output"
+        )
+
+
+def _first_message(agent: Agent, task: Task, evidence: Sequence[Evidence]) -> UserMessage:
+    text = render_task(task)
+    if len(text.encode()) > agent.limits.task_bytes_max:
+        raise TaskTooLarge(
+            f"the task of {agent.name} has {len(text.encode())} bytes, the limit is "
+            f"{agent.limits.task_bytes_max}; ask for fewer tickers"
+        )
+    return UserMessage(text=f"{text}\n{render_evidence(evidence)}" if evidence else text)
+
+
+def _request(
+    agent: Agent,
+    task: Task,
+    messages: Sequence[ModelMessage],
+    evidence: tuple[Evidence, ...],
+    *,
+    tools: Toolbox | None = None,
+    output: type[BaseModel] | None = None,
+) -> ModelRequest:
+    return ModelRequest(
+        agent=agent.name,
+        model=agent.model,
+        system=agent.prompt.text,
+        system_sha256=agent.prompt.sha256,
+        messages=tuple(messages),
+        tools=tools.definitions() if tools else (),
+        output_schema=output.model_json_schema() if output else None,
+        output_tokens_max=agent.limits.output_tokens_max,
+        seed=agent.seed,
+        task=dict(task.data),
+        evidence=evidence,
+    )
+
+
+def _model_call(agent: Agent, request: ModelRequest, new: int, *, tolerant: bool = False) -> Call:
+    """One model call. `tolerant` records a provider fault as a reply, so that what the loop does
+    after it is the same when the operation starts again."""
+
+    async def run() -> Reply:
+        try:
+            reply = await agent.provider.complete(request)
+        except ProviderFault as fault:
+            if not tolerant:
+                raise
+            return Reply({FAULT: fault.message})
+        return Reply(storable(reply.model_dump(mode="json", exclude={"usage"})), reply.usage)
+
+    return Call(
+        kind=CallKind.MODEL,
+        name=f"{agent.provider.name}:{agent.model}",
+        request=request.model_dump(mode="json"),
+        run=run,
+        new=_worth_storing(request, new),
+        reserve=agent.provider.reserve(request),
+    )
+
+
+def _worth_storing(request: ModelRequest, first: int) -> JsonValue:
+    """What is new in a request: the prompt and each tool result stand elsewhere, by hash."""
+    return {
+        "agent": request.agent,
+        "model": request.model,
+        "system_sha256": request.system_sha256,
+        "tools": [tool.name for tool in request.tools],
+        "output": request.output_schema is not None,
+        "messages": [_brief(message) for message in request.messages[first:]],
+        "evidence": [item.id for item in request.evidence],
+    }
+
+
+def _brief(message: ModelMessage) -> JsonValue:
+    match message:
+        case UserMessage(text=text):
+            # The evidence lines are tool results, which are entries of their own.
+            return {"role": "user", "text": text.split("\n<evidence>\n", 1)[0]}
+        case AssistantMessage():
+            return {"role": "assistant", "said": "as in the reply before"}
+        case ToolMessage(results=results):
+            return {"role": "tool", "results": [_sha256(item.content) for item in results]}
+
+
+def _assistant(reply: ModelReply) -> AssistantMessage:
+    return AssistantMessage(text=reply.text, tool_calls=reply.tool_calls, raw=reply.raw)
+
+
+def _result(name: str, value: JsonValue) -> ToolResult:
+    is_error = isinstance(value, dict) and "error" in value
+    return ToolResult(
+        call_id="", name=name, content=orjson.dumps(value).decode(), is_error=is_error
+    )
+
+
+def _error(error: DeskError) -> JsonValue:
+    return {"error": {"code": error.code, "message": error.message}}
+
+
+def _key(call: ToolCall) -> str:
+    return f"{call.name} {orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()}"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _who(agent: Agent) -> str:
+    return f"{agent.name} ({agent.provider.name}: {agent.model})"

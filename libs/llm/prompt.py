@@ -1,0 +1,92 @@
+"""Prompts: Markdown files known by their hash, and the text that carries a task to a model.
+
+Everything that comes from outside travels as JSON between delimiters, with `<` escaped, so that no
+headline can close a delimiter and speak as the desk.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from libs.llm.provider import Evidence
+
+IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version"})
+"""Fields of contracts that say nothing to a model."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A system prompt and the SHA-256 of its text, by which the audit knows its version."""
+
+    text: str
+    sha256: str
+
+    @classmethod
+    def of(cls, text: str) -> "Prompt":
+        """The prompt with this text."""
+        return cls(text=text, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+    @classmethod
+    def load(cls, path: Path) -> "Prompt":
+        """The prompt in a Markdown file."""
+        return cls.of(path.read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one agent is asked to do: data as JSON, facts read beforehand, errors made before."""
+
+    data: Mapping[str, JsonValue]
+    evidence: tuple[Evidence, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+def render_task(task: Task) -> str:
+    """The task as the first part of a user turn."""
+    lines = ["<task>", _line(_without_ids(dict(task.data))), "</task>"]
+    if task.errors:
+        lines += [
+            "Your previous answer was not accepted. Correct these points:",
+            "<errors>",
+            *(_line(error) for error in task.errors),
+            "</errors>",
+        ]
+    return "\n".join(lines)
+
+
+def render_evidence(evidence: Sequence[Evidence]) -> str:
+    """The evidence as JSON lines, each with the id that an answer may cite."""
+    lines = [_line(item.model_dump(mode="json")) for item in evidence]
+    return "\n".join(["<evidence>", *lines, "</evidence>"])
+
+
+def render_errors(errors: Sequence[str]) -> str:
+    """A repair turn: only what was wrong."""
+    return "\n".join(
+        [
+            "That answer is not valid. Send the whole corrected JSON object again, nothing else.",
+            "<errors>",
+            *(_line(error) for error in errors),
+            "</errors>",
+        ]
+    )
+
+
+def _line(value: JsonValue) -> str:
+    return orjson.dumps(value).decode().replace("<", "\\u003c")
+
+
+def _without_ids(value: JsonValue) -> JsonValue:
+    match value:
+        case dict():
+            return {
+                key: _without_ids(item) for key, item in value.items() if key not in IDS_LEFT_OUT
+            }
+        case list():
+            return [_without_ids(item) for item in value]
+        case _:
+            return value

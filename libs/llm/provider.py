@@ -1,0 +1,139 @@
+"""The interface behind which every model stands, and the neutral form of what is said to it.
+
+All of it is JSON, so that a call can be hashed, journalled and answered again from the record.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field, JsonValue
+
+from contracts.operation import Reserve
+from contracts.types import ToolDef, Usage, Value
+
+OUTPUT_TOKENS_MAX = 8_000
+"""What one reply may hold: a report on ten tickers is about 3,000 tokens."""
+
+
+class ModelSize(StrEnum):
+    """The class of model a stage wants; each provider names its own model for it."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+
+class StopReason(StrEnum):
+    """Why a reply ended."""
+
+    END = "end"
+    TOOL_CALLS = "tool_calls"
+    OUTPUT_LIMIT = "output_limit"
+    REFUSAL = "refusal"
+
+
+class ToolCall(Value):
+    """A tool that the model asks for. `error` says why its arguments could not be read, if so."""
+
+    id: str
+    name: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    error: str = ""
+
+
+class UserMessage(Value):
+    """What the desk says."""
+
+    role: Literal["user"] = "user"
+    text: str
+
+
+class AssistantMessage(Value):
+    """What the model said. `raw` is the provider's own form, to be sent back verbatim."""
+
+    role: Literal["assistant"] = "assistant"
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    raw: JsonValue = None
+
+
+class ToolResult(Value):
+    """The answer to one tool call; `content` is a JSON object as text."""
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+
+
+class ToolMessage(Value):
+    """The answers to all tool calls of one assistant turn, in their order."""
+
+    role: Literal["tool"] = "tool"
+    results: tuple[ToolResult, ...]
+
+
+ModelMessage = Annotated[UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")]
+
+
+class Evidence(Value):
+    """One result that an answer may stand on, called E0, E1, ...: never a model's own words."""
+
+    id: str
+    tool: str
+    result: JsonValue
+
+
+class ModelRequest(Value):
+    """One call of a model. A request has tools or an output schema, never both.
+
+    `task` and `evidence` are the same facts as in `messages`, as data, for providers that compute
+    instead of reading; a language model gets `system` and `messages` only.
+    """
+
+    agent: str
+    model: str
+    system: str
+    system_sha256: str
+    messages: tuple[ModelMessage, ...]
+    tools: tuple[ToolDef, ...] = ()
+    output_schema: dict[str, JsonValue] | None = None
+    output_tokens_max: int = OUTPUT_TOKENS_MAX
+    seed: int = 0
+    task: dict[str, JsonValue] = Field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+
+
+class ModelReply(Value):
+    """What a model answered, and what it cost."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop_reason: StopReason = StopReason.END
+    usage: Usage = Usage()
+    raw: JsonValue = None
+
+
+class Provider(Protocol):
+    """A source of model replies."""
+
+    @property
+    def name(self) -> str:
+        """What pipelines call it."""
+        ...
+
+    def model_for(self, size: ModelSize) -> str:
+        """The model it uses where a pipeline names none."""
+        ...
+
+    def reserve(self, request: ModelRequest) -> Reserve | None:
+        """What the call may cost at most; None where calls are free."""
+        ...
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """One reply, after the provider's own retries.
+
+        Raises ProviderFault for a reply that is none, ProviderUnavailable where it gave up, and
+        other ModelErrors as they are named.
+        """
+        ...

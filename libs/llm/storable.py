@@ -1,0 +1,36 @@
+"""JSON that every store and every codec on the way can carry."""
+
+import math
+
+from pydantic import JsonValue
+
+REPLACEMENT = "\ufffd"
+
+
+def storable(value: JsonValue) -> JsonValue:
+    """`value` without what databases and UTF-8 refuse: NUL and lone surrogates become U+FFFD.
+
+    A model's reply is paid for, so it is mended rather than thrown away; what depends on the text
+    is validated after this. Raises ValueError for NaN and infinities.
+    """
+    match value:
+        case str():
+            return _text(value)
+        case float() if not math.isfinite(value):
+            raise ValueError("a number is not finite")
+        case dict():
+            return {_text(key): storable(item) for key, item in value.items()}
+        case list():
+            return [storable(item) for item in value]
+        case _:
+            return value
+
+
+def _text(value: str) -> str:
+    if "\x00" in value:
+        value = value.replace("\x00", REPLACEMENT)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
