@@ -51,7 +51,7 @@ COLUMNS: Final = {
     "NATS": "cpu_nats_ms",
     "one alone, p50 ms": "p50_alone_ms",
     "in flight, p50 ms": "p50_loaded_ms",
-    "commits a cycle": "commits",
+    "transactions a cycle": "transactions",
 }
 FLOOR_ROWS: Final = {
     "JetStream publish + ack": "jetstream",

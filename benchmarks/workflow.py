@@ -20,7 +20,7 @@ import nats
 
 from benchmarks import processes, report
 from benchmarks.contenders.protocol import CYCLES_DEFAULT, IN_FLIGHT_DEFAULT
-from benchmarks.servers import Servers, running_servers
+from benchmarks.servers import BenchServers, running_servers
 
 # A contender is a module and what it is told besides the common options. The last ones are other
 # ways to run the same peers; they run when --only names them.
@@ -98,7 +98,7 @@ def _is_there(name: str) -> bool:
 
 
 async def _run(
-    name: str, number: int, servers: Servers, arguments: argparse.Namespace
+    name: str, number: int, servers: BenchServers, arguments: argparse.Namespace
 ) -> report.Run:
     """Run one contender once, on a database and a JetStream store of its own."""
     module, *told = CONTENDERS[name]
@@ -109,7 +109,8 @@ async def _run(
     dsn = servers.postgres_dsn.rpartition("/")[0] + f"/{database}"
     command = [
         *(sys.executable, "-m", f"{PACKAGE}.{module}", *told),
-        *("--nats-url", servers.nats_url, "--postgres-dsn", dsn),
+        *("--nats-url", servers.nats_url, "--nkey-seed", str(servers.nkey_seed_path)),
+        *("--postgres-dsn", dsn),
         *("--cycles", str(arguments.cycles), "--in-flight", str(arguments.in_flight)),
     ]
     run, cpu_s = await asyncio.wait_for(_follow(name, command), RUN_TIME_MAX_S)
@@ -118,7 +119,7 @@ async def _run(
     )
     await admin.execute(f"DROP DATABASE {database} WITH (FORCE)")
     await admin.close()
-    await _forget_streams(servers.nats_url)
+    await _forget_streams(servers)
     return run if name == report.FLOORS else _a_cycle(run, cpu_s["loaded"], commits)
 
 
@@ -151,26 +152,26 @@ def _cpu_by_owner() -> CpuByOwner:
 
 
 def _a_cycle(run: report.Run, cpu_s: CpuByOwner, commits: int) -> report.Run:
-    """Add what the tables show: rates, and CPU time and commits divided by the cycles."""
+    """Add what the tables show: rates, and CPU time and transactions divided by the cycles."""
     cycles = run["cycles"]
     owners = {f"cpu_{owner}_ms": 1e3 * seconds / cycles for owner, seconds in cpu_s.items()}
     return run | {
         "per_s": cycles / run["seconds"],
         "cpu_ms": sum(owners.values()),
         **owners,
-        "commits": commits / run["cycles_in_all"],
+        "transactions": commits / run["cycles_in_all"],
     }
 
 
-async def _forget_streams(nats_url: str) -> None:
-    client = await nats.connect(nats_url)
+async def _forget_streams(servers: BenchServers) -> None:
+    client = await nats.connect(servers.nats_url, nkeys_seed=str(servers.nkey_seed_path))
     context = client.jetstream()
     for stream in await context.streams_info():
         await context.delete_stream(str(stream.config.name))
     await client.close()
 
 
-async def _machine(servers: Servers) -> str:
+async def _machine(servers: BenchServers) -> str:
     """One line on what the numbers were taken with; refuses a Postgres that may lose commits."""
     connection = await asyncpg.connect(servers.postgres_dsn)
     settings = {name: await connection.fetchval(f"SHOW {name}") for name in MUST_BE_ON}
@@ -178,7 +179,7 @@ async def _machine(servers: Servers) -> str:
     await connection.close()
     if off := [name for name, value in settings.items() if value != "on"]:
         sys.exit(f"this Postgres is not durable ({', '.join(off)} not on): not measured")
-    client = await nats.connect(servers.nats_url)
+    client = await nats.connect(servers.nats_url, nkeys_seed=str(servers.nkey_seed_path))
     nats_version = str(client.connected_server_version).strip("<>").removeprefix("nats server v")
     await client.close()
     return (

@@ -34,9 +34,9 @@ Operation = Callable[[], Awaitable[Any]]
 
 
 @asynccontextmanager
-async def jetstream(nats_url: str) -> AsyncIterator[Operation]:
+async def jetstream(nats_url: str, nkey_seed: str) -> AsyncIterator[Operation]:
     """Publish to a file stream with limits retention, as the desk's streams are."""
-    client = await nats.connect(nats_url)
+    client = await nats.connect(nats_url, nkeys_seed=nkey_seed)
     context = client.jetstream(timeout=10)
     await context.add_stream(name=STREAM, subjects=["floor.stream"], max_bytes=256 * 1024**2)
     try:
@@ -47,9 +47,10 @@ async def jetstream(nats_url: str) -> AsyncIterator[Operation]:
 
 
 @asynccontextmanager
-async def request(nats_url: str) -> AsyncIterator[Operation]:
+async def request(nats_url: str, nkey_seed: str) -> AsyncIterator[Operation]:
     """Ask a responder that answers with what it was asked."""
-    asker, answerer = await nats.connect(nats_url), await nats.connect(nats_url)
+    asker = await nats.connect(nats_url, nkeys_seed=nkey_seed)
+    answerer = await nats.connect(nats_url, nkeys_seed=nkey_seed)
 
     async def answer(message: Msg) -> None:
         await message.respond(message.data)
@@ -92,17 +93,17 @@ async def per_second(operation: Operation, lanes: int, span_s: float) -> tuple[f
     return len(latencies_s) / seconds, statistics.median(latencies_s) * 1e3
 
 
-async def measure(nats_url: str, postgres_dsn: str, in_flight: int) -> dict[str, float]:
-    """Every floor, alone and with `in_flight` at once."""
+async def measure(options: argparse.Namespace) -> dict[str, float]:
+    """Every floor, alone and with `options.in_flight` at once."""
     floors = {
-        "jetstream": jetstream(nats_url),
-        "request": request(nats_url),
-        "commit": commit(postgres_dsn),
+        "jetstream": jetstream(options.nats_url, options.nkey_seed),
+        "request": request(options.nats_url, options.nkey_seed),
+        "commit": commit(options.postgres_dsn),
     }
     measured: dict[str, float] = {}
     for name, opening in floors.items():
         async with opening as operation:
-            for load, lanes in (("alone", 1), ("loaded", in_flight)):
+            for load, lanes in (("alone", 1), ("loaded", options.in_flight)):
                 await per_second(operation, lanes, WARMUP_S)
                 announce(begin=f"{name}_{load}")
                 rate, p50_ms = await per_second(operation, lanes, SPAN_S)
@@ -114,11 +115,12 @@ async def measure(nats_url: str, postgres_dsn: str, in_flight: int) -> dict[str,
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--nats-url", required=True)
+    parser.add_argument("--nkey-seed", default=None)
     parser.add_argument("--postgres-dsn", required=True)
     parser.add_argument("--cycles", type=int, default=CYCLES_DEFAULT, help="not used here")
     parser.add_argument("--in-flight", type=int, default=IN_FLIGHT_DEFAULT)
     options = parser.parse_args()
-    result = uvloop.run(measure(options.nats_url, options.postgres_dsn, options.in_flight))
+    result = uvloop.run(measure(options))
     versions = {name: importlib.metadata.version(name) for name in ("nats-py", "asyncpg")}
     announce(result=result | {"in_flight": options.in_flight, "versions": versions})
 

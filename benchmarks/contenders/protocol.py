@@ -46,6 +46,7 @@ class Options:
     """What a contender is told: where the servers are and how much to run."""
 
     nats_url: str
+    nkey_seed: str
     postgres_dsn: str
     cycles: int
     in_flight: int
@@ -87,6 +88,7 @@ def parse(argv: list[str] | None = None, *, workers: int = 1, modes: tuple[str, 
     """Read the command line that all contenders share; the first of `modes` is the default."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--nats-url", default="")
+    parser.add_argument("--nkey-seed", default="", help="file with the seed for NATS, if it asks")
     parser.add_argument("--postgres-dsn", required=True)
     parser.add_argument("--cycles", type=int, default=CYCLES_DEFAULT)
     parser.add_argument("--in-flight", type=int, default=IN_FLIGHT_DEFAULT)
@@ -222,6 +224,6 @@ def _result(options: Options, seconds: float, usages: list[Usage]) -> dict[str, 
         "in_flight": options.in_flight,
         "workers": options.workers,
         "mode": options.mode,
-        # Everything this contender committed in its database, for the commits a cycle.
+        # All that this contender ran on its database, for the transactions a cycle.
         "cycles_in_all": options.warmup + len(alone_s) + len(loaded_s),
     }
