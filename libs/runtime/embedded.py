@@ -61,6 +61,10 @@ class Servers:
         """The present pid of `nats` or `postgres`; ChildError while it is between two lives."""
         return self.supervisor.pid(server)
 
+    async def replaced(self, server: str, pid: int) -> int:
+        """Wait until the server is ready under another pid than this one; return that pid."""
+        return await self.supervisor.replaced(server, pid)
+
     def nkey_seed_path(self, identity: str) -> Path:
         """The seed file of a NATS identity, for nats-py's `nkeys_seed`."""
         return nkey_seed_path(self.secrets_dir, identity)

@@ -38,6 +38,7 @@ SETTINGS: Mapping[str, str] = {
     "log_timezone": "UTC",
     "logging_collector": "off",
     "log_destination": "stderr",
+    "max_logical_replication_workers": "0",
     "cluster_name": "deskbus",
 }
 

@@ -152,7 +152,15 @@ class Supervisor:
         return process.pid
 
     async def replaced(self, name: str, pid: int) -> int:
-        """Wait until a child lives, ready, under another pid than this one; return that pid."""
+        """Wait until a child lives, ready, under another pid than this one; return that pid.
+
+        May be awaited from another thread's loop too.
+        """
+        if self._future().get_loop() is not asyncio.get_running_loop():
+            there = asyncio.run_coroutine_threadsafe(
+                self.replaced(name, pid), self._future().get_loop()
+            )
+            return await asyncio.wrap_future(there)
         state = self._states[name]
         async with state.became_ready:
             await state.became_ready.wait_for(
