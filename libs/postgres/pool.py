@@ -6,15 +6,11 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import asyncpg
+from asyncpg import Connection, DataError, Pool, PostgresError, Record
 
 from libs.runtime.errors import DeskError
 
-Pool = asyncpg.Pool
-Connection = asyncpg.pool.PoolConnectionProxy
-
-Record = asyncpg.Record
-PostgresError = asyncpg.PostgresError
-DataError = asyncpg.DataError
+__all__ = ["Connection", "DataError", "Pool", "PostgresError", "Record", "open_pool"]
 
 # A call that could not reach the server, or lost it: the work is to be tried again.
 UNAVAILABLE = (

@@ -1,0 +1,130 @@
+"""The commit loop: takes inputs in groups, one transaction a group, answers after the commit.
+
+Order after a commit: answer, then publish commands, then tell the relay. A publish that fails is
+left to the sweep; an answer that does not arrive is asked for again.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from libs.postgres.pool import UNAVAILABLE, DataError, Pool, PostgresError
+from libs.runtime.settings import Settings
+from services.orchestrator import store
+from services.orchestrator.group import Group, Loaded, NewOperation, Stop
+from services.orchestrator.inputs import Ask, Given, OperationOverdue, operation_of
+from services.orchestrator.workflow import Workflow
+
+RETRY_AFTER_S = 0.2
+"""Pause before a group is tried again when Postgres does not answer."""
+
+log = structlog.get_logger()
+
+
+class Outbox(Protocol):
+    """What leaves the orchestrator after a commit. Nothing here may raise: the sweep heals."""
+
+    async def send(self, start: NewOperation, command: bytes) -> None:
+        """Publish a new operation's command."""
+
+    async def stop(self, stop: Stop) -> None:
+        """Tell a service that an operation no longer counts."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a committed group leaves to be done."""
+
+    group: Group
+    commands: Mapping[UUID, bytes]
+
+
+class Committer:
+    """Owns the queue of inputs. `ask` from any task; `run` in one."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        workflows: Sequence[Workflow],
+        settings: Settings,
+        outbox: Outbox,
+        on_commit: Callable[[], None],
+    ) -> None:
+        self._pool = pool
+        self._workflows = {(each.kind, each.version): each for each in workflows}
+        self._settings = settings
+        self._outbox = outbox
+        self._on_commit = on_commit
+        self._queue: asyncio.Queue[Ask] = asyncio.Queue(settings.inputs_max)
+
+    async def ask(self, given: Given) -> object:
+        """Put an input in; returns its answer once it is committed."""
+        ask = Ask(given)
+        await self._queue.put(ask)
+        return await ask.answer
+
+    async def run(self) -> None:
+        """Commit groups until cancelled."""
+        while True:
+            group = [await self._queue.get()]
+            while len(group) < self._settings.group_max and not self._queue.empty():
+                group.append(self._queue.get_nowait())
+            await self._settle(group)
+
+    async def _settle(self, asks: Sequence[Ask]) -> None:
+        """Commit a group, however often Postgres goes away meanwhile."""
+        while True:
+            try:
+                await self._commit(asks)
+            except UNAVAILABLE as error:
+                log.warning("orchestrator.postgres_lost", error=type(error).__name__)
+                await asyncio.sleep(RETRY_AFTER_S)
+            except (DataError, PostgresError, ValueError) as error:
+                await self._one_by_one(asks, error)
+                return
+            else:
+                return
+
+    async def _one_by_one(self, asks: Sequence[Ask], error: Exception) -> None:
+        """A group failed on its data: the others must not suffer for the one that offends."""
+        if len(asks) > 1:
+            for ask in asks:
+                await self._settle([ask])
+            return
+        given = asks[0].given
+        log.error("orchestrator.input_refused", kind=type(given).__name__, error=str(error)[:400])
+        op_id = operation_of(given)
+        if op_id is not None and not isinstance(given, OperationOverdue):
+            await self._settle([Ask(OperationOverdue(op_id, store.failure_of(error)))])
+        if not asks[0].answer.done():
+            asks[0].answer.set_exception(InputRefused(str(error)))
+
+    async def _commit(self, asks: Sequence[Ask]) -> None:
+        given = [ask.given for ask in asks]
+        async with self._pool.acquire() as db, db.transaction():
+            loaded: Loaded = await store.load(db, given, self._settings)
+            group = Group(self._workflows, self._settings, loaded)
+            answers = [group.take(each) for each in given]
+            commands = await store.write(db, group, self._settings)
+        for ask, answer in zip(asks, answers, strict=True):
+            if not ask.answer.done():
+                ask.answer.set_result(answer)
+        # Lets the answers leave before the commands that follow from them.
+        await asyncio.sleep(0)
+        await self._publish(Committed(group, commands))
+
+    async def _publish(self, done: Committed) -> None:
+        for new in done.group.starts:
+            await self._outbox.send(new, done.commands[new.start.op_id])
+        for stop in done.group.stops:
+            await self._outbox.stop(stop)
+        if done.group.events:
+            self._on_commit()
+
+
+class InputRefused(Exception):
+    """An input could not be stored; it has been reported and is not tried again."""

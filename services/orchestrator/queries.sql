@@ -1,0 +1,173 @@
+-- All statements of the orchestrator. One group of inputs is one transaction (DESIGN I3).
+
+-- name: lock_cycles
+select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
+       reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
+       tokens_reserved, cost_usd_spent, cost_usd_reserved
+from cycles
+where cycle_id = any($1::uuid[])
+   or cycle_id in (select cycle_id from operations where op_id = any($2::uuid[]))
+order by cycle_id
+for update
+
+-- name: load_operations
+select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, claimed,
+       must_answer, epoch, tokens, cost_usd, tokens_reserved, cost_usd_reserved,
+       due_at > clock_timestamp() as lease_live
+from operations
+where op_id = any($1::uuid[])
+   or (cycle_id = any($2::uuid[]) and status in ('pending', 'running'))
+
+-- name: load_journal
+select j.op_id, j.entry
+from unnest($1::date[], $2::uuid[]) as wanted (started_on, op_id)
+join journal j using (started_on, op_id)
+order by j.op_id, j.index
+
+-- name: load_recorded
+select j.op_id, j.index
+from unnest($1::date[], $2::uuid[], $3::int[]) as wanted (started_on, op_id, index)
+join journal j using (started_on, op_id, index)
+
+-- name: load_memories
+select wanted.account, wanted.as_of, memory.op_id
+from unnest($1::text[], $2::date[]) as wanted (account, as_of)
+cross join lateral (
+    select o.op_id from operations o
+    where o.account = wanted.account and o.as_of <= wanted.as_of
+      and o.step = 'memorize' and o.status = 'completed'
+    order by o.as_of desc, o.finished_at desc limit 1
+) memory
+
+-- name: load_results
+select op_id, result from operations where op_id = any($1::uuid[])
+
+-- name: count_running
+select count(*) from cycles where status = 'running'
+
+-- name: open_day
+insert into day_budgets (day) values ($1) on conflict do nothing
+
+-- name: lock_day
+select tokens_spent, tokens_reserved, cost_usd_spent, cost_usd_reserved
+from day_budgets where day = $1 for update
+
+-- name: save_day
+update day_budgets
+set tokens_spent = $2, tokens_reserved = $3, cost_usd_spent = $4, cost_usd_reserved = $5
+where day = $1
+
+-- name: insert_cycles
+insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key, body_sha256,
+                    request, as_of, started_on, status, reason, state, accepted_at, deadline_at,
+                    ended_at, tokens_max, cost_usd_max)
+select id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
+       accepted_at, clock_timestamp() + timeout_s * interval '1 second',
+       case when status <> 'running' then clock_timestamp() end, tokens_max, cost_max
+from unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bytea[], $7::bytea[],
+            $8::date[], $9::date[], $10::text[], $11::text[], $12::bytea[], $13::timestamptz[],
+            $14::float8[], $15::bigint[], $16::numeric[])
+  as t (id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
+        accepted_at, timeout_s, tokens_max, cost_max)
+
+-- name: update_cycles
+update cycles c
+set status = t.status, reason = t.reason, state = t.state, tokens_spent = t.tokens_spent,
+    tokens_reserved = t.tokens_reserved, cost_usd_spent = t.cost_spent,
+    cost_usd_reserved = t.cost_reserved,
+    ended_at = case when t.status <> 'running' then clock_timestamp() end
+from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::bigint[],
+            $7::numeric[], $8::numeric[])
+  as t (id, status, reason, state, tokens_spent, tokens_reserved, cost_spent, cost_reserved)
+where c.cycle_id = t.id
+
+-- name: insert_operations
+insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
+                        attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
+                        created_at)
+select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, 'pending',
+       claimed, must_answer, command, clock_timestamp() + resend_s * interval '1 second',
+       case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
+       clock_timestamp()
+from unnest($1::uuid[], $2::uuid[], $3::date[], $4::text[], $5::text[], $6::text[], $7::text[],
+            $8::text[], $9::int[], $10::date[], $11::bool[], $12::bool[], $13::bytea[],
+            $14::float8[], $15::float8[])
+  as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
+        must_answer, command, resend_s, limit_s)
+
+-- name: end_operations
+update operations o
+set status = t.status, result = t.result, failure = t.failure::jsonb,
+    tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
+    tokens_reserved = 0, cost_usd_reserved = 0,
+    started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
+from unnest($1::uuid[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::numeric[])
+  as t (id, status, result, failure, tokens, cost_usd)
+where o.op_id = t.id and o.status in ('pending', 'running')
+
+-- name: touch_operations
+update operations o
+set status = 'running', epoch = t.epoch, tokens = t.tokens, cost_usd = t.cost_usd,
+    tokens_reserved = t.tokens_reserved, cost_usd_reserved = t.cost_reserved,
+    progress = coalesce(t.progress::jsonb, o.progress),
+    started_at = coalesce(o.started_at, clock_timestamp()),
+    due_at = clock_timestamp() + t.lease_s * interval '1 second'
+from unnest($1::uuid[], $2::int[], $3::bigint[], $4::numeric[], $5::bigint[], $6::numeric[],
+            $7::text[], $8::float8[])
+  as t (id, epoch, tokens, cost_usd, tokens_reserved, cost_reserved, progress, lease_s)
+where o.op_id = t.id and o.status in ('pending', 'running')
+
+-- name: insert_journal
+insert into journal (started_on, op_id, index, epoch, entry)
+select * from unnest($1::date[], $2::uuid[], $3::int[], $4::int[], $5::bytea[])
+
+-- name: insert_events
+insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,
+                          session_id, data)
+select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
+       t.session_id, t.data::jsonb
+from unnest($1::date[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::text[], $7::text[],
+            $8::text[], $9::text[])
+  as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
+on conflict do nothing
+
+-- name: due_operations
+-- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.
+update operations o
+set sends = o.sends + 1,
+    due_at = clock_timestamp() + least($2 * power(2, least(o.sends, 20)), $3) * interval '1 second'
+from (
+    select op_id from operations
+    where status in ('pending', 'running') and due_at <= clock_timestamp()
+    order by due_at limit $1
+    for update skip locked
+) lost
+where o.op_id = lost.op_id
+returning o.op_id, o.service, o.step, o.command, o.sends, o.must_answer
+
+-- name: overdue_operations
+select op_id from operations
+where status in ('pending', 'running') and not must_answer and deadline_at <= clock_timestamp()
+order by deadline_at limit $1
+
+-- name: overdue_cycles
+select cycle_id from cycles
+where status = 'running' and deadline_at <= clock_timestamp()
+order by deadline_at limit $1
+
+-- name: unpublished_events
+select e.xid, e.id, e.op_id, e.seq, e.cycle_id, e.type, e.owner, e.pipeline, e.state, e.session_id,
+       e.at, e.data
+from state_events e, relay_cursor c
+where (e.xid, e.id) > (c.xid, c.id) and e.xid < pg_snapshot_xmin(pg_current_snapshot())
+order by e.xid, e.id
+limit $1
+
+-- name: count_published
+select e.cycle_id, count(*) as published
+from state_events e, relay_cursor c
+where e.cycle_id = any($1::uuid[]) and (e.xid, e.id) <= (c.xid, c.id)
+group by e.cycle_id
+
+-- name: move_cursor
+update relay_cursor set xid = $1, id = $2

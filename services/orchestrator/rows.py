@@ -1,0 +1,191 @@
+"""The rows that one group of inputs works on, between their loading and their writing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from contracts.cycle import CycleStatus
+from contracts.operation import Reserve
+from contracts.types import Usage
+from libs.postgres.pool import Record
+from services.orchestrator.logic import SHARED, Cycle, Lane
+from services.orchestrator.workflow import Ending
+
+ZERO = Decimal(0)
+
+
+@dataclass
+class Purse:
+    """What may be spent, what was, and what is held back for calls in flight."""
+
+    tokens_max: int
+    cost_usd_max: Decimal
+    tokens_spent: int = 0
+    cost_usd_spent: Decimal = ZERO
+    tokens_reserved: int = 0
+    cost_usd_reserved: Decimal = ZERO
+
+    def affords(self, reserve: Reserve) -> bool:
+        """Whether `reserve` fits into what is left."""
+        tokens = self.tokens_spent + self.tokens_reserved + reserve.tokens
+        cost = self.cost_usd_spent + self.cost_usd_reserved + reserve.cost_usd
+        return tokens <= self.tokens_max and cost <= self.cost_usd_max
+
+    def hold(self, reserve: Reserve) -> None:
+        """Keep `reserve` back."""
+        self.tokens_reserved += reserve.tokens
+        self.cost_usd_reserved += reserve.cost_usd
+
+    def release(self, reserve: Reserve) -> None:
+        """Give `reserve` back."""
+        self.tokens_reserved -= reserve.tokens
+        self.cost_usd_reserved -= reserve.cost_usd
+
+    def spend(self, tokens: int, cost_usd: Decimal) -> None:
+        """Count what was used."""
+        self.tokens_spent += tokens
+        self.cost_usd_spent += cost_usd
+
+
+@dataclass
+class CycleRow:
+    """A cycle, locked. `state` is the state machine's; the rest is what its commands need."""
+
+    cycle_id: UUID
+    kind: str
+    workflow_version: int
+    requester: str
+    body_sha256: bytes
+    request: bytes
+    as_of: date
+    started_on: date
+    accepted_at: datetime
+    state: Cycle
+    purse: Purse
+    timeout_s: float
+    idempotency_key: str = ""
+    new: bool = False
+    changed: bool = False
+
+    @classmethod
+    def of(cls, row: Record) -> "CycleRow":
+        """The row as the statement lock_cycles reads it."""
+        return cls(
+            cycle_id=row["cycle_id"],
+            kind=row["kind"],
+            workflow_version=row["workflow_version"],
+            requester=row["requester"],
+            body_sha256=row["body_sha256"],
+            request=row["request"],
+            as_of=row["as_of"],
+            started_on=row["started_on"],
+            accepted_at=row["accepted_at"],
+            state=load_state(row["cycle_id"], row["state"], row["status"], row["reason"]),
+            purse=Purse(
+                row["tokens_max"],
+                row["cost_usd_max"],
+                row["tokens_spent"],
+                row["cost_usd_spent"],
+                row["tokens_reserved"],
+                row["cost_usd_reserved"],
+            ),
+            timeout_s=(row["deadline_at"] - row["accepted_at"]).total_seconds(),
+        )
+
+    @cached_property
+    def pipelines(self) -> Mapping[str, Mapping[str, Any]]:
+        """The request's pipelines by name; the shared lane runs under the main one's settings."""
+        asked = {each["name"]: each for each in orjson.loads(self.request)["pipelines"]}
+        return {SHARED: {**asked[self.state.main], "name": SHARED}, **asked}
+
+    @property
+    def deadline_at(self) -> datetime:
+        """When the cycle's time is up."""
+        return self.accepted_at + timedelta(seconds=self.timeout_s)
+
+
+@dataclass
+class OperationRow:
+    """An operation of a locked cycle."""
+
+    op_id: UUID
+    cycle_id: UUID
+    started_on: date
+    pipeline: str
+    state: str
+    step: str
+    service: str
+    attempt: int
+    status: str
+    claimed: bool
+    must_answer: bool
+    epoch: int
+    lease_live: bool
+    tokens: int
+    cost_usd: Decimal
+    reserved: Reserve
+    progress: bytes | None = None
+    touched: bool = False
+
+    @classmethod
+    def of(cls, row: Record) -> "OperationRow":
+        """The row as the statement load_operations reads it."""
+        reserved = Reserve(tokens=row["tokens_reserved"], cost_usd=row["cost_usd_reserved"])
+        names = ("tokens_reserved", "cost_usd_reserved")
+        return cls(**{k: v for k, v in row.items() if k not in names}, reserved=reserved)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has its final status."""
+        return self.status not in {"pending", "running"}
+
+    def spend(self, usage: Usage) -> None:
+        """Count what its calls used."""
+        self.tokens += usage.tokens
+        self.cost_usd += usage.cost_usd
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an operation is to be written at its end."""
+
+    status: str
+    result: bytes | None = None
+    failure: bytes | None = None
+
+
+def dump_state(cycle: Cycle) -> bytes:
+    """The state machine's state as JSON."""
+    return orjson.dumps({"main": cycle.main, "lanes": cycle.lanes})
+
+
+def load_state(cycle_id: UUID, state: bytes, status: str, reason: str | None) -> Cycle:
+    """The state as `dump_state` wrote it."""
+    stored = orjson.loads(state)
+    return Cycle(
+        cycle_id=cycle_id,
+        main=stored["main"],
+        lanes={name: _lane(lane) for name, lane in stored["lanes"].items()},
+        status=CycleStatus(status),
+        reason=reason or "",
+    )
+
+
+def _lane(stored: Mapping[str, Any]) -> Lane:
+    ending = stored["ending"]
+    return Lane(
+        name=stored["name"],
+        state=stored["state"],
+        live=stored["live"],
+        done=tuple(stored["done"]),
+        outputs={name: UUID(op_id) for name, op_id in stored["outputs"].items()},
+        ending=Ending(CycleStatus(ending["status"]), ending["reason"]) if ending else None,
+        status=CycleStatus(stored["status"]),
+        entered=stored["entered"],
+    )

@@ -1,0 +1,303 @@
+"""The orchestrator's tables: load a group's rows under their locks, write them back.
+
+The cycle's lock covers its operations too: every statement that changes an operation runs under it,
+except the sweep's, which touches only `sends` and `due_at`.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from uuid import UUID
+
+import orjson
+
+from contracts.operation import JournalEntry
+from contracts.types import Failure
+from libs.postgres.pool import Connection
+from libs.postgres.queries import Queries
+from libs.runtime.settings import Settings
+from services.orchestrator.group import Group, Loaded, NewOperation, command_json
+from services.orchestrator.inputs import (
+    CancelAskedFor,
+    Claimed,
+    CycleAsked,
+    CycleOverdue,
+    Given,
+    OperationOverdue,
+    Recorded,
+    Resulted,
+    cycle_of,
+    operation_of,
+)
+from services.orchestrator.rows import CycleRow, OperationRow, Purse, dump_state
+
+sql = Queries(Path(__file__).parent / "queries.sql")
+
+
+async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Loaded:
+    """Lock and read what the inputs speak of: cycles in order of id, the day's budget last."""
+    op_ids = [op_id for op_id in map(operation_of, given) if op_id is not None]
+    cycle_ids = [cycle_id for cycle_id in map(cycle_of, given) if cycle_id is not None]
+    loaded = Loaded()
+    cycles = await db.fetch(sql.lock_cycles, cycle_ids, op_ids)
+    loaded.cycles = {row["cycle_id"]: CycleRow.of(row) for row in cycles}
+    if op_ids or cycle_ids:
+        siblings = list(loaded.cycles) if any(map(_may_stop_others, given)) else []
+        rows = await db.fetch(sql.load_operations, op_ids, siblings)
+        loaded.operations = {row["op_id"]: OperationRow.of(row) for row in rows}
+    await _load_journal(db, given, loaded)
+    await _load_for_requests(db, given, loaded)
+    if any(map(_is_paid, given)):
+        loaded.day = await _lock_day(db, settings)
+    return loaded
+
+
+def _may_stop_others(given: Given) -> bool:
+    """Whether the input may end operations that it does not name."""
+    if isinstance(given, Resulted):
+        return given.result.failure is not None
+    return isinstance(given, CancelAskedFor | CycleOverdue | OperationOverdue)
+
+
+def _is_paid(given: Given) -> bool:
+    """Whether the input may move money: claims do, where an earlier epoch left a reservation."""
+    if isinstance(given, Recorded):
+        record = given.record
+        return record.reserve is not None or any(e.usage.tokens for e in record.entries)
+    return isinstance(given, Claimed | CancelAskedFor | CycleOverdue | OperationOverdue)
+
+
+async def _load_journal(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
+    claims = [each.claim.op_id for each in given if isinstance(each, Claimed)]
+    claimed = [loaded.operations[op_id] for op_id in claims if op_id in loaded.operations]
+    again = [row for row in claimed if row.epoch > 0]
+    if again:
+        days, ids = [row.started_on for row in again], [row.op_id for row in again]
+        for row in await db.fetch(sql.load_journal, days, ids):
+            entry = JournalEntry.model_validate_json(row["entry"])
+            loaded.journals.setdefault(row["op_id"], []).append(entry)
+    wanted = [
+        (loaded.operations[each.record.op_id].started_on, each.record.op_id, entry.index)
+        for each in given
+        if isinstance(each, Recorded) and each.record.op_id in loaded.operations
+        for entry in each.record.entries
+    ]
+    if wanted:
+        rows = await db.fetch(sql.load_recorded, *map(list, zip(*wanted, strict=True)))
+        loaded.recorded = {(row["op_id"], row["index"]) for row in rows}
+
+
+async def _load_for_requests(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
+    asked = [each for each in given if isinstance(each, CycleAsked)]
+    if not asked:
+        return
+    loaded.running = await db.fetchval(sql.count_running)
+    wanted = sorted({(p.account, each.as_of) for each in asked for p in each.request.pipelines})
+    accounts, days = map(list, zip(*wanted, strict=True))
+    rows = await db.fetch(sql.load_memories, accounts, days)
+    loaded.memories = {(row["account"], row["as_of"]): row["op_id"] for row in rows}
+
+
+async def _lock_day(db: Connection, settings: Settings) -> Purse:
+    today = await db.fetchval("select (now() at time zone 'utc')::date")
+    await db.execute(sql.open_day, today)
+    row = await db.fetchrow(sql.lock_day, today)
+    return Purse(
+        settings.day_tokens_max,
+        settings.day_cost_usd_max,
+        row["tokens_spent"],
+        row["cost_usd_spent"],
+        row["tokens_reserved"],
+        row["cost_usd_reserved"],
+    )
+
+
+async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
+    """Write all that the group changed; returns the commands of its new operations."""
+    await _write_cycles(db, group)
+    commands = await _write_starts(db, group, settings)
+    await _write_operations(db, group, settings)
+    await _write_journal(db, group)
+    await _write_events(db, group)
+    if group.day is not None:
+        await _write_day(db, group.day)
+    return commands
+
+
+async def _write_cycles(db: Connection, group: Group) -> None:
+    rows = group.changed_cycles()
+    new = [
+        (
+            row.cycle_id,
+            row.kind,
+            row.workflow_version,
+            row.requester,
+            row.idempotency_key,
+            row.body_sha256,
+            row.request,
+            row.as_of,
+            row.started_on,
+            row.state.status,
+            row.state.reason,
+            dump_state(row.state),
+            row.accepted_at,
+            row.timeout_s,
+            row.purse.tokens_max,
+            row.purse.cost_usd_max,
+        )
+        for row in rows
+        if row.new
+    ]
+    old = [
+        (
+            row.cycle_id,
+            row.state.status,
+            row.state.reason,
+            dump_state(row.state),
+            row.purse.tokens_spent,
+            row.purse.tokens_reserved,
+            row.purse.cost_usd_spent,
+            row.purse.cost_usd_reserved,
+        )
+        for row in rows
+        if not row.new
+    ]
+    await _many(db, sql.insert_cycles, new)
+    await _many(db, sql.update_cycles, old)
+
+
+async def _write_starts(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
+    results = await _results(db, group)
+    commands = {
+        new.start.op_id: command_json(
+            new.cycle,
+            new.start,
+            {name: results[op_id] for name, op_id in new.start.takes.items()},
+        )
+        for new in group.starts
+    }
+    rows = [_operation(new, commands[new.start.op_id], settings) for new in group.starts]
+    await _many(db, sql.insert_operations, rows)
+    return commands
+
+
+async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:
+    """The contracts that new operations take: from this group's own results, else stored ones."""
+    results = {
+        op_id: ended.result for op_id, (_, ended) in group.ends.items() if ended.result is not None
+    }
+    wanted = {op_id for new in group.starts for op_id in new.start.takes.values()} - set(results)
+    if wanted:
+        rows = await db.fetch(sql.load_results, list(wanted))
+        results |= {row["op_id"]: row["result"] for row in rows}
+    return results
+
+
+def _operation(new: NewOperation, command: bytes, settings: Settings) -> tuple[object, ...]:
+    start, cycle = new.start, new.cycle
+    return (
+        start.op_id,
+        cycle.cycle_id,
+        cycle.started_on,
+        start.lane,
+        cycle.pipelines[start.lane]["account"],
+        start.state,
+        start.step.name,
+        start.step.serves.owner,
+        start.attempt,
+        cycle.as_of,
+        start.step.serves.claimed,
+        start.step.must_answer,
+        command,
+        settings.resend_after_s,
+        start.step.time_limit_s,
+    )
+
+
+async def _write_operations(db: Connection, group: Group, settings: Settings) -> None:
+    touched = [
+        (
+            row.op_id,
+            row.epoch,
+            row.tokens,
+            row.cost_usd,
+            row.reserved.tokens,
+            row.reserved.cost_usd,
+            row.progress.decode() if row.progress else None,
+            settings.lease_s,
+        )
+        for row in group.touched
+    ]
+    ended = [
+        (
+            op_id,
+            end.status,
+            end.result,
+            end.failure.decode() if end.failure else None,
+            row.tokens if row else None,
+            row.cost_usd if row else None,
+        )
+        for op_id, (row, end) in group.ends.items()
+    ]
+    await _many(db, sql.touch_operations, touched)
+    await _many(db, sql.end_operations, ended)
+
+
+async def _write_journal(db: Connection, group: Group) -> None:
+    rows = [
+        (
+            new.operation.started_on,
+            new.operation.op_id,
+            new.entry.index,
+            new.operation.epoch,
+            new.entry.model_dump_json().encode(),
+        )
+        for new in group.entries
+    ]
+    await _many(db, sql.insert_journal, rows)
+
+
+async def _write_events(db: Connection, group: Group) -> None:
+    rows = [
+        (
+            event.started_on,
+            event.node,
+            event.seq,
+            event.cycle_id,
+            event.type,
+            event.pipeline,
+            event.state,
+            event.session_id,
+            orjson.dumps(event.data).decode(),
+        )
+        for event in group.events
+    ]
+    await _many(db, sql.insert_events, rows)
+
+
+async def _write_day(db: Connection, day: Purse) -> None:
+    today: date = await db.fetchval("select (now() at time zone 'utc')::date")
+    await db.execute(
+        sql.save_day,
+        today,
+        day.tokens_spent,
+        day.tokens_reserved,
+        day.cost_usd_spent,
+        day.cost_usd_reserved,
+    )
+
+
+async def _many(db: Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """Run a statement over arrays, one column each; nothing where there are no rows."""
+    if rows:
+        await db.execute(statement, *map(list, zip(*rows, strict=True)))
+
+
+def failure_of(error: Exception) -> Failure:
+    """What is told of data that Postgres refuses."""
+    return Failure(
+        code="not_storable",
+        message=f"the database refused this operation's data: {type(error).__name__}: {error}"[
+            :800
+        ],
+    )
