@@ -38,10 +38,10 @@ URL_CHARS_MAX = 300
 PRICE_DECIMALS = 4
 
 # The European Union, and the countries whose shares trade beside it.
-EUROPEAN_COUNTRIES = frozenset(
-    ("AT", "BE", "BG", "CH", "CY", "CZ", "DE", "DK", "EE", "ES", "FI", "FR", "GB", "GR", "HR")
-    + ("HU", "IE", "IT", "LT", "LU", "LV", "MT", "NL", "NO", "PL", "PT", "RO", "SE", "SI", "SK")
+_EUROPE = (
+    "AT BE BG CH CY CZ DE DK EE ES FI FR GB GR HR HU IE IT LT LU LV MT NL NO PL PT RO SE SI SK"
 )
+EUROPEAN_COUNTRIES = frozenset(_EUROPE.split())
 
 _TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
 # Control characters (line breaks too), and marks that reorder or hide text on a screen.

@@ -10,7 +10,8 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import talib
+
+from libs.quant.ta import talib
 
 Array = npt.NDArray[np.float64]
 
