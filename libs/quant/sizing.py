@@ -1,0 +1,54 @@
+"""From money to whole shares, and what trading them costs. Pure; money is Decimal throughout."""
+
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Context, Decimal, localcontext
+
+CENT = Decimal("0.01")
+BPS_IN_ONE = Decimal(10_000)
+# Wide enough that sums and products of contract amounts (20 digits) are exact; what must be rounded
+# is rounded down, so that no allowance is ever exceeded by a rounding.
+EXACT_DOWN = Context(prec=60, rounding=ROUND_FLOOR)
+
+
+def whole_shares(amount: Decimal, price: Decimal) -> Decimal:
+    """The most whole shares that `amount` buys at `price` (> 0); 0 for a negative amount."""
+    with localcontext(EXACT_DOWN):
+        return max(Decimal(0), (amount / price).to_integral_value(ROUND_FLOOR))
+
+
+def trade_value(price: Decimal, quantity: Decimal) -> Decimal:
+    """Price times quantity, exact to the cent (halves to even)."""
+    with localcontext(Context(prec=60)):
+        return (price * quantity).quantize(CENT)
+
+
+def trade_fee(value: Decimal, fee_bps: Decimal) -> Decimal:
+    """The fee on a traded value, in basis points of it, rounded up to the cent."""
+    with localcontext(Context(prec=60)):
+        return (value * fee_bps / BPS_IN_ONE).quantize(CENT, ROUND_CEILING)
+
+
+def slipped_price(price: Decimal, slippage_bps: Decimal, *, buying: bool) -> Decimal:
+    """The price after slippage against the trader, rounded against the trader to the cent.
+
+    A sale is never priced below one cent.
+    """
+    with localcontext(Context(prec=60)):
+        step = price * slippage_bps / BPS_IN_ONE
+        if buying:
+            return (price + step).quantize(CENT, ROUND_CEILING)
+        return max(CENT, (price - step).quantize(CENT, ROUND_DOWN))
+
+
+def affordable_shares(cash: Decimal, price: Decimal, fee_bps: Decimal) -> Decimal:
+    """The most whole shares whose value and fee `cash` pays at `price` (> 0, in cents)."""
+    with localcontext(EXACT_DOWN):
+        quantity = whole_shares(cash, price * (1 + fee_bps / BPS_IN_ONE))
+        # The fee is rounded up to a cent, which may cost one share more.
+        while quantity > 0 and _cost(price, quantity, fee_bps) > cash:
+            quantity -= 1
+        return quantity
+
+
+def _cost(price: Decimal, quantity: Decimal, fee_bps: Decimal) -> Decimal:
+    value = trade_value(price, quantity)
+    return value + trade_fee(value, fee_bps)
