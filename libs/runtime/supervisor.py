@@ -297,8 +297,7 @@ async def _stop(state: _State) -> None:
         log.info("server.stopped", server=child.name)
     if task is not None:
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await asyncio.wait({task})  # Its own error was reported already.
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

@@ -1,0 +1,277 @@
+"""The embedded NATS and Postgres, really started: one shared pair, and pairs for each fault."""
+
+import asyncio
+import os
+import signal
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import nats
+import psutil
+import pytest
+
+from libs.runtime.credentials import NatsPermissions
+from libs.runtime.embedded import Servers, embedded_servers
+from libs.runtime.embedded_thread import held_in_thread
+from libs.runtime.nats_server import nats_is_healthy
+from libs.runtime.postgres_roles import PsqlLogin, run_sql
+from libs.runtime.postgres_server import PostgresError
+
+PERMISSIONS = {
+    "orchestrator": NatsPermissions((">",), (">",)),
+    "risk": NatsPermissions(("desk.risk.>",), ("_INBOX_risk.>",)),
+    "answerer": NatsPermissions((), ("ask.answerer",), allow_responses=True),
+    "mute": NatsPermissions((), ("_INBOX_mute.>",)),
+}
+ROLES = ("orchestrator", "console")
+DEADLINE_S = 30
+SETTLE_S = 0.3
+
+
+@pytest.fixture(scope="module")
+def servers(session_dir: Path) -> Iterator[Servers]:
+    """The shared pair; tests that use it must leave it running."""
+    with held_in_thread(lambda: embedded_servers(session_dir / "desk", PERMISSIONS, ROLES)) as pair:
+        yield pair
+
+
+def _login(servers: Servers, role: str, **changes: str) -> PsqlLogin:
+    fields = {
+        "psql": servers.psql,
+        "port": servers.postgres_port,
+        "user": role,
+        "password": servers.postgres_password(role),
+        "database": servers.database,
+    }
+    return PsqlLogin(**{**fields, **changes})
+
+
+async def _connected(servers: Servers, identity: str, errors: list[str]) -> nats.NATS:
+    async def note(error: Exception) -> None:
+        errors.append(str(error).lower())
+
+    return await nats.connect(
+        servers.nats_url,
+        nkeys_seed=str(servers.nkey_seed_path(identity)),
+        inbox_prefix=f"_INBOX_{identity}".encode(),
+        error_cb=note,
+        allow_reconnect=False,
+    )
+
+
+async def test_each_role_logs_in_with_its_own_password(servers: Servers) -> None:
+    for role in ROLES:
+        assert await run_sql(_login(servers, role), "SELECT current_user") == role
+
+
+async def test_a_wrong_password_is_refused(servers: Servers) -> None:
+    with pytest.raises(PostgresError, match="password authentication failed"):
+        await run_sql(_login(servers, "console", password="wrong"), "SELECT 1")
+
+
+async def test_no_role_gets_in_without_a_password(servers: Servers) -> None:
+    for role in ("postgres", *ROLES):
+        with pytest.raises(PostgresError, match="password"):
+            await run_sql(_login(servers, role, password=""), "SELECT 1")
+
+
+async def test_a_role_reaches_its_own_database_only_and_creates_nothing(servers: Servers) -> None:
+    with pytest.raises(PostgresError, match="permission denied for database"):
+        await run_sql(_login(servers, "console", database="postgres"), "SELECT 1")
+    with pytest.raises(PostgresError, match="permission denied for schema public"):
+        await run_sql(_login(servers, "console"), "CREATE TABLE t (n int)")
+
+
+async def test_commits_are_durable_and_passwords_are_kept_as_scram(servers: Servers) -> None:
+    superuser = _login(servers, "postgres")
+    for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+        assert await run_sql(superuser, f"SHOW {setting}") == "on"
+    kept = await run_sql(superuser, "SELECT rolpassword FROM pg_authid WHERE rolname = 'console'")
+    assert kept.startswith("SCRAM-SHA-256$")
+    trusting = "SELECT count(*) FROM pg_hba_file_rules WHERE auth_method <> 'scram-sha-256'"
+    assert await run_sql(superuser, trusting) == "0"
+
+
+async def test_an_identity_publishes_what_its_list_names(servers: Servers) -> None:
+    errors: list[str] = []
+    listener = await _connected(servers, "orchestrator", errors)
+    risk = await _connected(servers, "risk", errors)
+    inbox = await listener.subscribe("desk.>")
+    await listener.flush()
+    await risk.publish("desk.risk.done", b"yes")
+    await risk.flush()
+    message = await inbox.next_msg(timeout=DEADLINE_S)
+    await risk.close()
+    await listener.close()
+    assert (message.subject, message.data, errors) == ("desk.risk.done", b"yes", [])
+
+
+async def test_an_identity_may_not_publish_outside_its_list(servers: Servers) -> None:
+    errors: list[str] = []
+    listener = await _connected(servers, "orchestrator", [])
+    inbox = await listener.subscribe("desk.>")
+    await listener.flush()
+    risk, mute = (
+        await _connected(servers, "risk", errors),
+        await _connected(servers, "mute", errors),
+    )
+    for client in (risk, mute):
+        await client.publish("desk.execution.order", b"buy")
+        await client.flush()
+        await client.close()
+    with pytest.raises(nats.errors.TimeoutError):
+        await inbox.next_msg(timeout=SETTLE_S)
+    await listener.close()
+    assert len(errors) == 2
+    assert all("permissions violation for publish" in error for error in errors)
+
+
+async def test_an_identity_may_not_subscribe_outside_its_list(servers: Servers) -> None:
+    errors: list[str] = []
+    risk = await _connected(servers, "risk", errors)
+    await risk.subscribe("desk.>")
+    await risk.flush()
+    await risk.close()
+    assert any("permissions violation for subscription" in error for error in errors)
+
+
+async def test_an_answerer_answers_what_it_was_asked_and_says_nothing_else(
+    servers: Servers,
+) -> None:
+    errors: list[str] = []
+    asker = await _connected(servers, "orchestrator", errors)
+    answerer = await _connected(servers, "answerer", errors)
+
+    async def answer(message: nats.aio.msg.Msg) -> None:
+        await message.respond(b"answer")
+
+    await answerer.subscribe("ask.answerer", cb=answer)
+    await answerer.flush()
+    assert (await asker.request("ask.answerer", b"?", timeout=DEADLINE_S)).data == b"answer"
+    assert errors == []
+    await answerer.publish("desk.risk.done", b"forged")
+    await answerer.flush()
+    await answerer.close()
+    await asker.close()
+    assert any("permissions violation for publish" in error for error in errors)
+
+
+async def test_nobody_gets_into_nats_without_a_known_key(servers: Servers) -> None:
+    with pytest.raises(nats.errors.Error, match=r"(?i)authorization"):
+        await nats.connect(servers.nats_url, allow_reconnect=False)
+
+
+async def test_jetstream_is_on_and_keeps_its_files_in_the_data_directory(servers: Servers) -> None:
+    client = await _connected(servers, "orchestrator", [])
+    jetstream = client.jetstream()
+    await jetstream.add_stream(name="PROBE", subjects=["probe.>"])
+    acknowledged = await jetstream.publish("probe.one", b"1", stream="PROBE")
+    await jetstream.delete_stream("PROBE")
+    await client.close()
+    assert acknowledged.seq == 1
+    assert (servers.server_dir / "nats" / "jetstream").is_dir()
+
+
+def test_nothing_listens_beyond_loopback(servers: Servers) -> None:
+    processes = [psutil.Process(servers.pid(name)) for name in ("nats", "postgres")]
+    processes += [child for process in processes for child in process.children(recursive=True)]
+    listening = [
+        connection
+        for process in processes
+        for connection in process.net_connections(kind="all")
+        if connection.status == psutil.CONN_LISTEN or connection.family == socket.AF_UNIX
+    ]
+    ports = {
+        connection.laddr.port for connection in listening if connection.family != socket.AF_UNIX
+    }
+    assert {c.laddr.ip for c in listening if c.family != socket.AF_UNIX} == {"127.0.0.1"}
+    assert servers.postgres_port in ports
+    assert len(ports) == 3
+    assert not [c for c in listening if c.family == socket.AF_UNIX and c.laddr]
+
+
+def test_secrets_are_private_and_in_no_repr_log_or_command_line(servers: Servers) -> None:
+    secrets = {path.read_text().strip() for path in servers.secrets_dir.iterdir()}
+    assert len(secrets) == len(PERMISSIONS) + len(ROLES) + 1
+    assert {stat.S_IMODE(path.stat().st_mode) for path in servers.secrets_dir.iterdir()} == {0o600}
+    assert stat.S_IMODE(servers.secrets_dir.stat().st_mode) == 0o700
+    shown = repr(servers) + "".join(path.read_text() for path in servers.logs_dir.iterdir())
+    for name in ("nats", "postgres"):
+        shown += " ".join(psutil.Process(servers.pid(name)).cmdline())
+    shown += (servers.server_dir / "nats.conf").read_text()
+    assert not [secret for secret in secrets if secret in shown]
+
+
+def test_no_server_runs_as_root(servers: Servers) -> None:
+    uids = {psutil.Process(servers.pid(name)).uids().effective for name in ("nats", "postgres")}
+    assert 0 not in uids
+
+
+async def test_a_killed_postgres_comes_back_on_its_port_with_its_data(open_dir: Path) -> None:
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as servers:
+        superuser = _login(servers, "postgres")
+        await run_sql(superuser, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)")
+        for _ in range(2):
+            before = servers.pid("postgres")
+            os.kill(before, signal.SIGKILL)
+            async with asyncio.timeout(DEADLINE_S):
+                await servers.replaced("postgres", before)
+            assert await run_sql(superuser, "SELECT n FROM kept") == "7"
+
+
+async def test_a_killed_nats_comes_back_on_its_port_with_its_streams(open_dir: Path) -> None:
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as servers:
+        client = await _connected(servers, "orchestrator", [])
+        await client.jetstream().add_stream(name="PROBE", subjects=["probe.>"])
+        await client.jetstream().publish("probe.one", b"1", stream="PROBE")
+        await client.close()
+        before = servers.pid("nats")
+        os.kill(before, signal.SIGKILL)
+        async with asyncio.timeout(DEADLINE_S):
+            await servers.replaced("nats", before)
+        assert await nats_is_healthy(int(servers.nats_monitor_url.rpartition(":")[2]))
+        client = await _connected(servers, "orchestrator", [])
+        assert (await client.jetstream().stream_info("PROBE")).state.messages == 1
+        await client.close()
+
+
+async def test_both_servers_may_die_at_once(open_dir: Path) -> None:
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as servers:
+        before = {name: servers.pid(name) for name in ("nats", "postgres")}
+        for pid in before.values():
+            os.kill(pid, signal.SIGKILL)
+        async with asyncio.timeout(DEADLINE_S):
+            for name, pid in before.items():
+                await servers.replaced(name, pid)
+        assert await run_sql(_login(servers, "console"), "SELECT 1") == "1"
+
+
+async def test_the_next_start_has_the_same_ports_secrets_and_data(open_dir: Path) -> None:
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as first:
+        await run_sql(_login(first, "postgres"), "CREATE TABLE kept (n int)")
+        secrets = {path.name: path.read_text() for path in first.secrets_dir.iterdir()}
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as second:
+        assert await run_sql(_login(second, "postgres"), "SELECT count(*) FROM kept") == "0"
+    assert {path.name: path.read_text() for path in second.secrets_dir.iterdir()} == secrets
+    assert (first.nats_url, first.postgres_port) == (second.nats_url, second.postgres_port)
+
+
+async def test_a_port_that_was_taken_meanwhile_is_replaced(open_dir: Path) -> None:
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as first:
+        pass
+    with socket.create_server(("127.0.0.1", first.postgres_port)):
+        async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as second:
+            assert second.postgres_port != first.postgres_port
+            assert await run_sql(_login(second, "console"), "SELECT 1") == "1"
+
+
+async def test_a_role_that_is_named_later_is_added(open_dir: Path) -> None:
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ["orchestrator"]):
+        pass
+    async with embedded_servers(
+        open_dir / "desk", PERMISSIONS, ["orchestrator", "migrate"], database_owner="migrate"
+    ) as servers:
+        created = "CREATE TABLE t (n int); INSERT INTO t VALUES (1); SELECT n FROM t"
+        assert await run_sql(_login(servers, "migrate"), created) == "1"
