@@ -6,6 +6,8 @@ from typing import NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from libs.llm.provider import Evidence
+
 ERRORS_MAX = 8
 """Errors quoted to a model at once: more of them hide the first ones."""
 ERROR_CHARS_MAX = 240
@@ -13,11 +15,15 @@ OBJECTS_MAX = 50
 """JSON objects looked at in one text."""
 
 T = TypeVar("T", bound=BaseModel)
-AnswerCheck = Callable[[T], Sequence[str]]
+AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
+"""What is wrong with an answer beyond its schema, given the evidence it may stand on."""
 
 
 def read_answer(
-    text: str, output: type[T], check: AnswerCheck[T] | None = None
+    text: str,
+    output: type[T],
+    check: AnswerCheck[T] | None = None,
+    evidence: Sequence[Evidence] = (),
 ) -> tuple[T | None, tuple[str, ...]]:
     """The last JSON object in `text` that validates; else None and what is wrong with the last.
 
@@ -27,7 +33,7 @@ def read_answer(
     errors: tuple[str, ...] = ("no JSON object was found in the answer",)
     found: T | None = None
     for candidate in _objects(text):
-        value, problems = _validate(candidate, output, check)
+        value, problems = _validate(candidate, output, check, evidence)
         if value is not None:
             found = value
         else:
@@ -36,7 +42,10 @@ def read_answer(
 
 
 def _validate(
-    candidate: dict[str, object], output: type[T], check: AnswerCheck[T] | None
+    candidate: dict[str, object],
+    output: type[T],
+    check: AnswerCheck[T] | None,
+    evidence: Sequence[Evidence],
 ) -> tuple[T | None, tuple[str, ...]]:
     # Without this, the inside of a cut-off answer could pass for a whole one.
     unknown = sorted(set(candidate) - set(output.model_fields))
@@ -46,7 +55,7 @@ def _validate(
         value = output.model_validate_json(json.dumps(candidate))
     except ValidationError as error:
         return None, describe(error)
-    problems = tuple(_short(problem) for problem in check(value)) if check else ()
+    problems = tuple(_short(problem) for problem in check(value, evidence)) if check else ()
     return (None, problems[:ERRORS_MAX]) if problems else (value, ())
 
 

@@ -242,7 +242,7 @@ async def _output_pass(
         value = await journal.call(_model_call(agent, request, new))
         reply = ModelReply.model_validate(value)
         _refuse_bad_end(agent, reply)
-        answer, errors = read_answer(reply.text, output, check)
+        answer, errors = read_answer(reply.text, output, check, evidence)
         if answer is not None:
             return answer
         log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)

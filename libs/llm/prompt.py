@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
+from contracts.message import Command
 from libs.llm.provider import Evidence
 
 IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version"})
@@ -43,6 +44,18 @@ class Task:
     data: Mapping[str, JsonValue]
     evidence: tuple[Evidence, ...] = ()
     errors: tuple[str, ...] = ()
+
+
+def task_for(
+    command: Command, *, evidence: tuple[Evidence, ...] = (), **parts: BaseModel | JsonValue
+) -> Task:
+    """The task of a command: as_of, the named parts as JSON, and the errors of the last attempt."""
+    data: dict[str, JsonValue] = {"as_of": command.as_of.isoformat()}
+    data |= {
+        name: part.model_dump(mode="json") if isinstance(part, BaseModel) else part
+        for name, part in parts.items()
+    }
+    return Task(data=data, evidence=evidence, errors=command.errors)
 
 
 def render_task(task: Task) -> str:

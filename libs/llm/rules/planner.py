@@ -1,0 +1,60 @@
+"""The planner by rules: look into the best ranked candidates and ask the usual question of them."""
+
+from decimal import Decimal
+
+from contracts.account import Portfolio
+from contracts.research import FINDINGS_MAX, PlanDraft
+from contracts.sentiment import SentimentDraft, SignalDigest
+from libs.llm.rules.rule_set import Ask, Found, RuleSet, TaskData, said
+
+EXPECTED_OUTPUTS = ("RSI14", "MACD", "SMA50", "SMA200", "momentum_3m", "volatility_3m")
+CASH_PCT_MIN = Decimal(5)
+"""Below this share of equity in cash there is little left to buy with: the plan says so."""
+
+
+def ask(task: TaskData) -> tuple[Ask, ...]:
+    """The own account, and the price of every asset the plan will name."""
+    prices = (Ask("get_stock_price", {"ticker": ticker}) for ticker in _assets(task))
+    return (Ask("get_portfolio", {}), *prices)
+
+
+def answer(task: TaskData, found: Found) -> PlanDraft:
+    """The top candidates whose price answered; all of them where no price did."""
+    wanted = _assets(task)
+    priced = tuple(ticker for ticker in wanted if found.result("get_stock_price", ticker))
+    assets = priced or wanted
+    names = ", ".join(assets)
+    return PlanDraft(
+        objective=said(f"find which of {names} have a trend worth buying at {task['as_of']}"),
+        assets=assets,
+        quant_question=(
+            f"For each of {names}: is the trend up or down, by close against SMA50 and SMA200, "
+            f"MACD and 3-month momentum, and is RSI14 extreme?"
+        ),
+        timeframes=("1d",),
+        constraints=_constraints(task),
+        expected_outputs=EXPECTED_OUTPUTS,
+    )
+
+
+def _assets(task: TaskData) -> tuple[str, ...]:
+    ranked = SentimentDraft.model_validate(task["sentiment_report"]).tickers
+    digest = SignalDigest.model_validate(task["signal_digest"])
+    # Ranked ones first; a candidate that the report left out still has its place in the digest.
+    names = [view.ticker for view in ranked] + [item.ticker for item in digest.candidates]
+    return tuple(dict.fromkeys(names))[:FINDINGS_MAX]
+
+
+def _constraints(task: TaskData) -> dict[str, str]:
+    portfolio = Portfolio.model_validate(task["portfolio"])
+    given = task["constraints"]
+    constraints = {key: str(text) for key, text in given.items()} if isinstance(given, dict) else {}
+    held = [position.ticker for position in portfolio.positions]
+    if held:
+        constraints.setdefault("held", ", ".join(held)[:400])
+    if portfolio.cash.amount * 100 < portfolio.equity.amount * CASH_PCT_MIN:
+        constraints.setdefault("cash", said("less than 5% of equity is cash"))
+    return dict(list(constraints.items())[:20])
+
+
+RULES = RuleSet(answer=answer, ask=ask)

@@ -1,0 +1,65 @@
+"""The `rules` provider: the interface of a model over the rule sets of this folder."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from contracts.operation import Reserve
+from libs.llm.errors import ProviderFault
+from libs.llm.provider import ModelReply, ModelRequest, ModelSize, StopReason, ToolCall, ToolMessage
+from libs.llm.rules import analyst, memory, planner, quant, risk_review, sentiment, trader
+from libs.llm.rules.rule_set import Found, RuleSet
+
+RULE_SETS: Mapping[str, RuleSet] = MappingProxyType(
+    {
+        "sentiment": sentiment.RULES,
+        "planner": planner.RULES,
+        "quant": quant.RULES,
+        "analyst": analyst.RULES,
+        "trader": trader.RULES,
+        "risk_review": risk_review.RULES,
+        "memory": memory.RULES,
+    }
+)
+
+
+class RulesProvider:
+    """Deterministic, offline and free: the same request always has the same reply."""
+
+    name = "rules"
+
+    def model_for(self, size: ModelSize) -> str:
+        """There is one rule set an agent, whatever the size."""
+        del size
+        return "rules"
+
+    def reserve(self, request: ModelRequest) -> Reserve | None:
+        """Nothing: rules cost nothing."""
+        del request
+        return None
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Tool calls in the first tooling round, nothing in the next, JSON where asked for."""
+        rules = RULE_SETS.get(request.agent)
+        if rules is None:
+            raise ProviderFault(
+                f"the rules provider has no agent {request.agent}; "
+                f"it has {', '.join(sorted(RULE_SETS))}"
+            )
+        if request.tools:
+            return _tool_round(rules, request)
+        answer = rules.answer(request.task, Found(request.evidence))
+        return ModelReply(text=answer.model_dump_json())
+
+
+def _tool_round(rules: RuleSet, request: ModelRequest) -> ModelReply:
+    if any(isinstance(message, ToolMessage) for message in request.messages):
+        return ModelReply()
+    offered = {tool.name for tool in request.tools}
+    wanted = [ask for ask in rules.ask(request.task) if ask.tool in offered]
+    calls = tuple(
+        ToolCall(id=f"call_{place}", name=ask.tool, arguments=dict(ask.arguments))
+        for place, ask in enumerate(wanted)
+    )
+    return ModelReply(
+        tool_calls=calls, stop_reason=StopReason.TOOL_CALLS if calls else StopReason.END
+    )

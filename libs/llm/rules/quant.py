@@ -1,0 +1,90 @@
+"""The quant by rules: a direction per asset from votes on its computed indicators."""
+
+from contracts.research import AssetView, PlanDraft, QuantDraft, QuantSignal
+from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, numbers, said
+from libs.llm.rules.technical import RSI_OVERBOUGHT, VOTES_MAX, Votes, vote
+
+INDICATORS = "get_technical_indicators"
+NET_VOTES_MIN = 2
+"""One vote more for a side is a coin's toss among five; two are a direction."""
+SPLIT_VOTES_MIN = 2
+"""Two votes on either side contradict each other: uncertain, not neutral."""
+VOTES_CAST_MIN = 3
+"""With fewer than three of the five votes the history is too short for a direction."""
+
+
+def answer(task: TaskData, found: Found) -> QuantDraft:
+    """One view per asset with indicators, and the one that most share; others are named."""
+    plan = PlanDraft.model_validate(task["plan"])
+    values = {ticker: found.result(INDICATORS, ticker) for ticker in plan.assets}
+    views = tuple(_view(name, numbers(got.get("values"))) for name, got in values.items() if got)
+    without = [name for name, got in values.items() if not got]
+    signal = _overall(views)
+    of_it = [view.confidence for view in views if view.signal is signal]
+    counts = ", ".join(
+        f"{sum(view.signal is kind for view in views)} {kind.value}" for kind in QuantSignal
+    )
+    return QuantDraft(
+        signal=signal,
+        confidence=round(sum(of_it) / len(of_it), 3) if of_it else 0.0,
+        reasoning=said(
+            f"{counts} of {len(views)} assets, by votes on trend, MACD and momentum"
+            + (f"; no indicators for {', '.join(without)}" if without else "")
+        ),
+        assets=views,
+    )
+
+
+def _view(ticker: str, values: dict[str, float]) -> AssetView:
+    votes = vote(values)
+    signal = _signal(votes)
+    return AssetView(
+        ticker=ticker,
+        signal=signal,
+        confidence=_confidence(signal, votes),
+        reasoning=said(_words(votes, values)),
+        technical_indicators=values,
+    )
+
+
+def _signal(votes: Votes) -> QuantSignal:
+    if votes.cast < VOTES_CAST_MIN:
+        return QuantSignal.UNCERTAIN
+    if votes.net >= NET_VOTES_MIN:
+        return QuantSignal.BULLISH
+    if votes.net <= -NET_VOTES_MIN:
+        return QuantSignal.BEARISH
+    if min(votes.bull, votes.bear) >= SPLIT_VOTES_MIN:
+        return QuantSignal.UNCERTAIN
+    return QuantSignal.NEUTRAL
+
+
+def _confidence(signal: QuantSignal, votes: Votes) -> float:
+    if signal in (QuantSignal.BULLISH, QuantSignal.BEARISH):
+        return confidence(abs(votes.net) / VOTES_MAX)
+    # The fewer votes contradict it, the surer "no direction" is; it is never sure.
+    return confidence((votes.cast - abs(votes.net)) / VOTES_MAX / 2)
+
+
+def _words(votes: Votes, values: dict[str, float]) -> str:
+    if votes.cast < VOTES_CAST_MIN:
+        return f"only {votes.cast} of {VOTES_MAX} votes possible, the history is too short"
+    words = f"{votes.bull} for, {votes.bear} against of {votes.cast} votes: "
+    rsi = values.get("rsi_14")
+    tail = f"; RSI {rsi:.0f} is overbought" if rsi is not None and rsi > RSI_OVERBOUGHT else ""
+    return f"{words}{'; '.join(votes.words)}{tail}"
+
+
+def _overall(views: tuple[AssetView, ...]) -> QuantSignal:
+    bulls = sum(view.signal is QuantSignal.BULLISH for view in views)
+    bears = sum(view.signal is QuantSignal.BEARISH for view in views)
+    if bulls and bears:
+        return QuantSignal.UNCERTAIN
+    if bulls or bears:
+        majority = QuantSignal.BULLISH if bulls else QuantSignal.BEARISH
+        return majority if max(bulls, bears) * 2 >= len(views) else QuantSignal.NEUTRAL
+    uncertain = sum(view.signal is QuantSignal.UNCERTAIN for view in views)
+    return QuantSignal.UNCERTAIN if uncertain * 2 > len(views) else QuantSignal.NEUTRAL
+
+
+RULES = RuleSet(answer=answer)

@@ -1,0 +1,90 @@
+"""What one agent of the rules provider is: two pure functions over a task and its evidence."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, JsonValue
+
+from libs.llm.provider import Evidence
+
+CONFIDENCE_MAX = 0.6
+"""Stated thresholds read no context: they never claim more, and claim 0 without evidence."""
+LABEL = "rules: "
+"""Begins every text that these rules write, so that nobody takes it for a model's judgement."""
+
+TaskData = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A tool that the rules want to have called."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+
+
+class Found:
+    """Evidence by tool and ticker. Errors are told apart: they are no evidence."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self._good = [item for item in evidence if not _is_error(item)]
+        self._bad = [item for item in evidence if _is_error(item)]
+
+    def result(self, tool: str, ticker: str = "") -> Mapping[str, JsonValue]:
+        """A tool's result, for a ticker where one is named; empty where there is none."""
+        for item in self._good:
+            if item.tool != tool or not isinstance(item.result, dict):
+                continue
+            if not ticker or item.result.get("ticker") == ticker:
+                return item.result
+        return {}
+
+    def ids(self, ticker: str) -> tuple[str, ...]:
+        """The ids of the evidence about a ticker."""
+        return tuple(
+            item.id
+            for item in self._good
+            if isinstance(item.result, dict) and item.result.get("ticker") == ticker
+        )
+
+    def why_not(self, tool: str) -> str:
+        """Why a tool gave nothing, in its own words; empty where it gave no error."""
+        for item in self._bad:
+            if item.tool == tool and isinstance(item.result, dict):
+                error = item.result["error"]
+                return str(error.get("message", "")) if isinstance(error, dict) else str(error)
+        return ""
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """One agent. `ask` gives the tools of the one tooling round, `answer` the output."""
+
+    answer: Callable[[TaskData, Found], BaseModel]
+    ask: Callable[[TaskData], Sequence[Ask]] = lambda _: ()
+
+
+def numbers(value: JsonValue) -> dict[str, float]:
+    """The entries of a JSON object that are numbers."""
+    return dict(_numbers(value))
+
+
+def said(text: str) -> str:
+    """`text` with the rules' label."""
+    return f"{LABEL}{text}"
+
+
+def confidence(share: float) -> float:
+    """A share (0..1) of the confidence that rules may claim, to three decimals."""
+    return round(CONFIDENCE_MAX * min(max(share, 0.0), 1.0), 3)
+
+
+def _numbers(value: JsonValue) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, int | float) and not isinstance(item, bool):
+                yield key, float(item)
+
+
+def _is_error(item: Evidence) -> bool:
+    return isinstance(item.result, dict) and "error" in item.result

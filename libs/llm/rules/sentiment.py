@@ -1,0 +1,87 @@
+"""Sentiment by rules: the lexicon's tone of each headline, no source heard above its share."""
+
+from collections.abc import Sequence
+
+from contracts.sentiment import (
+    Candidate,
+    Headline,
+    SentimentDraft,
+    SignalDigest,
+    TickerSentiment,
+)
+from libs.llm.rules.lexicon import tone
+from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
+
+ONE_SOURCE_SCORE_MAX = 0.5
+"""Headlines of a single source, however many, move a score no further than this."""
+HEADLINES_FOR_FULL_CONFIDENCE = 5
+"""Five headlines that agree are a mood; one is an anecdote."""
+MOOD_SCORE_MIN = 0.15
+"""A mean tone nearer to 0 than this is no mood."""
+QUOTES_MAX = 3
+
+
+def answer(task: TaskData, found: Found) -> SentimentDraft:
+    """Tickers by score times confidence; those without headlines keep the digest's order."""
+    del found
+    digest = SignalDigest.model_validate(task["signal_digest"])
+    views = [_view(candidate) for candidate in digest.candidates]
+    ranked = sorted(views, key=lambda view: -view.score * view.confidence)
+    heard = [view for view in views if view.confidence > 0]
+    return SentimentDraft(
+        tickers=tuple(ranked), market_mood=_mood(heard), notes=said(_notes(views, heard))
+    )
+
+
+def _view(candidate: Candidate) -> TickerSentiment:
+    if not candidate.headlines:
+        return TickerSentiment(
+            ticker=candidate.ticker,
+            score=0.0,
+            confidence=0.0,
+            mentions=candidate.mentions,
+            rationale=said("no headlines, so no score: 0 stands for nothing heard"),
+        )
+    tones = [(headline, tone(headline.title)) for headline in candidate.headlines]
+    toned = [(headline, value) for headline, value in tones if value]
+    score = _score(tones)
+    # Headlines without a word of the lexicon were read and said nothing: no confidence in a score.
+    sure = len(toned) / max(HEADLINES_FOR_FULL_CONFIDENCE, len(tones)) if toned else 0.0
+    return TickerSentiment(
+        ticker=candidate.ticker,
+        score=round(score, 3),
+        confidence=confidence(sure),
+        mentions=candidate.mentions,
+        key_quotes=tuple(headline.title for headline, _ in toned[:QUOTES_MAX]),
+        rationale=said(f"lexicon tone of {len(toned)} of {len(tones)} headlines"),
+    )
+
+
+def _score(tones: Sequence[tuple[Headline, float]]) -> float:
+    """The mean over sources of each source's mean tone, capped where only one was heard."""
+    sources: dict[str, list[float]] = {}
+    for headline, value in tones:
+        sources.setdefault(headline.source, []).append(value)
+    means = [sum(values) / len(values) for values in sources.values()]
+    score = sum(means) / len(means)
+    if len(means) == 1:
+        return max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, score))
+    return score
+
+
+def _mood(heard: Sequence[TickerSentiment]) -> str:
+    if not heard:
+        return "unknown"
+    mean = sum(view.score for view in heard) / len(heard)
+    if abs(mean) < MOOD_SCORE_MIN:
+        return "neutral"
+    return "positive" if mean > 0 else "negative"
+
+
+def _notes(views: Sequence[TickerSentiment], heard: Sequence[TickerSentiment]) -> str:
+    if not heard:
+        return "no headline could be scored; the ranking is the digest's order"
+    return f"{len(heard)} of {len(views)} tickers had headlines that could be scored"
+
+
+RULES = RuleSet(answer=answer)
