@@ -28,6 +28,22 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
+from contracts.query import (
+    AccountQuery,
+    AccountView,
+    CycleQuery,
+    CyclesPage,
+    CyclesQuery,
+    CycleView,
+    DeadLettersPage,
+    DeadLettersQuery,
+    OperationDetail,
+    OperationQuery,
+    OperationsPage,
+    OperationsQuery,
+    Recording,
+    RecordingQuery,
+)
 from contracts.research import (
     AnswerQuestion,
     MakePlan,
@@ -130,7 +146,46 @@ COMMANDS = (
 CLAIM = Subject(Class.QUERY, ORCHESTRATOR, "claim", Claim, ClaimAnswer, ())
 RECORD = Subject(Class.QUERY, ORCHESTRATOR, "record", Record, RecordAnswer, ())
 RESULT = Subject(Class.QUERY, ORCHESTRATOR, "result", Result, ResultAnswer, ())
-PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, ())
-EVENTS_AFTER = Subject(
-    Class.QUERY, "console", "events", EventsAfter, Events, ("cli", "user", "console")
+PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, USERS)
+
+
+def console(what: str, message: type[Message], reply: type[Message]) -> Subject:
+    """A question that the console answers from its read-only view of the tables."""
+    return Subject(Class.QUERY, "console", what, message, reply, USERS)
+
+
+EVENTS_AFTER = console("events", EventsAfter, Events)
+CYCLE = console("cycle", CycleQuery, CycleView)
+CYCLES = console("cycles", CyclesQuery, CyclesPage)
+OPERATIONS = console("operations", OperationsQuery, OperationsPage)
+OPERATION = console("operation", OperationQuery, OperationDetail)
+DEAD_LETTERS = console("dead_letters", DeadLettersQuery, DeadLettersPage)
+ACCOUNT = console("account", AccountQuery, AccountView)
+RECORDING = console("recording", RecordingQuery, Recording)
+
+QUERIES = (
+    PORTFOLIO,
+    EVENTS_AFTER,
+    CYCLE,
+    CYCLES,
+    OPERATIONS,
+    OPERATION,
+    DEAD_LETTERS,
+    ACCOUNT,
+    RECORDING,
+)
+"""What users may ask."""
+
+STOP = Subject(Class.CONTROL, "*", "cancel", CancelOperation)
+"""Sent to every instance of the service that takes the owner's place."""
+
+
+def event(owner: str, what: EventType) -> Subject:
+    """An event's row."""
+    return Subject(Class.EVENT, owner, what, Event)
+
+
+EXECUTION_EVENTS = (EventType.ORDER_PLACED, EventType.ORDER_FILLED)
+EVENTS = tuple(
+    event("execution" if what in EXECUTION_EVENTS else ORCHESTRATOR, what) for what in EventType
 )

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 
-from libs.postgres.pool import UNAVAILABLE, DataError, Pool, PostgresError
+from libs.postgres.pool import UNAVAILABLE, Pool
 from libs.runtime.settings import Settings
 from services.orchestrator import store
 from services.orchestrator.group import Group, Loaded, NewOperation, Stop
@@ -83,7 +83,7 @@ class Committer:
             except UNAVAILABLE as error:
                 log.warning("orchestrator.postgres_lost", error=type(error).__name__)
                 await asyncio.sleep(RETRY_AFTER_S)
-            except (DataError, PostgresError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001 - one bad input must not stop the desk
                 await self._one_by_one(asks, error)
                 return
             else:

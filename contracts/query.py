@@ -1,0 +1,161 @@
+"""What people ask of a running desk, and the answers. Served by the console, read-only."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from contracts.account import Portfolio
+from contracts.cycle import CycleStatus
+from contracts.execution import Fill
+from contracts.message import Message
+from contracts.operation import JournalEntry, OperationStatus, OperationView
+from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Value
+
+PAGE_MAX = 200
+
+
+class CycleQuery(Message):
+    """One cycle by its id, or by the first characters of it."""
+
+    cycle_id: ShortText
+
+
+class PipelineView(Value):
+    """One pipeline of a cycle: where it is, and the contracts it has made, by name."""
+
+    name: Name
+    account: Name
+    provider: Name
+    state: ShortText
+    status: CycleStatus
+    reason: Text = ""
+    contracts: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class CycleView(Message):
+    """A cycle with all that was decided. `found` is False where no such cycle exists."""
+
+    found: bool = True
+    message: Text = ""
+    cycle_id: CycleId | None = None
+    kind: ShortText = ""
+    as_of: date | None = None
+    status: CycleStatus | None = None
+    reason: Text = ""
+    requester: ShortText = ""
+    accepted_at: datetime | None = None
+    ended_at: datetime | None = None
+    tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    pipelines: tuple[PipelineView, ...] = ()
+
+
+class CyclesQuery(Message):
+    """The newest cycles first."""
+
+    status: CycleStatus | None = None
+    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+
+
+class CyclesPage(Message):
+    """Cycles without their contracts."""
+
+    cycles: tuple[CycleView, ...] = ()
+
+
+class OperationsQuery(Message):
+    """Operations, newest first, or those of one cycle in the order of their making."""
+
+    cycle_id: CycleId | None = None
+    type: ShortText | None = None
+    status: OperationStatus | None = None
+    limit: int = Field(default=50, ge=1, le=PAGE_MAX)
+
+
+class OperationsPage(Message):
+    """The operations found. Asked for one cycle, its calls are among them, as leaves."""
+
+    operations: tuple[OperationView, ...] = ()
+
+
+class OperationQuery(Message):
+    """One operation with what went in and what came out."""
+
+    op_id: OperationId
+
+
+class OperationDetail(Message):
+    """An operation's view, command, result and journal."""
+
+    found: bool = True
+    operation: OperationView | None = None
+    command: JsonValue = None
+    result: JsonValue = None
+    journal: tuple[JournalEntry, ...] = ()
+
+
+class DeadLettersQuery(Message):
+    """The newest dead letters, or one by its sequence with its body."""
+
+    sequence: int | None = Field(default=None, ge=1)
+    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+
+
+class DeadLetter(Value):
+    """A message that could not be used, and why. `body` is there when one was asked for."""
+
+    sequence: int
+    subject: ShortText
+    at: datetime
+    failure: Failure
+    size_bytes: int = 0
+    body: str | None = None
+
+
+class DeadLettersPage(Message):
+    """The dead letters found, newest first."""
+
+    letters: tuple[DeadLetter, ...] = ()
+
+
+class AccountQuery(Message):
+    """One account as its books stand, with its newest fills."""
+
+    account: Name
+    fills: int = Field(default=20, ge=0, le=PAGE_MAX)
+
+
+class AccountView(Message):
+    """An account; `found` is False where no such account was ever opened."""
+
+    found: bool = True
+    portfolio: Portfolio | None = None
+    starting_cash: Decimal = Decimal(0)
+    fills: tuple[Fill, ...] = ()
+    accounts: tuple[Name, ...] = ()
+
+
+class RecordingQuery(Message):
+    """One operation of a cycle, with its journal, for a replay. `index` counts from 0."""
+
+    cycle_id: CycleId
+    index: int = Field(default=0, ge=0)
+
+
+class Recording(Message):
+    """What is on record of one operation; `more` tells whether another follows."""
+
+    found: bool = True
+    more: bool = False
+    op_id: UUID | None = None
+    service: Name | None = None
+    step: Name | None = None
+    pipeline: Name | None = None
+    status: Literal["pending", "running", "completed", "failed", "cancelled"] | None = None
+    command: JsonValue = None
+    result: JsonValue = None
+    failure: Failure | None = None
+    journal: tuple[JournalEntry, ...] = ()

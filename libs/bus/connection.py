@@ -1,0 +1,67 @@
+"""One connection a process, under that process's own key."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import nats.errors
+import structlog
+from nats.aio.client import Client
+
+from libs.bus.permissions import inbox_prefix
+from libs.runtime.credentials import nkey_seed_path
+from libs.runtime.errors import DeskError
+
+CONNECT_TIMEOUT_S = 10.0
+RECONNECT_WAIT_S = 0.1
+PING_EVERY_S = 10
+
+log = structlog.get_logger()
+
+
+class BusNotReachable(DeskError):
+    """NATS does not answer at the given address, or refuses the key."""
+
+    code = "bus_not_reachable"
+
+
+def options(identity: str, secrets_dir: Path) -> dict[str, Any]:
+    """Options of `nats.connect` for one identity; without a seed file no key is used."""
+    seed = nkey_seed_path(secrets_dir, identity)
+
+    async def on_error(error: Exception) -> None:
+        # A denied publish shows only here; the caller sees a time-out.
+        log.warning("bus.error", identity=identity, error=f"{type(error).__name__}: {error}"[:300])
+
+    return {
+        "name": f"deskbus-{identity}",
+        "inbox_prefix": inbox_prefix(identity).encode(),
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": RECONNECT_WAIT_S,
+        "ping_interval": PING_EVERY_S,
+        "error_cb": on_error,
+        **({"nkeys_seed": str(seed)} if seed.exists() else {}),
+    }
+
+
+async def connect(
+    url: str,
+    identity: str,
+    secrets_dir: Path,
+    *,
+    on_closed: Callable[[], Awaitable[None]] | None = None,
+) -> Client:
+    """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`."""
+    try:
+        # With endless reconnects a first connect to nowhere would wait for ever too.
+        return await asyncio.wait_for(
+            nats.connect(url, closed_cb=on_closed, **options(identity, secrets_dir)),
+            CONNECT_TIMEOUT_S,
+        )
+    except (OSError, TimeoutError, nats.errors.Error) as error:
+        raise BusNotReachable(
+            f"NATS at {url} does not take {identity!r} ({type(error).__name__}: {error}); "
+            "is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
+        ) from error

@@ -1,0 +1,20 @@
+"""Message headers: de-duplication, trace context (W3C) and CloudEvents attributes.
+
+Ids are derived from the cycle and the operation, so a message that is sent again has the same
+headers, and one trace holds all of one cycle.
+"""
+
+from uuid import UUID
+
+
+def headers(message_id: str, what: str, cycle_id: UUID, node: UUID, source: str) -> dict[str, str]:
+    """The headers of one message about `node` (an operation, or the cycle itself)."""
+    return {
+        "Nats-Msg-Id": message_id,
+        "traceparent": f"00-{cycle_id.hex}-{node.hex[:16]}-01",
+        "ce-specversion": "1.0",
+        "ce-id": message_id,
+        "ce-type": what,
+        "ce-source": f"deskbus/{source}",
+        "ce-subject": str(cycle_id),
+    }

@@ -1,0 +1,92 @@
+"""What each identity may do on NATS, derived from the subject table (DESIGN I10)."""
+
+from collections.abc import Mapping, Sequence
+
+from contracts.subjects import (
+    CLAIM,
+    COMMANDS,
+    EVENTS_AFTER,
+    ORCHESTRATOR,
+    PORTFOLIO,
+    PREFIX,
+    QUERIES,
+    RECORD,
+    REQUESTS,
+    RESULT,
+    USERS,
+    Subject,
+)
+from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
+from libs.runtime.credentials import NatsPermissions
+
+PROVISIONER = "provisioner"
+CONSOLE = "console"
+
+
+def inbox_prefix(identity: str) -> str:
+    """Where replies to one identity arrive; nobody else may listen there."""
+    return f"_INBOX_{identity}"
+
+
+def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPermissions]:
+    """The permissions of every identity by name."""
+    services = sorted({row.owner for row in commands})
+    return {
+        ORCHESTRATOR: _orchestrator(),
+        PROVISIONER: NatsPermissions(publish=("$JS.API.>",), subscribe=(_inbox(PROVISIONER),)),
+        CONSOLE: _console(),
+        **{service: _service(service, commands) for service in services},
+        **{user: _user(user) for user in USERS},
+    }
+
+
+def _inbox(identity: str) -> str:
+    return f"{inbox_prefix(identity)}.>"
+
+
+def _orchestrator() -> NatsPermissions:
+    return NatsPermissions(
+        publish=tuple(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ctl", "dlq")),
+        subscribe=(
+            f"{PREFIX}.req.{ORCHESTRATOR}.>",
+            f"{PREFIX}.qry.{ORCHESTRATOR}.>",
+            _inbox(ORCHESTRATOR),
+        ),
+        allow_responses=True,
+    )
+
+
+def _console() -> NatsPermissions:
+    return NatsPermissions(
+        publish=(
+            f"$JS.API.STREAM.INFO.{DEAD_LETTER_STREAM}",
+            f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
+            f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
+        ),
+        subscribe=(f"{PREFIX}.evt.>", f"{PREFIX}.qry.{CONSOLE}.>", _inbox(CONSOLE)),
+        allow_responses=True,
+    )
+
+
+def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
+    durables = [row.durable for row in commands if row.owner == service]
+    pulls = [
+        subject
+        for durable in durables
+        for subject in (
+            f"$JS.API.CONSUMER.INFO.{COMMAND_STREAM}.{durable}",
+            f"$JS.API.CONSUMER.MSG.NEXT.{COMMAND_STREAM}.{durable}",
+            f"$JS.ACK.{COMMAND_STREAM}.{durable}.>",
+        )
+    ]
+    asks = [row.by(service) for row in (CLAIM, RECORD, RESULT, PORTFOLIO)]
+    return NatsPermissions(
+        publish=(*asks, *pulls, f"{PREFIX}.dlq.{service}.>"),
+        subscribe=(_inbox(service), f"{PREFIX}.ctl.{service}.>", f"{PREFIX}.qry.{service}.>"),
+        allow_responses=True,
+    )
+
+
+def _user(user: str) -> NatsPermissions:
+    asks = [row.by(user) for row in (*REQUESTS, *QUERIES, EVENTS_AFTER) if user in row.senders]
+    return NatsPermissions(publish=tuple(asks), subscribe=(f"{PREFIX}.evt.>", _inbox(user)))
