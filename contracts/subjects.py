@@ -15,12 +15,13 @@ from enum import StrEnum
 
 from contracts.account import OpenBooks, Portfolio, PortfolioQuery
 from contracts.assessment import Memorize
-from contracts.audit import Events, EventsAfter
+from contracts.audit import Event, Events, EventsAfter, EventType
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.memory import AgentMemory
 from contracts.message import Message
 from contracts.operation import (
+    CancelOperation,
     Claim,
     ClaimAnswer,
     Record,
