@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import importlib.util
 import json
+import logging
 import os
 import platform
 import sys
@@ -17,6 +18,7 @@ from typing import Any, Final
 
 import asyncpg
 import nats
+import structlog
 
 from benchmarks import processes, report
 from benchmarks.contenders.protocol import CYCLES_DEFAULT, IN_FLIGHT_DEFAULT
@@ -49,6 +51,10 @@ CpuByOwner = dict[str, float]
 def main() -> None:
     """Run the rounds and print the tables; exit 1 with --check when a target is missed."""
     arguments = _parse()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     rounds, machine = asyncio.run(_measure(arguments))
     if arguments.json:
         print(json.dumps({"machine": machine, "rounds": rounds}))
@@ -125,11 +131,13 @@ async def _run(
 
 async def _follow(name: str, command: list[str]) -> tuple[report.Run, dict[str, CpuByOwner]]:
     """Start a contender and read its lines; the CPU time is taken as its marks come in."""
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     begun: dict[str, CpuByOwner] = {}
     spent: dict[str, CpuByOwner] = {}
     result: report.Run | None = None
     assert process.stdout is not None
+    assert process.stdin is not None
     async for text in process.stdout:
         line = json.loads(text)
         if span := line.get("begin"):
@@ -139,6 +147,7 @@ async def _follow(name: str, command: list[str]) -> tuple[report.Run, dict[str, 
             spent[span] = {owner: now[owner] - begun[span][owner] for owner in now}
         else:
             result = line["result"]
+        process.stdin.write(b"\n")
     if await process.wait() or result is None:
         sys.exit(f"{name} failed with exit code {process.returncode}; its output stands above")
     return result, spent

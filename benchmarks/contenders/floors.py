@@ -22,7 +22,7 @@ import nats
 import uvloop
 from nats.aio.msg import Msg
 
-from benchmarks.contenders.protocol import CYCLES_DEFAULT, IN_FLIGHT_DEFAULT, announce
+from benchmarks.contenders.protocol import CYCLES_DEFAULT, IN_FLIGHT_DEFAULT, announce, mark
 
 BODY: Final = b"x" * 256
 POOL_SIZE: Final = 32
@@ -105,9 +105,9 @@ async def measure(options: argparse.Namespace) -> dict[str, float]:
         async with opening as operation:
             for load, lanes in (("alone", 1), ("loaded", options.in_flight)):
                 await per_second(operation, lanes, WARMUP_S)
-                announce(begin=f"{name}_{load}")
+                mark(begin=f"{name}_{load}")
                 rate, p50_ms = await per_second(operation, lanes, SPAN_S)
-                announce(end=f"{name}_{load}")
+                mark(end=f"{name}_{load}")
                 measured |= {f"{name}_{load}_per_s": rate, f"{name}_{load}_p50_ms": p50_ms}
     return measured
 

@@ -9,8 +9,9 @@ opened in `workers` processes; then, all of them together:
 3. loaded: all workers share `cycles` cycles, `in_flight` of them at any moment.
 
 Standard output carries JSON lines: `{"begin": <span>}` and `{"end": <span>}` around the spans
-`alone` and `loaded`, so that whoever reads them can take the CPU time of all processes at that
-moment, and a last line `{"result": {...}}`.
+`alone` and `loaded`, and a last line `{"result": {...}}`. At each mark the contender stands still
+until a line comes in on standard input (or its end, or a terminal is there instead), so that the
+reader can take the CPU time of all processes while none of them starts or ends.
 """
 
 import argparse
@@ -84,6 +85,13 @@ def announce(**line: Any) -> None:
     print(json.dumps(line), flush=True)
 
 
+def mark(**span: str) -> None:
+    """Print the beginning or the end of a span, and wait until it was taken note of."""
+    announce(**span)
+    if not sys.stdin.isatty():
+        sys.stdin.readline()
+
+
 def parse(argv: list[str] | None = None, *, workers: int = 1, modes: tuple[str, ...]) -> Options:
     """Read the command line that all contenders share; the first of `modes` is the default."""
     parser = argparse.ArgumentParser()
@@ -130,15 +138,16 @@ def _conduct(barrier: Barrier) -> float:
     """Mark the phases; returns the wall time of the loaded one."""
     for _ in ("the first worker is open", "all are open", "all are warm"):
         barrier.wait(PHASE_TIME_MAX_S)
-    announce(begin="alone")
-    barrier.wait(PHASE_TIME_MAX_S)
-    announce(end="alone")
-    announce(begin="loaded")
+    mark(begin="alone")
+    for _ in ("go", "the first worker is done"):
+        barrier.wait(PHASE_TIME_MAX_S)
+    mark(end="alone")
+    mark(begin="loaded")
     barrier.wait(PHASE_TIME_MAX_S)
     started = time.perf_counter()
     barrier.wait(PHASE_TIME_MAX_S)
     seconds = time.perf_counter() - started
-    announce(end="loaded")
+    mark(end="loaded")
     barrier.wait(PHASE_TIME_MAX_S)
     return seconds
 
@@ -165,6 +174,7 @@ async def _work(
             await meet()
         await meet()
         await _run(cycle, lanes, _tickets(shared.warmup))
+        await meet()
         await meet()
         alone_s = [] if index else await _run(cycle, 1, iter(range(options.alone)))
         await meet()
