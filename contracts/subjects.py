@@ -79,6 +79,7 @@ class Subject:
     For commands `reply` is the contract that the service's result must hold. `senders` are the
     identities that may publish it; empty for `qry` rows that any service may ask. `claimed`
     commands do paid or long work: they are claimed, journalled, acknowledged after the claim.
+    `must_answer` commands have effects: no deadline, no cancel; sent until they are answered.
     """
 
     kind: Class
@@ -88,6 +89,7 @@ class Subject:
     reply: type[Message] | None = None
     senders: tuple[str, ...] = (ORCHESTRATOR,)
     claimed: bool = False
+    must_answer: bool = False
 
     @property
     def address(self) -> str:
@@ -124,24 +126,24 @@ REQUESTS = (
 
 
 def command(
-    service: str, what: str, message: type[Message], reply: type[Message], *, claimed: bool = True
+    service: str, what: str, message: type[Message], reply: type[Message], **flags: bool
 ) -> Subject:
     """A command's row."""
-    return Subject(Class.COMMAND, service, what, message, reply, claimed=claimed)
+    return Subject(Class.COMMAND, service, what, message, reply, **flags)
 
 
 COMMANDS = (
-    command("sentiment", "digest", BuildDigest, SignalDigest),
-    command("sentiment", "sentiment", ScoreSentiment, SentimentReport),
-    command("execution", "books", OpenBooks, Portfolio, claimed=False),
-    command("research", "plan", MakePlan, Plan),
-    command("research", "quant", AnswerQuestion, QuantReport),
-    command("research", "analyst", ResearchTickers, ResearchReport),
-    command("trader", "picks", PickTrades, DailyPicks),
-    command("risk", "review", ReviewPicks, PickReview),
-    command("risk", "validate", ValidateDecision, DecisionValidation, claimed=False),
-    command("execution", "execute", ExecuteDecisions, ExecutionResult, claimed=False),
-    command("assessment", "memorize", Memorize, AgentMemory),
+    command("sentiment", "digest", BuildDigest, SignalDigest, claimed=True),
+    command("sentiment", "sentiment", ScoreSentiment, SentimentReport, claimed=True),
+    command("execution", "books", OpenBooks, Portfolio),
+    command("research", "plan", MakePlan, Plan, claimed=True),
+    command("research", "quant", AnswerQuestion, QuantReport, claimed=True),
+    command("research", "analyst", ResearchTickers, ResearchReport, claimed=True),
+    command("trader", "picks", PickTrades, DailyPicks, claimed=True),
+    command("risk", "review", ReviewPicks, PickReview, claimed=True),
+    command("risk", "validate", ValidateDecision, DecisionValidation),
+    command("execution", "execute", ExecuteDecisions, ExecutionResult, must_answer=True),
+    command("assessment", "memorize", Memorize, AgentMemory, claimed=True),
 )
 
 CLAIM = Subject(Class.QUERY, ORCHESTRATOR, "claim", Claim, ClaimAnswer, ())

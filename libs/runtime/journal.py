@@ -63,11 +63,20 @@ class Call:
 
 
 class Journal:
-    """The calls of one operation, in the order of asking. Not for use by two tasks at once."""
+    """The calls of one operation, in the order of asking. Not for use by two tasks at once.
 
-    def __init__(self, recorded: Sequence[JournalEntry], record: RecordFunction) -> None:
+    `check` is asked right before a paid call and raises `OperationStopped` where the lease is gone.
+    """
+
+    def __init__(
+        self,
+        recorded: Sequence[JournalEntry],
+        record: RecordFunction,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self._recorded = {entry.index: entry for entry in recorded}
         self._record = record
+        self._check = check
         self._pending: list[JournalEntry] = []
         self._next = 0
 
@@ -115,6 +124,8 @@ class Journal:
         reserves = [call.reserve for _, call in fresh if call.reserve is not None]
         if reserves:
             await self._flush(_sum(reserves), None)
+            # A process that was frozen after the answer has lost its lease without knowing.
+            self._check()
         outcomes = await asyncio.gather(
             *(_timed(index, call) for index, call in fresh), return_exceptions=True
         )

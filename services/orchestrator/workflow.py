@@ -38,14 +38,12 @@ Gate = Callable[[Mapping[str, Any]], Ending | None]
 class Step:
     """One command of a state. A wrong answer is tried again up to `attempts_max` in all.
 
-    A `must_answer` step has no deadline and cannot be cancelled: its command is sent until it is
-    answered. `announces` publishes its contract as an event.
+    `announces` publishes its contract as an event.
     """
 
     serves: Subject
     attempts_max: int = 1
     time_limit_s: float = STEP_TIME_LIMIT_S
-    must_answer: bool = False
     gate: Gate | None = None
     announces: EventType | None = None
 
@@ -53,6 +51,11 @@ class Step:
     def name(self) -> str:
         """The step's name: the last token of its command's subject."""
         return self.serves.what
+
+    @property
+    def must_answer(self) -> bool:
+        """Whether its command has effects: no deadline, no cancel, sent until it is answered."""
+        return self.serves.must_answer
 
     @cached_property
     def needs(self) -> frozenset[str]:
@@ -151,7 +154,7 @@ DECISION = Workflow(
                 ),
             ),
         ),
-        State("executing", (Step(command("execution", "execute"), must_answer=True),)),
+        State("executing", (Step(command("execution", "execute")),)),
     ),
     closing=State(
         "memorizing", (Step(command("assessment", "memorize"), attempts_max=ANSWER_ATTEMPTS_MAX),)

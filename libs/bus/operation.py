@@ -1,0 +1,135 @@
+"""The service's side of an operation: ask the orchestrator, keep the lease, tell the result."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from uuid import UUID
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+
+from contracts.message import Message
+from contracts.operation import (
+    Claim,
+    ClaimAnswer,
+    JournalEntry,
+    Progress,
+    Record,
+    RecordAnswer,
+    Reserve,
+    Result,
+    ResultAnswer,
+)
+from contracts.subjects import CLAIM, RECORD, RESULT, Subject
+from libs.bus.codec import decode, encode
+from libs.runtime.errors import DeskError
+from libs.runtime.journal import OperationStopped
+
+RETRY_AFTER_S = 0.1
+RENEWALS_PER_LEASE = 3
+
+M = TypeVar("M", bound=Message)
+UNANSWERED = (nats.errors.Error, TimeoutError, OSError)
+
+log = structlog.get_logger()
+
+
+class BudgetExhausted(DeskError):
+    """The next call does not fit into the operation's, the cycle's or the day's budget."""
+
+    code = "budget_exhausted"
+
+
+class Orchestrator:
+    """The three questions of a service, under its own name."""
+
+    def __init__(self, client: Client, service: str, timeout_s: float) -> None:
+        self._client = client
+        self._service = service
+        self._timeout_s = timeout_s
+
+    async def claim(self, claim: Claim) -> ClaimAnswer:
+        """Ask once; raises one of `UNANSWERED`."""
+        return await self._ask(CLAIM, claim, ClaimAnswer)
+
+    async def record(self, record: Record) -> RecordAnswer:
+        """Ask until somebody answers: the entries are paid for."""
+        return await self._insist(RECORD, record, RecordAnswer)
+
+    async def result(self, result: Result) -> ResultAnswer:
+        """Tell until somebody answers; the orchestrator takes a repeated result once."""
+        return await self._insist(RESULT, result, ResultAnswer)
+
+    async def _insist(self, row: Subject, message: Message, reply: type[M]) -> M:
+        while True:
+            try:
+                return await self._ask(row, message, reply)
+            except UNANSWERED as error:
+                log.warning("bus.unanswered", what=row.what, error=type(error).__name__)
+                await asyncio.sleep(RETRY_AFTER_S)
+
+    async def _ask(self, row: Subject, message: Message, reply: type[M]) -> M:
+        subject = row.by(self._service)
+        answer = await self._client.request(subject, encode(message), timeout=self._timeout_s)
+        return decode(reply, answer.data)
+
+
+class Lease:
+    """A claimed operation while it runs: renews itself, records calls, ends when it is lost."""
+
+    def __init__(self, orchestrator: Orchestrator, op_id: UUID, granted: ClaimAnswer) -> None:
+        self._orchestrator = orchestrator
+        self._op_id = op_id
+        self.epoch = granted.epoch
+        self._lease_s = granted.lease_s
+        self._until = time.monotonic() + granted.lease_s
+
+    def check(self) -> None:
+        """Raise `OperationStopped` where the lease has run out."""
+        if time.monotonic() > self._until:
+            raise OperationStopped
+
+    async def record(
+        self,
+        entries: Sequence[JournalEntry],
+        reserve: Reserve | None,
+        progress: Progress | None,
+    ) -> None:
+        """Commit entries and renew. Raises `BudgetExhausted` and `OperationStopped`."""
+        asked_at = time.monotonic()
+        answer = await self._orchestrator.record(
+            Record(
+                op_id=self._op_id,
+                epoch=self.epoch,
+                entries=tuple(entries),
+                reserve=reserve,
+                progress=progress,
+            )
+        )
+        if answer.outcome == "budget_exhausted":
+            raise BudgetExhausted(answer.message)
+        if answer.outcome != "ok":
+            log.info("operation.stopped", op_id=str(self._op_id), why=answer.outcome)
+            raise OperationStopped
+        self._until = asked_at + answer.lease_s
+
+    @contextlib.asynccontextmanager
+    async def kept(self, on_lost: Callable[[], object]):  # type: ignore[no-untyped-def]
+        """Renew while the block runs; call `on_lost` when the work is no longer ours."""
+        renewal = asyncio.create_task(self._renew(on_lost))
+        try:
+            yield
+        finally:
+            renewal.cancel()
+
+    async def _renew(self, on_lost: Callable[[], object]) -> None:
+        while True:
+            await asyncio.sleep(self._lease_s / RENEWALS_PER_LEASE)
+            try:
+                await self.record((), None, None)
+            except (OperationStopped, DeskError):
+                on_lost()
+                return

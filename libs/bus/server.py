@@ -1,0 +1,81 @@
+"""Answer questions: request and reply over core NATS, shared by all instances of a service."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from contracts.message import Message
+from contracts.subjects import Subject
+from libs.bus.codec import MessageInvalid, decode, encode
+from libs.runtime.errors import DeskError
+
+IN_FLIGHT_MAX = 1_024
+"""Questions being answered at once; further ones wait in the connection's own queue."""
+
+PENDING_MESSAGES_MAX = 65_536
+
+# Takes the caller's name and the message; None leaves the question without an answer.
+Answer = Callable[[str, Message], Awaitable[Message | None]]
+# Takes the caller's name, the body and what was wrong with it.
+Refuse = Callable[[str, bytes, MessageInvalid], Awaitable[Message | None]]
+
+log = structlog.get_logger()
+
+
+class Server:
+    """Answers one row of the subject table after another; each question in a task of its own."""
+
+    def __init__(self, client: Client, queue: str, in_flight_max: int = IN_FLIGHT_MAX) -> None:
+        self._client = client
+        self._queue = queue
+        self._slots = asyncio.Semaphore(in_flight_max)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._subscriptions: list[Subscription] = []
+
+    async def serve(self, row: Subject, answer: Answer, refuse: Refuse | None = None) -> None:
+        """Begin to answer `row`; what cannot be read goes to `refuse`."""
+
+        async def on_message(message: Msg) -> None:
+            await self._slots.acquire()
+            task = asyncio.create_task(self._one(row, answer, refuse, message))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+
+        self._subscriptions.append(
+            await self._client.subscribe(
+                row.by("*"),
+                queue=self._queue,
+                cb=on_message,
+                pending_msgs_limit=PENDING_MESSAGES_MAX,
+            )
+        )
+
+    async def stop(self) -> None:
+        """Take no more questions, and answer those taken."""
+        for subscription in self._subscriptions:
+            await subscription.unsubscribe()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._slots.release()
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("bus.answer_failed", error=f"{type(error).__name__}: {error}"[:400])
+
+    async def _one(self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg) -> None:
+        caller = message.subject.rpartition(".")[2]
+        try:
+            reply = await answer(caller, decode(row.message, message.data))
+        except MessageInvalid as error:
+            reply = await refuse(caller, message.data, error) if refuse else None
+            log.warning("bus.question_refused", subject=row.address, caller=caller, why=str(error))
+        except DeskError as error:
+            log.warning("bus.no_answer", subject=row.address, code=error.code, why=error.message)
+            reply = None
+        if reply is not None and message.reply:
+            await message.respond(encode(reply))

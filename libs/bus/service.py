@@ -1,0 +1,307 @@
+"""The service runtime: hears a service's commands with FastStream and answers each one.
+
+Plain commands: run, tell the result, acknowledge. Claimed commands: claim, acknowledge, run with a
+journal, tell the result. The one broad `except` of the product stands here: what a handler raises
+other than a `DeskError` means that it could not answer.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+import nats.errors
+import structlog
+from faststream.middlewares import AckPolicy
+from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
+from faststream.nats.security import NatsNKey
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from contracts.message import Command, Message
+from contracts.operation import CancelOperation, Claim, Result
+from contracts.subjects import COMMANDS, PREFIX, Subject
+from contracts.types import Failure
+from libs.bus.codec import MessageInvalid, decode
+from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, options
+from libs.bus.operation import UNANSWERED, Lease, Orchestrator
+from libs.bus.permissions import inbox_prefix
+from libs.bus.route import Route, Routes, subject_of
+from libs.bus.server import Server
+from libs.bus.streams import COMMAND_STREAM
+from libs.runtime.errors import DeskError
+from libs.runtime.journal import Journal, OperationStopped
+from libs.runtime.settings import Settings
+
+FETCH_BATCH = 32
+# After NATS was killed a pull goes on only when its fetch times out.
+FETCH_TIMEOUT_S = 1.0
+WORKERS_MAX = 64
+"""Claimed operations that run at once in one process."""
+RETRY_DELAY_S = 0.5
+DELIVERIES_BEFORE_FAILURE = 3
+GRACE_S = 5.0
+"""How long running operations may take to end when the service stops."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """A route with its row of the subject table."""
+
+    route: Route
+    row: Subject
+
+
+class ServiceRunner:
+    """Runs one service's routes. `start`, then `stop`; `lost` is set when NATS is gone for good."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        url: str,
+        settings: Settings,
+        commands: Sequence[Subject] = COMMANDS,
+    ) -> None:
+        self._routes = routes
+        self._settings = settings
+        self._instance = f"{socket.gethostname()}/{os.getpid()}/{routes.service}"
+        self._heard = [
+            _Heard(route, subject_of(route, routes.service, commands)) for route in routes.commands
+        ]
+        self._url = url
+        self._slots = asyncio.Semaphore(WORKERS_MAX)
+        self._running: dict[UUID, asyncio.Task[None]] = {}
+        self.lost = asyncio.Event()
+        self._broker = self._make_broker()
+
+    async def start(self) -> None:
+        """Connect and begin to take commands. Raises `BusNotReachable`."""
+        try:
+            self._client: Client = await asyncio.wait_for(self._broker.connect(), CONNECT_TIMEOUT_S)
+            self._orchestrator = Orchestrator(
+                self._client, self._routes.service, self._settings.reply_timeout_s
+            )
+            self._server = Server(self._client, self._routes.service)
+            await self._listen()
+            await asyncio.wait_for(self._broker.start(), CONNECT_TIMEOUT_S)
+        except (OSError, TimeoutError, nats.errors.Error) as error:
+            raise BusNotReachable(
+                f"{self._routes.service}: NATS at {self._url} does not answer "
+                f"({type(error).__name__}: {error})"
+            ) from error
+        log.info("service.started", service=self._routes.service, commands=len(self._heard))
+
+    async def stop(self) -> None:
+        """Take nothing more, let running work end for GRACE_S, then leave it to others."""
+        await self._server.stop()
+        for subscriber in self._broker.subscribers:
+            await subscriber.stop()
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=GRACE_S)
+        for task in list(self._running.values()):
+            task.cancel()
+        await self._broker.stop()
+        log.info("service.stopped", service=self._routes.service)
+
+    def _make_broker(self) -> NatsBroker:
+        service = self._routes.service
+        given = options(service, self._settings.secrets_path)
+        seed = given.pop("nkeys_seed", None)
+
+        async def on_closed() -> None:
+            self.lost.set()
+
+        broker = NatsBroker(
+            self._url,
+            **{**given, "inbox_prefix": given["inbox_prefix"]},
+            security=NatsNKey.from_file(seed) if seed else None,
+            closed_cb=on_closed,
+            apply_types=False,
+            logger=None,
+        )
+        for heard in self._heard:
+            subscriber = broker.subscriber(
+                heard.row.address,
+                durable=heard.row.durable,
+                stream=JStream(COMMAND_STREAM, declare=False),
+                pull_sub=PullSub(batch_size=FETCH_BATCH, timeout=FETCH_TIMEOUT_S),
+                inbox_prefix=f"{inbox_prefix(service)}.".encode(),
+                ack_policy=AckPolicy.MANUAL,
+                decoder=_undecoded,
+                no_reply=True,
+            )
+            subscriber(_named(partial(self._on_command, heard), heard.row.durable))
+        return broker
+
+    async def _listen(self) -> None:
+        cancels = f"{PREFIX}.ctl.{self._routes.service}.cancel"
+        await self._client.subscribe(cancels, cb=self._on_cancel)
+        for query in self._routes.queries:
+
+            async def answer(
+                _caller: str, message: Message, handle: Callable[..., object] = query.handle
+            ) -> Message | None:
+                return await handle(message)  # type: ignore[no-any-return, misc]
+
+            await self._server.serve(query.hears, answer)
+
+    # --- commands -----------------------------------------------------------------------------
+
+    async def _on_command(self, heard: _Heard, message: NatsMessage) -> None:
+        try:
+            command = decode(heard.row.message, message.body)
+        except MessageInvalid as error:
+            await self._bury(heard, message, error)
+            return
+        if not isinstance(command, Command):
+            raise TypeError(f"{heard.row.address} carries {type(command).__name__}, no command")
+        if heard.row.claimed:
+            await self._claim(heard, command, message)
+        else:
+            await self._answer(heard, command, message)
+
+    async def _answer(self, heard: _Heard, command: Command, message: NatsMessage) -> None:
+        """A plain command: run, tell, acknowledge."""
+        result = await self._outcome(heard, command, Journal((), _no_journal), None)
+        if result is None:
+            result = self._give_up(heard, command, message)
+        if result is None:
+            await message.nack(delay=RETRY_DELAY_S)
+            return
+        await self._orchestrator.result(result)
+        await message.ack()
+
+    def _give_up(self, heard: _Heard, command: Command, message: NatsMessage) -> Result | None:
+        """After some tries an unexplained fault becomes a failure; effects are tried for ever."""
+        tries: int = message.raw_message.metadata.num_delivered
+        if heard.row.must_answer or tries < DELIVERIES_BEFORE_FAILURE:
+            return None
+        return Result(op_id=command.op_id, failure=_internal(heard, tries))
+
+    async def _claim(self, heard: _Heard, command: Command, message: NatsMessage) -> None:
+        """A claimed command: it is ours alone once the claim is granted."""
+        await self._slots.acquire()
+        handed_on = False
+        try:
+            claim = Claim(op_id=command.op_id, instance=self._instance)
+            answer = await self._orchestrator.claim(claim)
+            await message.ack()
+            if answer.outcome == "granted":
+                lease = Lease(self._orchestrator, command.op_id, answer)
+                journal = Journal(answer.journal, lease.record, lease.check)
+                task = asyncio.create_task(self._work(heard, command, lease, journal))
+                self._running[command.op_id] = task
+                task.add_done_callback(partial(self._work_done, command.op_id))
+                handed_on = True
+        except UNANSWERED as error:
+            log.warning("service.unclaimed", step=command.step, error=type(error).__name__)
+            await message.nack(delay=RETRY_DELAY_S)
+        finally:
+            if not handed_on:
+                self._slots.release()
+
+    def _work_done(self, op_id: UUID, task: asyncio.Task[None]) -> None:
+        self._slots.release()
+        if self._running.get(op_id) is task:
+            del self._running[op_id]
+
+    async def _work(self, heard: _Heard, command: Command, lease: Lease, journal: Journal) -> None:
+        task = asyncio.current_task()
+        async with lease.kept(on_lost=task.cancel if task else _ignore):
+            result = await self._outcome(heard, command, journal, lease.epoch)
+            if result is None:
+                failure = _internal(heard, lease.epoch)
+                result = Result(op_id=command.op_id, epoch=lease.epoch, failure=failure)
+            await self._orchestrator.result(result)
+
+    async def _outcome(
+        self, heard: _Heard, command: Command, journal: Journal, epoch: int | None
+    ) -> Result | None:
+        """The handler's answer as a result; None where it could not answer."""
+        structlog.contextvars.bind_contextvars(
+            cycle_id=str(command.cycle_id), op_id=str(command.op_id), step=command.step
+        )
+        try:
+            contract = await heard.route.handle(command, journal)
+            await journal.flush()
+            body = contract.model_dump(mode="json")
+            return Result(op_id=command.op_id, epoch=epoch, contract=body)
+        except DeskError as error:
+            await _flush_quietly(journal)
+            log.warning("operation.failed", code=error.code, reason=error.message[:400])
+            return Result(
+                op_id=command.op_id,
+                epoch=epoch,
+                failure=Failure(code=error.code, message=error.message[:4_000]),
+                wrong_answer=bool(getattr(error, "wrong_answer", False)),
+            )
+        except (OperationStopped, asyncio.CancelledError):
+            raise asyncio.CancelledError from None
+        except Exception:
+            log.exception("operation.unanswered")
+            return None
+
+    async def _on_cancel(self, message: Msg) -> None:
+        try:
+            cancel = decode(CancelOperation, message.data)
+        except MessageInvalid as error:
+            log.warning("service.cancel_unreadable", why=str(error))
+            return
+        task = self._running.get(cancel.op_id)
+        if task is not None:
+            log.info("operation.cancelled", op_id=str(cancel.op_id), reason=cancel.reason)
+            task.cancel()
+
+    async def _bury(self, heard: _Heard, message: NatsMessage, error: MessageInvalid) -> None:
+        """A command that cannot be read is kept as a dead letter and never comes again."""
+        log.error("service.command_unreadable", step=heard.row.what, why=error.message)
+        subject = f"{PREFIX}.dlq.{heard.row.owner}.{heard.row.what}"
+        why = {"Desk-Error": error.message[:400], "Desk-Code": error.code}
+        await self._client.publish(subject, message.body, headers=why)
+        await message.reject()
+
+
+def _internal(heard: _Heard, tries: int) -> Failure:
+    return Failure(
+        code="internal_error",
+        message=(
+            f"{heard.row.owner} could not answer {heard.row.what} (try {tries}); "
+            "its log has the traceback under this operation's id"
+        ),
+    )
+
+
+async def _undecoded(message: NatsMessage) -> NatsMessage:
+    """FastStream hands the handler what its decoder returns: we decode ourselves."""
+    return message
+
+
+async def _no_journal(*_: object) -> None:
+    """Plain commands keep no journal: they are safe to run again."""
+
+
+async def _flush_quietly(journal: Journal) -> None:
+    """Keep finished calls of a failed operation for the audit; losing them must not hide why."""
+    try:
+        await journal.flush()
+    except (OperationStopped, DeskError) as error:
+        log.info("journal.not_flushed", why=type(error).__name__)
+
+
+def _ignore() -> None:
+    """Nothing to stop."""
+
+
+def _named(handle: Callable[..., object], name: str) -> Callable[..., object]:
+    """FastStream names a subscriber after its function."""
+
+    async def handler(message: NatsMessage) -> None:
+        await handle(message)  # type: ignore[misc]
+
+    handler.__name__ = name.replace("-", "_")
+    return handler
