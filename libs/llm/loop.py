@@ -351,9 +351,9 @@ def _assistant(reply: ModelReply) -> AssistantMessage:
 
 def _result(name: str, value: JsonValue) -> ToolResult:
     is_error = isinstance(value, dict) and "error" in value
-    return ToolResult(
-        call_id="", name=name, content=orjson.dumps(value).decode(), is_error=is_error
-    )
+    # Sorted, because a database may hand a stored object back in another order.
+    content = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return ToolResult(call_id="", name=name, content=content, is_error=is_error)
 
 
 def _error(error: DeskError) -> JsonValue:

@@ -90,7 +90,8 @@ def render_errors(errors: Sequence[str]) -> str:
 
 
 def _line(value: JsonValue) -> str:
-    return orjson.dumps(value).decode().replace("<", "\\u003c")
+    # Sorted, because a database may hand a stored object back in another order.
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().replace("<", "\\u003c")
 
 
 def _without_ids(value: JsonValue) -> JsonValue:

@@ -18,6 +18,8 @@ def storable(value: JsonValue) -> JsonValue:
             return _text(value)
         case float() if not math.isfinite(value):
             raise ValueError("a number is not finite")
+        case float() if value == 0:
+            return 0.0  # -0.0 comes back from a database without its sign
         case dict():
             return {_text(key): storable(item) for key, item in value.items()}
         case list():

@@ -1,0 +1,77 @@
+"""What the research service answers: the plan, the quant's answer and the analyst's findings."""
+
+from contracts.research import (
+    AnswerQuestion,
+    MakePlan,
+    Plan,
+    PlanDraft,
+    QuantDraft,
+    QuantReport,
+    ResearchDraft,
+    ResearchReport,
+    ResearchTickers,
+)
+from libs.llm.agent import Role
+from libs.llm.loop import generate, generate_with_tools
+from libs.llm.prompt import task_for
+from libs.market.source import MarketData
+from libs.runtime.journal import Journal
+from services.research import logic
+from services.research.tools import analyst_tools, indicator_evidence, planner_tools
+
+
+async def make_plan(command: MakePlan, journal: Journal, *, market: MarketData, role: Role) -> Plan:
+    """What this cycle looks into. AnswerInvalid asks for another attempt with the errors quoted."""
+    task = task_for(
+        command,
+        signal_digest=command.signal_digest,
+        sentiment_report=command.sentiment_report,
+        portfolio=command.portfolio,
+        agent_memory=command.agent_memory,
+        budgets=command.request.budgets,
+        constraints=dict(command.request.constraints),
+    )
+    draft, _ = await generate_with_tools(
+        role.played_for(command),
+        task,
+        PlanDraft,
+        journal,
+        planner_tools(market, command.as_of, command.portfolio),
+        check=lambda plan, _: logic.plan_problems(plan, command.signal_digest, command.portfolio),
+    )
+    return Plan.of(command, **dict(draft))
+
+
+async def answer_question(
+    command: AnswerQuestion, journal: Journal, *, market: MarketData, role: Role
+) -> QuantReport:
+    """The plan's question answered from indicators that code has computed."""
+    evidence = await indicator_evidence(journal, market, command.as_of, command.plan.assets)
+    draft = await generate(
+        role.played_for(command),
+        task_for(command, evidence=evidence, plan=command.plan),
+        QuantDraft,
+        journal,
+        check=logic.quant_problems,
+    )
+    return QuantReport.of(command, **dict(draft))
+
+
+async def research_tickers(
+    command: ResearchTickers, journal: Journal, *, market: MarketData, role: Role
+) -> ResearchReport:
+    """The analyst's findings on the plan's assets, from the market tools."""
+    draft, calls = await generate_with_tools(
+        role.played_for(command),
+        task_for(
+            command,
+            plan=command.plan,
+            signal_digest=command.signal_digest,
+            sentiment_report=command.sentiment_report,
+        ),
+        ResearchDraft,
+        journal,
+        analyst_tools(market, command.as_of),
+        check=lambda found, evidence: logic.research_problems(found, command.as_of, evidence),
+    )
+    return ResearchReport.of(command, tool_calls_made=calls, **dict(draft))

@@ -1,0 +1,46 @@
+"""Wiring of the sentiment service."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
+from libs.bus.route import Route, Routes
+from libs.llm.agent import Role
+from libs.llm.prompt import Prompt
+from libs.llm.provider import ModelSize, Provider
+from libs.llm.registry import limits_of, providers_of
+from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.source import MarketData
+from libs.runtime.settings import Settings
+from services.sentiment.handler import build_digest, score_sentiment
+from services.sentiment.sources import EarningsCalendar, NewsMentions, Screener
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+
+def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
+    """What the service hears and says."""
+    prompt = Prompt.load(PROMPTS / "sentiment.md")
+    role = Role("sentiment", "sentiment", ModelSize.SMALL, prompt, providers, limits_of(settings))
+    plugins = (Screener(market), NewsMentions(market), EarningsCalendar(market))
+    sources = {source.name: source for source in plugins}
+    digest = partial(build_digest, market=market, sources=sources)
+    return Routes(
+        service="sentiment",
+        commands=(
+            Route(hears=BuildDigest, says=SignalDigest, handle=digest),
+            Route(
+                hears=ScoreSentiment,
+                says=SentimentReport,
+                handle=partial(score_sentiment, role=role),
+            ),
+        ),
+    )
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The service with its adapters, as the settings say."""
+    yield routes(ReplayMarket(ReplayStore(settings.replay_dir)), providers_of(settings), settings)

@@ -1,0 +1,162 @@
+"""Which candidates make the digest, in which order, and what is dropped with which reason. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from contracts.sentiment import (
+    CANDIDATES_MAX,
+    Candidate,
+    DroppedTicker,
+    Headline,
+    SentimentDraft,
+    SignalDigest,
+    SourceReport,
+)
+from contracts.types import Failure, Name, ShortText, Ticker, Value
+
+SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
+SLOT_SHARES: Mapping[str, float] = {SCREENER: 0.4, EARNINGS: 0.1}
+"""Shares of the digest kept for a source's own finds; what it does not fill goes to the others."""
+DROPPED_MAX = 500
+HEADLINE_CHARS_MAX = 200
+SHORT_CHARS_MAX = 300
+
+# Control characters and line breaks, and marks that reorder or hide text on a screen.
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+
+
+class Mention(Value):
+    """One source names one ticker: `score` 0..1 within that source, `mentions` where it counts."""
+
+    ticker: Ticker
+    name: ShortText = ""
+    sector: ShortText = "unknown"
+    score: float
+    mentions: int = 0
+
+
+class SourceAnswer(Value):
+    """What one source said: its mentions, or why it could not answer."""
+
+    name: Name
+    mentions: tuple[Mention, ...] = ()
+    error: Failure | None = None
+
+    @property
+    def report(self) -> SourceReport:
+        """The answer as the digest tells it."""
+        return SourceReport(name=self.name, ok=self.error is None, error=self.error)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The candidates in their order, and the tickers that were named and left out."""
+
+    candidates: tuple[Candidate, ...]
+    dropped: tuple[DroppedTicker, ...]
+
+
+def select(
+    answers: Sequence[SourceAnswer], wanted: Sequence[str] | None, refused: Mapping[str, str]
+) -> Selection:
+    """At most CANDIDATES_MAX candidates: those of two or more sources first, then by slots.
+
+    `wanted` restricts them to a universe; `refused` are its tickers that the market does not know,
+    with the reason.
+    """
+    merged = _merge(answers)
+    chosen = _choose(sorted(merged, key=_rank))
+    kept = {candidate.ticker for candidate in chosen}
+    named = {candidate.ticker for candidate in merged}
+    unnamed = [name for name in wanted or () if name not in refused and name not in named]
+    dropped = [
+        *(DroppedTicker(ticker=name, reason=reason[:400]) for name, reason in refused.items()),
+        *(DroppedTicker(ticker=name, reason="no source named it") for name in unnamed),
+        *(
+            DroppedTicker(ticker=item.ticker, reason=f"below the best {CANDIDATES_MAX}")
+            for item in sorted(merged, key=_rank)
+            if item.ticker not in kept
+        ),
+    ]
+    return Selection(tuple(chosen), tuple(dropped[:DROPPED_MAX]))
+
+
+def with_headlines(
+    candidates: Sequence[Candidate], headlines: Mapping[str, Sequence[Headline]]
+) -> tuple[Candidate, ...]:
+    """The candidates with what was written about each."""
+    return tuple(
+        candidate.model_copy(update={"headlines": tuple(headlines.get(candidate.ticker, ()))})
+        for candidate in candidates
+    )
+
+
+def headline(title: str, source: str, url: str, published_at: datetime) -> Headline:
+    """A headline whose untrusted text is one clean line of bounded length."""
+    return Headline(
+        title=clean_line(title, HEADLINE_CHARS_MAX),
+        source=clean_line(source, HEADLINE_CHARS_MAX),
+        url=clean_line(url, SHORT_CHARS_MAX),
+        published_at=published_at,
+    )
+
+
+def clean_line(text: str, chars_max: int) -> str:
+    """`text` without control and direction characters, cut to `chars_max`."""
+    return _UNSEEN.sub(" ", text).strip()[:chars_max]
+
+
+def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str, ...]:
+    """What is wrong with a report: tickers nobody offered, twice, or sure about nothing heard."""
+    heard = {candidate.ticker: bool(candidate.headlines) for candidate in digest.candidates}
+    names = [view.ticker for view in draft.tickers]
+    return (
+        *(f"tickers: {name} is not in the digest" for name in names if name not in heard),
+        *(f"tickers: {name} comes twice" for name in dict.fromkeys(names) if names.count(name) > 1),
+        *(
+            f"tickers: {view.ticker} has no headlines, so its confidence must be 0"
+            for view in draft.tickers
+            if view.confidence > 0 and not heard.get(view.ticker, True)
+        ),
+    )
+
+
+def _merge(answers: Sequence[SourceAnswer]) -> list[Candidate]:
+    found: dict[str, dict[str, Mention]] = {}
+    for answer in answers:
+        for mention in answer.mentions:
+            found.setdefault(mention.ticker, {})[answer.name] = mention
+    return [_candidate(ticker, by_source) for ticker, by_source in found.items()]
+
+
+def _candidate(ticker: str, by_source: Mapping[str, Mention]) -> Candidate:
+    mentions = by_source.values()
+    return Candidate(
+        ticker=ticker,
+        name=next((item.name for item in mentions if item.name), ""),
+        sector=next((item.sector for item in mentions if item.sector != "unknown"), "unknown"),
+        sources=tuple(by_source),
+        mentions=sum(item.mentions for item in mentions),
+        scores={name: round(item.score, 4) for name, item in by_source.items()},
+    )
+
+
+def _rank(candidate: Candidate) -> tuple[int, float, int, str]:
+    best = sum(candidate.scores.values())
+    return (-len(candidate.sources), -best, -candidate.mentions, candidate.ticker)
+
+
+def _choose(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Confirmed ones, then each source's kept slots, then whoever ranks next."""
+    chosen = [item for item in ranked if len(item.sources) > 1][:CANDIDATES_MAX]
+    single = [item for item in ranked if len(item.sources) == 1]
+    for source, share in SLOT_SHARES.items():
+        taken = sum(source in item.sources for item in chosen)
+        slots = min(round(CANDIDATES_MAX * share) - taken, CANDIDATES_MAX - len(chosen))
+        chosen += [item for item in single if item.sources == (source,)][: max(slots, 0)]
+    rest = [item for item in single if item not in chosen]
+    # News fills what is kept for nobody before a source gets more than its share.
+    rest.sort(key=lambda item: item.sources[0] in SLOT_SHARES)
+    return [*chosen, *rest][:CANDIDATES_MAX]

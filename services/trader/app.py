@@ -1,0 +1,36 @@
+"""Wiring of the trader."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from contracts.trader import DailyPicks, PickTrades
+from libs.bus.route import Route, Routes
+from libs.llm.agent import Role
+from libs.llm.prompt import Prompt
+from libs.llm.provider import ModelSize, Provider
+from libs.llm.registry import limits_of, providers_of
+from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.source import MarketData
+from libs.runtime.settings import Settings
+from services.trader.handler import pick_trades
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+
+def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
+    """What the service hears and says."""
+    prompt = Prompt.load(PROMPTS / "trader.md")
+    role = Role("trader", "trader", ModelSize.LARGE, prompt, providers, limits_of(settings))
+    handle = partial(pick_trades, market=market, role=role)
+    return Routes(
+        service="trader", commands=(Route(hears=PickTrades, says=DailyPicks, handle=handle),)
+    )
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The service with its adapters, as the settings say."""
+    market = ReplayMarket(ReplayStore(settings.replay_dir))
+    yield routes(market, providers_of(settings), settings)
