@@ -41,6 +41,8 @@ def read_bars(path: Path) -> pl.DataFrame:
     """The bars of one ticker's file: BAR_COLUMNS and ACTION_COLUMNS, ascending, checked."""
     raw = _read_table(path)
     _require_columns(path, raw, BAR_COLUMNS, ACTION_COLUMNS)
+    if raw.is_empty():
+        raise BadReplayData(path, None, "no rows", "fill in the file or remove it")
     number = [_number(name) for name in (*PRICE_COLUMNS, "volume")]
     action = [
         _action(raw, "dividend", default=0.0),
@@ -166,8 +168,6 @@ def _bar_checks() -> list[Check]:
 
 def _apply(path: Path, frame: pl.DataFrame, checks: list[Check]) -> None:
     """Raise BadReplayData for the first row that a check refuses."""
-    if frame.is_empty():
-        raise BadReplayData(path, None, "no rows", "fill in the file or remove it")
     firsts = frame.select(
         check.bad.fill_null(value=False).arg_true().first().alias(str(n))
         for n, check in enumerate(checks)
