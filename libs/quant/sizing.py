@@ -52,3 +52,9 @@ def affordable_shares(cash: Decimal, price: Decimal, fee_bps: Decimal) -> Decima
 def _cost(price: Decimal, quantity: Decimal, fee_bps: Decimal) -> Decimal:
     value = trade_value(price, quantity)
     return value + trade_fee(value, fee_bps)
+
+
+def cash_hold(price: Decimal, quantity: Decimal, reserve_bps: Decimal) -> Decimal:
+    """What an open buy holds back: its value at `price` plus a reserve, rounded up to the cent."""
+    with localcontext(Context(prec=60)):
+        return (price * quantity * (1 + reserve_bps / BPS_IN_ONE)).quantize(CENT, ROUND_CEILING)

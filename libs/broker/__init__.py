@@ -1,0 +1,1 @@
+"""Brokers: who fills an order, at what price, for which fee."""

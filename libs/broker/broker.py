@@ -1,0 +1,77 @@
+"""What execution asks of a broker, and the three answers it can get."""
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Protocol
+from uuid import UUID
+
+from contracts.account import Side
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The raw open of a session; `split_ratio` is new shares for one old, effective at it."""
+
+    session: date
+    price: Decimal
+    split_ratio: Decimal = Decimal(1)
+
+
+@dataclass(frozen=True, slots=True)
+class MarketOrder:
+    """Buy or sell whole shares at the next open. `order_id` is also the broker's client order id.
+
+    `quantity` is in shares as they were when the order was decided.
+    """
+
+    order_id: UUID
+    ticker: str
+    side: Side
+    quantity: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Done: `price` after slippage, `fee` in the account's currency, `note` where it was cut."""
+
+    price: Decimal
+    quantity: Decimal
+    fee: Decimal
+    session: date
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Not yet: there is no open to fill at."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Never: nothing of it can be filled."""
+
+    reason: str
+
+
+Answer = Filled | Working | Refused
+
+
+class OpenPrices(Protocol):
+    """Where opens come from."""
+
+    async def next_open(self, ticker: str, after: date) -> Opening | None:
+        """The open of the first session after `after`; None where there is none (yet)."""
+        ...
+
+
+class Broker(Protocol):
+    """Answers orders at an open that execution has read beforehand."""
+
+    def answer(
+        self, order: MarketOrder, opening: Opening | None, *, cash: Decimal, held: Decimal
+    ) -> Answer:
+        """Fill what `cash` pays for, or what of `held` shares (after splits) is sold."""
+        ...

@@ -1,0 +1,62 @@
+"""The paper broker: fills at the next open, with a fee and slippage, and never on credit. Pure."""
+
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+
+from contracts.account import Side
+from libs.broker.broker import Answer, Filled, MarketOrder, Opening, Refused, Working
+from libs.quant.sizing import affordable_shares, slipped_price, trade_fee, trade_value
+
+
+@dataclass(frozen=True, slots=True)
+class PaperBroker:
+    """`fee_bps` of the traded value; fills `slippage_bps` worse than the open, in whole cents."""
+
+    fee_bps: Decimal
+    slippage_bps: Decimal
+
+    def answer(
+        self, order: MarketOrder, opening: Opening | None, *, cash: Decimal, held: Decimal
+    ) -> Answer:
+        """Fill at the open. A split at that open multiplies the ordered shares, as brokers do.
+
+        A buy is cut to what `cash` pays with its fee, a sale to `held`; both say so in the note.
+        """
+        if opening is None:
+            return Working("no open after the decision yet: it fills once there is one")
+        buying = order.side is Side.BUY
+        wanted = _after_split(order.quantity, opening)
+        price = slipped_price(opening.price, self.slippage_bps, buying=buying)
+        room = affordable_shares(cash, price, self.fee_bps) if buying else held
+        quantity = min(wanted, room)
+        if quantity < 1:
+            why = f"cash of {cash} buys no share at {price}" if buying else "no share is left"
+            return Refused(f"at the open of {opening.session} {why}")
+        value = trade_value(price, quantity)
+        fee = trade_fee(value, self.fee_bps)
+        if not buying:
+            fee = min(fee, value)  # a sale never costs money
+        note = _note(order, opening, wanted, quantity, price)
+        return Filled(price, quantity, fee, opening.session, note)
+
+
+def _after_split(quantity: Decimal, opening: Opening) -> Decimal:
+    return (quantity * opening.split_ratio).to_integral_value(ROUND_FLOOR)
+
+
+def _note(
+    order: MarketOrder, opening: Opening, wanted: Decimal, filled: Decimal, price: Decimal
+) -> str:
+    notes = []
+    if wanted != order.quantity:
+        notes.append(
+            f"{order.quantity:f} shares became {wanted:f} by the split of "
+            f"{opening.split_ratio.normalize():f} for 1 on {opening.session}"
+        )
+    if filled < wanted:
+        limit = "the cash" if order.side is Side.BUY else "the shares held"
+        notes.append(
+            f"cut from {wanted:f} to {filled:f} shares: {limit} at the open of "
+            f"{opening.session}, {price} a share, allowed no more"
+        )
+    return "; ".join(notes)

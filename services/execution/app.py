@@ -1,0 +1,59 @@
+"""Wiring of the execution service: the one process that may write to the ledger."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from contracts.account import OpenBooks, Portfolio
+from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.subjects import PORTFOLIO
+from libs.broker.paper import PaperBroker
+from libs.bus.route import QueryRoute, Route, Routes
+from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
+from libs.runtime.errors import DeskError
+from libs.runtime.settings import Settings
+from services.execution.handler import Trading, execute_decisions, open_books, show_portfolio
+
+
+class NoDatabase(DeskError):
+    """Execution was started without an address of Postgres."""
+
+    code = "no_database"
+
+
+def routes(trading: Trading) -> Routes:
+    """What the service hears and says."""
+    return Routes(
+        service="execution",
+        commands=(
+            Route(hears=OpenBooks, says=Portfolio, handle=partial(open_books, trading=trading)),
+            Route(
+                hears=ExecuteDecisions,
+                says=ExecutionResult,
+                handle=partial(execute_decisions, trading=trading),
+            ),
+        ),
+        queries=(QueryRoute(hears=PORTFOLIO, handle=partial(show_portfolio, trading=trading)),),
+    )
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The service with its pool, prices and broker, as the settings say."""
+    if settings.postgres_dsn is None:
+        raise NoDatabase(
+            "execution needs Postgres: set DESKBUS_POSTGRES_DSN, or start it through `deskbus up`"
+        )
+    dsn = dsn_for(settings.postgres_dsn.get_secret_value(), EXECUTION_ROLE, settings.secrets_path)
+    prices = ReplayStore(settings.replay_dir)
+    async with open_pool(dsn, name="deskbus-execution") as pool:
+        yield routes(
+            Trading(
+                pool=pool,
+                market=ReplayMarket(prices),
+                fills=ReplayFills(prices),
+                broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
+                starting_cash=settings.starting_cash_usd,
+            )
+        )

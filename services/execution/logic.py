@@ -1,0 +1,599 @@
+"""What to place, fill, cut and post: pure functions on an account's state and on market quotes.
+
+All market data is read before; where a locked account needs a quote that was not read,
+`StaleQuotes` asks for another reading.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+import orjson
+
+from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
+from contracts.execution import ExecuteDecisions, ExecutionResult, Fill, Order, OrderStatus
+from contracts.risk import DecisionAction, PortfolioDecision
+from contracts.trader import StockPick
+from contracts.types import Money
+from libs.broker.broker import Broker, Filled, MarketOrder, Opening, Working
+from libs.quant.risk import CASH_RESERVE_BPS, RuleVerdict, evaluate, proposal_hash
+from libs.quant.sizing import cash_hold
+from libs.runtime import ids
+from libs.runtime.errors import DeskError
+from services.execution import books as ledger
+from services.execution.books import Books, Entry
+
+AMOUNT_STEP = Decimal("0.000001")  # contracts.types.Amount keeps six places
+REASON_CHARS_MAX = 4_000
+_ZERO: Final = Decimal(0)
+
+
+class ClockBack(DeskError):
+    """The account has already seen a later session."""
+
+    code = "clock_back"
+
+    def __init__(self, account: str, clock: date, as_of: date) -> None:
+        super().__init__(
+            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
+            f"it knows of the days between: use an as_of from {clock} on, or another account name"
+        )
+
+
+class CurrencyMismatch(DeskError):
+    """An amount in another currency than the account's."""
+
+    code = "currency_mismatch"
+
+    def __init__(self, account: str, currency: str, given: str) -> None:
+        super().__init__(
+            f"account {account} is in {currency}, the budget in {given}; there are no exchange "
+            f"rates here: state the budget in {currency}"
+        )
+
+
+class ProposalChanged(DeskError):
+    """The decisions are not the ones that were validated."""
+
+    code = "proposal_changed"
+
+
+class BooksNotOpen(DeskError):
+    """The account does not exist, or was not brought to this session."""
+
+    code = "books_not_open"
+
+    def __init__(self, account: str, as_of: date) -> None:
+        super().__init__(
+            f"account {account} was not opened for {as_of}; a cycle opens the books before it "
+            "executes: request a cycle for this account and session"
+        )
+
+
+class NoPrice(DeskError):
+    """A held ticker has no close at as_of, so the account cannot be valued."""
+
+    code = "no_price"
+
+
+class StaleQuotes(Exception):
+    """The account changed between the reading of quotes and its lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A split or dividend of a session, with that session's open (for fractions paid out)."""
+
+    session: date
+    split_ratio: Decimal
+    dividend_per_share: Decimal
+    open_price: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class BookedOrder:
+    """An order as it stands in the books. `fill` where it has one."""
+
+    order_id: UUID
+    account: str
+    cycle_id: UUID
+    started_on: date
+    op_id: UUID
+    pipeline: str
+    ticker: str
+    sector: str
+    side: Side
+    quantity: Decimal
+    hold: Decimal
+    status: OrderStatus
+    reason: str
+    as_of: date
+    fill: Filled | None = None
+
+    @property
+    def key(self) -> tuple[str, date]:
+        """What its opening is read by."""
+        return (self.ticker, self.as_of)
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account under its lock: books, limits, open orders and the sectors of what it holds.
+
+    `orders` are those that were open at the session that is looked at: still working, or filled
+    after it.
+    """
+
+    name: str
+    currency: str
+    clock: date
+    limits: AccountLimits
+    books: Books
+    orders: tuple[BookedOrder, ...] = ()
+    sectors: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def working(self) -> tuple[BookedOrder, ...]:
+        """Orders that still wait."""
+        return tuple(order for order in self.orders if order.status is OrderStatus.WORKING)
+
+    @property
+    def cash_free(self) -> Decimal:
+        """Cash with everything posted, without what working orders hold back."""
+        return self.books.cash - sum((order.hold for order in self.working), _ZERO)
+
+    def held(self, as_of: date) -> list[str]:
+        """Tickers held at the close of `as_of`."""
+        holdings = self.books.as_of(as_of).holdings
+        return sorted(ticker for ticker, holding in holdings.items() if holding.quantity > 0)
+
+    @property
+    def touched(self) -> list[str]:
+        """Tickers held now, moved lately or waiting: those whose splits and dividends matter."""
+        lines = (line for entry in self.books.recent for line in entry.lines)
+        moved = {line.ticker for line in lines if line.ticker is not None}
+        held = {ticker for ticker, holding in self.books.holdings.items() if holding.quantity > 0}
+        return sorted(moved | held | {order.ticker for order in self.working})
+
+
+@dataclass(frozen=True)
+class Quotes:
+    """What was read from the market before the lock was taken.
+
+    `closes` at as_of (None: it has none then); `openings` by ticker and the session they come after
+    (None: no such open); `due` is the session after each of those; `actions` by ticker, of the
+    sessions after `since`.
+    """
+
+    closes: Mapping[str, Decimal | None] = field(default_factory=dict)
+    openings: Mapping[tuple[str, date], Opening | None] = field(default_factory=dict)
+    due: Mapping[date, date] = field(default_factory=dict)
+    actions: Mapping[str, Sequence[Action]] = field(default_factory=dict)
+    since: date | None = None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is to be written, and the account after it. `ended` are orders that no longer work."""
+
+    account: Account
+    placed: tuple[BookedOrder, ...] = ()
+    ended: tuple[BookedOrder, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+    def post(self, entry: Entry) -> "Changes":
+        """With one more entry."""
+        account = replace(self.account, books=self.account.books.posted(entry))
+        return replace(self, account=account, entries=(*self.entries, entry))
+
+
+def require_clock(account: Account, as_of: date) -> None:
+    """Raise ClockBack where the account has seen a later session."""
+    if as_of < account.clock:
+        raise ClockBack(account.name, account.clock, as_of)
+
+
+def require_currency(account: Account, budget: Money | None) -> None:
+    """Raise CurrencyMismatch where the budget is not in the account's currency."""
+    if budget is not None and budget.currency != account.currency:
+        raise CurrencyMismatch(account.name, account.currency, budget.currency)
+
+
+def advance(account: Account, as_of: date, quotes: Quotes, broker: Broker) -> Changes:
+    """Bring the account to as_of's close: splits and dividends, then the fills that were due.
+
+    An order whose session has passed without an open in that ticker is cancelled: it was for that
+    open. Raises ClockBack and StaleQuotes.
+    """
+    require_clock(account, as_of)
+    steps = [*_action_steps(account, as_of, quotes), *_fill_steps(account, as_of, quotes)]
+    changes = Changes(replace(account, clock=as_of))
+    for _, step in sorted(steps, key=lambda item: item[0]):
+        if isinstance(step, BookedOrder):
+            changes = _fill_working(changes, step, quotes, broker)
+        else:
+            changes = _apply_action(changes, *step)
+    return changes
+
+
+_Step = tuple[tuple[date, int, str], "BookedOrder | tuple[str, Action]"]
+
+
+def _action_steps(account: Account, as_of: date, quotes: Quotes) -> list[_Step]:
+    if account.clock == as_of:
+        return []
+    if account.touched and (quotes.since is None or quotes.since > account.clock):
+        raise StaleQuotes
+    steps: list[_Step] = []
+    for ticker in account.touched:
+        if ticker not in quotes.actions:
+            raise StaleQuotes
+        steps += [
+            ((action.session, 0, ticker), (ticker, action))
+            for action in quotes.actions[ticker]
+            if action.session > account.clock
+        ]
+    return steps
+
+
+def _fill_steps(account: Account, as_of: date, quotes: Quotes) -> list[_Step]:
+    steps: list[_Step] = []
+    for order in account.working:
+        if order.as_of not in quotes.due:
+            raise StaleQuotes
+        due = quotes.due[order.as_of]
+        if due <= as_of:
+            # Sales first: they make room for the day's buys.
+            rank = 1 if order.side is Side.SELL else 2
+            steps.append(((due, rank, order.ticker), order))
+    return steps
+
+
+def _apply_action(changes: Changes, ticker: str, action: Action) -> Changes:
+    session = action.session
+    if action.split_ratio != 1:
+        changes = _split_once(changes, ticker, session, action.split_ratio, action.open_price)
+    books = changes.account.books
+    shares = books.quantity_before(ticker, session, with_split=True)
+    paid_before = books.has(ledger.dividend_key(ticker, session))
+    if action.dividend_per_share > 0 and shares > 0 and not paid_before:
+        changes = changes.post(
+            ledger.dividend(ticker, session, action.dividend_per_share, changes.account.books)
+        )
+    return changes
+
+
+def _split_once(
+    changes: Changes, ticker: str, session: date, ratio: Decimal, open_price: Decimal
+) -> Changes:
+    books = changes.account.books
+    if books.has(ledger.split_key(ticker, session)) or not books.quantity_before(ticker, session):
+        return changes
+    return changes.post(ledger.split(ticker, session, ratio, open_price, books))
+
+
+def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: Broker) -> Changes:
+    if order.key not in quotes.openings:
+        raise StaleQuotes
+    opening = quotes.openings[order.key]
+    if opening is None:
+        due = quotes.due[order.as_of]
+        why = f"{order.ticker} did not open on {due}, the session it was for"
+        ended = replace(order, status=OrderStatus.CANCELLED, reason=_also(order.reason, why))
+        return _with_ended(changes, ended)
+    changes = _without(changes, order)  # its own hold is there for it
+    ended, changes = _try_fill(changes, order, opening, broker)
+    return _with_ended(changes, ended)
+
+
+def _without(changes: Changes, order: BookedOrder) -> Changes:
+    rest = tuple(o for o in changes.account.orders if o.order_id != order.order_id)
+    return replace(changes, account=replace(changes.account, orders=rest))
+
+
+def _with_ended(changes: Changes, order: BookedOrder) -> Changes:
+    changes = _without(changes, order)
+    return replace(changes, ended=(*changes.ended, order))
+
+
+def _try_fill(
+    changes: Changes, order: BookedOrder, opening: Opening | None, broker: Broker
+) -> tuple[BookedOrder, Changes]:
+    """Ask the broker; the order as it is then, and what was posted."""
+    if opening is not None and opening.split_ratio != 1:
+        changes = _split_once(
+            changes, order.ticker, opening.session, opening.split_ratio, opening.price
+        )
+    account = changes.account
+    answer = broker.answer(
+        MarketOrder(order.order_id, order.ticker, order.side, order.quantity),
+        opening,
+        cash=account.cash_free,
+        held=account.books.quantity(order.ticker),
+    )
+    if isinstance(answer, Filled):
+        entry = ledger.filled(order.order_id, order.ticker, order.side, answer, account.books)
+        done = replace(
+            order,
+            status=OrderStatus.FILLED,
+            quantity=answer.quantity,
+            reason=_also(order.reason, answer.note),
+            fill=answer,
+        )
+        return done, changes.post(entry)
+    status = OrderStatus.WORKING if isinstance(answer, Working) else OrderStatus.REJECTED
+    return replace(order, status=status, reason=_also(order.reason, answer.reason)), changes
+
+
+def _also(reason: str, more: str) -> str:
+    return "; ".join(part for part in (reason, more) if part)[:REASON_CHARS_MAX]
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """What a Portfolio is named by."""
+
+    cycle_id: UUID
+    op_id: UUID
+    as_of: date
+
+
+def portfolio(account: Account, named: Ids, closes: Mapping[str, Decimal | None]) -> Portfolio:
+    """The account at as_of's close, marked at `closes`. Fills of later sessions are not known yet:
+    their orders stand among the open ones.
+
+    Raises StaleQuotes where a close was not read, NoPrice where there is none.
+    """
+    books = account.books.as_of(named.as_of)
+    positions = [
+        _position(account, ticker, books.holdings[ticker], _mark(ticker, named.as_of, closes))
+        for ticker in account.held(named.as_of)
+    ]
+    value = sum((position.value for position in positions), _ZERO)
+    return Portfolio(
+        cycle_id=named.cycle_id,
+        op_id=named.op_id,
+        as_of=named.as_of,
+        account=account.name,
+        cash=_money(books.cash, account),
+        equity=_money(books.cash + value, account),
+        positions=tuple(positions),
+        open_orders=tuple(_open_order(order, account) for order in account.orders),
+        limits=account.limits,
+    )
+
+
+def _mark(ticker: str, as_of: date, closes: Mapping[str, Decimal | None]) -> Decimal:
+    if ticker not in closes:
+        raise StaleQuotes
+    close = closes[ticker]
+    if close is None:
+        raise NoPrice(
+            f"{ticker} is held and has no close on {as_of}: the account cannot be valued then; "
+            "use a session at which it traded, or another account"
+        )
+    return close
+
+
+def _position(account: Account, ticker: str, holding: ledger.Holding, close: Decimal) -> Position:
+    return Position(
+        ticker=ticker,
+        quantity=holding.quantity,
+        average_cost=_money(holding.average_cost, account),
+        price=_money(close, account),
+        sector=account.sectors.get(ticker, "unknown"),
+    )
+
+
+def _open_order(order: BookedOrder, account: Account) -> OpenOrder:
+    return OpenOrder(
+        order_id=order.order_id,
+        asset=order.ticker,
+        side=order.side,
+        quantity=order.quantity,
+        hold=_money(order.hold, account),
+    )
+
+
+def _money(amount: Decimal, account: Account) -> Money:
+    return Money(amount=amount.quantize(AMOUNT_STEP), currency=account.currency)
+
+
+def require_validated(command: ExecuteDecisions) -> None:
+    """Raise ProposalChanged where the decisions are not those of the hash, or of another cycle."""
+    validation = command.decision_validation
+    if proposal_hash(validation.decisions) != validation.proposal_hash:
+        raise ProposalChanged(
+            f"the decisions do not have the hash {validation.proposal_hash} that was validated; "
+            "nothing was ordered: request the cycle again"
+        )
+    if validation.cycle_id != command.cycle_id or validation.as_of != command.as_of:
+        raise ProposalChanged(
+            f"the validation is of cycle {validation.cycle_id} at {validation.as_of}, the command "
+            f"of {command.cycle_id} at {command.as_of}; nothing was ordered"
+        )
+
+
+def command_sha256(command: ExecuteDecisions) -> str:
+    """What the command orders, as a hash: the same command sent again has the same one."""
+    what = {
+        "account": command.pipeline.account,
+        "pipeline": command.pipeline.name,
+        "as_of": command.as_of,
+        "proposal": command.decision_validation.proposal_hash,
+    }
+    return hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def order_id(command: ExecuteDecisions, decision: PortfolioDecision) -> UUID:
+    """The order's id: of the cycle, the pipeline and the leg, whatever else happens (I2)."""
+    leg = f"{decision.action.value}/{decision.asset}"
+    return ids.order_id(command.cycle_id, command.pipeline.name, leg)
+
+
+def order_ids(command: ExecuteDecisions) -> list[UUID]:
+    """The ids of all orders that the command can place."""
+    return [order_id(command, d) for d in _in_order(command.decision_validation.decisions)]
+
+
+def execute(
+    command: ExecuteDecisions,
+    account: Account,
+    quotes: Quotes,
+    broker: Broker,
+    existing: Mapping[UUID, BookedOrder],
+) -> tuple[ExecutionResult, Changes]:
+    """Judge the decisions again on the account as it is, place what is left, fill it at the next
+    open. Sales come first, buys after them, each by ticker.
+
+    Raises ClockBack, BooksNotOpen, CurrencyMismatch and StaleQuotes.
+    """
+    require_clock(account, command.as_of)
+    if account.clock < command.as_of:
+        raise BooksNotOpen(account.name, command.as_of)
+    verdict = _judge_again(command, account, quotes.closes)
+    allowed = {(d.action, d.asset): d.quantity for d in verdict.decisions}
+    changes = Changes(account)
+    orders: list[BookedOrder] = []
+    for decision in _in_order(command.decision_validation.decisions):
+        known = existing.get(order_id(command, decision))
+        if known is not None:
+            orders.append(known)
+            continue
+        quantity = min(decision.quantity, allowed.get((decision.action, decision.asset), _ZERO))
+        order = _new_order(command, decision, quantity, verdict, quotes.closes)
+        if order.status is OrderStatus.WORKING:
+            order, changes = _place(changes, order, quotes, broker)
+        orders.append(order)
+        changes = replace(changes, placed=(*changes.placed, order))
+    return _result(command, account, changes, orders), changes
+
+
+def _in_order(decisions: Sequence[PortfolioDecision]) -> list[PortfolioDecision]:
+    traded = (d for d in decisions if d.action is not DecisionAction.HOLD)
+    return sorted(traded, key=lambda d: (d.action is DecisionAction.BUY, d.asset))
+
+
+def _judge_again(
+    command: ExecuteDecisions, account: Account, closes: Mapping[str, Decimal | None]
+) -> RuleVerdict:
+    validation = command.decision_validation
+    budget = validation.budget
+    require_currency(account, budget)
+    # The rules leave their own result as it is, so judging what they approved can only cut it.
+    approved = [
+        StockPick(
+            ticker=decision.asset,
+            action=Side(decision.action.value),
+            allocation_pct=decision.allocation_pct,
+            reasoning=decision.reasoning,
+            confidence=decision.confidence,
+        )
+        for decision in _in_order(validation.decisions)
+    ]
+    named = Ids(command.cycle_id, command.op_id, command.as_of)
+    return evaluate(
+        approved,
+        {item.ticker: item for item in validation.evidence},
+        portfolio(account, named, closes),
+        account.limits,
+        budget,
+        {ticker: close for ticker, close in closes.items() if close is not None},
+    )
+
+
+def _new_order(
+    command: ExecuteDecisions,
+    decision: PortfolioDecision,
+    quantity: Decimal,
+    verdict: RuleVerdict,
+    closes: Mapping[str, Decimal | None],
+) -> BookedOrder:
+    evidence = {item.ticker: item for item in command.decision_validation.evidence}
+    sector = evidence[decision.asset].sector if decision.asset in evidence else "unknown"
+    side = Side(decision.action.value)
+    price = closes.get(decision.asset) or decision.price.amount
+    buying = side is Side.BUY
+    return BookedOrder(
+        order_id=order_id(command, decision),
+        account=command.pipeline.account,
+        cycle_id=command.cycle_id,
+        started_on=command.now.date(),
+        op_id=command.op_id,
+        pipeline=command.pipeline.name,
+        ticker=decision.asset,
+        sector=sector,
+        side=side,
+        quantity=quantity if quantity > 0 else decision.quantity,
+        hold=cash_hold(price, quantity, CASH_RESERVE_BPS) if buying else _ZERO,
+        status=OrderStatus.WORKING if quantity > 0 else OrderStatus.REJECTED,
+        reason=_why_less(decision, quantity, verdict),
+        as_of=command.as_of,
+    )
+
+
+def _why_less(decision: PortfolioDecision, quantity: Decimal, verdict: RuleVerdict) -> str:
+    if quantity >= decision.quantity:
+        return ""
+    told = [text for text in verdict.adjustments if text.startswith(f"{decision.asset}: ")]
+    because = "; ".join(told) or "the account or the price has changed since it was validated"
+    what = (
+        f"cut from {decision.quantity:f} to {quantity:f} shares" if quantity > 0 else "not placed"
+    )
+    return f"{what} by the rules at execution: {because}"[:REASON_CHARS_MAX]
+
+
+def _place(
+    changes: Changes, order: BookedOrder, quotes: Quotes, broker: Broker
+) -> tuple[BookedOrder, Changes]:
+    if order.key not in quotes.openings:
+        raise StaleQuotes
+    order, changes = _try_fill(changes, order, quotes.openings[order.key], broker)
+    if order.status is OrderStatus.WORKING and order.hold > changes.account.cash_free:
+        # A hold that the cash cannot bear would let a later buy spend it twice.
+        why = f"{changes.account.cash_free} of free cash does not cover its hold of {order.hold}"
+        order = replace(order, status=OrderStatus.REJECTED, reason=_also(order.reason, why))
+    if order.status is OrderStatus.WORKING:
+        account = replace(changes.account, orders=(*changes.account.orders, order))
+        changes = replace(changes, account=account)
+    return order, changes
+
+
+def _result(
+    command: ExecuteDecisions, before: Account, changes: Changes, orders: Sequence[BookedOrder]
+) -> ExecutionResult:
+    return ExecutionResult.of(
+        command,
+        account=before.name,
+        orders=tuple(_order(order) for order in orders),
+        fills=tuple(_fill(order, order.fill, before) for order in orders if order.fill is not None),
+        cash_before=_money(before.books.cash, before),
+        cash_after=_money(changes.account.books.cash, before),
+    )
+
+
+def _order(order: BookedOrder) -> Order:
+    return Order(
+        order_id=order.order_id,
+        asset=order.ticker,
+        side=order.side,
+        quantity=order.quantity,
+        status=order.status,
+        reason=order.reason,
+    )
+
+
+def _fill(order: BookedOrder, fill: Filled, account: Account) -> Fill:
+    return Fill(
+        order_id=order.order_id,
+        asset=order.ticker,
+        side=order.side,
+        price=_money(fill.price, account),
+        quantity=fill.quantity,
+        fee=_money(fill.fee, account),
+        session=fill.session,
+    )

@@ -1,0 +1,84 @@
+-- What execution asks of the ledger. Amounts are in the account's currency.
+
+-- name: insert_account
+insert into accounts (account, currency, clock, starting_cash, limits, opened_on)
+values ($1, $2, $3, $4, $5::text::jsonb, $3)
+on conflict do nothing
+
+-- name: lock_account
+select account, currency, clock, limits::text as limits from accounts where account = $1 for update
+
+-- name: read_account
+select account, currency, clock, limits::text as limits from accounts where account = $1
+
+-- name: balances
+select book, ticker, amount, quantity from balances
+where account = $1 and book in ('cash', 'position')
+
+-- name: recent_lines
+select e.entry_id, e.key, e.kind, e.session, e.ticker as about, e.memo,
+       p.book, p.amount, p.ticker, p.quantity
+from entries e join postings p using (entry_id)
+where e.account = $1 and e.session > $2
+order by e.entry_id, p.line
+
+-- name: open_orders
+-- Open at the close of $2: still working, or filled at a later session. As an order fills at the
+-- session after its own, the latter are those of $2 itself.
+select o.*, f.price as fill_price, f.quantity as fill_quantity, f.fee as fill_fee,
+       f.session as fill_session
+from orders o left join fills f using (order_id)
+where o.account = $1
+  and ((o.status = 'working' and o.as_of <= $2) or (o.status = 'filled' and o.as_of = $2))
+order by o.as_of, o.side desc, o.ticker, o.order_id
+
+-- name: orders_by_id
+select o.*, f.price as fill_price, f.quantity as fill_quantity, f.fee as fill_fee,
+       f.session as fill_session
+from orders o left join fills f using (order_id)
+where o.order_id = any ($1::uuid[])
+
+-- name: sectors
+select distinct on (ticker) ticker, sector from orders
+where account = $1 and ticker = any ($2::text[]) and side = 'buy'
+order by ticker, placed_at desc
+
+-- name: move_clock
+update accounts set clock = $2 where account = $1 and clock < $2
+
+-- name: insert_order
+insert into orders (order_id, account, cycle_id, started_on, op_id, pipeline, ticker, sector, side,
+                    type, quantity, hold, status, reason, as_of)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'market', $10, $11, $12, $13, $14)
+
+-- name: end_order
+update orders set status = $2, quantity = $3, reason = $4 where order_id = $1
+
+-- name: insert_entry
+with entry as (
+    insert into entries (account, key, kind, session, ticker, memo)
+    values ($1, $2, $3, $4, $5, $6)
+    returning entry_id
+)
+insert into postings (entry_id, line, account, book, ticker, amount, quantity)
+select entry.entry_id, l.line, $1, l.book, l.ticker, l.amount, l.quantity
+from entry, unnest($7::text[], $8::text[], $9::numeric[], $10::numeric[])
+     with ordinality as l (book, ticker, amount, quantity, line)
+returning entry_id
+
+-- name: insert_fill
+insert into fills (order_id, entry_id, price, quantity, fee, session)
+select $1, e.entry_id, $4, $5, $6, $7 from entries e where e.account = $2 and e.key = $3
+
+-- name: insert_event
+insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,
+                          session_id, data)
+values ($1, $2, $3, $4, $5, 'execution', $6, 'executing', $7, $8::text::jsonb)
+on conflict do nothing
+
+-- name: find_execution
+select command_sha256, result::text as result from executions where op_id = $1
+
+-- name: insert_execution
+insert into executions (op_id, account, command_sha256, result)
+values ($1, $2, $3, $4::text::jsonb)

@@ -1,0 +1,259 @@
+"""The ledger's tables: load an account under its lock, write what was decided, nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from contracts.account import AccountLimits, Side
+from contracts.audit import EventType
+from contracts.execution import ExecutionResult, OrderStatus
+from libs.broker.broker import Filled
+from libs.postgres.pool import Connection, Record
+from libs.postgres.queries import Queries
+from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
+from services.execution.logic import Account, BookedOrder, Changes
+
+sql = Queries(Path(__file__).parent / "queries.sql")
+
+PLACED, ENDED = 0, 1
+"""Sequence numbers of an order's two events."""
+
+# A rejected order has one event, whose status says so; a cancelled one has no type of its own.
+END_EVENTS = {
+    OrderStatus.FILLED: EventType.ORDER_FILLED,
+    OrderStatus.CANCELLED: EventType.ORDER_PLACED,
+}
+
+
+async def open_account(
+    db: Connection,
+    account: str,
+    currency: str,
+    session: date,
+    starting_cash: Decimal,
+    limits: AccountLimits,
+) -> bool:
+    """Make the account where there is none; whether it was made. Its cash is not posted yet."""
+    done: str = await db.execute(
+        sql.insert_account, account, currency, session, starting_cash, limits.model_dump_json()
+    )
+    return done == "INSERT 0 1"
+
+
+async def load(db: Connection, account: str, as_of: date, *, lock: bool = False) -> Account | None:
+    """The account with its books from `as_of` on; None where there is no such account.
+
+    With `lock` nobody else changes it before the transaction ends.
+    """
+    row = await db.fetchrow(sql.lock_account if lock else sql.read_account, account)
+    if row is None:
+        return None
+    since = min(as_of, row["clock"])
+    books = _books(
+        await db.fetch(sql.balances, account), await db.fetch(sql.recent_lines, account, since)
+    )
+    found = Account(
+        name=account,
+        currency=row["currency"],
+        clock=row["clock"],
+        limits=AccountLimits.model_validate_json(row["limits"]),
+        books=books,
+        orders=tuple(map(_order, await db.fetch(sql.open_orders, account, as_of))),
+    )
+    if not found.touched:
+        return found
+    sectors = await db.fetch(sql.sectors, account, found.touched)
+    return replace(found, sectors={row["ticker"]: row["sector"] for row in sectors})
+
+
+def _books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
+    entries: dict[int, list[Record]] = {}
+    for line in lines:
+        entries.setdefault(line["entry_id"], []).append(line)
+    return Books(
+        cash=sum((row["amount"] for row in balances if row["book"] == Book.CASH), Decimal(0)),
+        holdings={
+            row["ticker"]: Holding(row["quantity"], row["amount"])
+            for row in balances
+            if row["book"] == Book.POSITION
+        },
+        recent=tuple(map(_entry, entries.values())),
+    )
+
+
+def _entry(rows: Sequence[Record]) -> Entry:
+    head = rows[0]
+    return Entry(
+        key=head["key"],
+        kind=EntryKind(head["kind"]),
+        session=head["session"],
+        lines=tuple(
+            Line(Book(row["book"]), row["amount"], row["ticker"], row["quantity"]) for row in rows
+        ),
+        ticker=head["about"],
+        memo=head["memo"],
+    )
+
+
+def _order(row: Record) -> BookedOrder:
+    fill = None
+    if row["fill_price"] is not None:
+        fill = Filled(row["fill_price"], row["fill_quantity"], row["fill_fee"], row["fill_session"])
+    return BookedOrder(
+        order_id=row["order_id"],
+        account=row["account"],
+        cycle_id=row["cycle_id"],
+        started_on=row["started_on"],
+        op_id=row["op_id"],
+        pipeline=row["pipeline"],
+        ticker=row["ticker"],
+        sector=row["sector"],
+        side=Side(row["side"]),
+        quantity=row["quantity"],
+        hold=row["hold"],
+        status=OrderStatus(row["status"]),
+        reason=row["reason"],
+        as_of=row["as_of"],
+        fill=fill,
+    )
+
+
+async def find_orders(db: Connection, order_ids: Sequence[UUID]) -> Mapping[UUID, BookedOrder]:
+    """Those of the orders that were placed before."""
+    rows = await db.fetch(sql.orders_by_id, list(order_ids))
+    return {row["order_id"]: _order(row) for row in rows}
+
+
+async def find_execution(db: Connection, op_id: UUID) -> tuple[str, ExecutionResult] | None:
+    """The command's hash and the answer that were stored under this operation."""
+    row = await db.fetchrow(sql.find_execution, op_id)
+    if row is None:
+        return None
+    return row["command_sha256"], ExecutionResult.model_validate_json(row["result"])
+
+
+async def keep_execution(db: Connection, command_sha256: str, result: ExecutionResult) -> None:
+    """Store the answer beside what it did."""
+    await db.execute(
+        sql.insert_execution,
+        result.op_id,
+        result.account,
+        command_sha256,
+        result.model_dump_json(),
+    )
+
+
+async def write(db: Connection, changes: Changes) -> None:
+    """Write orders, entries, fills, events and the clock; the database checks the balance."""
+    account = changes.account
+    for order in changes.placed:
+        await db.execute(sql.insert_order, *_order_values(order))
+    for order in changes.ended:
+        await db.execute(
+            sql.end_order, order.order_id, order.status.value, order.quantity, order.reason
+        )
+    for entry in changes.entries:
+        await db.execute(sql.insert_entry, *_entry_values(account.name, entry))
+    for order in (*changes.placed, *changes.ended):
+        await _write_fill(db, order)
+    events = [*map(_placed_event, changes.placed)]
+    events += [_ended_event(o) for o in (*changes.placed, *changes.ended) if o.status in END_EVENTS]
+    if events:
+        await db.executemany(sql.insert_event, events)
+    await db.execute(sql.move_clock, account.name, account.clock)
+
+
+def _order_values(order: BookedOrder) -> tuple[Any, ...]:
+    return (
+        order.order_id,
+        order.account,
+        order.cycle_id,
+        order.started_on,
+        order.op_id,
+        order.pipeline,
+        order.ticker,
+        order.sector,
+        order.side.value,
+        order.quantity,
+        order.hold,
+        order.status.value,
+        order.reason,
+        order.as_of,
+    )
+
+
+def _entry_values(account: str, entry: Entry) -> tuple[Any, ...]:
+    return (
+        account,
+        entry.key,
+        entry.kind.value,
+        entry.session,
+        entry.ticker,
+        entry.memo,
+        [line.book.value for line in entry.lines],
+        [line.ticker for line in entry.lines],
+        [line.amount for line in entry.lines],
+        [line.quantity for line in entry.lines],
+    )
+
+
+async def _write_fill(db: Connection, order: BookedOrder) -> None:
+    fill = order.fill
+    if fill is not None:
+        await db.execute(
+            sql.insert_fill,
+            order.order_id,
+            order.account,
+            fill_key(order.order_id),
+            fill.price,
+            fill.quantity,
+            fill.fee,
+            fill.session,
+        )
+
+
+def _placed_event(order: BookedOrder) -> tuple[Any, ...]:
+    status = OrderStatus.REJECTED if order.status is OrderStatus.REJECTED else OrderStatus.WORKING
+    return _event(replace(order, status=status), PLACED, EventType.ORDER_PLACED, {})
+
+
+def _ended_event(order: BookedOrder) -> tuple[Any, ...]:
+    fill = order.fill
+    more = {}
+    if fill is not None:
+        more = {"price": str(fill.price), "fee": str(fill.fee), "session": str(fill.session)}
+    return _event(order, ENDED, END_EVENTS[order.status], more)
+
+
+def _event(
+    order: BookedOrder, seq: int, kind: EventType, more: Mapping[str, str]
+) -> tuple[Any, ...]:
+    data = {
+        "account": order.account,
+        "order_id": str(order.order_id),
+        "asset": order.ticker,
+        "side": order.side.value,
+        "quantity": f"{order.quantity:f}",
+        "type": "market",
+        "status": order.status.value,
+        "reason": order.reason,
+        "op_id": str(order.op_id),
+        **more,
+    }
+    session_id = f"{order.account}/{order.as_of}"
+    return (
+        order.started_on,
+        order.order_id,
+        seq,
+        order.cycle_id,
+        kind.value,
+        order.pipeline,
+        session_id,
+        orjson.dumps(data).decode(),
+    )
