@@ -126,10 +126,18 @@ REQUESTS = (
 
 
 def command(
-    service: str, what: str, message: type[Message], reply: type[Message], **flags: bool
+    service: str,
+    what: str,
+    message: type[Message],
+    reply: type[Message],
+    *,
+    claimed: bool = False,
+    must_answer: bool = False,
 ) -> Subject:
     """A command's row."""
-    return Subject(Class.COMMAND, service, what, message, reply, **flags)
+    return Subject(
+        Class.COMMAND, service, what, message, reply, claimed=claimed, must_answer=must_answer
+    )
 
 
 COMMANDS = (

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field, SecretStr
 from pydantic_settings import (
@@ -11,7 +12,15 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from libs.runtime.errors import DeskError
+
 SETTINGS_FILE = "deskbus.toml"
+
+
+class NoServers(DeskError):
+    """A service was started without knowing where its servers are."""
+
+    code = "no_servers"
 
 
 class Settings(BaseSettings):
@@ -77,6 +86,26 @@ class Settings(BaseSettings):
     def secrets_path(self) -> Path:
         """The secrets directory in force."""
         return self.secrets_dir or self.data_dir / "secrets"
+
+    @property
+    def nats_address(self) -> str:
+        """Where NATS listens; raises `NoServers` where neither settings nor the desk say."""
+        if self.nats_url is None:
+            raise NoServers("DESKBUS_NATS_URL is not set, and no embedded server was started")
+        return self.nats_url
+
+    @property
+    def postgres_address(self) -> str:
+        """The Postgres DSN, maybe with a password in it: for connecting, never for showing."""
+        if self.postgres_dsn is None:
+            raise NoServers("DESKBUS_POSTGRES_DSN is not set, and no embedded server was started")
+        return self.postgres_dsn.get_secret_value()
+
+    @property
+    def postgres_public(self) -> str:
+        """The Postgres DSN without user and password: for showing."""
+        parts = urlsplit(self.postgres_address)
+        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
     @classmethod
     def settings_customise_sources(

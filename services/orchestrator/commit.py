@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 
+from contracts.message import Message
 from libs.postgres.pool import UNAVAILABLE, Pool
 from libs.runtime.settings import Settings
 from services.orchestrator import store
@@ -61,7 +62,7 @@ class Committer:
         self._on_commit = on_commit
         self._queue: asyncio.Queue[Ask] = asyncio.Queue(settings.inputs_max)
 
-    async def ask(self, given: Given) -> object:
+    async def ask(self, given: Given) -> Message | None:
         """Put an input in; returns its answer once it is committed."""
         ask = Ask(given)
         await self._queue.put(ask)

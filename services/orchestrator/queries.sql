@@ -143,7 +143,7 @@ from (
     for update skip locked
 ) lost
 where o.op_id = lost.op_id
-returning o.op_id, o.service, o.step, o.command, o.sends, o.must_answer
+returning o.op_id, o.cycle_id, o.service, o.step, o.command, o.sends, o.must_answer
 
 -- name: overdue_operations
 select op_id from operations

@@ -1,0 +1,78 @@
+"""What the orchestrator alone publishes: commands, events, cancels, dead letters."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js.errors import APIError, NoStreamResponseError
+
+from contracts.audit import DECISION_EVENTS, Event
+from contracts.operation import CancelOperation
+from contracts.subjects import PREFIX
+from contracts.types import Failure
+from libs.bus.codec import encode
+from libs.bus.headers import headers
+
+PUBLISH_TIMEOUT_S = 5.0
+FLUSH_TIMEOUT_S = 5
+
+UNPUBLISHED = (nats.errors.Error, APIError, NoStreamResponseError, TimeoutError, OSError)
+
+log = structlog.get_logger()
+
+
+class Publisher:
+    """Publishes under the orchestrator's key."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._jetstream = client.jetstream(timeout=PUBLISH_TIMEOUT_S)
+
+    async def command(
+        self, service: str, step: str, cycle_id: UUID, op_id: UUID, body: bytes, sends: int
+    ) -> None:
+        """Put a command on its stream. No acknowledgement is waited for: the sweep heals."""
+        subject = f"{PREFIX}.cmd.{service}.{step}"
+        # Its own id at each sending, or a stream that still knows the first would swallow it.
+        given = headers(f"{op_id}/{sends}", f"desk.{step}", cycle_id, op_id, "orchestrator")
+        await self._publish(subject, body, given)
+
+    async def cancel(self, service: str, cancel: CancelOperation) -> None:
+        """Tell every instance of a service to stop an operation."""
+        given = headers(str(cancel.op_id), "desk.cancel", cancel.cycle_id, cancel.op_id, service)
+        await self._publish(f"{PREFIX}.ctl.{service}.cancel", encode(cancel), given)
+
+    async def dead_letter(self, what: str, body: bytes, failure: Failure, caller: str) -> None:
+        """Keep a message that could not be read."""
+        why = {"Desk-Error": failure.message[:400], "Desk-Code": failure.code, "Desk-From": caller}
+        await self._publish(f"{PREFIX}.dlq.orchestrator.{what}", body, why)
+
+    async def events(self, events: Sequence[Event]) -> None:
+        """Publish events in order; returns once the server has them all.
+
+        Decision events are acknowledged by their stream, the others by a flush. Raises one of
+        `UNPUBLISHED`; events may then have been published in part, and are published again.
+        """
+        kept = []
+        for event in events:
+            subject = f"{PREFIX}.evt.{event.owner}.{event.type}.{event.cycle_id}"
+            node = event.op_id or event.cycle_id
+            given = headers(
+                str(event.event_id), f"desk.{event.type}", event.cycle_id, node, event.owner
+            )
+            body = encode(event)
+            if event.type in DECISION_EVENTS:
+                kept.append(self._jetstream.publish(subject, body, headers=given))
+            else:
+                await self._client.publish(subject, body, headers=given)
+        await asyncio.gather(*kept)
+        await self._client.flush(timeout=FLUSH_TIMEOUT_S)
+
+    async def _publish(self, subject: str, body: bytes, given: dict[str, str]) -> None:
+        try:
+            await self._client.publish(subject, body, headers=given)
+        except UNPUBLISHED as error:
+            log.warning("bus.unpublished", subject=subject, error=type(error).__name__)

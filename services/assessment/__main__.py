@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.assessment`."""
+
+from services.launcher import main
+
+main("assessment")

@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.console`."""
+
+from services.launcher import main
+
+main("console")

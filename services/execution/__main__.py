@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.execution`."""
+
+from services.launcher import main
+
+main("execution")

@@ -1,0 +1,278 @@
+"""Start services: one by name (`python -m services.risk`), or the whole desk (`deskbus up`)."""
+
+import asyncio
+import importlib
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+import structlog
+from pydantic import SecretStr
+
+from libs.bus.connection import CONNECT_TIMEOUT_S
+from libs.bus.permissions import permissions
+from libs.bus.service import ServiceRunner
+from libs.postgres.migrate import migrate
+from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
+from libs.runtime.embedded import embedded_servers
+from libs.runtime.errors import DeskError
+from libs.runtime.logging import configure_logging
+from libs.runtime.loop import run
+from libs.runtime.settings import Settings
+from libs.runtime.supervisor import Child, Supervisor
+
+BACKBONE = ("provisioner", "orchestrator")
+"""Services that move the work; they start first."""
+SERVICES = ("sentiment", "research", "trader", "risk", "execution", "assessment", "console")
+"""Services that hear commands or answer questions."""
+
+RUNTIME_FILE = "runtime.json"
+START_RETRY_S = 0.3
+
+log = structlog.get_logger()
+
+
+class SettingsIncomplete(DeskError):
+    """Settings that do not go together."""
+
+    code = "settings_incomplete"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A running desk: where it is, and what ends it."""
+
+    settings: Settings
+    _finished: "asyncio.Future[None]"
+
+    @property
+    def nats_url(self) -> str:
+        """Where NATS listens."""
+        return self.settings.nats_address
+
+    @property
+    def secrets_dir(self) -> Path:
+        """Where its keys and passwords are."""
+        return self.settings.secrets_path
+
+    @property
+    def data_dir(self) -> Path:
+        """Where its data is."""
+        return self.settings.data_dir
+
+    async def finished(self) -> None:
+        """Wait until a part of the desk fails for good, and raise why."""
+        await asyncio.shield(self._finished)
+
+
+@asynccontextmanager
+async def service_running(name: str, settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
+    """One service, taking work when the block is entered; the future fails when it does."""
+    app = importlib.import_module(f"services.{name}.app")
+    loop = asyncio.get_running_loop()
+    if name in BACKBONE:
+        async with app.running(settings) as background:
+            task = loop.create_task(background.failed())
+            try:
+                yield task
+            finally:
+                task.cancel()
+        return
+    async with app.service(settings) as routes:
+        runner = ServiceRunner(routes, settings.nats_address, settings)
+        await runner.start()
+        task = loop.create_task(_lost(runner, name))
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await runner.stop()
+
+
+async def _lost(runner: ServiceRunner, name: str) -> None:
+    await runner.lost.wait()
+    raise ConnectionError(f"{name}: the connection to NATS was closed for good")
+
+
+@asynccontextmanager
+async def desk(
+    settings: Settings,
+    *,
+    processes: bool = False,
+    replicas: Mapping[str, int] | None = None,
+) -> AsyncIterator[Desk]:
+    """The whole desk, ready when the block is entered, stopped cleanly at its end.
+
+    Servers are embedded unless both addresses are set. With `processes` every service is a process
+    of its own (`replicas` of it), restarted when it dies; else all live in this one.
+    """
+    async with AsyncExitStack() as stack:
+        settings = await stack.enter_async_context(_servers(settings))
+        await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
+        if processes:
+            finished = await stack.enter_async_context(_as_processes(settings, replicas or {}))
+        else:
+            finished = await stack.enter_async_context(_in_process(settings))
+        stack.enter_context(_announced(settings))
+        yield Desk(settings, finished)
+
+
+@asynccontextmanager
+async def _servers(settings: Settings) -> AsyncIterator[Settings]:
+    """Settings with both addresses in them: the given ones, or those of embedded servers."""
+    if (settings.nats_url is None) != (settings.postgres_dsn is None):
+        missing = "DESKBUS_NATS_URL" if settings.nats_url is None else "DESKBUS_POSTGRES_DSN"
+        raise SettingsIncomplete(
+            f"{missing} is not set and the other one is: set both to use own servers, or neither "
+            "to start embedded ones"
+        )
+    if settings.nats_url is not None:
+        yield settings
+        return
+    async with embedded_servers(
+        settings.data_dir,
+        permissions(),
+        ROLES,
+        pg_bindir=settings.pg_bindir,
+        database_owner=OWNER_ROLE,
+    ) as servers:
+        address = f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
+        yield settings.model_copy(
+            update={
+                "nats_url": servers.nats_url,
+                "postgres_dsn": SecretStr(address),
+                "secrets_dir": servers.secrets_dir,
+                "data_dir": servers.data_dir,
+            }
+        )
+
+
+@asynccontextmanager
+async def _in_process(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
+    async with AsyncExitStack() as stack:
+        ends = [
+            await stack.enter_async_context(service_running(name, settings))
+            for name in (*BACKBONE, *SERVICES)
+        ]
+        yield _first_failure(ends)
+
+
+@asynccontextmanager
+async def _as_processes(
+    settings: Settings, replicas: Mapping[str, int]
+) -> AsyncIterator["asyncio.Future[None]"]:
+    unknown = set(replicas) - {*BACKBONE, *SERVICES}
+    if unknown:
+        known = ", ".join((*BACKBONE, *SERVICES))
+        raise SettingsIncomplete(f"no service is named {', '.join(unknown)}; there are {known}")
+    children = [
+        child
+        for name in (*BACKBONE, *SERVICES)
+        for child in service_children(name, settings, replicas.get(name, 1))
+    ]
+    async with Supervisor(children) as supervisor:
+        await supervisor.ready()
+        yield asyncio.ensure_future(supervisor.given_up())
+
+
+def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[Child]:
+    """`count` processes of one service, as the supervisor takes them."""
+    logs = settings.data_dir / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    return [
+        Child(
+            name=f"{name}-{number}",
+            argv=(sys.executable, "-m", f"services.{name}"),
+            log_path=logs / f"{name}-{number}.log",
+            env={**os.environ, **environment(settings)},
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def environment(settings: Settings) -> Mapping[str, str]:
+    """The settings that differ from the defaults, as a child's environment."""
+    given = settings.model_dump(mode="json", exclude_defaults=True)
+    given["postgres_dsn"] = settings.postgres_address
+    return {f"DESKBUS_{name.upper()}": str(value) for name, value in given.items()}
+
+
+def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[None]":
+    async def first() -> None:
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()
+
+    return asyncio.ensure_future(first())
+
+
+class _announced:  # noqa: N801 - used as a function
+    """runtime.json: how every other command finds the running desk."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._path = settings.data_dir / RUNTIME_FILE
+        self._body = {
+            "nats_url": settings.nats_url,
+            "postgres_dsn": settings.postgres_public,
+            "secrets_dir": str(settings.secrets_path.absolute()),
+            "data_dir": str(settings.data_dir.absolute()),
+            "replay_dir": str(settings.replay_dir) if settings.replay_dir else None,
+            "pid": os.getpid(),
+            "started_at": datetime.now(UTC).isoformat(),
+        }
+
+    def __enter__(self) -> None:
+        partial = self._path.with_suffix(".partial")
+        partial.write_bytes(orjson.dumps(self._body, option=orjson.OPT_INDENT_2))
+        partial.replace(self._path)
+
+    def __exit__(self, *_: object) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def main(name: str) -> None:
+    """Run one service as this process, until SIGTERM or SIGINT; exit 1 when it is lost."""
+    settings = Settings()
+    configure_logging(settings.log_level, settings.log_format)
+    structlog.contextvars.bind_contextvars(service=name)
+    try:
+        run(_until_stopped(name, settings))
+    except (DeskError, ConnectionError) as error:
+        log.error("service.ended", error=str(error))  # noqa: TRY400 - the sentence says it all
+        sys.exit(1)
+
+
+async def _until_stopped(name: str, settings: Settings) -> None:
+    stop = asyncio.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    async with _started(name, settings) as failed:
+        stopped: asyncio.Future[bool] = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if failed.done():
+            failed.result()
+
+
+@asynccontextmanager
+async def _started(name: str, settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
+    """The service, tried again while what it needs is still starting."""
+    until = time.monotonic() + CONNECT_TIMEOUT_S
+    while True:
+        async with AsyncExitStack() as stack:
+            try:
+                failed = await stack.enter_async_context(service_running(name, settings))
+            except DeskError as error:
+                if time.monotonic() > until:
+                    raise
+                log.info("service.waits", why=error.message)
+                await asyncio.sleep(START_RETRY_S)
+                continue
+            yield failed
+            return

@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.orchestrator`."""
+
+from services.launcher import main
+
+main("orchestrator")

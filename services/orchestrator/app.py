@@ -1,0 +1,69 @@
+"""Wiring of the orchestrator."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import date
+
+from contracts.subjects import ORCHESTRATOR
+from libs.bus.connection import connect
+from libs.bus.publisher import Publisher
+from libs.bus.server import Server
+from libs.market.replay import ReplayStore
+from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
+from libs.runtime.background import Background
+from libs.runtime.settings import Settings
+from services.orchestrator.commit import Committer
+from services.orchestrator.handler import BusOutbox, Handler
+from services.orchestrator.relay import Relay
+from services.orchestrator.sweep import Sweep
+from services.orchestrator.workflow import WORKFLOWS, Workflow
+
+QUEUE = "orchestrators"
+"""The queue group: a question goes to one of the orchestrators that run."""
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings, workflows: Sequence[Workflow] = WORKFLOWS
+) -> AsyncIterator[Background]:
+    """The orchestrator answers when the block is entered."""
+    lost = asyncio.Event()
+
+    async def on_closed() -> None:
+        lost.set()
+
+    async def closed() -> None:
+        await lost.wait()
+        raise ConnectionError("the connection to NATS was closed for good")
+
+    client = await connect(
+        settings.nats_address, ORCHESTRATOR, settings.secrets_path, on_closed=on_closed
+    )
+    dsn = dsn_for(settings.postgres_address, ORCHESTRATOR_ROLE, settings.secrets_path)
+    async with open_pool(dsn, name=ORCHESTRATOR_ROLE) as pool:
+        publisher = Publisher(client)
+        relay = Relay(pool, publisher, settings)
+        committer = Committer(pool, workflows, settings, BusOutbox(publisher), relay.wake)
+        sweep = Sweep(pool, committer, publisher, settings)
+        server = Server(client, QUEUE, settings.inputs_max)
+        await Handler(committer, publisher, _latest_session(settings)).serve(server)
+        parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
+        async with Background(*parts) as background:
+            yield background
+            await server.stop()
+    await client.close()
+
+
+class _latest_session:  # noqa: N801 - used as a function
+    """The newest session that the market source has data for; read once, at the first question."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._store = ReplayStore(settings.replay_dir)
+        self._found: date | None = None
+
+    async def __call__(self) -> date:
+        if self._found is None:
+            days = [await self._store.dates(ticker) for ticker in self._store.tickers]
+            self._found = max(each[-1] for each in days if each)
+        return self._found

@@ -1,0 +1,168 @@
+"""What the orchestrator hears, as inputs; what it says after a commit, as messages."""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from datetime import date
+from typing import TypeVar
+from uuid import UUID
+
+from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
+from contracts.message import Message
+from contracts.operation import (
+    CancelOperation,
+    Claim,
+    ClaimAnswer,
+    Record,
+    RecordAnswer,
+    Result,
+    ResultAnswer,
+)
+from contracts.subjects import CLAIM, RECORD, REQUESTS, RESULT
+from contracts.types import Failure
+from libs.bus.codec import MessageInvalid
+from libs.bus.publisher import Publisher
+from libs.bus.server import Server
+from libs.runtime import ids
+from libs.runtime.errors import DeskError
+from services.orchestrator.commit import Committer, InputRefused
+from services.orchestrator.group import NewOperation, Stop, rejection
+from services.orchestrator.inputs import (
+    CancelAskedFor,
+    Claimed,
+    CycleAsked,
+    Given,
+    Recorded,
+    RequestRefused,
+    Resulted,
+)
+
+# Names the newest session that the market source knows; asked where a request names none.
+LatestSession = Callable[[], Awaitable[date]]
+
+M = TypeVar("M", bound=Message)
+
+
+class Handler:
+    """Answers requests and services' questions by inputs to the committer."""
+
+    def __init__(
+        self, committer: Committer, publisher: Publisher, latest_session: LatestSession
+    ) -> None:
+        self._committer = committer
+        self._publisher = publisher
+        self._latest_session = latest_session
+
+    async def serve(self, server: Server) -> None:
+        """Begin to answer everything that the orchestrator hears."""
+        cycle, cancel = REQUESTS
+        await server.serve(cycle, self._cycle, self._refuse_request)
+        await server.serve(cancel, self._cancel, self._refuse_request)
+        await server.serve(CLAIM, self._claim, self._refused("claim", ClaimAnswer))
+        await server.serve(RECORD, self._record, self._refused("record", RecordAnswer))
+        await server.serve(RESULT, self._result, self._refused("result", ResultAnswer))
+
+    async def _cycle(self, requester: str, message: Message) -> Message | None:
+        request = _as(CycleRequest, message)
+        try:
+            as_of = request.as_of or await self._latest_session()
+        except DeskError as error:
+            return rejection(error.code, error.message, "as_of")
+        body = request.model_dump_json().encode()
+        given = CycleAsked(
+            cycle_id=ids.cycle_id(requester, request.idempotency_key),
+            requester=requester,
+            request=request,
+            as_of=as_of,
+            body_sha256=hashlib.sha256(body).digest(),
+        )
+        answer = _as(RequestAnswer, await self._ask(given))
+        if answer.outcome == "rejected" and answer.code != "key_reused":
+            failure = Failure(code=answer.code or "", message=answer.message, field=answer.field)
+            await self._committer.ask(
+                RequestRefused(_refused_id(requester, body), failure, requester)
+            )
+        return answer
+
+    async def _cancel(self, _requester: str, message: Message) -> Message | None:
+        cancel = _as(CancelCycle, message)
+        return await self._ask(CancelAskedFor(cancel.cycle_id, cancel.reason))
+
+    async def _refuse_request(
+        self, requester: str, body: bytes, error: MessageInvalid
+    ) -> RequestAnswer:
+        """A request that cannot be read: told to its sender, to all who listen, and kept."""
+        failure = Failure(code=error.code, message=error.message, field=error.field)
+        await self._publisher.dead_letter("request", body, failure, requester)
+        await self._committer.ask(RequestRefused(_refused_id(requester, body), failure, requester))
+        return rejection(error.code, error.message, error.field)
+
+    async def _claim(self, service: str, message: Message) -> Message | None:
+        return await self._ask(Claimed(service, _as(Claim, message)))
+
+    async def _record(self, service: str, message: Message) -> Message | None:
+        return await self._ask(Recorded(service, _as(Record, message)))
+
+    async def _result(self, service: str, message: Message) -> Message | None:
+        return await self._ask(Resulted(service, _as(Result, message)))
+
+    async def _ask(self, given: Given) -> Message | None:
+        """The committed answer. An input that cannot be stored has ended its operation: say so."""
+        try:
+            return await self._committer.ask(given)
+        except InputRefused as error:
+            return _refusal(given, str(error))
+
+    def _refused(
+        self, what: str, answer: type[ClaimAnswer] | type[RecordAnswer] | type[ResultAnswer]
+    ) -> Callable[[str, bytes, MessageInvalid], Awaitable[Message | None]]:
+        """Keep what a service said and nobody can read; to it, the operation is unknown."""
+
+        async def refuse(service: str, body: bytes, error: MessageInvalid) -> Message | None:
+            failure = Failure(code=error.code, message=error.message, field=error.field)
+            await self._publisher.dead_letter(what, body, failure, service)
+            return answer(outcome="unknown")
+
+        return refuse
+
+
+class BusOutbox:
+    """Sends what a commit leaves to be sent."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+
+    async def send(self, start: NewOperation, command: bytes) -> None:
+        """Publish a new operation's command."""
+        step = start.start.step
+        await self._publisher.command(
+            step.serves.owner, step.name, start.cycle.cycle_id, start.start.op_id, command, 1
+        )
+
+    async def stop(self, stop: Stop) -> None:
+        """Tell a service that an operation no longer counts."""
+        if stop.service:
+            cancel = CancelOperation(op_id=stop.op_id, cycle_id=stop.cycle_id, reason=stop.reason)
+            await self._publisher.cancel(stop.service, cancel)
+
+
+def _refused_id(requester: str, body: bytes) -> UUID:
+    """Stands for the cycle that there is none of; the same for the same body."""
+    return ids.cycle_id(requester, f"refused/{hashlib.sha256(body).hexdigest()}")
+
+
+def _refusal(given: Given, why: str) -> Message | None:
+    match given:
+        case Claimed():
+            return ClaimAnswer(outcome="done")
+        case Recorded():
+            return RecordAnswer(outcome="cancelled", message=why[:400])
+        case Resulted():
+            return ResultAnswer(outcome="ok")
+        case _:
+            return rejection("not_storable", why[:400])
+
+
+def _as(kind: type[M], message: object) -> M:
+    if not isinstance(message, kind):
+        raise TypeError(f"{kind.__name__} expected, {type(message).__name__} came")
+    return message

@@ -1,0 +1,125 @@
+"""The relay: publishes state_events in commit-safe order, at least once (DESIGN I11).
+
+One orchestrator at a time holds the advisory lock. Rows are read below the oldest running
+transaction, so that none can appear behind the cursor; the cursor moves after the publish. An
+event's `sequence` is its rank within its cycle in that order: derived, gapless, the same for all.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import orjson
+import structlog
+
+from contracts.audit import Event, EventType
+from libs.bus.publisher import UNPUBLISHED, Publisher
+from libs.postgres.pool import UNAVAILABLE, Connection, Pool, Record
+from libs.runtime import ids
+from libs.runtime.settings import Settings
+from services.orchestrator.store import sql
+
+LOCK_KEY = 0x72656C61  # "rela"
+RETRY_AFTER_S = 0.5
+CYCLES_KNOWN_MAX = 20_000
+"""Cycles whose count of events is kept in memory; others are counted anew."""
+
+log = structlog.get_logger()
+
+
+class Relay:
+    """Publishes what is committed. `wake` after a commit; `run` in one task."""
+
+    def __init__(self, pool: Pool, publisher: Publisher, settings: Settings) -> None:
+        self._pool = pool
+        self._publisher = publisher
+        self._settings = settings
+        self._news = asyncio.Event()
+        self._counts: OrderedDict[UUID, int] = OrderedDict()
+
+    def wake(self) -> None:
+        """Something was committed."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Wait for the lock, then relay; again after every lost connection; until cancelled."""
+        while True:
+            try:
+                async with self._pool.acquire() as db:
+                    await self._hold(db)
+            except UNAVAILABLE as error:
+                log.warning("relay.interrupted", error=type(error).__name__)
+            await asyncio.sleep(RETRY_AFTER_S)
+
+    async def _hold(self, db: Connection) -> None:
+        if not await db.fetchval("select pg_try_advisory_lock($1)", LOCK_KEY):
+            return
+        log.info("relay.started")
+        self._counts.clear()
+        try:
+            while True:
+                if not await self._pass(db):
+                    await self._rest()
+        except UNPUBLISHED as error:
+            # The order must hold, so nothing is skipped: begin again at the cursor.
+            log.warning("relay.unpublished", error=type(error).__name__)
+        finally:
+            await db.execute("select pg_advisory_unlock($1)", LOCK_KEY)
+
+    async def _rest(self) -> None:
+        try:
+            await asyncio.wait_for(self._news.wait(), self._settings.relay_poll_s)
+        except TimeoutError:
+            return
+
+    async def _pass(self, db: Connection) -> bool:
+        """Publish one batch; False where nothing was new."""
+        self._news.clear()
+        rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max)
+        if not rows:
+            return False
+        await self._publisher.events(await self._numbered(db, rows))
+        await db.execute(sql.move_cursor, rows[-1]["xid"], rows[-1]["id"])
+        return True
+
+    async def _numbered(self, db: Connection, rows: Sequence[Record]) -> Sequence[Event]:
+        unknown = {row["cycle_id"] for row in rows} - self._counts.keys()
+        unknown -= {row["cycle_id"] for row in rows if _is_first(row)}
+        if unknown:
+            counted = await db.fetch(sql.count_published, list(unknown))
+            self._counts.update({row["cycle_id"]: row["published"] for row in counted})
+        events = [self._event(row) for row in rows]
+        while len(self._counts) > CYCLES_KNOWN_MAX:
+            self._counts.popitem(last=False)
+        return events
+
+    def _event(self, row: Record) -> Event:
+        cycle_id = row["cycle_id"]
+        sequence = self._counts.pop(cycle_id, 0) + 1
+        self._counts[cycle_id] = sequence
+        return event_of(row, sequence)
+
+
+def event_of(row: Record, sequence: int) -> Event:
+    """The event that a row of state_events is, as number `sequence` of its cycle."""
+    data: dict[str, Any] = orjson.loads(row["data"])
+    return Event(
+        event_id=ids.event_id(row["op_id"], row["seq"]),
+        sequence=sequence,
+        type=EventType(row["type"]),
+        owner=row["owner"],
+        cycle_id=row["cycle_id"],
+        op_id=row["op_id"],
+        pipeline=row["pipeline"],
+        state=row["state"],
+        session_id=row["session_id"],
+        at=row["at"],
+        data=data,
+    )
+
+
+def _is_first(row: Record) -> bool:
+    """Whether no event of the cycle can stand before this one."""
+    return bool(row["type"] in {EventType.CYCLE_ACCEPTED, EventType.REQUEST_REJECTED})

@@ -1,0 +1,91 @@
+"""The sweep: finds what was lost and what is late. Every orchestrator runs it; locks are skipped.
+
+Lost work: commands without an answer, claims without a sign of life. They are sent again, with
+doubled waiting. Late work: operations and cycles past their deadline.
+"""
+
+import asyncio
+from datetime import UTC, datetime
+
+import structlog
+
+from contracts.types import Failure
+from libs.bus.publisher import Publisher
+from libs.postgres.pool import UNAVAILABLE, Pool
+from libs.runtime.settings import Settings
+from services.orchestrator.commit import Committer, InputRefused
+from services.orchestrator.inputs import CycleOverdue, OperationOverdue
+from services.orchestrator.store import sql
+
+SWEEP_MAX = 500
+"""Rows one pass handles at most; the rest waits for the next."""
+ALARM_SENDS = 5
+"""Sendings of an effect's command after which every further one is an error in the log."""
+PARTITIONS_EVERY_S = 3600.0
+
+log = structlog.get_logger()
+
+
+class Sweep:
+    """Looks every `sweep_s` seconds, until cancelled."""
+
+    def __init__(
+        self, pool: Pool, committer: Committer, publisher: Publisher, settings: Settings
+    ) -> None:
+        self._pool = pool
+        self._committer = committer
+        self._publisher = publisher
+        self._settings = settings
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.sweep_s)
+            try:
+                await self._resend()
+                await self._end_late()
+            except UNAVAILABLE as error:
+                log.warning("sweep.interrupted", error=type(error).__name__)
+            except InputRefused as error:
+                log.exception("sweep.refused", error=str(error)[:400])
+
+    async def run_partitions(self) -> None:
+        """Make the partitions of this month and the next, ahead of time, until cancelled."""
+        while True:
+            today = datetime.now(UTC).date()
+            try:
+                await self._pool.execute(
+                    "select ensure_partitions($1),"
+                    " ensure_partitions(($1::date + interval '1 month')::date)",
+                    today,
+                )
+            except UNAVAILABLE as error:
+                # Rows then go to the default partition: nothing is lost.
+                log.warning("sweep.no_partitions", error=type(error).__name__)
+            await asyncio.sleep(PARTITIONS_EVERY_S)
+
+    async def _resend(self) -> None:
+        settings = self._settings
+        lost = await self._pool.fetch(
+            sql.due_operations, SWEEP_MAX, settings.resend_after_s, settings.resend_after_s_max
+        )
+        for row in lost:
+            if row["must_answer"] and row["sends"] > ALARM_SENDS:
+                log.error("sweep.effect_unanswered", op_id=str(row["op_id"]), sends=row["sends"])
+            await self._publisher.command(
+                row["service"],
+                row["step"],
+                row["cycle_id"],
+                row["op_id"],
+                row["command"],
+                row["sends"],
+            )
+        if lost:
+            log.info("sweep.sent_again", operations=len(lost))
+
+    async def _end_late(self) -> None:
+        for row in await self._pool.fetch(sql.overdue_operations, SWEEP_MAX):
+            failure = Failure(code="timed_out", message="the operation's time limit has passed")
+            await self._committer.ask(OperationOverdue(row["op_id"], failure))
+        for row in await self._pool.fetch(sql.overdue_cycles, SWEEP_MAX):
+            await self._committer.ask(CycleOverdue(row["cycle_id"]))

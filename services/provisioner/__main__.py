@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.provisioner`."""
+
+from services.launcher import main
+
+main("provisioner")

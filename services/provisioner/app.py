@@ -1,0 +1,26 @@
+"""Wiring of the provisioner."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from contracts.subjects import COMMANDS, Subject
+from libs.bus.connection import connect
+from libs.bus.permissions import PROVISIONER
+from libs.bus.streams import Provisioner
+from libs.runtime.background import Background
+from libs.runtime.settings import Settings
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings, commands: Sequence[Subject] = COMMANDS
+) -> AsyncIterator[Background]:
+    """Everything is provisioned when the block is entered, and kept so while it runs."""
+    client = await connect(settings.nats_address, PROVISIONER, settings.secrets_path)
+    try:
+        provisioner = Provisioner(client, commands)
+        await provisioner.provision()
+        async with Background(provisioner.run()) as background:
+            yield background
+    finally:
+        await client.close()

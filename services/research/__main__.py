@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.research`."""
+
+from services.launcher import main
+
+main("research")

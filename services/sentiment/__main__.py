@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.sentiment`."""
+
+from services.launcher import main
+
+main("sentiment")

@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.trader`."""
+
+from services.launcher import main
+
+main("trader")
