@@ -1,0 +1,31 @@
+"""Wiring of the risk service."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+
+from contracts.risk import DecisionValidation, PickReview, ReviewPicks, ValidateDecision
+from libs.bus.route import Route, Routes
+from libs.llm.provider import Provider
+from libs.llm.registry import providers_of
+from libs.runtime.settings import Settings
+from services.risk.handler import validate_decision
+from services.risk.review import review_picks, review_role
+
+
+def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
+    """What the service hears and says. It reads no market and holds no account."""
+    review = partial(review_picks, role=review_role(providers, settings))
+    return Routes(
+        service="risk",
+        commands=(
+            Route(hears=ReviewPicks, says=PickReview, handle=review),
+            Route(hears=ValidateDecision, says=DecisionValidation, handle=validate_decision),
+        ),
+    )
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The service with its adapters, as the settings say."""
+    yield routes(providers_of(settings), settings)

@@ -1,0 +1,183 @@
+"""From picks, review and research to a validated proposal. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from contracts.account import Side
+from contracts.research import QuantReport, ResearchReport
+from contracts.risk import (
+    Check,
+    DecisionValidation,
+    Evidence,
+    PickReview,
+    RuleOutcome,
+    ValidateDecision,
+)
+from contracts.trader import DailyPicks, StockPick
+from libs.quant.risk import evaluate, proposal_hash
+from libs.runtime.errors import DeskError
+
+REVIEW_ONLY_REDUCES = "review_only_reduces"
+
+
+class CurrencyMismatch(DeskError):
+    """The budget is in another currency than the account."""
+
+    code = "currency_mismatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """The trader's picks as the review left them, and what was done to the review itself."""
+
+    picks: tuple[StockPick, ...]
+    checks: tuple[Check, ...]
+    adjustments: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+def validate(command: ValidateDecision) -> DecisionValidation:
+    """Clamp the review to the trader's picks, then apply the rules. Raises CurrencyMismatch."""
+    portfolio, budget = command.portfolio, command.request.budgets.money
+    if budget is not None and budget.currency != portfolio.cash.currency:
+        raise CurrencyMismatch(
+            f"the budget is in {budget.currency}, account {portfolio.account} in "
+            f"{portfolio.cash.currency}; there are no exchange rates here: state the budget in "
+            f"{portfolio.cash.currency}"
+        )
+    clamped = clamp(command.daily_picks, command.pick_review)
+    evidence = evidence_of(command.research_report, command.quant_report, portfolio.cash.currency)
+    verdict = evaluate(
+        clamped.picks,
+        {item.ticker: item for item in evidence},
+        portfolio,
+        portfolio.limits,
+        budget,
+        # Research and this account stand at the same session's close, so its prices are current.
+        {item.ticker: item.price for item in evidence},
+        strategy=command.pipeline.provider,
+    )
+    kept = {decision.asset for decision in verdict.decisions}
+    return DecisionValidation.of(
+        command,
+        passed=bool(verdict.decisions),
+        checks=(*clamped.checks, *verdict.checks),
+        decisions=verdict.decisions,
+        adjustments=(*clamped.adjustments, *verdict.adjustments),
+        vetoed_tickers=tuple(sorted({*clamped.removed, *verdict.vetoed} - kept)),
+        proposal_hash=proposal_hash(verdict.decisions),
+        proposals=clamped.picks,
+        evidence=evidence,
+        limits=portfolio.limits,
+        budget=budget,
+    )
+
+
+def clamp(daily: DailyPicks, review: PickReview) -> Clamped:
+    """The trader's picks, each at most what the review leaves of it.
+
+    A buy that the review leaves out is gone. A sale passes through unless the review trims or
+    vetoes it: it lowers risk. What the review raises is cut back, what it adds is dropped.
+    """
+    vetoed = set(review.vetoed_tickers)
+    proposed = {**_by_leg(daily.picks), **_by_leg(daily.sell_recommendations, Side.SELL)}
+    reviewed = {**_by_leg(review.picks), **_by_leg(review.sell_recommendations, Side.SELL)}
+    picks, checks = [], []
+    for leg, pick in sorted(proposed.items()):
+        left = _left_of(pick, reviewed.get(leg), vetoed)
+        checks += _checks_of(pick, left, reviewed.get(leg))
+        if left > 0:
+            picks.append(pick.model_copy(update={"allocation_pct": left}))
+    checks += [_added(reviewed[leg]) for leg in sorted(reviewed.keys() - proposed.keys())]
+    told = tuple(_sentence(check) for check in checks if not check.passed)
+    return Clamped(
+        picks=tuple(picks),
+        checks=tuple(checks),
+        adjustments=(*review.adjustments, *told),
+        removed=tuple(sorted({ticker for _, ticker in proposed} - {p.ticker for p in picks})),
+    )
+
+
+_Leg = tuple[Side, str]
+
+
+def _by_leg(picks: Iterable[StockPick], side: Side | None = None) -> dict[_Leg, StockPick]:
+    """Picks by side and ticker, the smallest of several; `side` overrules what each says."""
+    found: dict[_Leg, StockPick] = {}
+    for pick in sorted(picks, key=lambda p: (-p.allocation_pct, p.model_dump_json())):
+        action = side or pick.action
+        found[action, pick.ticker] = pick.model_copy(update={"action": action})
+    return found
+
+
+def _left_of(pick: StockPick, reviewed: StockPick | None, vetoed: set[str]) -> Decimal:
+    if pick.ticker in vetoed:
+        return Decimal(0)
+    if reviewed is None:
+        return pick.allocation_pct if pick.action is Side.SELL else Decimal(0)
+    return min(pick.allocation_pct, reviewed.allocation_pct)
+
+
+def _checks_of(pick: StockPick, left: Decimal, reviewed: StockPick | None) -> list[Check]:
+    asked = pick.allocation_pct
+    if left == 0:
+        return [_check(pick, RuleOutcome.VETOED, left, "the reviewer removed it")]
+    if left < asked:
+        return [_check(pick, RuleOutcome.CUT, left, f"the reviewer cut it to {left}%")]
+    if reviewed is not None and reviewed.allocation_pct > asked:
+        why = (
+            f"the reviewer raised it to {reviewed.allocation_pct}%, which a review may not; "
+            f"it stays at {asked}%"
+        )
+        return [_check(pick, RuleOutcome.CUT, reviewed.allocation_pct, why)]
+    return [_check(pick, RuleOutcome.KEPT, left, "the reviewer kept it")]
+
+
+def _added(pick: StockPick) -> Check:
+    why = "the reviewer added it; only what the trader proposed can be bought or sold"
+    return _check(pick, RuleOutcome.VETOED, pick.allocation_pct, why, asked="nothing")
+
+
+def _check(
+    pick: StockPick, outcome: RuleOutcome, value: Decimal, why: str, asked: str = ""
+) -> Check:
+    limit = asked or f"{pick.allocation_pct}%"
+    return Check(
+        rule=REVIEW_ONLY_REDUCES,
+        ticker=pick.ticker,
+        outcome=outcome,
+        passed=outcome is RuleOutcome.KEPT,
+        value=f"{value}% after review",
+        limit=f"{limit} proposed",
+        reason=f"{pick.action.value} of {pick.ticker}: {why}",
+    )
+
+
+def _sentence(check: Check) -> str:
+    return f"{check.ticker}: {check.rule}: {check.reason} ({check.value}; limit {check.limit})"
+
+
+def evidence_of(
+    research: ResearchReport, quant: QuantReport, currency: str
+) -> tuple[Evidence, ...]:
+    """What may stand behind a pick: findings with a price in the account's currency and a source.
+
+    A finding that cites no tool result, or has no price, is no evidence. Of two for one ticker the
+    riskier counts.
+    """
+    confidence: Mapping[str, float] = {view.ticker: view.confidence for view in quant.assets}
+    usable: Sequence[Evidence] = [
+        Evidence(
+            ticker=finding.ticker,
+            sector=finding.sector.strip() or "unknown",
+            risk_score=finding.risk_score,
+            catalyst=finding.catalyst,
+            price=finding.current_price,
+            confidence=confidence.get(finding.ticker, 0.0),
+        )
+        for finding in research.tickers
+        if finding.current_price > 0 and finding.evidence and finding.currency == currency
+    ]
+    worst = {item.ticker: item for item in sorted(usable, key=lambda e: (e.risk_score, e.price))}
+    return tuple(worst[ticker] for ticker in sorted(worst))
