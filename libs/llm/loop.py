@@ -10,6 +10,7 @@ goes through the journal: an operation that starts again pays for none of them t
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 import orjson
@@ -289,13 +290,18 @@ def _request(
         system=agent.prompt.text,
         system_sha256=agent.prompt.sha256,
         messages=tuple(messages),
-        tools=tools.definitions() if tools else (),
-        output_schema=output.model_json_schema() if output else None,
+        tools=tools.definitions if tools else (),
+        output_schema=_schema_of(output) if output else None,
         output_tokens_max=agent.limits.output_tokens_max,
         seed=agent.seed,
         task=dict(task.data),
         evidence=evidence,
     )
+
+
+@lru_cache(maxsize=64)
+def _schema_of(output: type[BaseModel]) -> dict[str, JsonValue]:
+    return output.model_json_schema()
 
 
 def _model_call(agent: Agent, request: ModelRequest, new: int, *, tolerant: bool = False) -> Call:

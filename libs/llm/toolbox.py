@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -29,27 +30,23 @@ class Toolbox:
     executors: Sequence[ToolExecutor]
     allowed: frozenset[str]
 
+    @cached_property
     def definitions(self) -> tuple[ToolDef, ...]:
         """The allowed tools, in the executors' order."""
-        found: dict[str, ToolDef] = {}
-        for executor in self.executors:
-            for tool in executor.definitions():
-                if tool.name in self.allowed:
-                    found.setdefault(tool.name, tool)
-        return tuple(found.values())
-
-    def check(self, name: str) -> None:
-        """Raise ToolNotAllowed where the agent may not call `name`, or nobody has it."""
-        self._executor(name)
+        return tuple(tool for tool, _ in self._owners.values())
 
     async def call(self, name: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Run an allowed tool; ToolNotAllowed for any other."""
-        return await self._executor(name).call(name, arguments)
+        if name not in self._owners:
+            names = ", ".join(self._owners) or "none"
+            raise ToolNotAllowed(f"{name[:80]} is not a tool you may call; yours are: {names}")
+        return await self._owners[name][1].call(name, arguments)
 
-    def _executor(self, name: str) -> ToolExecutor:
-        if name in self.allowed:
-            for executor in self.executors:
-                if any(tool.name == name for tool in executor.definitions()):
-                    return executor
-        names = ", ".join(tool.name for tool in self.definitions()) or "none"
-        raise ToolNotAllowed(f"{name[:80]} is not a tool you may call; yours are: {names}")
+    @cached_property
+    def _owners(self) -> Mapping[str, tuple[ToolDef, ToolExecutor]]:
+        found: dict[str, tuple[ToolDef, ToolExecutor]] = {}
+        for executor in self.executors:
+            for tool in executor.definitions():
+                if tool.name in self.allowed:
+                    found.setdefault(tool.name, (tool, executor))
+        return found

@@ -48,8 +48,8 @@ BAD_THINGS = _words(
 NEGATIONS = _words("not no never without fails failed cannot lacks denies denied")
 NEGATION_REACH = 3
 """Words after a negation that it turns: `not expected to rise` has three."""
-OBJECT_REACH = 3
-"""Words between a direction and what moves, on either side: `loss in Q2 narrowed`."""
+OBJECT_REACH = 5
+"""Words from a direction to what moves, on either side: `sales are not expected to rise`."""
 
 _WORD = re.compile(r"[a-z]+(?:'t)?")
 

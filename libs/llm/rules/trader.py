@@ -10,7 +10,7 @@ from decimal import ROUND_DOWN, Decimal
 from contracts.account import Portfolio, Side
 from contracts.research import AssetView, QuantDraft, QuantSignal, ResearchDraft, ResearchFinding
 from contracts.trader import PICKS_MAX, PicksDraft, StockPick
-from libs.llm.rules.rule_set import CONFIDENCE_MAX, Ask, Found, RuleSet, TaskData, said
+from libs.llm.rules.rule_set import CONFIDENCE_MAX, LABEL, Ask, Found, RuleSet, TaskData, said
 
 TECHNICAL_SCORE_MIN = 6.0
 """One net vote above neutral: the analyst must see the trend too."""
@@ -107,7 +107,7 @@ def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found
     price = Decimal(str(found.result("get_stock_price", finding.ticker)["price"]))
     moved = _moved_pct(finding.current_price, price)
     words = f"quant {view.signal.value}, technical score {finding.technical_score:.1f}, "
-    words += f"fundamental {finding.fundamental_score:.1f}, risk {finding.risk_score:.1f}, "
+    words += f"{_fundamental_words(finding)}, risk {finding.risk_score:.1f}, "
     words += f"price verified at {price}"
     if abs(moved) > PRICE_MOVE_PCT_MAX:
         words += f", {moved:+.1f}% since research"
@@ -121,12 +121,18 @@ def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found
     )
 
 
+def _fundamental_words(finding: ResearchFinding) -> str:
+    # 0 is what the analyst writes where there are no figures: unknown, not bad.
+    score = finding.fundamental_score
+    return f"fundamental {score:.1f}" if score > 0 else "no fundamental score"
+
+
 def _sale(ticker: str, view: AssetView) -> StockPick:
     return StockPick(
         ticker=ticker,
         action=Side.SELL,
         allocation_pct=Decimal(100),
-        reasoning=said(f"held, and the quant is bearish: {view.reasoning}"[:1_000]),
+        reasoning=said(f"held, and the quant is bearish: {view.reasoning.removeprefix(LABEL)}"[:1_000]),
         confidence=min(view.confidence, CONFIDENCE_MAX),
     )
 
@@ -142,11 +148,11 @@ def _mean(values: list[float]) -> float:
 def _summary(task: TaskData, picks: tuple[StockPick, ...], sales: tuple[StockPick, ...]) -> str:
     quant = QuantDraft.model_validate(task["quant_report"])
     if not picks and not sales:
-        return f"nothing to buy or sell: {quant.reasoning}"
+        return f"nothing to buy or sell: {quant.reasoning.removeprefix(LABEL)}"
     total = sum((pick.allocation_pct for pick in picks), start=Decimal(0))
     return (
         f"{len(picks)} to buy for {total}% of the budget, {len(sales)} to sell; "
-        f"market {quant.signal.value}: {quant.reasoning}"
+        f"market {quant.signal.value}: {quant.reasoning.removeprefix(LABEL)}"
     )
 
 

@@ -1,0 +1,208 @@
+"""The desk's thinking services in a row, in one process, each operation with a journal in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.account import Portfolio
+from contracts.assessment import Memorize
+from contracts.cycle import CycleRequest, CycleStatus
+from contracts.memory import AgentMemory
+from contracts.message import Command, Contract, Pipeline
+from contracts.operation import JournalEntry
+from contracts.research import (
+    AnswerQuestion,
+    MakePlan,
+    Plan,
+    QuantReport,
+    ResearchReport,
+    ResearchTickers,
+)
+from contracts.risk import PickReview, ReviewPicks
+from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
+from contracts.trader import DailyPicks, PickTrades
+from contracts.types import Money
+from libs.bus.route import Route, subject_of
+from libs.llm.provider import Provider
+from libs.llm.rules.provider import RulesProvider
+from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.source import MarketData
+from libs.runtime.ids import cycle_id, operation_id
+from libs.runtime.journal import Journal
+from libs.runtime.settings import Settings
+from services.assessment import app as assessment
+from services.research import app as research
+from services.risk.review import review_picks, review_role
+from services.sentiment import app as sentiment
+from services.trader import app as trader
+
+AS_OF = date(2012, 6, 29)
+
+
+@dataclass
+class Desk:
+    """Runs commands through the services' own routes; `journals` holds what each has recorded."""
+
+    market: MarketData
+    providers: Mapping[str, Provider]
+    as_of: date = AS_OF
+    request: CycleRequest = CycleRequest(idempotency_key="test")
+    pipeline: Pipeline = Pipeline(name="rules")
+    portfolio: Portfolio | None = None
+    journals: dict[str, list[JournalEntry]] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+
+    async def do(self, message: type[Command], **parts: Any) -> Any:
+        """The contract that answers a command; what was on record of it is used again."""
+        step = message.__name__.lower()
+        recorded = self.journals.setdefault(step, [])
+
+        async def record(entries: Sequence[JournalEntry], *_: object) -> None:
+            # Through JSON and back, as every real transport does.
+            recorded.extend(
+                JournalEntry.model_validate_json(entry.model_dump_json()) for entry in entries
+            )
+
+        journal = Journal(list(recorded), record)
+        answer = await self._route(message).handle(self.command(message, **parts), journal)
+        await journal.flush()
+        return type(answer).model_validate_json(answer.model_dump_json())
+
+    def command(self, message: type[Command], **parts: Any) -> Command:
+        """A command of this cycle."""
+        step = message.__name__.lower()
+        cycle = cycle_id("test", self.request.idempotency_key)
+        return message.model_validate(
+            {
+                "cycle_id": cycle,
+                "op_id": operation_id(cycle, self.pipeline.name, "state", step, 1),
+                "as_of": self.as_of,
+                "now": datetime(2026, 1, 2, tzinfo=UTC),
+                "pipeline": self.pipeline,
+                "state": "state",
+                "step": step,
+                "workflow_version": 1,
+                "seed": 1,
+                "errors": self.errors,
+                **parts,
+            }
+        )
+
+    async def cycle(self) -> dict[str, Contract]:
+        """Every agent in its order."""
+        digest = await self.do(BuildDigest, request=self.request)
+        report = await self.do(ScoreSentiment, signal_digest=digest)
+        portfolio = self.portfolio or self.empty_account()
+        seen = {"signal_digest": digest, "sentiment_report": report}
+        plan = await self.do(MakePlan, request=self.request, portfolio=portfolio, **seen)
+        quant = await self.do(AnswerQuestion, plan=plan)
+        found = await self.do(ResearchTickers, plan=plan, **seen)
+        facts = {"quant_report": quant, "research_report": found, "portfolio": portfolio}
+        picks = await self.do(PickTrades, request=self.request, plan=plan, **facts)
+        review = await self.do(ReviewPicks, daily_picks=picks, **facts)
+        facts.pop("portfolio")
+        memory = await self.do(
+            Memorize,
+            outcome=CycleStatus.COMPLETED,
+            plan=plan,
+            daily_picks=picks,
+            pick_review=review,
+            **facts,
+        )
+        return {
+            "digest": digest,
+            "sentiment": report,
+            "plan": plan,
+            "quant": quant,
+            "research": found,
+            "picks": picks,
+            "review": review,
+            "memory": memory,
+        }
+
+    def empty_account(self) -> Portfolio:
+        """An account with cash only."""
+        cycle = cycle_id("test", self.request.idempotency_key)
+        cash = Money(amount=Decimal(100_000))
+        return Portfolio(
+            cycle_id=cycle,
+            op_id=operation_id(cycle, "rules", "books", "books", 1),
+            as_of=self.as_of,
+            account="main",
+            cash=cash,
+            equity=cash,
+        )
+
+    def _route(self, message: type[Command]) -> Route:
+        settings = Settings()
+        wired = [
+            sentiment.routes(self.market, self.providers, settings),
+            research.routes(self.market, self.providers, settings),
+            trader.routes(self.market, self.providers, settings),
+            assessment.routes(self.providers, settings),
+        ]
+        for routes in wired:
+            for route in routes.commands:
+                subject_of(route, routes.service)
+                if route.hears is message:
+                    return route
+        role = review_role(self.providers, settings)
+        return Route(hears=ReviewPicks, says=PickReview, handle=partial(review_picks, role=role))
+
+
+@pytest.fixture(scope="session")
+def bundled() -> ReplayMarket:
+    """The real prices that come with the desk."""
+    return ReplayMarket(ReplayStore())
+
+
+@pytest.fixture
+def desk(bundled: ReplayMarket) -> Desk:
+    """The desk on the bundled prices with the rules provider."""
+    return Desk(market=bundled, providers={"rules": RulesProvider()})
+
+
+HEADER = "known_at,ticker,title,summary,publisher,url"
+
+
+@pytest.fixture
+def directory_desk(tmp_path: Path) -> "DirectoryDesk":
+    """A desk on a replay directory that a test fills: made-up prices, labelled so."""
+    return DirectoryDesk(tmp_path)
+
+
+@dataclass
+class DirectoryDesk:
+    """Writes a replay directory, then opens a desk on it."""
+
+    directory: Path
+
+    def prices(self, ticker: str, closes: Sequence[float], last: date = AS_OF) -> None:
+        """Daily bars of a ticker that end at `last`, on the sessions of New York."""
+        calendar = ReplayMarket(ReplayStore()).calendar
+        days = [last]
+        while len(days) < len(closes):
+            days.append(calendar.previous_session(days[-1]))
+        rows = [
+            f"{day},{close},{close * 1.01},{close * 0.99},{close},1000000"
+            for day, close in zip(reversed(days), closes, strict=True)
+        ]
+        text = "\n".join(["date,open,high,low,close,volume", *rows])
+        (self.directory / f"{ticker}.csv").write_text(f"{text}\n")
+
+    def news(self, *rows: tuple[str, str, str]) -> None:
+        """Headlines (ticker, title, publisher), all known at noon of AS_OF."""
+        known = datetime.combine(AS_OF, time(12), UTC).isoformat().replace("+00:00", "Z")
+        lines = [f'{known},{ticker},"{title}",,{publisher},' for ticker, title, publisher in rows]
+        (self.directory / "news.csv").write_text("\n".join([HEADER, *lines]) + "\n")
+
+    def open(self, **changes: Any) -> Desk:
+        """The desk on what was written."""
+        market = ReplayMarket(ReplayStore(self.directory))
+        return Desk(market=market, providers={"rules": RulesProvider()}, **changes)

@@ -1,0 +1,154 @@
+"""All agents in a row on the bundled prices: decisions, honesty, replay."""
+
+from datetime import date
+
+import pytest
+
+from contracts.operation import CallKind
+from contracts.research import QuantSignal
+from libs.llm.errors import ProviderUnavailable, ProviderUnknown
+from libs.llm.rules.rule_set import CONFIDENCE_MAX
+from libs.llm.scripted import ScriptedProvider
+
+SECTOR_LIMIT_PCT = 50
+CRASH, RALLY = date(2008, 10, 10), date(2012, 9, 21)
+
+
+async def test_at_the_default_date_there_is_something_to_buy_and_something_for_the_rules_to_cut(
+    desk,
+):
+    found = await desk.cycle()
+    review, findings = found["review"], found["research"].tickers
+    sector = {finding.ticker: finding.sector for finding in findings}
+    assert [pick.ticker for pick in review.picks] == ["MSFT", "AAPL"]
+    assert {sector[pick.ticker] for pick in review.picks} == {"Information Technology"}
+    total = sum(pick.allocation_pct for pick in review.picks)
+    assert SECTOR_LIMIT_PCT < total <= 100
+    assert all(finding.evidence for finding in findings)
+
+
+async def test_in_a_crash_nothing_is_bought_and_the_reason_is_said(desk):
+    desk.as_of = CRASH
+    found = await desk.cycle()
+    assert all(view.signal is QuantSignal.BEARISH for view in found["quant"].assets)
+    assert found["picks"].picks == ()
+    assert "nothing to buy" in found["picks"].market_summary
+
+
+async def test_a_ticker_with_a_short_history_gets_no_direction_and_no_confidence(desk):
+    found = await desk.cycle()
+    facebook = next(view for view in found["quant"].assets if view.ticker == "FB")
+    assert (facebook.signal, facebook.confidence) == (QuantSignal.UNCERTAIN, 0.0)
+    assert "too short" in facebook.reasoning
+    assert "FB" not in [pick.ticker for pick in found["picks"].picks]
+
+
+async def test_what_the_source_does_not_have_is_said_and_never_scored(desk):
+    found = await desk.cycle()
+    reports = {report.name: report for report in found["digest"].sources}
+    assert reports["screener"].ok
+    assert reports["news"].error.code == "not_in_source"
+    for view in found["sentiment"].tickers:
+        assert (view.score, view.confidence) == (0.0, 0.0)
+    for finding in found["research"].tickers:
+        assert finding.fundamental_score == 0
+        assert "no fundamentals" in finding.summary
+        assert "has no news" in finding.news_summary
+
+
+@pytest.mark.parametrize("as_of", [date(2012, 6, 29), CRASH, RALLY, date(2000, 3, 1)])
+async def test_rules_are_labelled_and_their_confidence_is_capped(desk, as_of):
+    desk.as_of = as_of
+    found = await desk.cycle()
+    texts = [
+        found["sentiment"].notes,
+        found["plan"].objective,
+        found["quant"].reasoning,
+        found["research"].research_notes,
+        found["picks"].market_summary,
+        found["review"].risk_notes,
+        found["memory"].short_term_summary,
+    ]
+    assert all(text.startswith("rules: ") for text in texts)
+    sure = [view.confidence for view in found["quant"].assets]
+    sure += [pick.confidence for pick in found["picks"].picks]
+    assert max(sure) <= CONFIDENCE_MAX
+
+
+@pytest.mark.parametrize("as_of", [date(2012, 6, 29), RALLY])
+async def test_a_recorded_cycle_replays_to_the_same_contracts_without_any_call(desk, as_of):
+    desk.as_of = as_of
+    first = await desk.cycle()
+    recorded = {step: list(entries) for step, entries in desk.journals.items()}
+    desk.market = _Dead()
+    desk.providers = {"rules": _DeadRules()}
+    assert await desk.cycle() == first
+    assert desk.journals == recorded
+
+
+async def test_two_runs_record_the_same_calls(desk):
+    await desk.cycle()
+    first, desk.journals = desk.journals, {}
+    await desk.cycle()
+
+    def calls(journals):
+        return {
+            step: [(entry.kind, entry.name, entry.request_sha256, entry.reply) for entry in entries]
+            for step, entries in journals.items()
+        }
+
+    assert calls(first) == calls(desk.journals)
+
+
+async def test_the_analyst_uses_all_eight_market_tools_in_one_round(desk):
+    found = await desk.cycle()
+    entries = desk.journals["researchtickers"]
+    tools = {entry.name for entry in entries if entry.kind is CallKind.TOOL}
+    assert len(tools) == 8
+    assert found["research"].tool_calls_made == 32
+    assert [entry.kind for entry in entries].count(CallKind.MODEL) == 3
+
+
+async def test_every_tool_result_says_how_new_it_is_and_is_no_newer_than_as_of(desk):
+    await desk.cycle()
+    results = [
+        entry.reply
+        for entries in desk.journals.values()
+        for entry in entries
+        if entry.kind is CallKind.TOOL and "error" not in entry.reply
+    ]
+    assert len(results) > 20
+    for result in results:
+        assert result["as_of"] == "2012-06-29"
+        assert result["newest"][:10] <= "2012-06-29"
+
+
+async def test_a_provider_that_the_desk_lacks_is_a_failure_that_names_what_it_has(desk):
+    desk.pipeline = desk.pipeline.model_copy(update={"provider": "gpt"})
+    with pytest.raises(ProviderUnknown, match="this desk has rules"):
+        await desk.cycle()
+
+
+class _Dead:
+    """A market that must not be asked; only its label is known."""
+
+    def __init__(self):
+        from libs.market.replay import ReplayMarket, ReplayStore
+
+        self.label = ReplayMarket(ReplayStore()).label
+
+    def __getattr__(self, name):
+        raise AssertionError(f"the market was asked: {name}")
+
+
+class _DeadRules(ScriptedProvider):
+    """A provider named as the rules that must not be called."""
+
+    def __init__(self):
+        super().__init__([], name="rules")
+
+    def model_for(self, size):
+        return "rules"
+
+    async def complete(self, request):
+        raise ProviderUnavailable(f"a model was called for {request.agent}")
