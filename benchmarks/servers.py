@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchmarks.contenders.deskbus_core import COMMANDS
+from libs.bus.permissions import permissions
+from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime.credentials import NatsPermissions
 from libs.runtime.embedded import embedded_servers
 
@@ -32,7 +35,10 @@ class BenchServers:
 async def running_servers() -> AsyncIterator[BenchServers]:
     """Start both, wait until they are ready, and end them with the block."""
     with _temporary_folder() as folder:
-        async with embedded_servers(folder / "desk", {IDENTITY: EVERYTHING}, []) as servers:
+        allowed = {**permissions(COMMANDS), IDENTITY: EVERYTHING}
+        async with embedded_servers(
+            folder / "desk", allowed, ROLES, database_owner=OWNER_ROLE
+        ) as servers:
             yield BenchServers(
                 nats_url=servers.nats_url,
                 nkey_seed_path=servers.nkey_seed_path(IDENTITY),

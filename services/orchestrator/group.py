@@ -557,5 +557,6 @@ def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) ->
             "deadline": None if start.step.must_answer else row.deadline_at,
             "errors": start.errors,
             **given,
-        }
+        },
+        default=str,
     )

@@ -162,7 +162,8 @@ class Ended:
 
 def dump_state(cycle: Cycle) -> bytes:
     """The state machine's state as JSON."""
-    return orjson.dumps({"main": cycle.main, "lanes": cycle.lanes})
+    # Ids that come from Postgres are of a subclass of UUID that orjson does not know.
+    return orjson.dumps({"main": cycle.main, "lanes": cycle.lanes}, default=str)
 
 
 def load_state(cycle_id: UUID, state: bytes, status: str, reason: str | None) -> Cycle:
