@@ -1,0 +1,65 @@
+# Deskbus. `make run` and `make test` need only Python 3.11+ (with venv), git and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MARK := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check fix bench soak contracts lock clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
+
+$(MARK)-run: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Deskbus needs Python 3.11 or newer; set PYTHON=/path/to/it")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(MARK)-test: $(MARK)-run requirements-test.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-test.lock
+	touch $@
+
+$(MARK)-bench: $(MARK)-run requirements-bench.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-bench.lock
+	touch $@
+
+run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Docker
+	$(BIN)/deskbus run
+
+test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
+	$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest tests/integration tests/chaos --durations=15
+
+check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/unit tests/flow tests/architecture
+
+fix: $(MARK)-test ## format and mend what ruff can mend
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format --quiet .
+
+bench: $(MARK)-bench ## the measures of docs/benchmarks.md (20 to 40 minutes)
+	$(BIN)/python -m benchmarks.workflow
+	$(BIN)/python -m benchmarks.journal
+	$(BIN)/python -m benchmarks.footprint
+
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything
+	$(BIN)/python -m tests.chaos.soak --cycles 2000
+
+contracts: $(MARK)-run ## write contracts/schemas from the contracts
+	$(BIN)/python -m libs.bus.asyncapi contracts/schemas
+
+UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+lock: ## resolve the dependencies anew (needs uv)
+	$(UV_COMPILE) pyproject.toml --extra build --output-file requirements.lock
+	$(UV_COMPILE) pyproject.toml --extra build --extra test --output-file requirements-test.lock --constraint requirements.lock
+	$(UV_COMPILE) pyproject.toml --extra build --extra bench --output-file requirements-bench.lock --constraint requirements.lock
+
+clean: ## remove the environment and caches; the desk's data (.deskbus) stays
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
