@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from libs.market.errors import MarketError
+from libs.market.errors import MarketError, UnknownExchange
 
 DEFAULT_EXCHANGE = "XNYS"
 TABLE_PATH = Path(__file__).with_name("xnys.csv")
@@ -150,12 +150,18 @@ def _from_table() -> ExchangeCalendar:
 
 
 def computed_calendar(exchange: str, first: date, last: date) -> ExchangeCalendar:
-    """The same calendar computed by exchange_calendars: slow to import, any exchange, any year."""
+    """The same calendar computed by exchange_calendars: slow to import, any exchange, any year.
+
+    UnknownExchange where exchange_calendars does not know the code or those years of it.
+    """
     import exchange_calendars  # noqa: PLC0415 - pulls in pandas: 3 s and 45 MB, rarely needed
 
-    source = exchange_calendars.get_calendar(
-        exchange, start=first.isoformat(), end=last.isoformat()
-    )
+    try:
+        source = exchange_calendars.get_calendar(
+            exchange, start=first.isoformat(), end=last.isoformat()
+        )
+    except (exchange_calendars.errors.CalendarError, ValueError) as error:
+        raise UnknownExchange(exchange, str(error)[:160]) from error
     zone = ZoneInfo(str(source.tz))
     closes = {
         day.date(): moment.tz_convert(str(zone)).time() for day, moment in source.closes.items()

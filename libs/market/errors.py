@@ -18,10 +18,7 @@ class UnknownTicker(MarketError):
     code = "unknown_ticker"
 
     def __init__(self, ticker: str, source: str) -> None:
-        super().__init__(
-            f"{ticker} is not in source {source}; check the spelling, or use a ticker that "
-            f"`deskbus market show` lists"
-        )
+        super().__init__(f"{ticker} is not in source {source}; check the spelling, or leave it out")
 
 
 class CryptoNotSupported(MarketError):
@@ -50,6 +47,17 @@ class NotASession(MarketError):
         super().__init__(
             f"{day} is a {why} on {exchange}; use {before} or {after}, "
             f"the sessions before and after it"
+        )
+
+
+class UnknownExchange(MarketError):
+    """No calendar can be made for the exchange code and years that a source names."""
+
+    code = "unknown_exchange"
+
+    def __init__(self, exchange: str, why: str) -> None:
+        super().__init__(
+            f"no calendar for exchange {exchange[:20]} ({why}); use an ISO 10383 code such as XNYS"
         )
 
 

@@ -16,6 +16,7 @@ from libs.market.calendar import (
     exchange_calendar,
     table_lines,
 )
+from libs.market.errors import UnknownExchange
 
 NEW_YORK = exchange_calendar()
 
@@ -98,6 +99,13 @@ def test_other_exchanges_and_years_are_computed() -> None:
     assert frankfurt.kind(date(2024, 7, 4)) is DayKind.SESSION
     assert frankfurt.kind(date(2024, 5, 1)) is DayKind.HOLIDAY
     assert frankfurt.close(date(2024, 7, 4)) == datetime(2024, 7, 4, 15, 30, tzinfo=UTC)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exchange", ["XXXX", "../etc", ""])
+def test_an_unknown_exchange_is_a_typed_error(exchange: str) -> None:
+    with pytest.raises(UnknownExchange, match="ISO 10383"):
+        exchange_calendar(exchange)
 
 
 def test_the_tools_do_not_load_pandas() -> None:
