@@ -1,0 +1,110 @@
+"""The desk as a person's program reaches it: ask a question, send a request, listen to events."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import nats.aio.client
+import nats.errors
+import structlog
+from nats.aio.subscription import Subscription
+
+from contracts.audit import Event
+from contracts.message import Message
+from contracts.subjects import PREFIX, Subject
+from libs.bus.codec import MessageInvalid, decode, encode
+from libs.bus.connection import BusNotReachable, connect
+from libs.runtime.errors import DeskError
+
+ASK_TIMEOUT_S = 5.0
+CONNECT_TIMEOUT_S = 3.0
+"""A person waits: less patience than a service has."""
+FLUSH_TIMEOUT_S = 5
+EVENTS_PENDING_MAX = 65_536
+"""Events that may wait for a slow reader; further ones are dropped, and seen as a gap."""
+ALL_EVENTS = f"{PREFIX}.evt.>"
+
+log = structlog.get_logger()
+
+
+class DeskNotReachable(DeskError):
+    """Nobody answers: the desk is not running, is starting, or a part of it is down."""
+
+    code = "desk_not_reachable"
+
+
+class Client:
+    """One connection under one identity of `contracts.subjects.USERS`."""
+
+    def __init__(self, connection: nats.aio.client.Client, identity: str) -> None:
+        self._connection = connection
+        self._identity = identity
+
+    async def ask(self, row: Subject, message: Message, *, timeout_s: float = ASK_TIMEOUT_S) -> Any:
+        """The answer to a request or question, a `row.reply`.
+
+        Raises `DeskNotReachable` when nobody answers in time, `MessageTooLarge` before sending.
+        """
+        if row.reply is None:
+            raise TypeError(f"{row.address} is not a question: nobody replies to it")
+        try:
+            answer = await self._connection.request(
+                row.by(self._identity), encode(message), timeout=timeout_s
+            )
+        except nats.errors.NoRespondersError as error:
+            raise DeskNotReachable(
+                f"no {row.owner} hears {row.address}: it is starting or down"
+            ) from error
+        except (nats.errors.Error, TimeoutError, OSError) as error:
+            raise DeskNotReachable(
+                f"{row.owner} did not answer {row.what!r} within {timeout_s:g} s; "
+                "its log may say why"
+            ) from error
+        return decode(row.reply, answer.data)
+
+    @asynccontextmanager
+    async def events(
+        self, cycle_id: UUID | None = None, *, pattern: str = ALL_EVENTS
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Live events from now on, of one cycle or of a subject pattern, while the block runs.
+
+        The server has the subscription when the block begins, so what is asked for inside it is
+        heard. An event may come twice; its `sequence` tells, and shows a gap too.
+        """
+        subject = pattern if cycle_id is None else f"{PREFIX}.evt.*.*.{cycle_id}"
+        subscription = await self._connection.subscribe(
+            subject, pending_msgs_limit=EVENTS_PENDING_MAX
+        )
+        await self._connection.flush(timeout=FLUSH_TIMEOUT_S)
+        try:
+            yield _decoded(subscription)
+        finally:
+            if not self._connection.is_closed:
+                await subscription.unsubscribe()
+
+
+async def _decoded(subscription: Subscription) -> AsyncIterator[Event]:
+    async for message in subscription.messages:
+        try:
+            yield decode(Event, message.data)
+        except MessageInvalid as error:
+            # A newer desk may say what this program does not know; the rest is still worth hearing.
+            log.warning("client.event_unreadable", subject=message.subject, why=error.message)
+
+
+@asynccontextmanager
+async def open_client(
+    url: str, secrets_dir: Path, identity: str = "cli", *, timeout_s: float = CONNECT_TIMEOUT_S
+) -> AsyncIterator[Client]:
+    """A client while the block runs. Raises `DeskNotReachable`."""
+    try:
+        connection = await asyncio.wait_for(connect(url, identity, secrets_dir), timeout_s)
+    except (TimeoutError, BusNotReachable) as error:
+        raise DeskNotReachable(f"NATS at {url} does not take {identity!r}") from error
+    try:
+        yield Client(connection, identity)
+    finally:
+        await connection.close()

@@ -1,0 +1,146 @@
+"""Read the dead letters: messages that nobody could read, and commands that nobody answered.
+
+A service that cannot read a command publishes its body to `dlq` with the reason in two headers. A
+command that was delivered too often leaves only an advisory of the server; its body is then fetched
+from the command stream, where that still has it.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+from nats.aio.client import Client
+from nats.js import JetStreamManager
+from nats.js.api import RawStreamMsg
+from nats.js.errors import NotFoundError
+
+from contracts.query import DeadLetter
+from contracts.types import Failure
+from libs.bus.connection import connect
+from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
+
+API_TIMEOUT_S = 5.0
+BODY_CHARS_MAX = 100_000
+HOLES_MAX = 1_000
+"""Sequences without a message that are stepped over before the search ends."""
+
+_ADVISORY = "$JS.EVENT.ADVISORY."
+_TERMINATED = "MSG_TERMINATED"
+_NUL_SHOWN = "\N{SYMBOL FOR NULL}"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A stored letter with the message that it is about."""
+
+    letter: DeadLetter
+    body: bytes | None
+    terminated: bool
+
+
+class DeadLetters:
+    """The dead-letter stream, read-only."""
+
+    def __init__(self, client: Client) -> None:
+        self._manager: JetStreamManager = client.jsm(timeout=API_TIMEOUT_S)
+
+    async def newest(self, limit: int) -> Sequence[DeadLetter]:
+        """At most `limit` letters, newest first, without bodies."""
+        found: list[_Found] = []
+        holes = 0
+        state = (await self._manager.stream_info(DEAD_LETTER_STREAM)).state
+        sequence = state.last_seq
+        while sequence >= max(state.first_seq, 1) and len(found) < limit and holes < HOLES_MAX:
+            each = await self._find(sequence)
+            sequence -= 1
+            if each is None:
+                holes += 1
+            else:
+                found.append(each)
+        return [each.letter for each in _told_once(found)]
+
+    async def one(self, sequence: int) -> DeadLetter | None:
+        """The letter with its body as text; None where there is none of that number."""
+        found = await self._find(sequence)
+        if found is None:
+            return None
+        text = None if found.body is None else shown(found.body)
+        return found.letter.model_copy(update={"body": text})
+
+    async def _find(self, sequence: int) -> _Found | None:
+        message = await self._get(DEAD_LETTER_STREAM, sequence)
+        if message is None:
+            return None
+        subject = message.subject or ""
+        if not subject.startswith(_ADVISORY):
+            failure = _failure_of(message.headers or {})
+            return _found(sequence, message, message.data, failure)
+        advisory = orjson.loads(message.data or b"{}")
+        original = await self._get(COMMAND_STREAM, int(advisory["stream_seq"]))
+        body = original.data if original is not None else None
+        found = _found(sequence, message, body, _failure_told_by(advisory))
+        return replace(found, terminated=_TERMINATED in subject)
+
+    async def _get(self, stream: str, sequence: int) -> RawStreamMsg | None:
+        try:
+            return await self._manager.get_msg(stream, sequence)
+        except NotFoundError:
+            return None
+
+
+def shown(body: bytes) -> str:
+    """A body as text that may be shown and sent on: cut, without NUL, whatever bytes it has."""
+    text = body[:BODY_CHARS_MAX].decode(errors="replace").replace("\x00", _NUL_SHOWN)
+    cut = len(body) - BODY_CHARS_MAX
+    return text if cut <= 0 else f"{text} … {cut:,} more bytes"
+
+
+def _found(sequence: int, message: RawStreamMsg, body: bytes | None, failure: Failure) -> _Found:
+    letter = DeadLetter(
+        sequence=sequence,
+        subject=(message.subject or "")[:400],
+        at=message.time or datetime.fromtimestamp(0, UTC),
+        failure=failure,
+        size_bytes=len(body or b""),
+    )
+    return _Found(letter, body, terminated=False)
+
+
+def _failure_of(headers: Mapping[str, object]) -> Failure:
+    said = {name: shown(str(value).encode(errors="replace")) for name, value in headers.items()}
+    sender = said.get("Desk-From")
+    message = said.get("Desk-Error", "no reason was given")
+    return Failure(
+        code=said.get("Desk-Code", "unknown")[:400],
+        message=f"from {sender}: {message}" if sender else message,
+    )
+
+
+def _failure_told_by(advisory: Mapping[str, object]) -> Failure:
+    consumer, deliveries = advisory.get("consumer"), advisory.get("deliveries")
+    reason = advisory.get("reason") or "delivered too often without an answer"
+    return Failure(
+        code="undeliverable",
+        message=f"{consumer}: given up after {deliveries} deliveries: {reason}",
+    )
+
+
+def _told_once(found: Sequence[_Found]) -> Sequence[_Found]:
+    """Without the server's word on a message that its service has written a letter about."""
+    written = {each.body for each in found if each.letter.subject.startswith("desk.")}
+    return [each for each in found if not (each.terminated and each.body in written)]
+
+
+@asynccontextmanager
+async def open_dead_letters(
+    url: str, identity: str, secrets_dir: Path
+) -> AsyncIterator[DeadLetters]:
+    """The dead letters while the block runs, read as `identity`. Raises `BusNotReachable`."""
+    client = await connect(url, identity, secrets_dir)
+    try:
+        yield DeadLetters(client)
+    finally:
+        await client.close()

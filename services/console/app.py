@@ -1,0 +1,74 @@
+"""Wiring of the console."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
+from decimal import Decimal
+from functools import partial
+
+from contracts.subjects import (
+    ACCOUNT,
+    CYCLE,
+    CYCLES,
+    DEAD_LETTERS,
+    EVENTS_AFTER,
+    OPERATION,
+    OPERATIONS,
+    RECORDING,
+)
+from libs.bus.dead_letters import DeadLetters, open_dead_letters
+from libs.bus.permissions import CONSOLE
+from libs.bus.route import QueryRoute, Routes
+from libs.market.errors import MarketError
+from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.source import MarketData
+from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
+from libs.runtime.settings import Settings
+from services.console import handler
+from services.console.store import Store
+
+CONNECTIONS_MAX = 4
+
+
+class MarketCloses:
+    """The market source as far as the console needs it."""
+
+    def __init__(self, market: MarketData) -> None:
+        self._market = market
+
+    async def close(self, ticker: str, session: date) -> Decimal | None:
+        """The close of `session`; None where the source has none for the ticker."""
+        try:
+            bars = await self._market.bars(ticker, session, 1)
+        except MarketError:
+            return None
+        return Decimal(str(bars["close"][-1]))
+
+
+def routes(store: Store, letters: DeadLetters, closes: handler.Closes) -> Routes:
+    """What the console answers."""
+    return Routes(
+        service=CONSOLE,
+        queries=(
+            QueryRoute(EVENTS_AFTER, partial(handler.events_after, store=store)),
+            QueryRoute(CYCLE, partial(handler.cycle, store=store)),
+            QueryRoute(CYCLES, partial(handler.cycles, store=store)),
+            QueryRoute(OPERATIONS, partial(handler.operations, store=store)),
+            QueryRoute(OPERATION, partial(handler.operation, store=store)),
+            QueryRoute(RECORDING, partial(handler.recording, store=store)),
+            QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
+            QueryRoute(ACCOUNT, partial(handler.account, store=store, closes=closes)),
+        ),
+    )
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The console with its adapters, as the settings say."""
+    dsn = dsn_for(settings.postgres_address, CONSOLE_ROLE, settings.secrets_path)
+    async with (
+        open_pool(dsn, size_max=CONNECTIONS_MAX, name=f"deskbus-{CONSOLE}") as pool,
+        open_dead_letters(settings.nats_address, CONSOLE, settings.secrets_path) as letters,
+    ):
+        closes = MarketCloses(ReplayMarket(ReplayStore(settings.replay_dir)))
+        yield routes(Store(pool), letters, closes)

@@ -1,0 +1,288 @@
+"""One function per question: read the rows, give the view that people get."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any, Protocol
+from uuid import UUID
+
+import orjson
+from pydantic import JsonValue
+
+from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
+from contracts.audit import Events, EventsAfter
+from contracts.execution import Fill
+from contracts.operation import JournalEntry, OperationStatus, OperationView
+from contracts.query import (
+    AccountQuery,
+    AccountView,
+    CycleQuery,
+    CyclesPage,
+    CyclesQuery,
+    CycleView,
+    DeadLettersPage,
+    DeadLettersQuery,
+    OperationDetail,
+    OperationQuery,
+    OperationsPage,
+    OperationsQuery,
+    Recording,
+    RecordingQuery,
+)
+from contracts.types import Failure, Money
+from libs.bus.dead_letters import DeadLetters
+from libs.postgres.pool import Record
+from services.console import logic, tree
+from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
+from services.console.store import Store
+
+COMMAND_BYTES_SHOWN = 120_000
+RESULT_BYTES_SHOWN = 120_000
+CALL_BYTES_SHOWN = 8_000
+PRICE_STEP = Decimal("0.000001")
+
+_NO_CYCLE = UUID(int=0)
+"""Stands in an account's portfolio where no cycle has placed an order yet."""
+
+
+class Closes(Protocol):
+    """Closing prices of a session."""
+
+    async def close(self, ticker: str, session: date) -> Decimal | None:
+        """The raw close; None where the source has none."""
+        ...
+
+
+async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
+    """One cycle with all its contracts, found by its id or the beginning of it."""
+    between = logic.id_range(query.cycle_id)
+    if between is None:
+        text = f"{query.cycle_id!r} is no cycle id; an id or its first {logic.ID_CHARS_MIN} digits"
+        return CycleView(found=False, message=text)
+    rows = await store.cycles_between(*between)
+    if len(rows) != 1:
+        problem = "no cycle has the id" if not rows else "more than one cycle's id begins with"
+        return CycleView(found=False, message=f"{problem} {query.cycle_id}")
+    row = rows[0]
+    wanted = {op_id for made in logic.outputs(row).values() for op_id in made.values()}
+    return logic.within(logic.cycle_view(row, await store.contracts(list(wanted))))
+
+
+async def cycles(query: CyclesQuery, *, store: Store) -> CyclesPage:
+    """The newest cycles without their contracts."""
+    statuses = [query.status.value] if query.status else None
+    rows = await store.newest_cycles(statuses, query.limit)
+    return CyclesPage(cycles=tuple(fitting(map(logic.cycle_view, rows))))
+
+
+async def operations(query: OperationsQuery, *, store: Store) -> OperationsPage:
+    """A cycle's tree, or the newest operations and cycles."""
+    if query.cycle_id is None:
+        return OperationsPage(operations=tuple(fitting(await _newest(query, store))))
+    found = await store.cycles_between(query.cycle_id, query.cycle_id)
+    if not found:
+        return OperationsPage()
+    rows = await store.operations_of(query.cycle_id)
+    nodes = tree.tree(found[0], rows, await store.calls_of(query.cycle_id))
+    wanted = [
+        node
+        for node in nodes
+        if query.type in {None, node.type, node.name} and query.status in {None, node.status}
+    ]
+    return OperationsPage(operations=tuple(wanted))
+
+
+async def _newest(query: OperationsQuery, store: Store) -> list[OperationView]:
+    dated: list[tuple[Any, OperationView]] = []
+    if query.type in {None, "cycle"}:
+        statuses = _cycle_statuses(query.status)
+        rows = await store.newest_cycles(statuses, query.limit)
+        dated += [((r["accepted_at"], r["accepted_at"]), tree.cycle_node(r)) for r in rows]
+    if query.type != "cycle":
+        step = None if query.type == "operation" else query.type
+        rows = await store.newest_operations(query.status, step, query.limit)
+        dated += [((r["accepted_at"], r["created_at"]), tree.operation_node(r)) for r in rows]
+    dated.sort(key=lambda each: each[0], reverse=True)
+    return [node for _, node in dated[: query.limit]]
+
+
+def _cycle_statuses(status: OperationStatus | None) -> list[str] | None:
+    if status is None:
+        return None
+    return [cycle.value for cycle, node in tree.STATUS_OF.items() if node is status]
+
+
+async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
+    """One operation with what went in and what came out, cut where it is large."""
+    row = await store.operation(query.op_id)
+    if row is None:
+        return OperationDetail(found=False)
+    entries = [
+        _shown(JournalEntry.model_validate_json(entry))
+        for entry in await store.journal(row["started_on"], row["op_id"])
+    ]
+    command = cut(orjson.loads(row["command"]), COMMAND_BYTES_SHOWN)
+    result = cut(_json(row["result"]), RESULT_BYTES_SHOWN)
+    room = ANSWER_BYTES_MAX - size_of(command) - size_of(result)
+    kept = fitting(entries, room)
+    view = tree.operation_node(row)
+    if len(kept) < len(entries):
+        missing = {"calls_cut": len(entries) - len(kept)}
+        view = view.model_copy(update={"metadata": {**view.metadata, **missing}})
+    return OperationDetail(operation=view, command=command, result=result, journal=tuple(kept))
+
+
+def _shown(entry: JournalEntry) -> JournalEntry:
+    return entry.model_copy(
+        update={
+            "request": cut(entry.request, CALL_BYTES_SHOWN),
+            "reply": cut(entry.reply, CALL_BYTES_SHOWN),
+        }
+    )
+
+
+async def recording(query: RecordingQuery, *, store: Store) -> Recording:
+    """One part of a cycle's record, whole and never cut.
+
+    An operation whose journal is too large for one message comes in several parts that follow each
+    other under the same op_id; command and result stand in the first.
+    """
+    sizes = [
+        OnRecord(row["op_id"], row["head_bytes"], row["entry_bytes"])
+        for row in await store.sizes_on_record(query.cycle_id)
+    ]
+    wanted = parts(sizes)
+    if query.index >= len(wanted):
+        return Recording(found=False)
+    part = wanted[query.index]
+    row = await store.operation(part.op_id)
+    if row is None:
+        return Recording(found=False)
+    entries = await store.journal(row["started_on"], part.op_id, part.first, part.count)
+    heads = part.first == 0
+    return Recording(
+        more=query.index + 1 < len(wanted),
+        op_id=part.op_id,
+        service=row["service"],
+        step=row["step"],
+        pipeline=row["pipeline"],
+        status=row["status"],
+        command=orjson.loads(row["command"]) if heads else None,
+        result=_json(row["result"]) if heads else None,
+        failure=Failure.model_validate_json(row["failure"]) if row["failure"] else None,
+        journal=tuple(map(JournalEntry.model_validate_json, entries)),
+    )
+
+
+async def events_after(query: EventsAfter, *, store: Store) -> Events:
+    """A cycle's events after a sequence number, as they were or will be published."""
+    rows = await store.events_after(query.cycle_id, query.sequence, query.limit + 1)
+    numbered = enumerate(rows[: query.limit], start=query.sequence + 1)
+    kept = fitting(logic.event_of(row, sequence) for sequence, row in numbered)
+    return Events(events=tuple(kept), more=len(kept) < len(rows))
+
+
+async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> DeadLettersPage:
+    """The newest dead letters, or one with its body."""
+    if query.sequence is None:
+        return DeadLettersPage(letters=tuple(fitting(await letters.newest(query.limit))))
+    found = await letters.one(query.sequence)
+    return DeadLettersPage(letters=() if found is None else (found,))
+
+
+async def account(query: AccountQuery, *, store: Store, closes: Closes) -> AccountView:
+    """One account as its books stand, with the names of all."""
+    names = tuple(await store.accounts())
+    row = await store.account(query.account)
+    if row is None:
+        return AccountView(found=False, accounts=names)
+    fills = await store.newest_fills(query.account, query.fills)
+    return AccountView(
+        portfolio=await _portfolio(row, store, closes),
+        starting_cash=row["starting_cash"],
+        fills=tuple(_fill(each, row["currency"]) for each in fills),
+        accounts=names,
+    )
+
+
+async def _portfolio(row: Record, store: Store, closes: Closes) -> Portfolio:
+    name, currency = row["account"], row["currency"]
+    balances = await store.balances(name)
+    cash = sum((each["amount"] for each in balances if each["book"] == "cash"), Decimal(0))
+    held = {
+        each["ticker"]: each
+        for each in balances
+        if each["book"] == "position" and each["quantity"] > 0
+    }
+    facts = await store.held(name, list(held))
+    marks = await _marks(row["clock"], list(held), facts, closes)
+    positions = tuple(
+        Position(
+            ticker=ticker,
+            quantity=each["quantity"],
+            average_cost=_money(each["amount"] / each["quantity"], currency),
+            price=_money(marks.get(ticker, each["amount"] / each["quantity"]), currency),
+            sector=facts[ticker]["sector"] if ticker in facts else "unknown",
+        )
+        for ticker, each in sorted(held.items())
+    )
+    last = await store.last_order(name)
+    return Portfolio(
+        cycle_id=last.get("cycle_id", _NO_CYCLE),
+        op_id=last.get("op_id", _NO_CYCLE),
+        as_of=row["as_of"],
+        account=name,
+        cash=_money(cash, currency),
+        equity=_money(cash + sum((each.value for each in positions), Decimal(0)), currency),
+        positions=positions,
+        open_orders=tuple(_open(each, currency) for each in await store.working_orders(name)),
+        limits=AccountLimits.model_validate_json(row["limits"]),
+    )
+
+
+async def _marks(
+    clock: date, tickers: list[str], facts: Mapping[str, Record], closes: Closes
+) -> Mapping[str, Decimal]:
+    """What each share is worth by the newest price that the account has seen: a fill after its
+    clock, else the close at its clock, else the fill."""
+    closing = await asyncio.gather(*(closes.close(ticker, clock) for ticker in tickers))
+    marks: dict[str, Decimal] = {}
+    for ticker, close in zip(tickers, closing, strict=True):
+        fill = facts.get(ticker)
+        if fill is not None and (close is None or fill["session"] > clock):
+            marks[ticker] = fill["price"]
+        elif close is not None:
+            marks[ticker] = close
+    return marks
+
+
+def _money(amount: Decimal, currency: str) -> Money:
+    return Money(amount=amount.quantize(PRICE_STEP), currency=currency)
+
+
+def _open(row: Record, currency: str) -> OpenOrder:
+    return OpenOrder(
+        order_id=row["order_id"],
+        asset=row["ticker"],
+        side=Side(row["side"]),
+        quantity=row["quantity"],
+        hold=_money(row["hold"], currency),
+    )
+
+
+def _fill(row: Record, currency: str) -> Fill:
+    return Fill(
+        order_id=row["order_id"],
+        asset=row["ticker"],
+        side=Side(row["side"]),
+        price=_money(row["price"], currency),
+        quantity=row["quantity"],
+        fee=_money(row["fee"], currency),
+        session=row["session"],
+    )
+
+
+def _json(body: bytes | None) -> JsonValue:
+    value: JsonValue = None if body is None else orjson.loads(body)
+    return value

@@ -1,0 +1,136 @@
+"""Rows as the views that people get. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import orjson
+from pydantic import JsonValue
+
+from contracts.audit import Event, EventType
+from contracts.cycle import CycleStatus
+from contracts.query import CycleView, PipelineView
+from libs.runtime import ids
+from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
+
+SHARED = "shared"
+"""The lane whose contracts all pipelines use."""
+ID_CHARS = 32
+ID_CHARS_MIN = 4
+REASON_CHARS_IN_LISTS = 400
+
+Row = Mapping[str, Any]
+
+
+def id_range(text: str) -> tuple[UUID, UUID] | None:
+    """The first and last id that begin with `text`; None where it is no beginning of an id."""
+    digits = text.replace("-", "").strip().lower()
+    known = set("0123456789abcdef")
+    if not ID_CHARS_MIN <= len(digits) <= ID_CHARS or not set(digits) <= known:
+        return None
+    return UUID(digits.ljust(ID_CHARS, "0")), UUID(digits.ljust(ID_CHARS, "f"))
+
+
+def outputs(row: Row) -> Mapping[str, Mapping[str, UUID]]:
+    """By pipeline: the operation that made each contract, the shared ones included."""
+    lanes = orjson.loads(row["state"])["lanes"]
+    shared = lanes.get(SHARED, {}).get("outputs", {})
+    return {
+        name: {what: UUID(op_id) for what, op_id in {**shared, **lane["outputs"]}.items()}
+        for name, lane in lanes.items()
+        if name != SHARED
+    }
+
+
+def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> CycleView:
+    """A cycle; with `contracts` (results by operation) all that its pipelines have made."""
+    lanes = orjson.loads(row["state"])["lanes"]
+    asked = {each["name"]: each for each in orjson.loads(row["request"])["pipelines"]}
+    made = outputs(row) if contracts else {}
+    return CycleView(
+        cycle_id=row["cycle_id"],
+        kind=row["kind"],
+        as_of=row["as_of"],
+        status=CycleStatus(row["status"]),
+        reason=_reason(row["reason"], contracts),
+        requester=row["requester"][:400],
+        accepted_at=row["accepted_at"],
+        ended_at=row["ended_at"],
+        tokens=row["tokens_spent"],
+        cost_usd=row["cost_usd_spent"],
+        pipelines=tuple(
+            _pipeline(asked[name], lanes[name], made.get(name, {}), contracts) for name in asked
+        ),
+    )
+
+
+def _pipeline(
+    asked: Row, lane: Row, made: Mapping[str, UUID], contracts: Mapping[UUID, bytes] | None
+) -> PipelineView:
+    results = contracts or {}
+    ending = lane["ending"] or {}
+    return PipelineView(
+        name=asked["name"],
+        account=asked["account"],
+        provider=asked["provider"],
+        state=lane["state"],
+        status=CycleStatus(lane["status"]),
+        reason=_reason(ending.get("reason"), contracts),
+        contracts={
+            what: orjson.loads(results[op_id]) for what, op_id in made.items() if op_id in results
+        },
+    )
+
+
+def _reason(reason: str | None, contracts: object) -> str:
+    return (reason or "")[: REASON_CHARS_IN_LISTS if contracts is None else None]
+
+
+def within(view: CycleView, bytes_max: int = ANSWER_BYTES_MAX) -> CycleView:
+    """The view in one message: the largest contracts are cut until it fits, and it says so."""
+    sizes = {
+        (pipeline.name, what): size_of(contract)
+        for pipeline in view.pipelines
+        for what, contract in pipeline.contracts.items()
+    }
+    size = sum(sizes.values())
+    left_out: set[tuple[str, str]] = set()
+    for key in sorted(sizes, key=lambda each: sizes[each], reverse=True):
+        if size <= bytes_max:
+            break
+        size -= sizes[key]
+        left_out.add(key)
+    if not left_out:
+        return view
+    pipelines = [
+        pipeline.model_copy(
+            update={
+                "contracts": {
+                    what: cut(contract, 0) if (pipeline.name, what) in left_out else contract
+                    for what, contract in pipeline.contracts.items()
+                }
+            }
+        )
+        for pipeline in view.pipelines
+    ]
+    names = ", ".join(sorted("/".join(key) for key in left_out))
+    message = f"too large for one answer, ask for the operation instead: {names}"
+    return view.model_copy(update={"pipelines": tuple(pipelines), "message": message[:8_000]})
+
+
+def event_of(row: Row, sequence: int) -> Event:
+    """A row of state_events as number `sequence` of its cycle."""
+    data: dict[str, JsonValue] = orjson.loads(row["data"])
+    return Event(
+        event_id=ids.event_id(row["op_id"], row["seq"]),
+        sequence=sequence,
+        type=EventType(row["type"]),
+        owner=row["owner"],
+        cycle_id=row["cycle_id"],
+        op_id=row["op_id"],
+        pipeline=row["pipeline"],
+        state=row["state"],
+        session_id=row["session_id"],
+        at=row["at"],
+        data=data,
+    )

@@ -1,0 +1,100 @@
+-- What people ask, as the role deskbus_console, which may only select.
+
+-- name: cycles_between
+-- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
+select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
+       tokens_spent, cost_usd_spent
+from cycles where cycle_id between $1 and $2 order by cycle_id limit 2
+
+-- name: newest_cycles
+select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
+       tokens_spent, cost_usd_spent
+from cycles
+where $1::text[] is null or status = any($1)
+order by accepted_at desc limit $2
+
+-- name: contracts
+select op_id, result from operations where op_id = any($1::uuid[]) and result is not null
+
+-- name: operations_of_cycle
+select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
+       cost_usd, result, failure, created_at, started_at, finished_at
+from operations where cycle_id = $1
+order by created_at, op_id limit $2
+
+-- name: newest_operations
+-- By the cycles' order: it has an index, and a cycle's operations are few.
+select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
+       o.progress, o.tokens, o.cost_usd, o.result, o.failure, o.created_at, o.started_at,
+       o.finished_at, c.accepted_at
+from cycles c join operations o using (cycle_id)
+where ($1::text is null or o.status = $1) and ($2::text is null or o.step = $2)
+order by c.accepted_at desc, o.created_at desc limit $3
+
+-- name: calls_of_cycle
+-- Only what the tree shows leaves the database: the bodies of calls are large.
+select j.op_id, j.index, j.epoch, j.recorded_at, entry ->> 'kind' as kind, entry ->> 'name' as name,
+       entry -> 'usage' as usage, (entry ->> 'duration_ms')::float8 as duration_ms
+from operations o
+join journal j on j.started_on = o.started_on and j.op_id = o.op_id
+cross join lateral (select convert_from(j.entry, 'UTF8')::json as entry) as read
+where o.cycle_id = $1
+order by o.created_at, o.op_id, j.index limit $2
+
+-- name: operation
+select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, epoch,
+       progress, tokens, cost_usd, result, failure, command, created_at, started_at, finished_at
+from operations where op_id = $1
+
+-- name: journal
+select entry from journal where started_on = $1 and op_id = $2
+order by index offset $3 limit $4
+
+-- name: sizes_on_record
+select o.op_id, octet_length(o.command) + coalesce(octet_length(o.result), 0) as head_bytes,
+       coalesce(array_agg(octet_length(j.entry) order by j.index) filter (where j.index is not null),
+                '{}') as entry_bytes
+from operations o
+left join journal j on j.started_on = o.started_on and j.op_id = o.op_id
+where o.cycle_id = $1
+group by o.op_id
+order by o.created_at, o.op_id
+
+-- name: events_after
+-- The rank in commit-safe order is the sequence: the relay counts the same way.
+select op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data
+from state_events
+where cycle_id = $1 and xid < pg_snapshot_xmin(pg_current_snapshot())
+order by xid, id offset $2 limit $3
+
+-- name: account
+select a.account, a.currency, a.clock, a.starting_cash, a.limits::text as limits,
+       greatest(a.clock, (select max(e.session) from entries e where e.account = a.account)) as as_of
+from accounts a where a.account = $1
+
+-- name: accounts
+select account from accounts order by main desc, opened_at limit $1
+
+-- name: balances
+select book, ticker, amount, quantity from balances
+where account = $1 and book in ('cash', 'position')
+
+-- name: held
+-- What research and the market last said of what is held: the sector, and the newest fill.
+select distinct on (o.ticker) o.ticker, o.sector, f.price, f.session
+from orders o join fills f using (order_id)
+where o.account = $1 and o.ticker = any($2::text[])
+order by o.ticker, f.session desc, f.filled_at desc
+
+-- name: working_orders
+select order_id, ticker, side, quantity, hold from orders
+where account = $1 and status = 'working' order by as_of, ticker
+
+-- name: newest_fills
+select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session
+from orders o join fills f using (order_id)
+where o.account = $1
+order by f.session desc, f.filled_at desc, f.order_id limit $2
+
+-- name: last_order
+select cycle_id, op_id from orders where account = $1 order by as_of desc, placed_at desc limit 1

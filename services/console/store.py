@@ -1,0 +1,106 @@
+"""The console's reads. Every statement is a select; nothing here is ever locked."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from libs.postgres.pool import Pool, Record
+from libs.postgres.queries import Queries
+
+sql = Queries(Path(__file__).parent / "queries.sql")
+
+OPERATIONS_OF_CYCLE_MAX = 1_000
+CALLS_OF_CYCLE_MAX = 2_000
+ACCOUNTS_MAX = 200
+
+
+class Store:
+    """The tables, as rows."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def _rows(self, statement: str, *values: object) -> Sequence[Record]:
+        rows: Sequence[Record] = await self._pool.fetch(statement, *values)
+        return rows
+
+    async def _row(self, statement: str, *values: object) -> Record | None:
+        row: Record | None = await self._pool.fetchrow(statement, *values)
+        return row
+
+    async def cycles_between(self, first: UUID, last: UUID) -> Sequence[Record]:
+        """At most two cycles with ids from `first` to `last`: none, the one, or too many."""
+        return await self._rows(sql.cycles_between, first, last)
+
+    async def newest_cycles(self, statuses: Sequence[str] | None, limit: int) -> Sequence[Record]:
+        """Cycles, newest first."""
+        return await self._rows(sql.newest_cycles, statuses, limit)
+
+    async def contracts(self, op_ids: Sequence[UUID]) -> Mapping[UUID, bytes]:
+        """The results of completed operations, as JSON."""
+        rows = await self._rows(sql.contracts, list(op_ids))
+        return {row["op_id"]: row["result"] for row in rows}
+
+    async def operations_of(self, cycle_id: UUID) -> Sequence[Record]:
+        """A cycle's operations in the order of their making."""
+        return await self._rows(sql.operations_of_cycle, cycle_id, OPERATIONS_OF_CYCLE_MAX)
+
+    async def newest_operations(
+        self, status: str | None, step: str | None, limit: int
+    ) -> Sequence[Record]:
+        """Operations, those of the newest cycles first."""
+        return await self._rows(sql.newest_operations, status, step, limit)
+
+    async def calls_of(self, cycle_id: UUID) -> Sequence[Record]:
+        """A cycle's journalled calls without their bodies."""
+        return await self._rows(sql.calls_of_cycle, cycle_id, CALLS_OF_CYCLE_MAX)
+
+    async def operation(self, op_id: UUID) -> Record | None:
+        """One operation with its command."""
+        return await self._row(sql.operation, op_id)
+
+    async def journal(
+        self, started_on: date, op_id: UUID, first: int = 0, count: int | None = None
+    ) -> Sequence[bytes]:
+        """Journal entries as JSON, from the `first`-th on; all of them where `count` is None."""
+        rows = await self._rows(sql.journal, started_on, op_id, first, count)
+        return [row["entry"] for row in rows]
+
+    async def sizes_on_record(self, cycle_id: UUID) -> Sequence[Record]:
+        """How large the records of a cycle's operations are."""
+        return await self._rows(sql.sizes_on_record, cycle_id)
+
+    async def events_after(self, cycle_id: UUID, sequence: int, limit: int) -> Sequence[Record]:
+        """A cycle's events in order, after the first `sequence` ones."""
+        return await self._rows(sql.events_after, cycle_id, sequence, limit)
+
+    async def account(self, account: str) -> Record | None:
+        """One account."""
+        return await self._row(sql.account, account)
+
+    async def accounts(self) -> Sequence[str]:
+        """The names of all accounts, the main one first."""
+        return [row["account"] for row in await self._rows(sql.accounts, ACCOUNTS_MAX)]
+
+    async def balances(self, account: str) -> Sequence[Record]:
+        """Cash and positions."""
+        return await self._rows(sql.balances, account)
+
+    async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
+        """The sector and the newest fill of each ticker."""
+        rows = await self._rows(sql.held, account, list(tickers))
+        return {row["ticker"]: row for row in rows}
+
+    async def working_orders(self, account: str) -> Sequence[Record]:
+        """Orders that wait for their fill."""
+        return await self._rows(sql.working_orders, account)
+
+    async def newest_fills(self, account: str, limit: int) -> Sequence[Record]:
+        """Fills, newest first."""
+        return await self._rows(sql.newest_fills, account, limit)
+
+    async def last_order(self, account: str) -> Mapping[str, Any]:
+        """The cycle and operation of the newest order; empty where none was placed."""
+        return dict(await self._row(sql.last_order, account) or {})

@@ -1,0 +1,228 @@
+"""The operation tree: cycle, pipelines, operations, single calls. Derived, never stored. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from contracts.cycle import CycleStatus
+from contracts.operation import OperationStatus, OperationView, Progress
+from contracts.types import Usage
+from libs.runtime import ids
+from services.console.logic import SHARED, Row
+from services.console.sizes import ANSWER_BYTES_MAX, fitting
+
+LISTED_MAX = 12
+"""Names a summary lists."""
+SUMMARY_CHARS = 160
+
+STATUS_OF = {
+    CycleStatus.RUNNING: OperationStatus.RUNNING,
+    CycleStatus.COMPLETED: OperationStatus.COMPLETED,
+    CycleStatus.CANCELLED: OperationStatus.CANCELLED,
+    CycleStatus.FAILED: OperationStatus.FAILED,
+    CycleStatus.REJECTED: OperationStatus.FAILED,
+    CycleStatus.EXPIRED: OperationStatus.FAILED,
+}
+"""A cycle's or pipeline's status as a node of the tree has it."""
+
+
+def tree(cycle: Row, operations: Sequence[Row], calls: Sequence[Row]) -> Sequence[OperationView]:
+    """All nodes, parents before children. Calls that do not fit are counted on their operation."""
+    nodes = [cycle_node(cycle), *pipeline_nodes(cycle, operations)]
+    by_operation: dict[Any, list[Row]] = {}
+    for call in calls:
+        by_operation.setdefault(call["op_id"], []).append(call)
+    inner = [
+        operation_node(row, ids.pipeline_id(row["cycle_id"], row["pipeline"])) for row in operations
+    ]
+    leaves = [
+        call_node(call, operation)
+        for operation in inner
+        for call in by_operation.get(operation.op_id, ())
+    ]
+    room = ANSWER_BYTES_MAX - sum(len(node.model_dump_json()) + 60 for node in (*nodes, *inner))
+    kept = fitting(leaves, max(room, 0))
+    missing = Counter(leaf.parent_id for leaf in leaves[len(kept) :])
+    shown = (_told(node, missing[node.op_id]) for node in inner)
+    return fitting([*nodes, *shown, *kept])
+
+
+def cycle_node(row: Row) -> OperationView:
+    """A cycle as the root of its tree."""
+    return OperationView(
+        op_id=row["cycle_id"],
+        cycle_id=row["cycle_id"],
+        type="cycle",
+        name=row["kind"],
+        status=STATUS_OF[CycleStatus(row["status"])],
+        service="orchestrator",
+        tokens=row["tokens_spent"],
+        cost_usd=row["cost_usd_spent"],
+        metadata={"as_of": str(row["as_of"]), "requester": row["requester"][:400]},
+        result_summary={"status": row["status"]} if row["ended_at"] else None,
+        error_message=_problem(row["status"], row["reason"]),
+        created_at=row["accepted_at"],
+        started_at=row["accepted_at"],
+        finished_at=row["ended_at"],
+    )
+
+
+def pipeline_nodes(cycle: Row, operations: Sequence[Row]) -> Sequence[OperationView]:
+    """The pipelines, the shared steps first."""
+    lanes = orjson.loads(cycle["state"])["lanes"]
+    asked = {each["name"]: each for each in orjson.loads(cycle["request"])["pipelines"]}
+    return [
+        _pipeline_node(cycle, lane, asked.get(name, {}), _of_lane(operations, name))
+        for name, lane in lanes.items()
+        if name != SHARED or _of_lane(operations, name)
+    ]
+
+
+def _of_lane(operations: Sequence[Row], name: str) -> Sequence[Row]:
+    return [row for row in operations if row["pipeline"] == name]
+
+
+def _pipeline_node(cycle: Row, lane: Row, asked: Row, operations: Sequence[Row]) -> OperationView:
+    status = lane["status"]
+    began = [row["created_at"] for row in operations]
+    ended = [row["finished_at"] for row in operations if row["finished_at"]]
+    has_ended = status != CycleStatus.RUNNING
+    return OperationView(
+        op_id=ids.pipeline_id(cycle["cycle_id"], lane["name"]),
+        parent_id=cycle["cycle_id"],
+        cycle_id=cycle["cycle_id"],
+        type="pipeline",
+        name=lane["name"],
+        status=STATUS_OF[CycleStatus(status)] if began or has_ended else OperationStatus.PENDING,
+        pipeline=lane["name"],
+        state=lane["state"] or None,
+        service="orchestrator",
+        tokens=sum(row["tokens"] for row in operations),
+        cost_usd=sum((row["cost_usd"] for row in operations), Decimal(0)),
+        metadata={key: asked[key] for key in ("provider", "account") if key in asked},
+        error_message=_problem(status, (lane["ending"] or {}).get("reason")),
+        created_at=min(began, default=cycle["accepted_at"]),
+        started_at=min(began, default=None),
+        finished_at=max(ended, default=cycle["ended_at"]) if has_ended else None,
+    )
+
+
+def operation_node(row: Row, parent: Any = None) -> OperationView:
+    """One operation."""
+    failure = orjson.loads(row["failure"]) if row["failure"] else None
+    return OperationView(
+        op_id=row["op_id"],
+        parent_id=parent or row["cycle_id"],
+        cycle_id=row["cycle_id"],
+        type="operation",
+        name=row["step"],
+        status=OperationStatus(row["status"]),
+        pipeline=row["pipeline"],
+        state=row["state"],
+        service=row["service"],
+        attempt=row["attempt"],
+        epoch=row["epoch"],
+        progress=Progress.model_validate_json(row["progress"]) if row["progress"] else Progress(),
+        tokens=row["tokens"],
+        cost_usd=row["cost_usd"],
+        metadata={"code": failure["code"]} if failure else {},
+        result_summary=summary(row["step"], row["result"]),
+        error_message=failure["message"] if failure else None,
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+    )
+
+
+def call_node(row: Row, operation: OperationView) -> OperationView:
+    """One journalled call as a leaf."""
+    usage = Usage.model_validate_json(row["usage"]) if row["usage"] else Usage()
+    began = row["recorded_at"] - timedelta(milliseconds=row["duration_ms"] or 0.0)
+    return OperationView(
+        op_id=ids.call_id(row["op_id"], row["index"]),
+        parent_id=operation.op_id,
+        cycle_id=operation.cycle_id,
+        type=row["kind"],
+        name=row["name"],
+        status=OperationStatus.COMPLETED,
+        pipeline=operation.pipeline,
+        state=operation.state,
+        service=operation.service,
+        epoch=row["epoch"],
+        tokens=usage.tokens,
+        cost_usd=usage.cost_usd,
+        metadata={"index": row["index"], "duration_ms": row["duration_ms"]},
+        created_at=began,
+        started_at=began,
+        finished_at=row["recorded_at"],
+    )
+
+
+def _told(node: OperationView, calls_missing: int) -> OperationView:
+    if not calls_missing:
+        return node
+    return node.model_copy(update={"metadata": {**node.metadata, "calls_cut": calls_missing}})
+
+
+def _problem(status: str, reason: str | None) -> str | None:
+    fine = (CycleStatus.RUNNING, CycleStatus.COMPLETED)
+    return None if status in fine else (reason or None)
+
+
+# --- summaries --------------------------------------------------------------------------------
+
+
+def summary(step: str, result: bytes | None) -> JsonValue:
+    """What an operation came to, in a few words; its size where the step is not known here."""
+    if result is None:
+        return None
+    size: JsonValue = {"size_bytes": len(result)}
+    try:
+        return SUMMARIES[step](orjson.loads(result))
+    except (LookupError, TypeError):
+        # A step of another workflow, or a contract as an older version wrote it.
+        return size
+
+
+def _tickers(items: Iterable[Mapping[str, Any]], key: str = "ticker") -> list[JsonValue]:
+    return [item[key] for item in items][:LISTED_MAX]
+
+
+def _validated(contract: Mapping[str, Any]) -> JsonValue:
+    cut = {check["ticker"] for check in contract["checks"] if check["outcome"] == "cut"}
+    return {
+        "decisions": [
+            f"{each['action']} {Decimal(each['quantity']).normalize():f} {each['asset']}"
+            for each in contract["decisions"]
+        ],
+        "cut": sorted(filter(None, cut)),
+        "vetoed": contract["vetoed_tickers"],
+    }
+
+
+SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
+    "digest": lambda c: {"candidates": _tickers(c["candidates"])},
+    "sentiment": lambda c: {"tickers": _tickers(c["tickers"]), "mood": c["market_mood"]},
+    "books": lambda c: {"cash": c["cash"]["amount"], "equity": c["equity"]["amount"]},
+    "plan": lambda c: {"assets": c["assets"], "objective": c["objective"][:SUMMARY_CHARS]},
+    "quant": lambda c: {"signal": c["signal"], "confidence": c["confidence"]},
+    "analyst": lambda c: {"tickers": _tickers(c["tickers"]), "tool_calls": c["tool_calls_made"]},
+    "picks": lambda c: {
+        "buys": _tickers(c["picks"]),
+        "sells": _tickers(c["sell_recommendations"]),
+    },
+    "review": lambda c: {"kept": _tickers(c["picks"]), "vetoed": c["vetoed_tickers"]},
+    "validate": _validated,
+    "execute": lambda c: {
+        "orders": len(c["orders"]),
+        "fills": len(c["fills"]),
+        "cash_after": c["cash_after"]["amount"],
+    },
+    "memorize": lambda c: {"memory": c["short_term_summary"][:SUMMARY_CHARS]},
+}
+"""By step, what its contract says in short."""
