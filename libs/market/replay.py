@@ -1,7 +1,7 @@
 """The replay source: recorded real prices, returned as they were known at each session's close.
 
-`ReplayStore` finds, checks and keeps the files; `ReplayMarket` reads it up to as_of and
-`ReplayFills` past it. They are two objects so that only execution need be given the second.
+`ReplayMarket` reads a `ReplayStore` up to as_of and `ReplayFills` past it. They are two objects so
+that only execution need be given the second.
 
 Adjustment: a bar of session t is multiplied by the steps of all splits and dividends in
 (t, as_of]. A step is 1 / split_factor times close / (close + dividend) of the ex-date, the
@@ -9,29 +9,17 @@ reinvested total return. The steps are multiplied up forwards in time, so a valu
 of the same floating-point operations whether or not later rows exist.
 """
 
-import asyncio
-import threading
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-import structlog
 
-from libs.market.calendar import DEFAULT_EXCHANGE, ExchangeCalendar, exchange_calendar
-from libs.market.errors import BadReplayData, NoHistory, NotInSource, UnknownTicker
-from libs.market.replay_files import (
-    SUFFIXES,
-    find_bundled,
-    read_bars,
-    read_bundled,
-    read_records,
-)
+from libs.market.calendar import ExchangeCalendar
+from libs.market.errors import NoHistory
+from libs.market.replay_store import ReplayStore
 from libs.market.source import (
     BAR_SCHEMA,
     UNKNOWN_SECTOR,
@@ -42,185 +30,12 @@ from libs.market.source import (
     Listing,
     NewsItem,
     SourceLabel,
-    refuse_crypto,
     require_session,
 )
 
-log = structlog.get_logger(__name__)
+__all__ = ["ReplayFills", "ReplayMarket", "ReplayStore"]
 
-TICKERS_MAX = 5_000
-TICKERS_CACHED_MAX = 256
-LABEL_FILE = "source.toml"
-DEFAULT_CURRENCY = "USD"
-
-_TEXT, _NUMBER, _DAY = pl.String(), pl.Float64(), pl.Date()
-_RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
-    "sectors": (
-        {"ticker": _TEXT, "sector": _TEXT},
-        {"name": _TEXT, "exchange": _TEXT, "currency": _TEXT, "country": _TEXT},
-    ),
-    "news": (
-        {"ticker": _TEXT, "title": _TEXT},
-        {"summary": _TEXT, "publisher": _TEXT, "url": _TEXT},
-    ),
-    "fundamentals": (
-        {"ticker": _TEXT, "period_end": _DAY},
-        {
-            "currency": _TEXT,
-            "eps_ttm": _NUMBER,
-            "shares_outstanding": _NUMBER,
-            "revenue_ttm": _NUMBER,
-            "profit_margin_pct": _NUMBER,
-            "operating_margin_pct": _NUMBER,
-            "debt_to_equity": _NUMBER,
-            "dividend_per_share_ttm": _NUMBER,
-        },
-    ),
-    "earnings": (
-        {"ticker": _TEXT, "period_end": _DAY, "report_date": _DAY},
-        {"eps_estimate": _NUMBER, "eps_actual": _NUMBER},
-    ),
-}
-
-# Written down by hand from general knowledge. The sector is the GICS one of 2000 to 2013, when all
-# five were Information Technology: Communication Services took in GOOG and FB only in 2018.
-_BUNDLED_LISTINGS: dict[str, dict[str, str]] = {
-    ticker: {
-        "name": name,
-        "sector": "Information Technology",
-        "exchange": exchange,
-        "country": "US",
-    }
-    for ticker, name, exchange in (
-        ("AAPL", "Apple", "XNAS"),
-        ("FB", "Facebook", "XNAS"),
-        ("GOOG", "Google", "XNAS"),
-        ("IBM", "International Business Machines", "XNYS"),
-        ("MSFT", "Microsoft", "XNAS"),
-    )
-}
-_BUNDLED_LABEL = SourceLabel(
-    name="bokeh-sampledata",
-    description="real daily prices of AAPL, FB, GOOG, IBM and MSFT, 2000-03-01 to 2013-03-01; "
-    "splits and dividends recovered from the adjusted close; no news, fundamentals or earnings",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """What a replay directory holds, before any file of prices is read."""
-
-    label: SourceLabel
-    currency: str
-    exchange: str
-    prices: Mapping[str, Path]
-    records: Mapping[str, Path]
-    bundled: Path | None = None
-
-
-class ReplayStore:
-    """The files of one replay directory, read when first needed and kept within bounds.
-
-    `directory` None means the prices bundled with bokeh-sampledata. Raises BadReplayData for a
-    directory that is none or holds no prices; a bad file raises when it is first read. Safe to
-    share between threads.
-    """
-
-    def __init__(self, directory: Path | None = None) -> None:
-        self._layout = _bundled_layout() if directory is None else _scan(directory)
-        self.label = self._layout.label
-        self.currency = self._layout.currency
-        self.exchange = self._layout.exchange
-        self.calendar: ExchangeCalendar = exchange_calendar(self.exchange)
-        self._bars: dict[str, pl.DataFrame] = {}
-        self._dates: dict[str, list[date]] = {}
-        self._records: dict[str, pl.DataFrame] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def tickers(self) -> tuple[str, ...]:
-        """Every ticker there is a file for, whenever it traded. Not point-in-time."""
-        return tuple(sorted(self._layout.prices))
-
-    def known_among(self, tickers: Collection[str]) -> tuple[str, ...]:
-        """Those of `tickers` that there is a file for, sorted."""
-        return tuple(sorted(set(tickers) & self._layout.prices.keys()))
-
-    async def bars(self, ticker: str) -> pl.DataFrame:
-        """All bars of a ticker with `price_growth` and `share_growth`; not point-in-time."""
-        refuse_crypto(ticker)
-        if ticker not in self._layout.prices:
-            raise UnknownTicker(ticker, self.label.name)
-        found = self._bars.get(ticker)
-        return found if found is not None else await asyncio.to_thread(self._load_bars, ticker)
-
-    async def dates(self, ticker: str) -> list[date]:
-        """The sessions that a ticker has bars for, ascending; not point-in-time."""
-        if ticker not in self._dates:
-            await self.bars(ticker)
-        return self._dates[ticker]
-
-    async def records(self, kind: str, what: str) -> pl.DataFrame:
-        """A file of records sorted by known_at, the undated dropped; NotInSource without it."""
-        if kind not in self._layout.records:
-            remedy = f"use a source that has it, or put {kind}.csv into DESKBUS_REPLAY_DIR"
-            raise NotInSource(what, self.label.name, remedy)
-        found = self._records.get(kind)
-        return found if found is not None else await asyncio.to_thread(self._load_records, kind)
-
-    async def descriptions(self, as_of: date) -> Mapping[str, Mapping[str, str | None]]:
-        """What was known of the listings at the close of as_of: name, sector, currency, ..."""
-        if self._layout.bundled is not None:
-            return _BUNDLED_LISTINGS
-        if "sectors" not in self._layout.records:
-            return {}
-        rows = await self.records("sectors", "sectors")
-        close = self.calendar.close(as_of)
-        known = rows.filter(pl.col("known_at").is_null() | (pl.col("known_at") <= close))
-        return {row["ticker"]: row for row in known.iter_rows(named=True)}
-
-    def _load_bars(self, ticker: str) -> pl.DataFrame:
-        with self._lock:
-            if ticker in self._bars:
-                return self._bars[ticker]
-            if self._layout.bundled is not None:
-                loaded = read_bundled(self._layout.bundled)
-            else:
-                loaded = {ticker: read_bars(self._layout.prices[ticker])}
-            for name, frame in loaded.items():
-                if len(self._bars) >= TICKERS_CACHED_MAX:
-                    del self._bars[next(iter(self._bars))]
-                self._dates[name] = frame["date"].to_list()
-                self._bars[name] = _with_growth(frame)
-            return self._bars[ticker]
-
-    def _load_records(self, kind: str) -> pl.DataFrame:
-        with self._lock:
-            if kind not in self._records:
-                required, optional = _RECORDS[kind]
-                path = self._layout.records[kind]
-                frame = self._date_by_sessions(read_records(path, required, optional))
-                dated = frame.filter(pl.col("known_at").is_not_null())
-                # An undated record could be from any time, so nothing may rest on it. Sectors
-                # describe a listing and hold from its first bar.
-                kept = frame if kind == "sectors" else dated
-                if kept.height < frame.height:
-                    dropped = frame.height - kept.height
-                    log.warning("market.undated_dropped", file=path.name, rows=dropped)
-                self._records[kind] = kept.sort("known_at", nulls_last=False, maintain_order=True)
-            return self._records[kind]
-
-    def _date_by_sessions(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Turn a date in known_on into the close of that session, or of the next one."""
-        days = frame["known_on"].drop_nulls().unique().to_list()
-        closes = [self.calendar.close(self.calendar.session_on_or_after(day)) for day in days]
-        close = pl.col("known_on").replace_strict(
-            pl.Series(days, dtype=pl.Date),
-            pl.Series(closes, dtype=pl.Datetime("us", "UTC")),
-            default=None,
-            return_dtype=pl.Datetime("us", "UTC"),
-        )
-        return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
+_PRICES = ("open", "high", "low", "close")
 
 
 class ReplayMarket:
@@ -383,18 +198,6 @@ class ReplayFills:
         return tuple(event for event in events if event is not None)
 
 
-_PRICES = ("open", "high", "low", "close")
-
-
-def _with_growth(bars: pl.DataFrame) -> pl.DataFrame:
-    """Add what one share and one unit of money of the first session have become at each session."""
-    close, dividend = pl.col("close"), pl.col("dividend")
-    step = close / (close + dividend) / pl.col("split_factor")
-    return bars.with_columns(
-        price_growth=step.cum_prod(), share_growth=pl.col("split_factor").cum_prod()
-    )
-
-
 def _has(dates: list[date], day: date) -> bool:
     at = bisect_left(dates, day)
     return at < len(dates) and dates[at] == day
@@ -445,73 +248,3 @@ def _fundamentals(row: Mapping[str, Any], split_ratio: float, currency: str) -> 
         debt_to_equity=row["debt_to_equity"],
         dividend_per_share_ttm=per_share(row["dividend_per_share_ttm"]),
     )
-
-
-def _bundled_layout() -> _Layout:
-    path = find_bundled()
-    return _Layout(
-        label=_BUNDLED_LABEL,
-        currency=DEFAULT_CURRENCY,
-        exchange=DEFAULT_EXCHANGE,
-        prices=dict.fromkeys(_BUNDLED_LISTINGS, path),
-        records={},
-        bundled=path,
-    )
-
-
-def _scan(directory: Path) -> _Layout:
-    if not directory.is_dir():
-        raise BadReplayData(
-            directory, None, "not a directory", "set DESKBUS_REPLAY_DIR to one, or unset it"
-        )
-    prices: dict[str, Path] = {}
-    records: dict[str, Path] = {}
-    for path in sorted(directory.iterdir()):
-        if path.suffix not in SUFFIXES:
-            continue
-        name = path.name.removesuffix(path.suffix)
-        found, key = (records, name) if name in _RECORDS else (prices, name.upper())
-        if key in found:
-            raise BadReplayData(
-                path, None, f"{key} is also in {found[key].name}", "keep one of the two"
-            )
-        found[key] = path
-    if not prices or len(prices) > TICKERS_MAX:
-        raise BadReplayData(
-            directory,
-            None,
-            f"{len(prices)} files of prices where 1 to {TICKERS_MAX} are allowed",
-            "put one CSV or Parquet file a ticker into it",
-        )
-    settings = _settings(directory)
-    return _Layout(
-        label=SourceLabel(
-            name=str(settings.get("name", directory.name)),
-            description=str(settings.get("description", "")),
-            synthetic=settings.get("synthetic", False) is True,
-        ),
-        currency=str(settings.get("currency", DEFAULT_CURRENCY)),
-        exchange=str(settings.get("exchange", DEFAULT_EXCHANGE)),
-        prices=prices,
-        records=records,
-    )
-
-
-def _settings(directory: Path) -> Mapping[str, object]:
-    path = directory / LABEL_FILE
-    if not path.exists():
-        return {}
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeError) as error:
-        raise BadReplayData(path, None, str(error)[:120], "correct the TOML") from error
-    allowed = {"name": str, "description": str, "synthetic": bool, "currency": str, "exchange": str}
-    for key, value in settings.items():
-        if not isinstance(value, allowed.get(key, ())):
-            raise BadReplayData(
-                path,
-                None,
-                f"{key[:40]} is unknown or of the wrong type",
-                f"use {', '.join(allowed)}",
-            )
-    return settings

@@ -6,7 +6,8 @@ import pytest
 
 from libs.market import replay_files
 from libs.market.errors import BadReplayData
-from libs.market.replay import TICKERS_CACHED_MAX, ReplayMarket, ReplayStore
+from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay_store import TICKERS_CACHED_MAX
 from tests.data.fixture_market import make_fixture
 
 HEADER = "date,open,high,low,close,volume"

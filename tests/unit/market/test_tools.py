@@ -22,7 +22,8 @@ from libs.market.errors import (
 )
 from libs.market.replay import ReplayMarket, ReplayStore
 from libs.market.source import Listing, NewsItem
-from libs.market.tools import MARKET_TOOL_NAMES, RESULT_BYTES_MAX, MarketTools, newest_datum
+from libs.market.tool_answers import RESULT_BYTES_MAX
+from libs.market.tools import MARKET_TOOL_NAMES, MarketTools, newest_datum
 from tests.data.fixture_market.make_fixture import AS_OF
 
 MIDSUMMER = date(2012, 6, 29)
