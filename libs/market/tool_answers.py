@@ -34,7 +34,10 @@ EUROPEAN_COUNTRIES = frozenset(_EUROPE.split())
 
 _TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
 # Control characters (line breaks too), and marks that reorder or hide text on a screen.
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\U000e0000-\U000e007f]+"
+)
 
 TickerArgument = Annotated[
     str,

@@ -331,3 +331,13 @@ def test_the_newest_datum_is_found_at_any_depth(bundled: ReplayMarket) -> None:
     calendar = bundled.calendar
     assert newest_datum({"a": [{"b": table}]}, calendar) == datetime(2012, 6, 29, 20, tzinfo=UTC)
     assert newest_datum({"report_date": "2031-01-01"}, calendar) is None
+
+
+async def test_invisible_tag_characters_are_removed(fixture_store: ReplayStore) -> None:
+    class TaggedMarket(ReplayMarket):
+        async def news(self, as_of: date, ticker: str | None, items_max: int) -> Any:
+            (item, *_) = await super().news(as_of, ticker, items_max)
+            return (replace(item, title="buy\U000e0041\U000e0042\u061c\xad now"),)
+
+    found = await tools(TaggedMarket(fixture_store), AS_OF).call("get_news", {"ticker": "ALFA"})
+    assert found["items"][0]["title"] == "buy  now"
