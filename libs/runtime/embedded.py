@@ -102,7 +102,9 @@ async def embedded_servers(
 
     Raises StartError (its kinds say which) when the directory is in use, not writable or of
     another Postgres version, when a program is missing, or when a server does not become ready.
-    The calling thread must live until the block ends.
+    The calling thread must live until the block ends. While it runs a dead server is started again;
+    `await servers.supervisor.given_up()` raises when that failed for good: wait for it beside the
+    block's work.
     """
     data_dir = Path(os.path.abspath(data_dir))  # noqa: PTH100, ASYNC240
     with locked(data_dir):

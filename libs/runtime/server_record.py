@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Self
 
@@ -15,6 +16,7 @@ from libs.runtime.start_error import StartError
 RECORD_NAME = "embedded.json"
 LOCK_NAME = "lock"
 ID_BYTES = 8
+PID_DIGITS_MAX = 20
 
 
 class DataDirError(StartError):
@@ -75,25 +77,33 @@ def locked(data_dir: Path) -> Iterator[None]:
 
     The lock ends with the process, however that ends.
     """
-    try:
-        data_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
-        lock = (data_dir / LOCK_NAME).open("a+")
-    except OSError as error:
-        raise DataDirError(
-            f"Can't write to the data directory {data_dir}: {error.strerror}. Make it writable "
-            f"for this user, or set DESKBUS_DATA_DIR to another folder."
-        ) from error
-    with lock:
+    with _opened_lock(data_dir) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            lock.seek(0)
-            holder = lock.read().strip() or "unknown"
+            holder = os.pread(lock.fileno(), PID_DIGITS_MAX, 0).decode().strip() or "unknown"
             raise DataDirError(
                 f"Another Deskbus (pid {holder}) runs its servers on {data_dir}. Use that one, "
                 f"stop it, or set DESKBUS_DATA_DIR to another folder."
             ) from error
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
+        try:
+            lock.truncate(0)
+            os.pwrite(lock.fileno(), str(os.getpid()).encode(), 0)
+        except OSError as error:
+            raise _not_writable(data_dir, error) from error
         yield
+
+
+def _opened_lock(data_dir: Path) -> FileIO:
+    try:
+        data_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+        return FileIO(data_dir / LOCK_NAME, "a+")
+    except OSError as error:
+        raise _not_writable(data_dir, error) from error
+
+
+def _not_writable(data_dir: Path, error: OSError) -> DataDirError:
+    return DataDirError(
+        f"Can't write to the data directory {data_dir}: {error.strerror}. Make room or make it "
+        f"writable for this user, or set DESKBUS_DATA_DIR to another folder."
+    )
