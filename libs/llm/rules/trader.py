@@ -132,7 +132,7 @@ def _sale(ticker: str, view: AssetView) -> StockPick:
         ticker=ticker,
         action=Side.SELL,
         allocation_pct=Decimal(100),
-        reasoning=said(f"held, and the quant is bearish: {view.reasoning.removeprefix(LABEL)}"[:1_000]),
+        reasoning=said(f"held, and bearish for the quant: {view.reasoning.removeprefix(LABEL)}"),
         confidence=min(view.confidence, CONFIDENCE_MAX),
     )
 

@@ -2,9 +2,10 @@
 
 import orjson
 import pytest
+from pydantic import TypeAdapter
 
 from contracts.operation import CallKind
-from contracts.types import Usage
+from contracts.types import ToolDef, Usage
 from libs.llm.agent import Limits
 from libs.llm.errors import (
     AnswerInvalid,
@@ -18,10 +19,12 @@ from libs.llm.prompt import Task
 from libs.llm.provider import (
     AssistantMessage,
     Evidence,
+    ModelMessage,
     ModelReply,
     StopReason,
     ToolCall,
     ToolMessage,
+    ToolResult,
 )
 from libs.llm.scripted import ScriptedProvider, asks, says
 from libs.runtime.errors import DeskError
@@ -348,8 +351,6 @@ class _NoEcho:
     """A tool whose result does not repeat its arguments."""
 
     def definitions(self):
-        from contracts.types import ToolDef
-
         return [ToolDef(name="price", description="", parameters={"type": "object"})]
 
     async def call(self, name, arguments):
@@ -357,10 +358,6 @@ class _NoEcho:
 
 
 def test_tool_messages_are_told_apart_when_read_back():
-    from pydantic import TypeAdapter
-
-    from libs.llm.provider import ModelMessage, ToolResult
-
     adapter = TypeAdapter(ModelMessage)
     message = ToolMessage(results=(ToolResult(call_id="c", name="n", content="{}"),))
     assert adapter.validate_python(message.model_dump(mode="json")) == message

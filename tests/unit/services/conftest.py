@@ -1,4 +1,4 @@
-"""The desk's thinking services in a row, in one process, each operation with a journal in memory."""
+"""The desk's thinking services in one process, each operation with a journal in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,26 +7,23 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from contracts.account import Portfolio
 from contracts.assessment import Memorize
 from contracts.cycle import CycleRequest, CycleStatus
-from contracts.memory import AgentMemory
 from contracts.message import Command, Contract, Pipeline
 from contracts.operation import JournalEntry
 from contracts.research import (
     AnswerQuestion,
     MakePlan,
-    Plan,
-    QuantReport,
-    ResearchReport,
     ResearchTickers,
 )
 from contracts.risk import PickReview, ReviewPicks
-from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
-from contracts.trader import DailyPicks, PickTrades
+from contracts.sentiment import BuildDigest, ScoreSentiment
+from contracts.trader import PickTrades
 from contracts.types import Money
 from libs.bus.route import Route, subject_of
 from libs.llm.provider import Provider
@@ -43,6 +40,8 @@ from services.sentiment import app as sentiment
 from services.trader import app as trader
 
 AS_OF = date(2012, 6, 29)
+FIXTURE_MARKET = Path(__file__).parents[2] / "data" / "fixture_market"
+FIXTURE_AS_OF = date(2024, 3, 15)
 
 
 @dataclass
@@ -94,6 +93,11 @@ class Desk:
             }
         )
 
+    def command_ids(self) -> tuple[UUID, UUID]:
+        """A cycle's id and one of its operations'."""
+        cycle = cycle_id("test", self.request.idempotency_key)
+        return cycle, operation_id(cycle, "rules", "books", "books", 1)
+
     async def cycle(self) -> dict[str, Contract]:
         """Every agent in its order."""
         digest = await self.do(BuildDigest, request=self.request)
@@ -128,11 +132,11 @@ class Desk:
 
     def empty_account(self) -> Portfolio:
         """An account with cash only."""
-        cycle = cycle_id("test", self.request.idempotency_key)
+        cycle, operation = self.command_ids()
         cash = Money(amount=Decimal(100_000))
         return Portfolio(
             cycle_id=cycle,
-            op_id=operation_id(cycle, "rules", "books", "books", 1),
+            op_id=operation,
             as_of=self.as_of,
             account="main",
             cash=cash,
@@ -172,16 +176,23 @@ HEADER = "known_at,ticker,title,summary,publisher,url"
 
 
 @pytest.fixture
-def directory_desk(tmp_path: Path) -> "DirectoryDesk":
-    """A desk on a replay directory that a test fills: made-up prices, labelled so."""
-    return DirectoryDesk(tmp_path)
+def directory(tmp_path: Path) -> "Directory":
+    """A replay directory that a test fills with made-up prices, to open a desk on."""
+    return Directory(tmp_path)
+
+
+@pytest.fixture
+def fixture_desk() -> Desk:
+    """The desk on the committed made-up market, which has news, fundamentals and earnings."""
+    market = ReplayMarket(ReplayStore(FIXTURE_MARKET))
+    return Desk(market=market, providers={"rules": RulesProvider()}, as_of=FIXTURE_AS_OF)
 
 
 @dataclass
-class DirectoryDesk:
+class Directory:
     """Writes a replay directory, then opens a desk on it."""
 
-    directory: Path
+    path: Path
 
     def prices(self, ticker: str, closes: Sequence[float], last: date = AS_OF) -> None:
         """Daily bars of a ticker that end at `last`, on the sessions of New York."""
@@ -194,15 +205,15 @@ class DirectoryDesk:
             for day, close in zip(reversed(days), closes, strict=True)
         ]
         text = "\n".join(["date,open,high,low,close,volume", *rows])
-        (self.directory / f"{ticker}.csv").write_text(f"{text}\n")
+        (self.path / f"{ticker}.csv").write_text(f"{text}\n")
 
     def news(self, *rows: tuple[str, str, str]) -> None:
         """Headlines (ticker, title, publisher), all known at noon of AS_OF."""
         known = datetime.combine(AS_OF, time(12), UTC).isoformat().replace("+00:00", "Z")
         lines = [f'{known},{ticker},"{title}",,{publisher},' for ticker, title, publisher in rows]
-        (self.directory / "news.csv").write_text("\n".join([HEADER, *lines]) + "\n")
+        (self.path / "news.csv").write_text("\n".join([HEADER, *lines]) + "\n")
 
-    def open(self, **changes: Any) -> Desk:
+    def desk(self, **changes: Any) -> Desk:
         """The desk on what was written."""
-        market = ReplayMarket(ReplayStore(self.directory))
+        market = ReplayMarket(ReplayStore(self.path))
         return Desk(market=market, providers={"rules": RulesProvider()}, **changes)

@@ -9,6 +9,7 @@ from contracts.research import QuantSignal
 from libs.llm.errors import ProviderUnavailable, ProviderUnknown
 from libs.llm.rules.rule_set import CONFIDENCE_MAX
 from libs.llm.scripted import ScriptedProvider
+from libs.market.replay import ReplayMarket, ReplayStore
 
 SECTOR_LIMIT_PCT = 50
 CRASH, RALLY = date(2008, 10, 10), date(2012, 9, 21)
@@ -133,8 +134,6 @@ class _Dead:
     """A market that must not be asked; only its label is known."""
 
     def __init__(self):
-        from libs.market.replay import ReplayMarket, ReplayStore
-
         self.label = ReplayMarket(ReplayStore()).label
 
     def __getattr__(self, name):

@@ -1,0 +1,147 @@
+"""Plan, quant and analyst with a scripted model: what is sent back, and what becomes of it."""
+
+import pytest
+
+from contracts.cycle import CycleRequest
+from contracts.operation import CallKind
+from contracts.research import AnswerQuestion, MakePlan, QuantSignal, ResearchTickers
+from contracts.sentiment import BuildDigest, ScoreSentiment
+from libs.llm.errors import AnswerInvalid
+from libs.llm.provider import ModelReply
+from libs.llm.scripted import ScriptedProvider, asks, says
+from services.research.tools import NoIndicators
+
+PLAN = {
+    "objective": "look at Apple",
+    "assets": ["AAPL"],
+    "quant_question": "up or down?",
+    "expected_outputs": ["RSI14"],
+}
+FINDING = {
+    "ticker": "AAPL",
+    "current_price": "584.00",
+    "fundamental_score": 0,
+    "technical_score": 7,
+    "risk_score": 3,
+    "evidence": ["E0"],
+}
+REPORT = {"analysis_date": "2012-06-29", "tickers": [FINDING]}
+DONE = ModelReply(text="done")
+
+
+async def seen_by(desk):
+    """What the sentiment stage leaves, by the rules; then the desk's model is a script."""
+    request = CycleRequest(idempotency_key="test")
+    digest = await desk.do(BuildDigest, request=request)
+    report = await desk.do(ScoreSentiment, signal_digest=digest)
+    return {"signal_digest": digest, "sentiment_report": report}
+
+
+def scripted(desk, *replies) -> ScriptedProvider:
+    provider = ScriptedProvider(replies)
+    desk.providers = {"rules": provider}
+    return provider
+
+
+async def plan_of(desk, seen):
+    return await desk.do(
+        MakePlan,
+        request=CycleRequest(idempotency_key="test"),
+        portfolio=desk.empty_account(),
+        **seen,
+    )
+
+
+async def test_a_plan_for_an_asset_nobody_offered_is_sent_back_and_mended(desk):
+    seen = await seen_by(desk)
+    model = scripted(desk, DONE, says({**PLAN, "assets": ["TSLA"]}), says(PLAN))
+    plan = await plan_of(desk, seen)
+    assert plan.assets == ("AAPL",)
+    assert "TSLA is neither in the digest nor held" in model.requests[-1].messages[-1].text
+
+
+async def test_a_plan_that_stays_wrong_asks_for_another_attempt_that_quotes_the_errors(desk):
+    seen = await seen_by(desk)
+    bad = says({**PLAN, "quant_question": ""})
+    scripted(desk, DONE, bad, bad, bad)
+    with pytest.raises(AnswerInvalid, match="quant_question") as caught:
+        await plan_of(desk, seen)
+    assert caught.value.wrong_answer
+    desk.errors, desk.journals = (caught.value.message,), {}
+    model = scripted(desk, DONE, says(PLAN))
+    await plan_of(desk, seen)
+    for request in model.requests:
+        assert "quant_question" in request.messages[0].text.split("<errors>")[1]
+
+
+async def test_the_planner_may_look_at_its_account_and_markets_and_has_no_tool_that_writes(desk):
+    seen = await seen_by(desk)
+    wanted = asks(("get_portfolio", {"llm_name": "other"}), ("place_buy_order", {"ticker": "AAPL"}))
+    model = scripted(desk, wanted, DONE, says(PLAN))
+    await plan_of(desk, seen)
+    offered = {tool.name for tool in model.requests[0].tools}
+    assert len(offered) == 9
+    assert "get_portfolio" in offered
+    account, refused = [entry for entry in desk.journals["makeplan"] if entry.kind is CallKind.TOOL]
+    assert account.reply["account"] == "main"
+    assert refused.reply["error"]["code"] == "tool_not_allowed"
+
+
+async def test_the_quant_gets_the_question_and_computed_indicators_and_nothing_else(desk):
+    seen = await seen_by(desk)
+    scripted(desk, DONE, says(PLAN))
+    plan = await plan_of(desk, seen)
+    view = {"ticker": "AAPL", "signal": "bullish", "confidence": 0.4, "reasoning": "E0"}
+    answer = {"signal": "bullish", "confidence": 0.4, "reasoning": "E0", "assets": [view]}
+    model = scripted(desk, says({**answer, "assets": []}), says(answer))
+    report = await desk.do(AnswerQuestion, plan=plan)
+    assert report.signal is QuantSignal.BULLISH
+    first = model.requests[0]
+    assert not first.tools
+    assert set(first.task) == {"as_of", "plan"}
+    assert first.evidence[0].result["values"]["rsi_14"] == 55.5816
+    assert "up or down?" in first.messages[0].text
+    kinds = [entry.kind for entry in desk.journals["answerquestion"]]
+    assert kinds == [CallKind.READ, CallKind.MODEL, CallKind.MODEL]
+
+
+async def test_without_indicators_for_any_asset_the_quant_fails_and_asks_no_model(desk):
+    seen = await seen_by(desk)
+    scripted(desk, DONE, says(PLAN))
+    plan = (await plan_of(desk, seen)).model_copy(update={"assets": ("ZZZZ",)})
+    model = scripted(desk)
+    with pytest.raises(NoIndicators, match="ZZZZ is not in source"):
+        await desk.do(AnswerQuestion, plan=plan)
+    assert model.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("finding", "told"),
+    [
+        ({"evidence": []}, "AAPL cites no evidence"),
+        ({"evidence": ["E7"]}, "cites E7, which is no result"),
+        ({"evidence": ["E1"]}, "cites E1, which is no result"),
+        ({"ticker": "MSFT"}, "no tool answered for MSFT"),
+    ],
+)
+async def test_a_finding_must_stand_on_results_of_its_tools(desk, finding, told):
+    seen = await seen_by(desk)
+    scripted(desk, DONE, says(PLAN))
+    plan = await plan_of(desk, seen)
+    bad = {**REPORT, "tickers": [{**FINDING, **finding}]}
+    tools = asks(("get_stock_price", {"ticker": "AAPL"}), ("get_news", {"ticker": "AAPL"}))
+    model = scripted(desk, tools, DONE, says(bad), says(REPORT))
+    report = await desk.do(ResearchTickers, plan=plan, **seen)
+    assert told in model.requests[-1].messages[-1].text
+    assert (report.tool_calls_made, report.tickers[0].evidence) == (2, ("E0",))
+
+
+async def test_another_analysis_date_is_sent_back(desk):
+    seen = await seen_by(desk)
+    scripted(desk, DONE, says(PLAN))
+    plan = await plan_of(desk, seen)
+    tools = asks(("get_stock_price", {"ticker": "AAPL"}))
+    late = says({**REPORT, "analysis_date": "2012-07-02"})
+    model = scripted(desk, tools, DONE, late, says(REPORT))
+    await desk.do(ResearchTickers, plan=plan, **seen)
+    assert "analysis_date: must be 2012-06-29" in model.requests[-1].messages[-1].text

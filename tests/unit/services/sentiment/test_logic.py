@@ -1,0 +1,93 @@
+"""The digest's selection: who comes first, who is kept a slot, who is dropped and why."""
+
+from datetime import UTC, datetime
+
+from contracts.sentiment import CANDIDATES_MAX, SentimentDraft, SignalDigest, TickerSentiment
+from contracts.types import Failure
+from services.sentiment import logic
+from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention, SourceAnswer
+
+
+def answer(source: str, *tickers: str) -> SourceAnswer:
+    """A source that names these tickers, best first."""
+    mentions = tuple(
+        Mention(ticker=name, score=1 - place / 100) for place, name in enumerate(tickers)
+    )
+    return SourceAnswer(name=source, mentions=mentions)
+
+
+def names(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}{number}" for number in range(count)]
+
+
+def test_a_ticker_of_two_sources_comes_before_any_of_one():
+    chosen = logic.select([answer(SCREENER, "AAA", "BBB"), answer(NEWS, "BBB")], None, {})
+    assert [item.ticker for item in chosen.candidates] == ["BBB", "AAA"]
+    assert chosen.candidates[0].sources == (SCREENER, NEWS)
+
+
+def test_the_digest_keeps_slots_for_screener_and_earnings_among_many_news():
+    answers = [
+        answer(SCREENER, *names("S", 30)),
+        answer(NEWS, *names("N", 50)),
+        answer(EARNINGS, *names("E", 20)),
+    ]
+    chosen = logic.select(answers, None, {}).candidates
+    counts = {
+        source: sum(item.sources == (source,) for item in chosen)
+        for source in (SCREENER, NEWS, EARNINGS)
+    }
+    assert len(chosen) == CANDIDATES_MAX
+    assert counts == {SCREENER: 10, NEWS: 13, EARNINGS: 2}
+
+
+def test_slots_that_a_source_does_not_fill_go_to_the_others():
+    chosen = logic.select([answer(SCREENER, *names("S", 40))], None, {}).candidates
+    assert len(chosen) == CANDIDATES_MAX
+
+
+def test_what_is_left_out_is_dropped_with_its_reason():
+    answers = [answer(SCREENER, *names("S", 26))]
+    wanted = [*names("S", 26), "QUIET", "GONE"]
+    chosen = logic.select(answers, wanted, {"GONE": "unknown_ticker: never heard of it"})
+    reasons = {item.ticker: item.reason for item in chosen.dropped}
+    assert reasons == {
+        "GONE": "unknown_ticker: never heard of it",
+        "QUIET": "no source named it",
+        "S25": "below the best 25",
+    }
+
+
+def test_a_source_that_failed_is_reported_with_its_code():
+    failed = SourceAnswer(name=NEWS, error=Failure(code="not_in_source", message="no news"))
+    assert not failed.report.ok
+    assert failed.report.error.code == "not_in_source"
+    assert answer(NEWS).report.ok
+
+
+def test_a_headline_is_one_clean_line_of_bounded_length():
+    dirty = "Profit\nrises\u202e \x00 <b>" + "x" * 500
+    clean = logic.headline(dirty, "wire\r\n", "http://x", datetime(2024, 1, 2, tzinfo=UTC))
+    assert clean.title.startswith("Profit rises")
+    assert not {"\n", "\x00", "\u202e"} & set(clean.title)
+    assert len(clean.title) == logic.HEADLINE_CHARS_MAX
+    assert clean.source == "wire"
+
+
+def test_a_report_may_not_invent_repeat_or_be_sure_of_nothing_heard(desk):
+    digest = SignalDigest(
+        cycle_id=desk.command_ids()[0],
+        op_id=desk.command_ids()[1],
+        as_of=desk.as_of,
+        candidates=logic.select([answer(SCREENER, "AAA")], None, {}).candidates,
+    )
+    views = [
+        TickerSentiment(ticker="AAA", score=0.5, confidence=0.9),
+        TickerSentiment(ticker="AAA", score=0.0, confidence=0.0),
+        TickerSentiment(ticker="ZZZ", score=0.0, confidence=0.0),
+    ]
+    told = logic.sentiment_problems(SentimentDraft(tickers=views, market_mood="x"), digest)
+    assert len(told) == 3
+    assert "ZZZ is not in the digest" in told[0]
+    assert "AAA comes twice" in told[1]
+    assert "confidence must be 0" in told[2]
