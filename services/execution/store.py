@@ -79,7 +79,7 @@ def _books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
     return Books(
         cash=sum((row["amount"] for row in balances if row["book"] == Book.CASH), Decimal(0)),
         holdings={
-            row["ticker"]: Holding(row["quantity"], row["amount"])
+            row["ticker"]: Holding(_shares(row["quantity"]), row["amount"])
             for row in balances
             if row["book"] == Book.POSITION
         },
@@ -94,7 +94,8 @@ def _entry(rows: Sequence[Record]) -> Entry:
         kind=EntryKind(head["kind"]),
         session=head["session"],
         lines=tuple(
-            Line(Book(row["book"]), row["amount"], row["ticker"], row["quantity"]) for row in rows
+            Line(Book(row["book"]), row["amount"], row["ticker"], _shares(row["quantity"]))
+            for row in rows
         ),
         ticker=head["about"],
         memo=head["memo"],
@@ -104,7 +105,9 @@ def _entry(rows: Sequence[Record]) -> Entry:
 def _order(row: Record) -> BookedOrder:
     fill = None
     if row["fill_price"] is not None:
-        fill = Filled(row["fill_price"], row["fill_quantity"], row["fill_fee"], row["fill_session"])
+        fill = Filled(
+            row["fill_price"], _shares(row["fill_quantity"]), row["fill_fee"], row["fill_session"]
+        )
     return BookedOrder(
         order_id=row["order_id"],
         account=row["account"],
@@ -115,13 +118,18 @@ def _order(row: Record) -> BookedOrder:
         ticker=row["ticker"],
         sector=row["sector"],
         side=Side(row["side"]),
-        quantity=row["quantity"],
+        quantity=_shares(row["quantity"]),
         hold=row["hold"],
         status=OrderStatus(row["status"]),
         reason=row["reason"],
         as_of=row["as_of"],
         fill=fill,
     )
+
+
+def _shares(stored: Decimal) -> Decimal:
+    """A whole number without the places that the column adds: 276, not 276.000000."""
+    return stored.to_integral_value() if stored == stored.to_integral_value() else stored
 
 
 async def find_orders(db: Connection, order_ids: Sequence[UUID]) -> Mapping[UUID, BookedOrder]:

@@ -15,7 +15,7 @@ from contracts.risk import (
     ValidateDecision,
 )
 from contracts.trader import DailyPicks, StockPick
-from libs.quant.risk import evaluate, proposal_hash
+from libs.quant.risk import ONE_PICK_PER_TICKER, evaluate, proposal_hash
 from libs.runtime.errors import DeskError
 
 REVIEW_ONLY_REDUCES = "review_only_reduces"
@@ -83,7 +83,8 @@ def clamp(daily: DailyPicks, review: PickReview) -> Clamped:
     vetoed = set(review.vetoed_tickers)
     proposed = {**_by_leg(daily.picks), **_by_leg(daily.sell_recommendations, Side.SELL)}
     reviewed = {**_by_leg(review.picks), **_by_leg(review.sell_recommendations, Side.SELL)}
-    picks, checks = [], []
+    picks: list[StockPick] = []
+    checks = _doubles((*daily.picks, *daily.sell_recommendations), len(proposed))
     for leg, pick in sorted(proposed.items()):
         left = _left_of(pick, reviewed.get(leg), vetoed)
         checks += _checks_of(pick, left, reviewed.get(leg))
@@ -134,6 +135,21 @@ def _checks_of(pick: StockPick, left: Decimal, reviewed: StockPick | None) -> li
     return [_check(pick, RuleOutcome.KEPT, left, "the reviewer kept it")]
 
 
+def _doubles(picks: Sequence[StockPick], legs: int) -> list[Check]:
+    if len(picks) == legs:
+        return []
+    return [
+        Check(
+            rule=ONE_PICK_PER_TICKER,
+            outcome=RuleOutcome.CUT,
+            passed=False,
+            value=f"{len(picks)} picks",
+            limit=f"{legs}, one a ticker and side",
+            reason="the trader proposed a ticker more than once; only its smallest pick counts",
+        )
+    ]
+
+
 def _added(pick: StockPick) -> Check:
     why = "the reviewer added it; only what the trader proposed can be bought or sold"
     return _check(pick, RuleOutcome.VETOED, pick.allocation_pct, why, asked="nothing")
@@ -155,7 +171,8 @@ def _check(
 
 
 def _sentence(check: Check) -> str:
-    return f"{check.ticker}: {check.rule}: {check.reason} ({check.value}; limit {check.limit})"
+    about = check.ticker or "all picks"
+    return f"{about}: {check.rule}: {check.reason} ({check.value}; limit {check.limit})"
 
 
 def evidence_of(

@@ -1,0 +1,196 @@
+"""A real Postgres with the shipped migrations, and a small market whose prices a test writes."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import polars as pl
+import pytest
+
+from contracts.account import OpenBooks, Portfolio
+from contracts.cycle import Budgets, CycleRequest
+from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.message import Pipeline
+from contracts.risk import (
+    DecisionAction,
+    DecisionValidation,
+    Evidence,
+    PortfolioDecision,
+)
+from contracts.types import Money
+from libs.broker.paper import PaperBroker
+from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.market.errors import NoHistory
+from libs.market.source import CorporateAction, FillPrice
+from libs.postgres.migrate import migrate
+from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE, ROLES, Pool, open_pool
+from libs.quant.risk import proposal_hash
+from libs.runtime import ids
+from libs.runtime.credentials import NatsPermissions
+from libs.runtime.embedded import Servers, embedded_servers
+from libs.runtime.embedded_thread import held_in_thread
+from libs.runtime.journal import Journal
+from services.execution.handler import Trading, execute_decisions, open_books
+
+D = Decimal
+TEN = D(10)
+NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # the bus stands by, unused
+FRIDAY = date(2012, 6, 29)
+MONDAY = date(2012, 7, 2)
+TUESDAY = date(2012, 7, 3)
+THURSDAY = date(2012, 7, 5)  # the 4th is a holiday
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """One pair of servers for all tests here; each test uses accounts of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
+    folder.chmod(0o755)
+    with held_in_thread(
+        lambda: embedded_servers(folder / "desk", NOBODY, ROLES, database_owner=OWNER_ROLE)
+    ) as held:
+        asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
+        yield held
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+async def pool(servers: Servers) -> AsyncIterator[Pool]:
+    """Connections as execution's own role."""
+    async with open_pool(servers.postgres_dsn(EXECUTION_ROLE)) as opened:
+        yield opened
+
+
+@dataclass
+class Prices:
+    """`MarketData` (what execution reads of it) and `FillPrices` over two small tables."""
+
+    opens: dict[tuple[str, date], Decimal | None] = field(default_factory=dict)
+    closes: dict[tuple[str, date], Decimal] = field(default_factory=dict)
+    events: list[CorporateAction] = field(default_factory=list)
+    default: Decimal | None = D(10)
+    last: date = date(2012, 12, 31)
+    calendar: ExchangeCalendar = field(default_factory=exchange_calendar)
+    reads: list[str] = field(default_factory=list)
+
+    async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        self.reads.append(f"close {ticker}")
+        close = self.closes.get((ticker, as_of), self.default)
+        if close is None:
+            raise NoHistory(f"{ticker} has no close on {as_of}")
+        return pl.DataFrame({"date": [as_of], "close": [float(close)]})
+
+    async def next_open(self, ticker: str, after: date) -> FillPrice:
+        self.reads.append(f"open {ticker}")
+        session = self.calendar.next_session(after)
+        price = self.opens.get((ticker, session), self.default)
+        if price is None or session > self.last:
+            raise NoHistory(f"{ticker} did not trade at the open of {session}")
+        action = next((e for e in self.events if e.ticker == ticker and e.session == session), None)
+        return FillPrice(ticker, session, self.calendar.open(session), price, "USD", action)
+
+    async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
+        return tuple(e for e in self.events if e.ticker == ticker and after < e.session <= through)
+
+
+@dataclass
+class Desk:
+    """One account and the orders a test gives it."""
+
+    trading: Trading
+    prices: Prices
+    account: str = field(default_factory=lambda: f"a{uuid4().hex[:12]}")
+
+    async def open(self, as_of: date = FRIDAY, cycle: UUID | None = None) -> Portfolio:
+        command = OpenBooks.model_validate(
+            {
+                **self._envelope(as_of, cycle or uuid4(), "books"),
+                "request": CycleRequest(idempotency_key="k", budgets=Budgets()),
+            }
+        )
+        return await open_books(command, journal(), trading=self.trading)
+
+    async def execute(self, command: ExecuteDecisions) -> ExecutionResult:
+        return await execute_decisions(command, journal(), trading=self.trading)
+
+    async def buy(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
+        return await self.execute(self.command({ticker: quantity}, as_of))
+
+    async def sell(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
+        return await self.execute(self.command({ticker: -quantity}, as_of))
+
+    def command(
+        self,
+        legs: dict[str, int],
+        as_of: date = FRIDAY,
+        cycle: UUID | None = None,
+        price: Decimal = TEN,
+    ) -> ExecuteDecisions:
+        """Legs are shares: positive to buy, negative to sell; the budget is 10,000."""
+        cycle = cycle or uuid4()
+        envelope = self._envelope(as_of, cycle, "execute")
+        decisions = tuple(decision(ticker, n, price) for ticker, n in sorted(legs.items()))
+        validation = DecisionValidation(
+            cycle_id=cycle,
+            op_id=uuid4(),
+            as_of=as_of,
+            passed=bool(decisions),
+            decisions=decisions,
+            proposal_hash=proposal_hash(decisions),
+            evidence=tuple(
+                Evidence(ticker=ticker, sector=f"of {ticker}", risk_score=1.0, price=price)
+                for ticker in sorted(legs)
+            ),
+            limits={},
+            budget=Money(amount=D(10_000)),
+        )
+        return ExecuteDecisions.model_validate({**envelope, "decision_validation": validation})
+
+    def _envelope(self, as_of: date, cycle: UUID, step: str) -> dict[str, object]:
+        return {
+            "cycle_id": cycle,
+            "op_id": ids.operation_id(cycle, "rules", step, step, 1),
+            "as_of": as_of,
+            "now": datetime(2026, 11, 22, 1, tzinfo=UTC),
+            "pipeline": Pipeline(name="rules", account=self.account),
+            "state": "executing",
+            "step": step,
+            "workflow_version": 1,
+            "seed": 0,
+        }
+
+
+def decision(ticker: str, shares: int, price: Decimal) -> PortfolioDecision:
+    return PortfolioDecision(
+        action=DecisionAction.BUY if shares > 0 else DecisionAction.SELL,
+        asset=ticker,
+        quantity=D(abs(shares)),
+        price=Money(amount=price),
+        allocation_pct=min(D(100), shares * price / 100) if shares > 0 else D(100),
+        confidence=0.5,
+        reasoning="because",
+        strategy_used="rules",
+    )
+
+
+def journal() -> Journal:
+    async def refuse(*_: object) -> None:
+        raise AssertionError("execution has nothing to journal")
+
+    return Journal((), refuse)
+
+
+@pytest.fixture
+def desk(pool: Pool) -> Desk:
+    prices = Prices()
+    broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
+    return Desk(
+        Trading(pool, prices, prices, broker, starting_cash=D(10_000)),  # type: ignore[arg-type]
+        prices,
+    )
