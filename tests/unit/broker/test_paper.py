@@ -1,0 +1,69 @@
+"""The paper broker: the next open, worse by the slippage, and never on credit."""
+
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
+
+from contracts.account import Side
+from libs.broker.broker import Answer, Filled, MarketOrder, Opening, Refused, Working
+from libs.broker.paper import PaperBroker
+
+D = Decimal
+DAY = date(2012, 7, 2)
+BROKER = PaperBroker(fee_bps=D(10), slippage_bps=D(50))
+
+
+def ask(
+    side: Side, quantity: int, opening: Opening | None, cash: int = 10_000, held: int = 0
+) -> Answer:
+    order = MarketOrder(UUID(int=1), "AAA", side, D(quantity))
+    return BROKER.answer(order, opening, cash=D(cash), held=D(held))
+
+
+def test_a_buy_pays_more_and_a_sale_gets_less_than_the_open():
+    at_ten = Opening(DAY, D(10))
+    assert ask(Side.BUY, 100, at_ten) == Filled(D("10.05"), D(100), D("1.01"), DAY)
+    assert ask(Side.SELL, 100, at_ten, held=100) == Filled(D("9.95"), D(100), D("1.00"), DAY)
+
+
+def test_without_an_open_the_order_works():
+    assert isinstance(ask(Side.BUY, 100, None), Working)
+
+
+def test_a_buy_is_cut_to_the_cash_and_the_note_says_so():
+    answer = ask(Side.BUY, 100, Opening(DAY, D(10)), cash=500)
+    assert isinstance(answer, Filled)
+    assert answer.quantity == 49
+    assert answer.note.startswith("cut from 100 to 49 shares: the cash")
+
+
+def test_cash_for_less_than_one_share_is_a_refusal_with_the_price():
+    answer = ask(Side.BUY, 1, Opening(DAY, D(10)), cash=10)
+    assert isinstance(answer, Refused)
+    assert "10.05" in answer.reason
+
+
+def test_a_sale_is_cut_to_the_shares_held():
+    answer = ask(Side.SELL, 100, Opening(DAY, D(10)), held=30)
+    assert isinstance(answer, Filled)
+    assert answer.quantity == 30
+    assert isinstance(ask(Side.SELL, 100, Opening(DAY, D(10)), held=0), Refused)
+
+
+def test_a_split_at_the_open_multiplies_the_ordered_shares():
+    answer = ask(Side.BUY, 100, Opening(DAY, D(5), split_ratio=D(2)))
+    assert isinstance(answer, Filled)
+    assert answer.quantity == 200
+    assert "100 shares became 200" in answer.note
+
+
+def test_a_reverse_split_that_leaves_no_share_is_a_refusal():
+    assert isinstance(ask(Side.SELL, 5, Opening(DAY, D(50), split_ratio=D("0.1"))), Refused)
+
+
+def test_a_sale_never_costs_money_however_high_the_fee():
+    broker = PaperBroker(fee_bps=D(20_000), slippage_bps=D(0))
+    order = MarketOrder(UUID(int=1), "AAA", Side.SELL, D(1))
+    answer = broker.answer(order, Opening(DAY, D(1)), cash=D(0), held=D(1))
+    assert isinstance(answer, Filled)
+    assert answer.fee == 1
