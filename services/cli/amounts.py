@@ -1,0 +1,64 @@
+"""Numbers and times as people read them. Pure."""
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+MINUTE_S = 60.0
+HOUR_S = 3600.0
+
+
+def money(amount: Decimal, currency: str = "") -> str:
+    """`12,345.60 USD`."""
+    text = f"{amount:,.2f}"
+    return f"{text} {currency}" if currency else text
+
+
+def quantity(amount: Decimal) -> str:
+    """`120`, and `0.5` where shares are not whole."""
+    return f"{amount.normalize():,f}"
+
+
+def percent(amount: Decimal) -> str:
+    """`25%`, `33.3%`."""
+    return f"{amount:.1f}".removesuffix(".0") + "%"
+
+
+def cost(tokens: int, cost_usd: Decimal) -> str:
+    """`12,400 tokens · $0.0312`; short where it was free."""
+    if not tokens and not cost_usd:
+        return "0 tokens · $0"
+    return f"{tokens:,} tokens · ${cost_usd:,.4f}"
+
+
+def duration(seconds: float) -> str:
+    """`4 ms`, `1.84 s`, `2 min 05 s`, `3 h 10 min`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < MINUTE_S:
+        return f"{seconds:.2f} s"
+    if seconds < HOUR_S:
+        return f"{int(seconds // 60)} min {int(seconds % 60):02} s"
+    return f"{int(seconds // HOUR_S)} h {int(seconds % HOUR_S // 60):02} min"
+
+
+def between(start: datetime | None, end: datetime | None) -> str:
+    """The time from start to end; empty where one is not known."""
+    if start is None or end is None:
+        return ""
+    return duration(max((end - start) / timedelta(seconds=1), 0.0))
+
+
+def session(day: date | None) -> str:
+    """`Fri 2012-06-29`."""
+    return "" if day is None else f"{day:%a %Y-%m-%d}"
+
+
+def short(identifier: object) -> str:
+    """The first eight digits of an id: enough to find it again."""
+    return str(identifier)[:8]
+
+
+def cut(text: str, chars_max: int) -> str:
+    """On one line, with … where it was longer."""
+    line = " ".join(text.split())
+    return line if len(line) <= chars_max else line[: chars_max - 1].rstrip() + "…"

@@ -1,0 +1,146 @@
+"""`deskbus`: the table of commands, each loaded when it is called, so that --help stays quick."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from libs.runtime.errors import DeskError
+from libs.runtime.start_error import StartError
+from services.cli.problem import ExitCode, Problem
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One command: its name, its module below services.cli, and its line in the help."""
+
+    name: str
+    module: str
+    help: str
+
+
+SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
+    (
+        "Start",
+        (
+            Entry("run", "run", "One decision cycle, start to finish: the quickest look at it all"),
+            Entry("up", "up", "Start the desk and keep it running"),
+        ),
+    ),
+    (
+        "Ask and watch",
+        (
+            Entry("cycle", "cycle", "Request, show, list, cancel and replay cycles"),
+            Entry("operations", "operations", "What was done in a cycle, down to single calls"),
+            Entry("tail", "tail", "Follow events live"),
+            Entry("portfolio", "portfolio", "Cash, positions and fills of an account"),
+        ),
+    ),
+    (
+        "Look after it",
+        (
+            Entry("doctor", "doctor", "Check this machine and the running desk"),
+            Entry("config", "config", "Every setting, its value, and where that came from"),
+            Entry("dlq", "dlq", "Messages that could not be used"),
+            Entry("db", "db", "The database's tables"),
+        ),
+    ),
+)
+ENTRIES = {entry.name: entry for _, entries in SECTIONS for entry in entries}
+
+# A desk error's code where it means another exit than 1.
+EXITS = {
+    "desk_not_reachable": ExitCode.NOT_REACHABLE,
+    "bus_not_reachable": ExitCode.NOT_REACHABLE,
+    "database_not_reachable": ExitCode.NOT_REACHABLE,
+    "too_large": ExitCode.USAGE,
+}
+
+
+class LazyGroup(TyperGroup):
+    """Knows its commands by name; imports one when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the base class' signature
+        """All names, in the help's order."""
+        return list(ENTRIES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """The command, imported now."""
+        entry = ENTRIES.get(cmd_name)
+        if entry is None:
+            return None
+        command: Any = typer.main.get_command(
+            importlib.import_module(f"services.cli.{entry.module}").app
+        )
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """The table, by section."""
+        width = max(map(len, ENTRIES))
+        for title, entries in SECTIONS:
+            with formatter.section(typer.style(title, bold=True)):
+                formatter.write_dl(
+                    [(typer.style(f"{e.name:<{width}}", fg="cyan"), e.help) for e in entries]
+                )
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # its import alone would take most of the half second
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 rejected or expired, "
+    "5 desk not reachable, 124 time-out, 130 interrupted.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 - slow, and rarely wanted
+
+        print(f"deskbus {version('deskbus')}")
+        raise typer.Exit
+
+
+@app.callback()
+def deskbus(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """An LLM trading desk on a message bus: durable, auditable, point-in-time.
+
+    Try `deskbus run` first: it needs no key, no account and no network.
+    """
+
+
+def main() -> None:
+    """The script's entry: every expected problem is a sentence and an exit code."""
+    try:
+        app()
+    except Problem as problem:
+        _stop(problem.code, problem.message, problem.hint)
+    except DeskError as error:
+        _stop(EXITS.get(error.code, ExitCode.FAILED), error.message)
+    except StartError as error:
+        _stop(ExitCode.FAILED, str(error))
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough; nothing more can be written or flushed.
+        sys.stdout = None
+        sys.exit(ExitCode.OK)
+
+
+def _stop(code: ExitCode, message: str, hint: str = "") -> None:
+    mark = typer.style("deskbus:", fg="red", bold=True)
+    typer.echo(f"{mark} {message}", err=True)
+    if hint:
+        typer.echo(f"  {typer.style('→', dim=True)} {hint}", err=True)
+    sys.exit(code)

@@ -1,0 +1,119 @@
+"""Find the running desk and talk to it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import ValidationError
+
+from libs.bus.client import Client, open_client
+from libs.bus.codec import describe
+from libs.runtime.logging import configure_logging
+from libs.runtime.settings import Settings
+from services.cli.problem import ExitCode, Problem
+
+RUNTIME_FILE = "runtime.json"
+START_HINT = "start one with `deskbus up`, or point DESKBUS_DATA_DIR at a running one's data"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RunningDesk:
+    """Where a desk is: as runtime.json says, or the settings of one with own servers."""
+
+    nats_url: str
+    secrets_dir: Path
+    postgres_dsn: str | None = None
+    data_dir: Path | None = None
+    replay_dir: Path | None = None
+    pid: int | None = None
+    started_at: datetime | None = None
+
+
+def load_settings() -> Settings:
+    """The settings in force. A wrong one is a `Problem` that names it."""
+    try:
+        return Settings()
+    except (ValidationError, ValueError) as error:
+        what = describe(error) if isinstance(error, ValidationError) else str(error)
+        raise Problem(
+            ExitCode.USAGE,
+            f"a setting is wrong: {what}",
+            "see DESKBUS_... in the environment and deskbus.toml; `deskbus config --help`",
+        ) from error
+
+
+def find_desk(settings: Settings) -> RunningDesk:
+    """The desk to talk to. Raises `Problem` (not reachable) where there is none."""
+    if settings.nats_url is not None:
+        return RunningDesk(
+            nats_url=settings.nats_url,
+            secrets_dir=settings.secrets_path,
+            postgres_dsn=settings.postgres_public if settings.postgres_dsn else None,
+            data_dir=settings.data_dir,
+            replay_dir=settings.replay_dir,
+        )
+    path = settings.data_dir / RUNTIME_FILE
+    try:
+        said = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise Problem(
+            ExitCode.NOT_REACHABLE, f"no desk is running here ({path} is not there)", START_HINT
+        ) from None
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise Problem(
+            ExitCode.NOT_REACHABLE, f"{path} cannot be read: {error}", START_HINT
+        ) from error
+    desk = _desk_of(said)
+    if desk.pid is not None and not is_alive(desk.pid):
+        raise Problem(
+            ExitCode.NOT_REACHABLE,
+            f"the desk of {path} is gone (its process {desk.pid} has ended without a goodbye)",
+            "start it again with `deskbus up`: it carries on where it was",
+        )
+    return desk
+
+
+def _desk_of(said: dict[str, Any]) -> RunningDesk:
+    started = said.get("started_at")
+    return RunningDesk(
+        nats_url=said["nats_url"],
+        secrets_dir=Path(said["secrets_dir"]),
+        postgres_dsn=said.get("postgres_dsn"),
+        data_dir=Path(said["data_dir"]) if said.get("data_dir") else None,
+        replay_dir=Path(said["replay_dir"]) if said.get("replay_dir") else None,
+        pid=said.get("pid"),
+        started_at=datetime.fromisoformat(started).astimezone(UTC) if started else None,
+    )
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process exists, whoever's it is."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@asynccontextmanager
+async def desk_client(settings: Settings) -> AsyncIterator[Client]:
+    """A client of the running desk. Raises `Problem` and `DeskNotReachable`."""
+    desk = find_desk(settings)
+    async with open_client(desk.nats_url, desk.secrets_dir) as client:
+        yield client
+
+
+def asking(work: Coroutine[Any, Any, T]) -> T:
+    """Run a short command's work; the libraries' own words only when something is wrong."""
+    configure_logging("error", "auto")
+    return asyncio.run(work)

@@ -1,0 +1,83 @@
+"""Where words go: data to stdout, everything else to stderr; colour only where a person looks."""
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.style import Style
+from rich.table import Table
+
+PLAIN_WIDTH = 110
+"""Columns when the output is no terminal: wide enough that nothing is broken or cut."""
+WIDTH_MAX = 118
+"""Wider lines are hard to read."""
+
+STATUS_STYLES = {
+    "completed": "green",
+    "running": "cyan",
+    "pending": "dim",
+    "failed": "bold red",
+    "cancelled": "yellow",
+    "rejected": "yellow",
+    "expired": "yellow",
+}
+STATUS_MARKS = {
+    "completed": "✓",
+    "running": "▸",
+    "pending": "·",
+    "failed": "✗",
+    "cancelled": "⊘",
+    "rejected": "⊘",
+    "expired": "⊘",
+}
+
+
+@cache
+def out() -> Console:
+    """Data, on stdout."""
+    return _console(stderr=False)
+
+
+@cache
+def err() -> Console:
+    """Words, on stderr."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, WIDTH_MAX) if console.is_terminal else PLAIN_WIDTH
+    return console
+
+
+def emit(lines: Iterable[BaseModel]) -> None:
+    """NDJSON: one model a line, exact, on stdout."""
+    for line in lines:
+        sys.stdout.write(line.model_dump_json() + "\n")
+    sys.stdout.flush()
+
+
+def table(*columns: str | tuple[str, str]) -> Table:
+    """An open table with a dim head; a column is its title, or title and `right`."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        title, justify = (column, "left") if isinstance(column, str) else column
+        made.add_column(title, justify="right" if justify == "right" else "left", no_wrap=False)
+    return made
+
+
+def painter(console: Console) -> Callable[[str, str], str]:
+    """A quick way to colour single words: rich's own lines cost a millisecond each."""
+    system = console._color_system  # noqa: SLF001 - rich shows it by name only
+    if system is None or console.no_color:
+        return lambda text, _style: text
+    styles: dict[str, Style] = {}
+
+    def paint(text: str, style: str) -> str:
+        if style not in styles:
+            styles[style] = Style.parse(style)
+        return styles[style].render(text, color_system=system)
+
+    return paint
