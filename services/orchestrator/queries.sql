@@ -5,8 +5,9 @@ select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of,
        reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
        tokens_reserved, cost_usd_spent, cost_usd_reserved
 from cycles
-where cycle_id = any($1::uuid[])
-   or cycle_id in (select cycle_id from operations where op_id = any($2::uuid[]))
+where cycle_id = any(array(
+    select unnest($1::uuid[]) union select cycle_id from operations where op_id = any($2::uuid[])
+))
 order by cycle_id
 for update
 
@@ -158,10 +159,13 @@ order by deadline_at limit $1
 -- name: unpublished_events
 select e.xid, e.id, e.op_id, e.seq, e.cycle_id, e.type, e.owner, e.pipeline, e.state, e.session_id,
        e.at, e.data
-from state_events e, relay_cursor c
-where (e.xid, e.id) > (c.xid, c.id) and e.xid < pg_snapshot_xmin(pg_current_snapshot())
+from state_events e
+where (e.xid, e.id) > ($2, $3) and e.xid < pg_snapshot_xmin(pg_current_snapshot())
 order by e.xid, e.id
 limit $1
+
+-- name: read_cursor
+select xid, id from relay_cursor
 
 -- name: count_published
 select e.cycle_id, count(*) as published

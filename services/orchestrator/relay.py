@@ -58,10 +58,13 @@ class Relay:
             return
         log.info("relay.started")
         self._counts.clear()
+        cursor = await db.fetchrow(sql.read_cursor)
         try:
             while True:
-                if not await self._pass(db):
+                moved = await self._pass(db, cursor)
+                if moved is None:
                     await self._rest()
+                cursor = moved or cursor
         except UNPUBLISHED as error:
             # The order must hold, so nothing is skipped: begin again at the cursor.
             log.warning("relay.unpublished", error=type(error).__name__)
@@ -74,15 +77,16 @@ class Relay:
         except TimeoutError:
             return
 
-    async def _pass(self, db: Connection) -> bool:
-        """Publish one batch; False where nothing was new."""
+    async def _pass(self, db: Connection, cursor: Record) -> Record | None:
+        """Publish one batch after `cursor`; returns the last row of it, None where none is new."""
         self._news.clear()
-        rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max)
+        at_most = self._settings.relay_batch_max
+        rows = await db.fetch(sql.unpublished_events, at_most, cursor["xid"], cursor["id"])
         if not rows:
-            return False
+            return None
         await self._publisher.events(await self._numbered(db, rows))
         await db.execute(sql.move_cursor, rows[-1]["xid"], rows[-1]["id"])
-        return True
+        return rows[-1]
 
     async def _numbered(self, db: Connection, rows: Sequence[Record]) -> Sequence[Event]:
         unknown = {row["cycle_id"] for row in rows} - self._counts.keys()
