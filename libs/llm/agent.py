@@ -9,6 +9,9 @@ from libs.llm.errors import ProviderUnknown
 from libs.llm.prompt import Prompt
 from libs.llm.provider import OUTPUT_TOKENS_MAX, ModelSize, Provider
 
+RECORDED_AT_ONCE_MAX = JOURNAL_BATCH_MAX - 2
+"""Entries that may wait for their record; the model's turns around a round of calls come on top."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -18,8 +21,8 @@ class Limits:
     """Rounds of tool calls; past it the answer is asked for without tools."""
     calls_max: int = 100
     """Tool calls of the whole operation: ten tickers by eight tools, and some."""
-    calls_per_round_max: int = JOURNAL_BATCH_MAX
-    """Tool calls of one round: a round is recorded as one batch."""
+    calls_per_round_max: int = RECORDED_AT_ONCE_MAX
+    """Tool calls of one round: ten tickers by six tools, and two more; one batch of the record."""
     repeated_rounds_max: int = 2
     """Rounds that only repeat earlier calls: small models do so until they are stopped."""
     repairs_max: int = 2
@@ -28,8 +31,9 @@ class Limits:
     """Provider faults in the tooling pass before it ends with what it has."""
     result_bytes_max: int = 32_000
     """One tool result (DESIGN I12)."""
-    evidence_bytes_max: int = 400_000
-    """All tool results of an operation: about 100,000 tokens, which every model can read."""
+    evidence_bytes_max: int = 250_000
+    """All tool results of an operation: about 60,000 tokens; with the model's replies they must
+    fit into one message when another process takes the operation over."""
     task_bytes_max: int = 400_000
     output_tokens_max: int = OUTPUT_TOKENS_MAX
 

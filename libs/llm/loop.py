@@ -18,7 +18,7 @@ import structlog
 from pydantic import BaseModel, JsonValue
 
 from contracts.operation import CallKind
-from libs.llm.agent import Agent
+from libs.llm.agent import RECORDED_AT_ONCE_MAX, Agent
 from libs.llm.answer import AnswerCheck, read_answer
 from libs.llm.errors import (
     AnswerInvalid,
@@ -52,6 +52,8 @@ from libs.runtime.journal import Call, Journal, Reply
 LOOK_AHEAD = "look_ahead"
 """The code of the one tool error that ends the operation: a leak from the future (DESIGN I7)."""
 FAULT = "fault"
+NAME_CHARS_MAX = 100
+TASK_CHARS_STORED_MAX = 50_000
 
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger()
@@ -89,7 +91,9 @@ async def generate_with_tools(
     """
     desk = _Tooling(agent, task, tools, journal)
     await desk.run()
-    answer = await _output_pass(agent, task, tuple(desk.evidence), output, journal, check)
+    await journal.flush()
+    evidence = tuple(desk.evidence)
+    answer = await _output_pass(agent, task, evidence, output, journal, check, told=True)
     return answer, desk.calls_made
 
 
@@ -105,6 +109,7 @@ class _Tooling:
     calls_made: int = 0
     _known: dict[str, ToolResult] = field(default_factory=dict)
     _bytes: int = 0
+    _unrecorded: int = 0
 
     async def run(self) -> None:
         """Ask for tools, round by round, until the model wants none or a limit is reached."""
@@ -144,6 +149,7 @@ class _Tooling:
 
     async def _ask(self, messages: Sequence[ModelMessage], new: int) -> ModelReply | ProviderFault:
         request = _request(self.agent, self.task, messages, tuple(self.evidence), tools=self.tools)
+        await self._make_room(1)
         reply = await self.journal.call(_model_call(self.agent, request, new, tolerant=True))
         if isinstance(reply, dict) and FAULT in reply:
             return ProviderFault(str(reply[FAULT]))
@@ -162,6 +168,7 @@ class _Tooling:
                 limited[key] = _result(call.name, _error(ToolLimitReached(limit)))
             else:
                 fresh[key] = self._journalled(call)
+        await self._make_room(len(fresh))
         values = await self.journal.calls(list(fresh.values()))
         for (key, made), value in zip(fresh.items(), values, strict=True):
             self._keep(key, made.name, value)
@@ -187,6 +194,13 @@ class _Tooling:
             self.calls_made + place >= limits.calls_max or self._bytes >= limits.evidence_bytes_max
         )
 
+    async def _make_room(self, coming: int) -> None:
+        """Record what waits where `coming` more would not fit into one batch of the record."""
+        if self._unrecorded + coming > RECORDED_AT_ONCE_MAX:
+            await self.journal.flush()
+            self._unrecorded = 0
+        self._unrecorded += coming
+
     def _keep(self, key: str, name: str, value: JsonValue) -> None:
         size = len(orjson.dumps(value))
         if self._bytes + size > self.agent.limits.evidence_bytes_max:
@@ -210,7 +224,7 @@ class _Tooling:
                 return Reply(_error(error))
 
         request: JsonValue = {"arguments": call.arguments, "unread": call.error}
-        return Call(CallKind.TOOL, call.name[:100] or "unnamed", request, run)
+        return Call(CallKind.TOOL, call.name[:NAME_CHARS_MAX] or "unnamed", request, run)
 
     async def _run_tool(self, call: ToolCall) -> JsonValue:
         result = await self.tools.call(call.name, call.arguments)
@@ -234,9 +248,13 @@ async def _output_pass(
     output: type[T],
     journal: Journal,
     check: AnswerCheck[T] | None,
+    *,
+    told: bool = False,
 ) -> T:
+    """`told` says that the tooling pass has put the task on record already."""
     messages: list[ModelMessage] = [_first_message(agent, task, evidence)]
-    new = 0
+    # Evidence is on record as tool results, so the first message is new only where the task is.
+    new = 1 if told else 0
     errors: tuple[str, ...] = ()
     for _ in range(agent.limits.repairs_max + 1):
         request = _request(agent, task, messages, evidence, output=output)
@@ -319,7 +337,7 @@ def _model_call(agent: Agent, request: ModelRequest, new: int, *, tolerant: bool
 
     return Call(
         kind=CallKind.MODEL,
-        name=f"{agent.provider.name}:{agent.model}",
+        name=f"{agent.provider.name}:{agent.model}"[:NAME_CHARS_MAX],
         request=request.model_dump(mode="json"),
         run=run,
         new=_worth_storing(request, new),
@@ -344,7 +362,11 @@ def _brief(message: ModelMessage) -> JsonValue:
     match message:
         case UserMessage(text=text):
             # The evidence lines are tool results, which are entries of their own.
-            return {"role": "user", "text": text.split("\n<evidence>\n", 1)[0]}
+            task = text.split("\n<evidence>\n", 1)[0]
+            if len(task) > TASK_CHARS_STORED_MAX:
+                # The operation's command is on record too, and has the same data.
+                return {"role": "user", "sha256": _sha256(task), "chars": len(task)}
+            return {"role": "user", "text": task}
         case AssistantMessage():
             return {"role": "assistant", "said": "as in the reply before"}
         case ToolMessage(results=results):

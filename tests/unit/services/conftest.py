@@ -56,6 +56,7 @@ class Desk:
     portfolio: Portfolio | None = None
     journals: dict[str, list[JournalEntry]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
+    batches: list[int] = field(default_factory=list)
 
     async def do(self, message: type[Command], **parts: Any) -> Any:
         """The contract that answers a command; what was on record of it is used again."""
@@ -63,6 +64,7 @@ class Desk:
         recorded = self.journals.setdefault(step, [])
 
         async def record(entries: Sequence[JournalEntry], *_: object) -> None:
+            self.batches.append(len(entries))
             # Through JSON and back, as every real transport does.
             recorded.extend(
                 JournalEntry.model_validate_json(entry.model_dump_json()) for entry in entries

@@ -3,7 +3,7 @@
 import pytest
 
 from contracts.cycle import CycleRequest
-from contracts.operation import CallKind
+from contracts.operation import JOURNAL_BATCH_MAX, CallKind
 from contracts.research import AnswerQuestion, MakePlan, QuantSignal, ResearchTickers
 from contracts.sentiment import BuildDigest, ScoreSentiment
 from libs.llm.errors import AnswerInvalid
@@ -134,6 +134,17 @@ async def test_a_finding_must_stand_on_results_of_its_tools(desk, finding, told)
     report = await desk.do(ResearchTickers, plan=plan, **seen)
     assert told in model.requests[-1].messages[-1].text
     assert (report.tool_calls_made, report.tickers[0].evidence) == (2, ("E0",))
+
+
+async def test_ten_tickers_by_eight_tools_never_outgrow_a_batch_of_the_record(directory):
+    tickers = [f"T{number}" for number in range(12)]
+    for number, ticker in enumerate(tickers):
+        directory.prices(ticker, [50.0 + number + day / 10 for day in range(260)])
+    desk = directory.desk()
+    found = await desk.cycle()
+    assert len(found["research"].tickers) == 10
+    assert found["research"].tool_calls_made == 62
+    assert max(desk.batches) <= JOURNAL_BATCH_MAX
 
 
 async def test_another_analysis_date_is_sent_back(desk):
