@@ -21,7 +21,7 @@ from contracts.trader import StockPick
 from contracts.types import Money
 from libs.broker.broker import Broker, Filled, MarketOrder, Opening, Working
 from libs.quant.risk import CASH_RESERVE_BPS, RuleVerdict, evaluate, proposal_hash
-from libs.quant.sizing import cash_hold
+from libs.quant.sizing import CENT, cash_hold
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from services.execution import books as ledger
@@ -400,7 +400,10 @@ def _open_order(order: BookedOrder, account: Account) -> OpenOrder:
 
 
 def _money(amount: Decimal, account: Account) -> Money:
-    return Money(amount=amount.quantize(AMOUNT_STEP), currency=account.currency)
+    exact = amount.quantize(AMOUNT_STEP)
+    cents = exact.quantize(CENT)
+    # 12.50 and not 12.500000: the amounts are read by people too.
+    return Money(amount=cents if cents == exact else exact, currency=account.currency)
 
 
 def require_validated(command: ExecuteDecisions) -> None:

@@ -351,6 +351,18 @@ async def test_what_working_orders_hold_is_not_spent_by_another(desk, pool):
     await assert_sound(pool, desk.account)
 
 
+async def test_a_fill_does_not_spend_what_a_working_order_holds(desk, pool):
+    desk.prices.opens["AAA", MONDAY] = None
+    desk.prices.opens["BBB", MONDAY] = D(14)
+    await desk.open()
+    result = await desk.execute(desk.command({"AAA": 400, "BBB": 390, "CCC": 190}))
+    waiting, *filled = result.orders
+    assert waiting.status is OrderStatus.WORKING
+    assert result.cash_after.amount >= D(4040)
+    assert [o.quantity for o in filled] == [390, 49]
+    await assert_sound(pool, desk.account)
+
+
 async def test_a_dividend_is_paid_on_the_shares_held_before_the_ex_date(desk, pool):
     desk.prices.events = [
         CorporateAction("AAA", MONDAY, D(1), D("0.25")),

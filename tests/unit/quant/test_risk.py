@@ -182,6 +182,11 @@ def test_allocations_above_a_hundred_percent_shrink_in_proportion():
     assert "allocation_total" in failed(verdict)
 
 
+def test_a_vetoed_pick_takes_no_room_from_the_others():
+    verdict = judge(pick("AAA", 90), pick("BBB", 60), evidence=[known("AAA")], budget=10_000)
+    assert bought(verdict) == {"AAA": D(900)}
+
+
 def test_the_budget_is_what_allocations_are_percent_of():
     assert bought(judge(pick("AAA", 50), budget=1_000)) == {"AAA": D(50)}
 

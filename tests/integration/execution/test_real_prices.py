@@ -1,0 +1,85 @@
+"""The shipped wiring of execution on the bundled real prices."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from pydantic import SecretStr
+
+from contracts.execution import OrderStatus
+from libs.bus.route import Routes, subject_of
+from libs.postgres.pool import EXECUTION_ROLE
+from libs.runtime.embedded import Servers
+from libs.runtime.settings import Settings
+from services.execution.app import NoDatabase, service
+from services.execution.handler import Trading
+from tests.integration.execution.conftest import Desk, Prices
+
+D = Decimal
+
+
+@pytest.fixture
+async def shipped(servers: Servers, tmp_path):
+    settings = Settings(
+        data_dir=tmp_path, postgres_dsn=SecretStr(servers.postgres_dsn(EXECUTION_ROLE))
+    )
+    async with service(settings) as routes:
+        yield routes
+
+
+def trading_of(routes: Routes) -> Trading:
+    return routes.commands[0].handle.keywords["trading"]
+
+
+async def test_every_route_has_its_row_in_the_subject_table(shipped):
+    assert [subject_of(route, "execution").what for route in shipped.commands] == [
+        "books",
+        "execute",
+    ]
+
+
+async def test_a_buy_fills_at_the_real_open_of_the_next_session(shipped):
+    desk = Desk(trading_of(shipped), Prices())
+    friday = date(2012, 6, 29)
+    await desk.open(friday)
+    result = await desk.execute(desk.command({"AAPL": 8}, friday, price=D("584.00")))
+    (fill,) = result.fills
+    assert fill.session == date(2012, 7, 2)
+    # AAPL opened at 584.73 that day; 5 basis points worse, rounded up to the cent.
+    assert fill.price.amount == D("585.03")
+    assert fill.fee.amount == D("2.35")
+
+
+async def test_a_position_lives_through_a_real_split_and_dividends(shipped):
+    desk = Desk(trading_of(shipped), Prices())
+    bought, after = date(2005, 2, 25), date(2005, 3, 1)
+    await desk.open(bought)
+    command = desk.command({"AAPL": 20}, bought, price=D("88.99"))
+    (order,) = (await desk.execute(command)).orders
+    assert order.status is OrderStatus.FILLED
+    assert order.quantity == 40  # AAPL split 2 for 1 at the open it was filled at
+    (position,) = (await desk.open(after)).positions
+    assert position.quantity == 40
+    (msft,) = (await desk.execute(desk.command({"MSFT": 50}, after, price=D("25.28")))).orders
+    assert msft.status is OrderStatus.FILLED
+    later = await desk.open(date(2005, 6, 1))
+    async with trading_of(shipped).pool.acquire() as db:
+        paid = await db.fetchval(
+            "select -sum(amount) from postings where account=$1 and book='dividends'", desk.account
+        )
+    assert paid == D("4.00")  # 0.08 a share on 50 MSFT, ex 2005-05-16
+    assert {p.ticker: p.quantity for p in later.positions} == {"AAPL": 40, "MSFT": 50}
+
+
+async def test_where_the_bundled_data_end_an_order_stays_working(shipped):
+    desk = Desk(trading_of(shipped), Prices())
+    last = date(2013, 3, 1)
+    await desk.open(last)
+    (order,) = (await desk.execute(desk.command({"IBM": 5}, last, price=D("202.91")))).orders
+    assert order.status is OrderStatus.WORKING
+
+
+async def test_without_an_address_of_postgres_the_service_says_what_to_set(tmp_path):
+    with pytest.raises(NoDatabase, match="DESKBUS_POSTGRES_DSN"):
+        async with service(Settings(data_dir=tmp_path)):
+            pass
