@@ -23,6 +23,7 @@ import structlog
 from benchmarks import processes, report
 from benchmarks.contenders.protocol import CYCLES_DEFAULT, IN_FLIGHT_DEFAULT
 from benchmarks.servers import BenchServers, running_servers
+from libs.postgres.pool import OWNER_ROLE
 
 # A contender is a module and what it is told besides the common options. The last ones are other
 # ways to run the same peers; they run when --only names them.
@@ -110,7 +111,7 @@ async def _run(
     module, *told = CONTENDERS[name]
     database = f"bench_{name}_{number}".replace("-", "_")
     admin = await asyncpg.connect(servers.postgres_dsn)
-    await admin.execute(f"CREATE DATABASE {database}")
+    await admin.execute(f"CREATE DATABASE {database} OWNER {OWNER_ROLE}")
     await admin.execute("CHECKPOINT")
     dsn = servers.postgres_dsn.rpartition("/")[0] + f"/{database}"
     command = [

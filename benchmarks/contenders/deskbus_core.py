@@ -75,6 +75,7 @@ def settings_of(options: Options) -> Settings:
 @asynccontextmanager
 async def open_deskbus(options: Options, index: int) -> AsyncIterator[RunCycle]:
     """Start the processes, then drive them as any client would."""
+    configure_logging("warning")
     settings = settings_of(options)
     async with AsyncExitStack() as stack:
         if index == 0:
