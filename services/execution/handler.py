@@ -23,7 +23,19 @@ from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
 from services.execution import books, logic, store
-from services.execution.logic import Account, Action, Changes, Ids, Quotes, StaleQuotes
+from services.execution.account import (
+    AMOUNT_STEP,
+    Account,
+    Action,
+    BooksNotOpen,
+    Ids,
+    Quotes,
+    StaleQuotes,
+    portfolio,
+    require_clock,
+    require_currency,
+)
+from services.execution.logic import Changes
 
 BASE_CURRENCY = "USD"
 READS_MAX = 8
@@ -70,7 +82,7 @@ async def open_books(command: OpenBooks, _: Journal, *, trading: Trading) -> Por
     async def round_() -> Portfolio:
         account = await _glance(trading, command.pipeline.account, command.as_of)
         if account is not None:
-            logic.require_clock(account, command.as_of)
+            require_clock(account, command.as_of)
         quotes = await _quotes(trading, account, command.as_of)
         return await _open(command, quotes, trading)
 
@@ -81,12 +93,12 @@ async def _open(command: OpenBooks, quotes: Quotes, trading: Trading) -> Portfol
     name, as_of = command.pipeline.account, command.as_of
     async with trading.pool.acquire() as db, db.transaction():
         account, made = await _locked_or_made(db, name, as_of, trading.starting_cash)
-        logic.require_currency(account, command.request.budgets.money)
+        require_currency(account, command.request.budgets.money)
         changes = logic.advance(account, as_of, quotes, trading.broker)
         if made:
             changes = changes.post(books.opening(trading.starting_cash, as_of))
         named = Ids(command.cycle_id, command.op_id, as_of)
-        answer = logic.portfolio(changes.account, named, quotes.closes)
+        answer = portfolio(changes.account, named, quotes.closes)
         await store.write(db, changes)
     _tell(changes, made=made)
     return answer
@@ -125,8 +137,8 @@ async def execute_decisions(
             return _same(command, *done)
         account = await _glance(trading, command.pipeline.account, command.as_of)
         if account is None:
-            raise logic.BooksNotOpen(command.pipeline.account, command.as_of)
-        logic.require_clock(account, command.as_of)
+            raise BooksNotOpen(command.pipeline.account, command.as_of)
+        require_clock(account, command.as_of)
         assets = {decision.asset for decision in command.decision_validation.decisions}
         quotes = await _quotes(trading, account, command.as_of, assets)
         return await _execute(command, quotes, trading)
@@ -138,7 +150,7 @@ async def _execute(command: ExecuteDecisions, quotes: Quotes, trading: Trading) 
     async with trading.pool.acquire() as db, db.transaction():
         account = await store.load(db, command.pipeline.account, command.as_of, lock=True)
         if account is None:
-            raise logic.BooksNotOpen(command.pipeline.account, command.as_of)
+            raise BooksNotOpen(command.pipeline.account, command.as_of)
         done = await store.find_execution(db, command.op_id)
         if done is not None:
             return _same(command, *done)
@@ -166,10 +178,10 @@ async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfoli
     require_session(trading.market.calendar, query.as_of)
     account = await _glance(trading, query.account, query.as_of)
     if account is None:
-        raise logic.BooksNotOpen(query.account, query.as_of)
+        raise BooksNotOpen(query.account, query.as_of)
     closes = await _closes(trading, account.held(query.as_of), query.as_of)
     named = Ids(query.cycle_id, ids.pipeline_id(query.cycle_id, query.pipeline), query.as_of)
-    return logic.portfolio(account, named, closes)
+    return portfolio(account, named, closes)
 
 
 async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:
@@ -256,7 +268,7 @@ async def _action(trading: Trading, action: CorporateAction) -> Action:
 
 def _exact(price: float | Decimal) -> Decimal:
     """A price with the places that contracts carry; a float by its shortest decimal."""
-    return Decimal(str(price)).quantize(logic.AMOUNT_STEP)
+    return Decimal(str(price)).quantize(AMOUNT_STEP)
 
 
 def _tell(changes: Changes, *, made: bool) -> None:

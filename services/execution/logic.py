@@ -6,7 +6,7 @@ All market data is read before; where a locked account needs a quote that was no
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Final
@@ -14,166 +14,40 @@ from uuid import UUID
 
 import orjson
 
-from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
+from contracts.account import Side
 from contracts.execution import ExecuteDecisions, ExecutionResult, Fill, Order, OrderStatus
 from contracts.risk import DecisionAction, PortfolioDecision
 from contracts.trader import StockPick
-from contracts.types import Money
 from libs.broker.broker import Broker, Filled, MarketOrder, Opening, Working
-from libs.quant.risk import CASH_RESERVE_BPS, RuleVerdict, evaluate, proposal_hash
-from libs.quant.sizing import CENT, cash_hold
+from libs.quant.risk import RuleVerdict, evaluate, proposal_hash
+from libs.quant.risk_rules import CASH_RESERVE_BPS
+from libs.quant.sizing import cash_hold
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from services.execution import books as ledger
-from services.execution.books import Books, Entry
+from services.execution.account import (
+    Account,
+    Action,
+    BookedOrder,
+    BooksNotOpen,
+    Ids,
+    Quotes,
+    StaleQuotes,
+    money,
+    portfolio,
+    require_clock,
+    require_currency,
+)
+from services.execution.books import Entry
 
-AMOUNT_STEP = Decimal("0.000001")  # contracts.types.Amount keeps six places
 REASON_CHARS_MAX = 4_000
 _ZERO: Final = Decimal(0)
-
-
-class ClockBack(DeskError):
-    """The account has already seen a later session."""
-
-    code = "clock_back"
-
-    def __init__(self, account: str, clock: date, as_of: date) -> None:
-        super().__init__(
-            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
-            f"it knows of the days between: use an as_of from {clock} on, or another account name"
-        )
-
-
-class CurrencyMismatch(DeskError):
-    """An amount in another currency than the account's."""
-
-    code = "currency_mismatch"
-
-    def __init__(self, account: str, currency: str, given: str) -> None:
-        super().__init__(
-            f"account {account} is in {currency}, the budget in {given}; there are no exchange "
-            f"rates here: state the budget in {currency}"
-        )
 
 
 class ProposalChanged(DeskError):
     """The decisions are not the ones that were validated."""
 
     code = "proposal_changed"
-
-
-class BooksNotOpen(DeskError):
-    """The account does not exist, or was not brought to this session."""
-
-    code = "books_not_open"
-
-    def __init__(self, account: str, as_of: date) -> None:
-        super().__init__(
-            f"account {account} was not opened for {as_of}; a cycle opens the books before it "
-            "executes: request a cycle for this account and session"
-        )
-
-
-class NoPrice(DeskError):
-    """A held ticker has no close at as_of, so the account cannot be valued."""
-
-    code = "no_price"
-
-
-class StaleQuotes(Exception):
-    """The account changed between the reading of quotes and its lock."""
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A split or dividend of a session, with that session's open (for fractions paid out)."""
-
-    session: date
-    split_ratio: Decimal
-    dividend_per_share: Decimal
-    open_price: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class BookedOrder:
-    """An order as it stands in the books. `fill` where it has one."""
-
-    order_id: UUID
-    account: str
-    cycle_id: UUID
-    started_on: date
-    op_id: UUID
-    pipeline: str
-    ticker: str
-    sector: str
-    side: Side
-    quantity: Decimal
-    hold: Decimal
-    status: OrderStatus
-    reason: str
-    as_of: date
-    fill: Filled | None = None
-
-    @property
-    def key(self) -> tuple[str, date]:
-        """What its opening is read by."""
-        return (self.ticker, self.as_of)
-
-
-@dataclass(frozen=True)
-class Account:
-    """An account under its lock: books, limits, open orders and the sectors of what it holds.
-
-    `orders` are those that were open at the session that is looked at: still working, or filled
-    after it.
-    """
-
-    name: str
-    currency: str
-    clock: date
-    limits: AccountLimits
-    books: Books
-    orders: tuple[BookedOrder, ...] = ()
-    sectors: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def working(self) -> tuple[BookedOrder, ...]:
-        """Orders that still wait."""
-        return tuple(order for order in self.orders if order.status is OrderStatus.WORKING)
-
-    @property
-    def cash_free(self) -> Decimal:
-        """Cash with everything posted, without what working orders hold back."""
-        return self.books.cash - sum((order.hold for order in self.working), _ZERO)
-
-    def held(self, as_of: date) -> list[str]:
-        """Tickers held at the close of `as_of`."""
-        holdings = self.books.as_of(as_of).holdings
-        return sorted(ticker for ticker, holding in holdings.items() if holding.quantity > 0)
-
-    @property
-    def touched(self) -> list[str]:
-        """Tickers held now, moved lately or waiting: those whose splits and dividends matter."""
-        lines = (line for entry in self.books.recent for line in entry.lines)
-        moved = {line.ticker for line in lines if line.ticker is not None}
-        held = {ticker for ticker, holding in self.books.holdings.items() if holding.quantity > 0}
-        return sorted(moved | held | {order.ticker for order in self.working})
-
-
-@dataclass(frozen=True)
-class Quotes:
-    """What was read from the market before the lock was taken.
-
-    `closes` at as_of (None: it has none then); `openings` by ticker and the session they come after
-    (None: no such open); `due` is the session after each of those; `actions` by ticker, of the
-    sessions after `since`.
-    """
-
-    closes: Mapping[str, Decimal | None] = field(default_factory=dict)
-    openings: Mapping[tuple[str, date], Opening | None] = field(default_factory=dict)
-    due: Mapping[date, date] = field(default_factory=dict)
-    actions: Mapping[str, Sequence[Action]] = field(default_factory=dict)
-    since: date | None = None
 
 
 @dataclass(frozen=True)
@@ -189,18 +63,6 @@ class Changes:
         """With one more entry."""
         account = replace(self.account, books=self.account.books.posted(entry))
         return replace(self, account=account, entries=(*self.entries, entry))
-
-
-def require_clock(account: Account, as_of: date) -> None:
-    """Raise ClockBack where the account has seen a later session."""
-    if as_of < account.clock:
-        raise ClockBack(account.name, account.clock, as_of)
-
-
-def require_currency(account: Account, budget: Money | None) -> None:
-    """Raise CurrencyMismatch where the budget is not in the account's currency."""
-    if budget is not None and budget.currency != account.currency:
-        raise CurrencyMismatch(account.name, account.currency, budget.currency)
 
 
 def advance(account: Account, as_of: date, quotes: Quotes, broker: Broker) -> Changes:
@@ -331,79 +193,6 @@ def _try_fill(
 
 def _also(reason: str, more: str) -> str:
     return "; ".join(part for part in (reason, more) if part)[:REASON_CHARS_MAX]
-
-
-@dataclass(frozen=True, slots=True)
-class Ids:
-    """What a Portfolio is named by."""
-
-    cycle_id: UUID
-    op_id: UUID
-    as_of: date
-
-
-def portfolio(account: Account, named: Ids, closes: Mapping[str, Decimal | None]) -> Portfolio:
-    """The account at as_of's close, marked at `closes`. Fills of later sessions are not known yet:
-    their orders stand among the open ones.
-
-    Raises StaleQuotes where a close was not read, NoPrice where there is none.
-    """
-    books = account.books.as_of(named.as_of)
-    positions = [
-        _position(account, ticker, books.holdings[ticker], _mark(ticker, named.as_of, closes))
-        for ticker in account.held(named.as_of)
-    ]
-    value = sum((position.value for position in positions), _ZERO)
-    return Portfolio(
-        cycle_id=named.cycle_id,
-        op_id=named.op_id,
-        as_of=named.as_of,
-        account=account.name,
-        cash=_money(books.cash, account),
-        equity=_money(books.cash + value, account),
-        positions=tuple(positions),
-        open_orders=tuple(_open_order(order, account) for order in account.orders),
-        limits=account.limits,
-    )
-
-
-def _mark(ticker: str, as_of: date, closes: Mapping[str, Decimal | None]) -> Decimal:
-    if ticker not in closes:
-        raise StaleQuotes
-    close = closes[ticker]
-    if close is None:
-        raise NoPrice(
-            f"{ticker} is held and has no close on {as_of}: the account cannot be valued then; "
-            "use a session at which it traded, or another account"
-        )
-    return close
-
-
-def _position(account: Account, ticker: str, holding: ledger.Holding, close: Decimal) -> Position:
-    return Position(
-        ticker=ticker,
-        quantity=holding.quantity,
-        average_cost=_money(holding.average_cost, account),
-        price=_money(close, account),
-        sector=account.sectors.get(ticker, "unknown"),
-    )
-
-
-def _open_order(order: BookedOrder, account: Account) -> OpenOrder:
-    return OpenOrder(
-        order_id=order.order_id,
-        asset=order.ticker,
-        side=order.side,
-        quantity=order.quantity,
-        hold=_money(order.hold, account),
-    )
-
-
-def _money(amount: Decimal, account: Account) -> Money:
-    exact = amount.quantize(AMOUNT_STEP)
-    cents = exact.quantize(CENT)
-    # 12.50 and not 12.500000: the amounts are read by people too.
-    return Money(amount=cents if cents == exact else exact, currency=account.currency)
 
 
 def require_validated(command: ExecuteDecisions) -> None:
@@ -574,8 +363,8 @@ def _result(
         account=before.name,
         orders=tuple(_order(order) for order in orders),
         fills=tuple(_fill(order, order.fill, before) for order in orders if order.fill is not None),
-        cash_before=_money(before.books.cash, before),
-        cash_after=_money(changes.account.books.cash, before),
+        cash_before=money(before.books.cash, before),
+        cash_after=money(changes.account.books.cash, before),
     )
 
 
@@ -595,8 +384,8 @@ def _fill(order: BookedOrder, fill: Filled, account: Account) -> Fill:
         order_id=order.order_id,
         asset=order.ticker,
         side=order.side,
-        price=_money(fill.price, account),
+        price=money(fill.price, account),
         quantity=fill.quantity,
-        fee=_money(fill.fee, account),
+        fee=money(fill.fee, account),
         session=fill.session,
     )

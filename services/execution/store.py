@@ -16,8 +16,9 @@ from contracts.execution import ExecutionResult, OrderStatus
 from libs.broker.broker import Filled
 from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
+from services.execution.account import Account, BookedOrder
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
-from services.execution.logic import Account, BookedOrder, Changes
+from services.execution.logic import Changes
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 

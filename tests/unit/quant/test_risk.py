@@ -9,7 +9,8 @@ from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Sid
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import StockPick
 from contracts.types import Money
-from libs.quant.risk import RuleVerdict, evaluate, is_currency_pair, proposal_hash
+from libs.quant.risk import RuleVerdict, evaluate, proposal_hash
+from libs.quant.risk_rules import is_currency_pair
 
 D = Decimal
 WIDE = AccountLimits(

@@ -11,14 +11,8 @@ from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Sid
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import StockPick
 from contracts.types import Money
-from libs.quant.risk import (
-    BUY_CEILINGS,
-    BUY_GATES,
-    CASH_RESERVE_BPS,
-    RuleVerdict,
-    evaluate,
-    is_currency_pair,
-)
+from libs.quant.risk import RuleVerdict, evaluate
+from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, CASH_RESERVE_BPS, is_currency_pair
 
 CASES = 10_000
 SHARDS = 10
