@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import orjson
 import structlog
@@ -254,8 +255,8 @@ async def _until_stopped(name: str, settings: Settings) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
     async with _started(name, settings) as failed:
-        stopped: asyncio.Future[bool] = asyncio.ensure_future(stop.wait())
-        await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        ends: list[asyncio.Future[Any]] = [failed, asyncio.ensure_future(stop.wait())]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if failed.done():
             failed.result()
 

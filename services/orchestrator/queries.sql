@@ -71,41 +71,6 @@ from unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bytea
   as t (id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
         accepted_at, timeout_s, tokens_max, cost_max)
 
--- name: update_cycles
-update cycles c
-set status = t.status, reason = t.reason, state = t.state, tokens_spent = t.tokens_spent,
-    tokens_reserved = t.tokens_reserved, cost_usd_spent = t.cost_spent,
-    cost_usd_reserved = t.cost_reserved,
-    ended_at = case when t.status <> 'running' then clock_timestamp() end
-from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::bigint[],
-            $7::numeric[], $8::numeric[])
-  as t (id, status, reason, state, tokens_spent, tokens_reserved, cost_spent, cost_reserved)
-where c.cycle_id = t.id
-
--- name: insert_operations
-insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
-                        attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
-                        created_at)
-select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, 'pending',
-       claimed, must_answer, command, clock_timestamp() + resend_s * interval '1 second',
-       case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
-       clock_timestamp()
-from unnest($1::uuid[], $2::uuid[], $3::date[], $4::text[], $5::text[], $6::text[], $7::text[],
-            $8::text[], $9::int[], $10::date[], $11::bool[], $12::bool[], $13::bytea[],
-            $14::float8[], $15::float8[])
-  as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
-        must_answer, command, resend_s, limit_s)
-
--- name: end_operations
-update operations o
-set status = t.status, result = t.result, failure = t.failure::jsonb,
-    tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
-    tokens_reserved = 0, cost_usd_reserved = 0,
-    started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
-from unnest($1::uuid[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::numeric[])
-  as t (id, status, result, failure, tokens, cost_usd)
-where o.op_id = t.id and o.status in ('pending', 'running')
-
 -- name: touch_operations
 update operations o
 set status = 'running', epoch = t.epoch, tokens = t.tokens, cost_usd = t.cost_usd,
@@ -122,13 +87,49 @@ where o.op_id = t.id and o.status in ('pending', 'running')
 insert into journal (started_on, op_id, index, epoch, entry)
 select * from unnest($1::date[], $2::uuid[], $3::int[], $4::int[], $5::bytea[])
 
--- name: insert_events
+-- name: write_group
+-- What nearly every group writes, in one statement: cycles, ended and new operations, events.
+with updated as (
+    update cycles c
+    set status = t.status, reason = t.reason, state = t.state, tokens_spent = t.tokens_spent,
+        tokens_reserved = t.tokens_reserved, cost_usd_spent = t.cost_spent,
+        cost_usd_reserved = t.cost_reserved,
+        ended_at = case when t.status <> 'running' then clock_timestamp() end
+    from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::bigint[],
+                $7::numeric[], $8::numeric[])
+      as t (id, status, reason, state, tokens_spent, tokens_reserved, cost_spent, cost_reserved)
+    where c.cycle_id = t.id
+),
+ended as (
+    update operations o
+    set status = t.status, result = t.result, failure = t.failure::jsonb,
+        tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
+        tokens_reserved = 0, cost_usd_reserved = 0,
+        started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
+    from unnest($9::uuid[], $10::text[], $11::bytea[], $12::text[], $13::bigint[], $14::numeric[])
+      as t (id, status, result, failure, tokens, cost_usd)
+    where o.op_id = t.id and o.status in ('pending', 'running')
+),
+started as (
+    insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
+                            attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
+                            created_at)
+    select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, 'pending',
+           claimed, must_answer, command, clock_timestamp() + resend_s * interval '1 second',
+           case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
+           clock_timestamp()
+    from unnest($15::uuid[], $16::uuid[], $17::date[], $18::text[], $19::text[], $20::text[], $21::text[],
+                $22::text[], $23::int[], $24::date[], $25::bool[], $26::bool[], $27::bytea[],
+                $28::float8[], $29::float8[])
+      as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
+            must_answer, command, resend_s, limit_s)
+)
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,
                           session_id, data)
 select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
        t.session_id, t.data::jsonb
-from unnest($1::date[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::text[], $7::text[],
-            $8::text[], $9::text[])
+from unnest($30::date[], $31::uuid[], $32::int[], $33::uuid[], $34::text[], $35::text[], $36::text[],
+            $37::text[], $38::text[])
   as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
 on conflict do nothing
 

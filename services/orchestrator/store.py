@@ -16,7 +16,14 @@ from contracts.types import Failure
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
 from libs.runtime.settings import Settings
-from services.orchestrator.group import Group, Loaded, NewOperation, command_json
+from services.orchestrator.group import (
+    Group,
+    Loaded,
+    NewEntry,
+    NewEvent,
+    NewOperation,
+    command_json,
+)
 from services.orchestrator.inputs import (
     CancelAskedFor,
     Claimed,
@@ -29,7 +36,7 @@ from services.orchestrator.inputs import (
     cycle_of,
     operation_of,
 )
-from services.orchestrator.rows import CycleRow, OperationRow, Purse, dump_state
+from services.orchestrator.rows import CycleRow, Ended, OperationRow, Purse, dump_state
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 
@@ -114,59 +121,7 @@ async def _lock_day(db: Connection, settings: Settings) -> Purse:
 
 async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
     """Write all that the group changed; returns the commands of its new operations."""
-    await _write_cycles(db, group)
-    commands = await _write_starts(db, group, settings)
-    await _write_operations(db, group, settings)
-    await _write_journal(db, group)
-    await _write_events(db, group)
-    if group.day is not None:
-        await _write_day(db, group.day)
-    return commands
-
-
-async def _write_cycles(db: Connection, group: Group) -> None:
-    rows = group.changed_cycles()
-    new = [
-        (
-            row.cycle_id,
-            row.kind,
-            row.workflow_version,
-            row.requester,
-            row.idempotency_key,
-            row.body_sha256,
-            row.request,
-            row.as_of,
-            row.started_on,
-            row.state.status,
-            row.state.reason,
-            dump_state(row.state),
-            row.accepted_at,
-            row.timeout_s,
-            row.purse.tokens_max,
-            row.purse.cost_usd_max,
-        )
-        for row in rows
-        if row.new
-    ]
-    old = [
-        (
-            row.cycle_id,
-            row.state.status,
-            row.state.reason,
-            dump_state(row.state),
-            row.purse.tokens_spent,
-            row.purse.tokens_reserved,
-            row.purse.cost_usd_spent,
-            row.purse.cost_usd_reserved,
-        )
-        for row in rows
-        if not row.new
-    ]
-    await _many(db, sql.insert_cycles, new)
-    await _many(db, sql.update_cycles, old)
-
-
-async def _write_starts(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
+    cycles = group.changed_cycles()
     results = await _results(db, group)
     commands = {
         new.start.op_id: command_json(
@@ -176,8 +131,21 @@ async def _write_starts(db: Connection, group: Group, settings: Settings) -> Map
         )
         for new in group.starts
     }
-    rows = [_operation(new, commands[new.start.op_id], settings) for new in group.starts]
-    await _many(db, sql.insert_operations, rows)
+    await _many(db, sql.insert_cycles, [_new_cycle(row) for row in cycles if row.new])
+    await _many(db, sql.touch_operations, [_touched(row, settings) for row in group.touched])
+    await _many(db, sql.insert_journal, [_entry(new) for new in group.entries])
+    await db.execute(
+        sql.write_group,
+        *_columns([_cycle(row) for row in cycles if not row.new], CYCLE_COLUMNS),
+        *_columns([_ended(op_id, *end) for op_id, end in group.ends.items()], ENDED_COLUMNS),
+        *_columns(
+            [_started(new, commands[new.start.op_id], settings) for new in group.starts],
+            STARTED_COLUMNS,
+        ),
+        *_columns([_event(event) for event in group.events], EVENT_COLUMNS),
+    )
+    if group.day is not None:
+        await _write_day(db, group.day)
     return commands
 
 
@@ -193,7 +161,47 @@ async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:
     return results
 
 
-def _operation(new: NewOperation, command: bytes, settings: Settings) -> tuple[object, ...]:
+# How many columns each part of the statement write_group takes.
+CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 8, 6, 15, 9
+
+Row = tuple[object, ...]
+
+
+def _new_cycle(row: CycleRow) -> Row:
+    return (
+        row.cycle_id,
+        row.kind,
+        row.workflow_version,
+        row.requester,
+        row.idempotency_key,
+        row.body_sha256,
+        row.request,
+        row.as_of,
+        row.started_on,
+        row.state.status,
+        row.state.reason,
+        dump_state(row.state),
+        row.accepted_at,
+        row.timeout_s,
+        row.purse.tokens_max,
+        row.purse.cost_usd_max,
+    )
+
+
+def _cycle(row: CycleRow) -> Row:
+    return (
+        row.cycle_id,
+        row.state.status,
+        row.state.reason,
+        dump_state(row.state),
+        row.purse.tokens_spent,
+        row.purse.tokens_reserved,
+        row.purse.cost_usd_spent,
+        row.purse.cost_usd_reserved,
+    )
+
+
+def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
     start, cycle = new.start, new.cycle
     return (
         start.op_id,
@@ -214,65 +222,63 @@ def _operation(new: NewOperation, command: bytes, settings: Settings) -> tuple[o
     )
 
 
-async def _write_operations(db: Connection, group: Group, settings: Settings) -> None:
-    touched = [
-        (
-            row.op_id,
-            row.epoch,
-            row.tokens,
-            row.cost_usd,
-            row.reserved.tokens,
-            row.reserved.cost_usd,
-            row.progress.decode() if row.progress else None,
-            settings.lease_s,
-        )
-        for row in group.touched
-    ]
-    ended = [
-        (
-            op_id,
-            end.status,
-            end.result,
-            end.failure.decode() if end.failure else None,
-            row.tokens if row else None,
-            row.cost_usd if row else None,
-        )
-        for op_id, (row, end) in group.ends.items()
-    ]
-    await _many(db, sql.touch_operations, touched)
-    await _many(db, sql.end_operations, ended)
+def _touched(row: OperationRow, settings: Settings) -> Row:
+    return (
+        row.op_id,
+        row.epoch,
+        row.tokens,
+        row.cost_usd,
+        row.reserved.tokens,
+        row.reserved.cost_usd,
+        row.progress.decode() if row.progress else None,
+        settings.lease_s,
+    )
 
 
-async def _write_journal(db: Connection, group: Group) -> None:
-    rows = [
-        (
-            new.operation.started_on,
-            new.operation.op_id,
-            new.entry.index,
-            new.operation.epoch,
-            new.entry.model_dump_json().encode(),
-        )
-        for new in group.entries
-    ]
-    await _many(db, sql.insert_journal, rows)
+def _ended(op_id: UUID, row: OperationRow | None, end: Ended) -> Row:
+    return (
+        op_id,
+        end.status,
+        end.result,
+        end.failure.decode() if end.failure else None,
+        row.tokens if row else None,
+        row.cost_usd if row else None,
+    )
 
 
-async def _write_events(db: Connection, group: Group) -> None:
-    rows = [
-        (
-            event.started_on,
-            event.node,
-            event.seq,
-            event.cycle_id,
-            event.type,
-            event.pipeline,
-            event.state,
-            event.session_id,
-            orjson.dumps(event.data).decode(),
-        )
-        for event in group.events
-    ]
-    await _many(db, sql.insert_events, rows)
+def _entry(new: NewEntry) -> Row:
+    return (
+        new.operation.started_on,
+        new.operation.op_id,
+        new.entry.index,
+        new.operation.epoch,
+        new.entry.model_dump_json().encode(),
+    )
+
+
+def _event(event: NewEvent) -> Row:
+    return (
+        event.started_on,
+        event.node,
+        event.seq,
+        event.cycle_id,
+        event.type,
+        event.pipeline,
+        event.state,
+        event.session_id,
+        orjson.dumps(event.data, default=str).decode(),
+    )
+
+
+def _columns(rows: Sequence[Row], width: int) -> Sequence[list[object]]:
+    """Rows as one array a column, for unnest."""
+    return list(map(list, zip(*rows, strict=True))) if rows else [[] for _ in range(width)]
+
+
+async def _many(db: Connection, statement: str, rows: Sequence[Row]) -> None:
+    """Run a statement over rows; nothing where there are none."""
+    if rows:
+        await db.execute(statement, *_columns(rows, len(rows[0])))
 
 
 async def _write_day(db: Connection, day: Purse) -> None:
@@ -285,12 +291,6 @@ async def _write_day(db: Connection, day: Purse) -> None:
         day.cost_usd_spent,
         day.cost_usd_reserved,
     )
-
-
-async def _many(db: Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Run a statement over arrays, one column each; nothing where there are no rows."""
-    if rows:
-        await db.execute(statement, *map(list, zip(*rows, strict=True)))
 
 
 def failure_of(error: Exception) -> Failure:
