@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,13 +22,15 @@ from contracts.risk import Check, DecisionAction, DecisionValidation, PortfolioD
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.trader import DailyPicks, StockPick
 from services.cli import amounts
-from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, table
+from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, table, write
 
 SIGNAL_STYLES = {"bullish": "green", "bearish": "red", "neutral": "dim", "uncertain": "yellow"}
 OUTCOME_STYLES = {RuleOutcome.CUT: "yellow", RuleOutcome.VETOED: "red", RuleOutcome.KEPT: "green"}
 TICKERS_LISTED_MAX = 12
-TEXT_CHARS = 220
-LABEL_WIDTH = 9
+TEXT_CHARS = 190
+LINE_CHARS = 96
+REASON_CHARS = 600
+LABEL_WIDTH = 11
 
 C = TypeVar("C", bound=Contract)
 
@@ -75,7 +78,7 @@ def _read(kind: type[C], value: JsonValue) -> C | None:
 
 def tell(view: CycleView, console: Console) -> None:
     """Print the story."""
-    console.print(Group(*_parts(view)))
+    write(Group(*_parts(view)), console)
 
 
 def _parts(view: CycleView) -> Iterable[RenderableType]:
@@ -84,7 +87,7 @@ def _parts(view: CycleView) -> Iterable[RenderableType]:
     yield _title(view)
     digest = next((each.digest for each in made.values() if each.digest), None)
     if digest is not None:
-        yield _facts([("Looked at", _looked_at(digest))])
+        yield _facts([("Looked at", _looked_at(digest)), ("Prices", _prices(digest))])
     several = len(view.pipelines) > 1
     for pipeline in view.pipelines:
         if several:
@@ -112,7 +115,8 @@ def _title(view: CycleView) -> RenderableType:
         under += _whose(view.pipelines[0])
     lines = [line, Text("  " + " · ".join(under), style="dim")]
     if view.reason and len(view.pipelines) == 1:
-        lines.append(Text(f"  {amounts.cut(view.reason, 600)}", style=_reason_style(status)))
+        reason = Text(amounts.cut(view.reason, REASON_CHARS), style=_reason_style(status))
+        return Group(*lines, Padding(reason, (0, 0, 1, 2)))
     return Group(*lines, Text())
 
 
@@ -163,7 +167,7 @@ def _facts(facts: Sequence[tuple[str, RenderableType]]) -> Table:
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
     grid.add_column()
     for label, value in facts:
-        grid.add_row(f"  {label}" if len(label) <= LABEL_WIDTH - 2 else label, value)
+        grid.add_row(f"  {label}", value)
     return grid
 
 
@@ -175,10 +179,13 @@ def _looked_at(digest: SignalDigest) -> Text:
         (f"  and {more} more" if more > 0 else "", ""),
     )
     notes = [f"{len(names)} candidates"]
-    notes += [f"data {digest.market_source}"] if digest.market_source else []
     silent = [source.name for source in digest.sources if not source.ok]
     notes += [f"no answer from {', '.join(silent)}"] if silent else []
     return text.append(f"   {' · '.join(notes)}", style="dim")
+
+
+def _prices(digest: SignalDigest) -> Text:
+    return Text(amounts.cut(digest.market_source, LINE_CHARS), style="dim")
 
 
 def _quant(report: QuantReport) -> Text:
@@ -256,7 +263,7 @@ def _scores(finding: ResearchFinding | None) -> str:
 
 def _wanted(pick: StockPick | None) -> Text:
     if pick is None:
-        return Text("–", style="dim")
+        return Text("-", style="dim")
     style = "green" if pick.action is Side.BUY else "red"
     return Text(f"{pick.action.value} {amounts.percent(pick.allocation_pct)}", style=style)
 
@@ -277,17 +284,20 @@ def _why(row: Row) -> Text:
     if row.pick is None:
         return Text("not picked", style="dim")
     if not row.checks:
-        return Text(amounts.cut(row.pick.reasoning, 90), style="dim")
-    text = Text()
-    for number, check in enumerate(_worst_first(row.checks)):
-        text.append("\n" if number else "")
-        text.append(f"{check.outcome.value} by {check.rule}", style=OUTCOME_STYLES[check.outcome])
-        text.append(f": {check.value}, limit {check.limit}")
+        return Text(amounts.cut(row.pick.reasoning, LINE_CHARS), style="dim")
+    first, *others = sorted(row.checks, key=_weight)
+    text = Text.assemble(
+        (f"{first.outcome.value} by {first.rule}", OUTCOME_STYLES[first.outcome]),
+        f": {first.value}, limit {first.limit}",
+    )
+    if others:
+        text.append(f"; also by {', '.join(check.rule for check in others)}", style="dim")
     return text
 
 
-def _worst_first(checks: Sequence[Check]) -> Sequence[Check]:
-    return sorted(checks, key=lambda check: check.outcome is not RuleOutcome.VETOED)
+def _weight(check: Check) -> tuple[bool, int]:
+    """Vetoes first, then what is said shortest; a person finds the rest in the operation."""
+    return check.outcome is not RuleOutcome.VETOED, len(check.value)
 
 
 # --- how it ended -------------------------------------------------------------------------------
@@ -348,6 +358,6 @@ def _cost(view: CycleView) -> str:
     return amounts.cost(view.tokens, view.cost_usd) + (" (no model was asked)" if free else "")
 
 
-def next_steps(view: CycleView, where: Mapping[str, str]) -> RenderableType:
+def next_steps(where: Mapping[str, str]) -> RenderableType:
     """What to look at next: commands for a desk that runs, and where things are."""
     return _facts([(label, Text(value, style="dim")) for label, value in where.items()])

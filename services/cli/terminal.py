@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from pydantic import BaseModel
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.table import Table
 
@@ -57,6 +57,15 @@ def emit(lines: Iterable[BaseModel]) -> None:
     for line in lines:
         sys.stdout.write(line.model_dump_json() + "\n")
     sys.stdout.flush()
+
+
+def write(renderable: RenderableType, console: Console) -> None:
+    """Print without the blanks that tables leave at the ends of lines."""
+    with console.capture() as captured:
+        console.print(renderable)
+    for line in captured.get().splitlines():
+        console.file.write(line.rstrip() + "\n")
+    console.file.flush()
 
 
 def table(*columns: str | tuple[str, str]) -> Table:

@@ -20,7 +20,8 @@ from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
 from libs.market.errors import MarketError
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay import ReplayMarket
+from libs.market.replay_store import ReplayStore
 from libs.market.source import MarketData
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.runtime.settings import Settings

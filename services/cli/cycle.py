@@ -1,0 +1,203 @@
+"""`deskbus cycle`: ask for cycles and look at them."""
+
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.text import Text
+
+from contracts.cycle import CancelCycle, CycleStatus, RequestAnswer
+from contracts.query import CyclesPage, CyclesQuery, CycleView
+from contracts.subjects import CYCLES
+from libs.bus.client import Client
+from libs.runtime.settings import Settings
+from services.cli import amounts, story
+from services.cli.commands import JsonOption, group
+from services.cli.problem import ExitCode, Problem
+from services.cli.progress import Progress
+from services.cli.request import (
+    CANCEL_CYCLE,
+    ENDS,
+    Wish,
+    accepted,
+    build,
+    request_and_follow,
+    send,
+    show,
+)
+from services.cli.running import asking, desk_client, load_settings
+from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, emit, err, out, table, write
+
+app = group()
+
+CycleArgument = Annotated[
+    str | None, typer.Argument(help="A cycle's id or its first digits; the newest by default.")
+]
+
+
+@app.callback()
+def cycle() -> None:
+    """Request, show, list, cancel and replay cycles."""
+
+
+@app.command()
+def request(
+    kind: Annotated[str, typer.Option(help="What kind of cycle.")] = "decision",
+    as_of: Annotated[
+        str | None, typer.Option(help="The session whose close is the present, 2012-06-29.")
+    ] = None,
+    universe: Annotated[
+        list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")
+    ] = None,
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(help="Who thinks: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Idempotency key: sent again with the same body, nothing new happens."),
+    ] = None,
+    timeout_s: Annotated[
+        float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+    ] = None,
+    max_money: Annotated[
+        str | None, typer.Option(help="Buys may take this much of an account's cash.")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Tokens the models may use.")] = None,
+    max_cost: Annotated[str | None, typer.Option(help="US dollars the models may cost.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and show it.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Ask the running desk for a cycle. Without --wait the answer is its id."""
+    wish = Wish(
+        kind=kind,
+        as_of=as_of,
+        universe=universe if universe is not None else (),
+        providers=provider or ("rules",),
+        key=key,
+        timeout_s=timeout_s,
+        money=max_money,
+        tokens=max_tokens,
+        cost_usd=max_cost,
+    )
+    settings = load_settings()
+    if wait:
+        _tell(asking(_request_and_wait(settings, wish)), json=json)
+        return
+    answer = asking(_request(settings, wish))
+    if json:
+        emit([answer])
+    else:
+        out().print(str(answer.cycle_id))
+        err().print(f"{answer.status}: deskbus cycle show {answer.cycle_id}", style="dim")
+
+
+async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
+    made = build(wish)
+    async with desk_client(settings) as client:
+        return await send(client, made)
+
+
+async def _request_and_wait(settings: Settings, wish: Wish) -> CycleView:
+    made = build(wish)
+    async with desk_client(settings) as client:
+        with Progress(err()) as progress:
+            return await request_and_follow(client, made, progress.heard)
+
+
+def _tell(view: CycleView, *, json: bool) -> None:
+    if json:
+        emit([view])
+    else:
+        story.tell(view, out())
+    raise typer.Exit(ENDS[view.status or CycleStatus.RUNNING])
+
+
+@app.command("show")
+def show_cycle(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
+    """Tell a cycle's story: what was looked at, wanted, allowed and ordered, and why."""
+    settings = load_settings()
+
+    async def work() -> CycleView:
+        async with desk_client(settings) as client:
+            return await show(client, cycle_id or str(await newest(client)))
+
+    view = asking(work())
+    if json:
+        emit([view])
+    else:
+        story.tell(view, out())
+
+
+@app.command("list")
+def list_cycles(
+    status: Annotated[CycleStatus | None, typer.Option(help="Only those.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List cycles, the newest first."""
+    settings = load_settings()
+
+    async def work() -> CyclesPage:
+        async with desk_client(settings) as client:
+            page: CyclesPage = await client.ask(CYCLES, CyclesQuery(status=status, limit=limit))
+            return page
+
+    cycles = asking(work()).cycles
+    if json:
+        emit(cycles)
+        return
+    if not cycles:
+        err().print("no cycles yet: deskbus cycle request --as-of 2012-06-29", style="dim")
+        return
+    made = table("cycle", "kind", "as of", "status", ("took", "right"), "pipelines", "cost", "why")
+    for view in cycles:
+        state = view.status or CycleStatus.RUNNING
+        made.add_row(
+            amounts.short(view.cycle_id),
+            view.kind,
+            str(view.as_of),
+            Text(f"{STATUS_MARKS[state]} {state.value}", style=STATUS_STYLES[state]),
+            amounts.between(view.accepted_at, view.ended_at),
+            ", ".join(f"{each.name}@{each.account}" for each in view.pipelines),
+            amounts.cost(view.tokens, view.cost_usd),
+            amounts.cut(view.reason, 60),
+        )
+    write(made, out())
+
+
+@app.command()
+def cancel(
+    cycle_id: Annotated[str, typer.Argument(help="A cycle's id or its first digits.")],
+    reason: Annotated[str, typer.Option(help="Kept with the cycle.")] = "cancelled by request",
+    json: JsonOption = False,
+) -> None:
+    """Stop a cycle. Refused once it executes: orders are not called back."""
+    settings = load_settings()
+
+    async def work() -> RequestAnswer:
+        async with desk_client(settings) as client:
+            found = (await show(client, cycle_id)).cycle_id
+            if found is None:
+                raise Problem(ExitCode.NOT_FOUND, f"no cycle has the id {cycle_id}")
+            cancelling = CancelCycle(cycle_id=found, reason=reason)
+            answer: RequestAnswer = await client.ask(CANCEL_CYCLE, cancelling)
+            return accepted(answer)
+
+    answer = asking(work())
+    if json:
+        emit([answer])
+    else:
+        out().print(f"{answer.cycle_id} {answer.status}")
+
+
+async def newest(client: Client) -> UUID:
+    """The newest cycle's id. Raises `Problem` (not found) where there is none."""
+    page: CyclesPage = await client.ask(CYCLES, CyclesQuery(limit=1))
+    if not page.cycles or page.cycles[0].cycle_id is None:
+        raise Problem(
+            ExitCode.NOT_FOUND,
+            "this desk has had no cycle yet",
+            "deskbus cycle request --as-of 2012-06-29 --wait",
+        )
+    return page.cycles[0].cycle_id

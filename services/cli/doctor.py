@@ -1,0 +1,291 @@
+"""`deskbus doctor`: what works here, and what to do about what does not."""
+
+import asyncio
+import os
+import platform
+import stat
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from contracts.query import CyclesPage, CyclesQuery, DeadLettersQuery
+from contracts.subjects import CYCLES, DEAD_LETTERS
+from libs.bus.client import Client, open_client
+from libs.bus.streams import streams
+from libs.market.replay_store import ReplayStore
+from libs.postgres.migrate import migrations
+from libs.postgres.pool import (
+    CONSOLE_ROLE,
+    UNAVAILABLE,
+    DatabaseNotReachable,
+    PostgresError,
+    dsn_for,
+    open_pool,
+)
+from libs.runtime.binaries import find_nats_server, find_postgres_bindir
+from libs.runtime.credentials import DIRECTORY_MODE, FILE_MODE
+from libs.runtime.errors import DeskError
+from libs.runtime.placement import server_identity
+from libs.runtime.server_record import ServerRecord
+from libs.runtime.settings import Settings
+from libs.runtime.start_error import StartError
+from services.cli import amounts
+from services.cli.commands import JsonOption, group
+from services.cli.config import without_login
+from services.cli.problem import ExitCode, Problem
+from services.cli.running import RunningDesk, asking, find_desk, load_settings
+from services.cli.terminal import emit, out
+from services.launcher import BACKBONE, SERVICES
+
+PYTHON_MIN = (3, 11)
+DISK_BYTES_MIN = 500 * 1024**2
+MONITOR_TIMEOUT_S = 2.0
+MISSES_SHOWN_MAX = 5
+
+app = group()
+
+
+class Verdict(StrEnum):
+    """How a check came out; `off` is no problem, only not there now."""
+
+    OK = "ok"
+    OFF = "off"
+    PROBLEM = "problem"
+
+
+class Check(BaseModel):
+    """One line: what was looked at, what was seen, what to do."""
+
+    name: str
+    verdict: Verdict
+    said: str
+    todo: str = ""
+
+
+STYLES = {Verdict.OK: ("✓", "green"), Verdict.OFF: ("·", "dim"), Verdict.PROBLEM: ("✗", "bold red")}
+
+
+@app.command()
+def doctor(json: JsonOption = False) -> None:
+    """Check this machine and the running desk; exit 1 where something is wrong."""
+    settings = load_settings()
+    checks = [*machine(settings), *asking(running(settings))]
+    if json:
+        emit(checks)
+    else:
+        for check in checks:
+            _show(check)
+    if any(check.verdict is Verdict.PROBLEM for check in checks):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _show(check: Check) -> None:
+    mark, style = STYLES[check.verdict]
+    line = Text.assemble((f"{mark} ", style), f"{check.name:<12}", (check.said, ""))
+    out().print(line, soft_wrap=True)
+    if check.todo:
+        out().print(Text(f"{'':<14}→ {check.todo}", style="yellow"), soft_wrap=True)
+
+
+def _ok(name: str, said: str) -> Check:
+    return Check(name=name, verdict=Verdict.OK, said=said)
+
+
+def _problem(name: str, said: str, todo: str = "") -> Check:
+    return Check(name=name, verdict=Verdict.PROBLEM, said=said, todo=todo)
+
+
+# --- this machine -------------------------------------------------------------------------------
+
+
+def machine(settings: Settings) -> Sequence[Check]:
+    """Everything that can be seen without a running desk."""
+    own = settings.nats_url is not None
+    checks = [_python()]
+    if not own:
+        checks += [
+            _tried("nats-server", lambda: str(find_nats_server())),
+            _tried("postgres", lambda: str(find_postgres_bindir(settings.pg_bindir))),
+            _user(),
+        ]
+    return [
+        *checks,
+        _data_dir(settings.data_dir),
+        _tried("market data", lambda: _market(settings)),
+        _credentials(settings.secrets_path),
+    ]
+
+
+def _python() -> Check:
+    version = platform.python_version()
+    if sys.version_info < PYTHON_MIN:
+        need = ".".join(map(str, PYTHON_MIN))
+        return _problem("python", version, f"install Python {need} or newer")
+    return _ok("python", f"{version} on {platform.system()} {platform.machine()}")
+
+
+def _tried(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return _ok(name, look())
+    except (StartError, DeskError, OSError) as error:
+        return _problem(name, str(error))
+
+
+def _user() -> Check:
+    identity = server_identity()
+    if identity is None:
+        return _ok("user", "an ordinary user: the servers run as you")
+    return _ok("user", f"root: the servers run as uid {identity.uid}, since Postgres refuses root")
+
+
+def _data_dir(path: Path) -> Check:
+    here = path.absolute()
+    nearest = next(each for each in (here, *here.parents) if each.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        return _problem(
+            "data", f"{here} cannot be written", "make it writable, or set DESKBUS_DATA_DIR"
+        )
+    free = os.statvfs(nearest)
+    room = free.f_bavail * free.f_frsize
+    said = f"{here}, {room / 1024**3:.1f} GiB free"
+    if room < DISK_BYTES_MIN:
+        return _problem("data", said, "make room: Postgres stops when the disk is full")
+    return _ok("data", said if here.exists() else f"{said} (made at the first start)")
+
+
+def _market(settings: Settings) -> str:
+    store = ReplayStore(settings.replay_dir)
+    made_up = ", made up" if store.label.synthetic else ""
+    return f"{store.label.name}{made_up}: {len(store.tickers)} tickers ({store.exchange})"
+
+
+def _credentials(directory: Path) -> Check:
+    if not directory.exists():
+        said = f"{directory} is made at the first start"
+        return Check(name="credentials", verdict=Verdict.OFF, said=said)
+    wide = [
+        f"{path.name} is {stat.S_IMODE(path.stat().st_mode):o}"
+        for path, mode in [
+            (directory, DIRECTORY_MODE),
+            *((p, FILE_MODE) for p in _files(directory)),
+        ]
+        if stat.S_IMODE(path.stat().st_mode) & ~mode
+    ]
+    if wide:
+        return _problem(
+            "credentials",
+            f"others may read secrets: {', '.join(wide[:MISSES_SHOWN_MAX])}",
+            f"chmod 700 {directory} && chmod 600 {directory}/*",
+        )
+    return _ok(
+        "credentials", f"{len(_files(directory))} files in {directory}, readable by you only"
+    )
+
+
+def _files(directory: Path) -> Sequence[Path]:
+    return sorted(path for path in directory.iterdir() if path.is_file())
+
+
+# --- the running desk ---------------------------------------------------------------------------
+
+
+async def running(settings: Settings) -> Sequence[Check]:
+    """The desk's own checks; one line where none is running."""
+    try:
+        desk = find_desk(settings)
+    except Problem as problem:
+        said = problem.message
+        return [Check(name="desk", verdict=Verdict.OFF, said=said, todo=problem.hint)]
+    since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
+    where = f"process {desk.pid}{since}" if desk.pid else "own servers"
+    checks = [_ok("desk", where), *await _bus(desk)]
+    if desk.postgres_dsn is not None:
+        checks.append(await _database(desk, desk.postgres_dsn))
+    if desk.data_dir is not None and settings.nats_url is None:
+        checks += await asyncio.to_thread(_monitored, desk.data_dir)
+    return checks
+
+
+async def _bus(desk: RunningDesk) -> Sequence[Check]:
+    try:
+        async with open_client(desk.nats_url, desk.secrets_dir) as client:
+            return [_ok("nats", without_login(desk.nats_url)), *await _answers(client)]
+    except DeskError as error:
+        return [_problem("nats", error.message, "look into logs/nats.log of the data directory")]
+
+
+async def _answers(client: Client) -> Sequence[Check]:
+    try:
+        page: CyclesPage = await client.ask(CYCLES, CyclesQuery(limit=1))
+        newest = page.cycles[0] if page.cycles else None
+        said = (
+            f"answers; newest cycle {amounts.short(newest.cycle_id)}, {newest.status}"
+            if newest
+            else "answers; no cycle yet"
+        )
+        await client.ask(DEAD_LETTERS, DeadLettersQuery(limit=1))
+    except DeskError as error:
+        return [_problem("console", error.message, "see the desk's log; restart the desk")]
+    return [_ok("console", said)]
+
+
+async def _database(desk: RunningDesk, dsn: str) -> Check:
+    newest = migrations()[-1].version
+    address = without_login(dsn)
+    try:
+        async with open_pool(dsn_for(dsn, CONSOLE_ROLE, desk.secrets_dir), size_max=1) as pool:
+            version = await pool.fetchval("select max(version) from schema_migrations")
+    except (DatabaseNotReachable, PostgresError, *UNAVAILABLE) as error:
+        return _problem("database", f"{address}: {error}", "see logs/postgres.log")
+    if version != newest:
+        return _problem(
+            "database", f"{address} is at version {version} of {newest}", "run `deskbus db migrate`"
+        )
+    return _ok("database", f"{address}, version {version} of {newest}")
+
+
+def _monitored(data_dir: Path) -> Sequence[Check]:
+    """What the embedded NATS server knows: which services are connected, which streams exist."""
+    port = ServerRecord.load(data_dir).ports.get("nats_monitor")
+    if port is None:
+        return []
+    try:
+        connections = _read(port, "connz?limit=1024")["connections"]
+        details = _read(port, "jsz?streams=true")["account_details"]
+    except (OSError, KeyError, ValueError, urllib.error.URLError) as error:
+        return [_problem("monitor", f"port {port} does not answer: {error}")]
+    names = {each.get("name", "").removeprefix("deskbus-") for each in connections}
+    found = {each["name"] for detail in details for each in detail.get("stream_detail", ())}
+    return [
+        _complete(
+            "services", {*BACKBONE, *SERVICES}, names, "their log says why; restart the desk"
+        ),
+        _complete(
+            "streams",
+            {stream.name or "" for stream in streams()},
+            found,
+            "the provisioner makes them within a second; if not, restart the desk",
+        ),
+    ]
+
+
+def _read(port: int, page: str) -> Any:
+    url = f"http://127.0.0.1:{port}/{page}"
+    with urllib.request.urlopen(url, timeout=MONITOR_TIMEOUT_S) as answer:
+        return orjson.loads(answer.read())
+
+
+def _complete(name: str, wanted: set[str], found: set[str], todo: str) -> Check:
+    missing = sorted(wanted - found)
+    if missing:
+        return _problem(name, f"missing: {', '.join(missing)}", todo)
+    return _ok(name, ", ".join(sorted(wanted)))

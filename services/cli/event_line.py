@@ -1,0 +1,129 @@
+"""One event as one line. Made without rich's renderer: a busy desk has thousands a second."""
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from contracts.audit import Event, EventType
+from services.cli import amounts
+
+TEXT_CHARS = 160
+Paint = Callable[[str, str], str]
+
+STYLES = {
+    EventType.REQUEST_REJECTED: "bold red",
+    EventType.OPERATION_FAILED: "bold red",
+    EventType.MESSAGE_REFUSED: "bold red",
+    EventType.OPERATION_CANCELLED: "yellow",
+    EventType.CYCLE_ACCEPTED: "bold cyan",
+    EventType.CYCLE_ENDED: "bold cyan",
+    EventType.PIPELINE_ENDED: "cyan",
+    EventType.STATE_ENTERED: "blue",
+    EventType.DECISION: "bold magenta",
+    EventType.ORDER_PLACED: "green",
+    EventType.ORDER_FILLED: "bold green",
+    EventType.LLM_CALLED: "dim",
+    EventType.TOOL_CALLED: "dim",
+    EventType.DATA_READ: "dim",
+}
+FAILURES = frozenset(
+    {EventType.REQUEST_REJECTED, EventType.OPERATION_FAILED, EventType.MESSAGE_REFUSED}
+)
+BAD_ENDS = frozenset({"failed", "rejected", "expired"})
+
+
+def is_failure(event: Event) -> bool:
+    """Whether something went wrong: what --errors shows."""
+    return event.type in FAILURES or event.data.get("status") in BAD_ENDS
+
+
+def matches(event: Event, pattern: str) -> bool:
+    """Whether the type, or `owner.type`, matches a pattern such as `order_*`."""
+    names = (event.type.value, f"{event.owner}.{event.type.value}")
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
+def line(event: Event, paint: Paint) -> str:
+    """The event for people: time, cycle, number, pipeline, what, and what there is to say."""
+    at = event.at.astimezone()
+    style = "bold red" if is_failure(event) else STYLES.get(event.type, "")
+    what = f"{event.type.value:<19}"
+    said = amounts.cut(detail(event), TEXT_CHARS)
+    return "  ".join(
+        (
+            paint(f"{at:%H:%M:%S}.{at.microsecond // 1000:03}", "dim"),
+            paint(f"{amounts.short(event.cycle_id)} {event.sequence:>4}", "dim"),
+            f"{event.pipeline or '':<10}",
+            paint(what, style) if style else what,
+            said,
+        )
+    ).rstrip()
+
+
+def detail(event: Event) -> str:
+    """What there is to say, by type."""
+    told = DETAILS.get(event.type)
+    return told(event) if told else ""
+
+
+def _step(event: Event) -> str:
+    data = event.data
+    text = f"{event.state}/{data.get('step', '')}"
+    return f"{text}: {data['message']} ({data.get('code')})" if "message" in data else text
+
+
+def _call(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    text = f"{event.state}/{data.get('step')}  {data.get('name')}"
+    if "duration_ms" in data:
+        text += f"  {amounts.duration(float(data['duration_ms']) / 1000)}"
+    usage = data.get("usage") or {}
+    used = int(usage.get("input_tokens", 0)) + int(usage.get("output_tokens", 0))
+    return f"{text}  {used:,} tokens" if used else text
+
+
+def _end(event: Event) -> str:
+    reason = event.data.get("reason")
+    return f"{event.data.get('status')}: {reason}" if reason else str(event.data.get("status", ""))
+
+
+def _order(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    text = f"{data.get('side')} {data.get('quantity')} {data.get('asset')} {data.get('status')}"
+    if "price" in data:
+        text += f" at {data['price']} on {data.get('session')}"
+    return f"{text}: {data['reason']}" if data.get("reason") else text
+
+
+def _decision(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    wanted = [f"{d['action']} {d['quantity']} {d['asset']}" for d in data.get("decisions", ())]
+    vetoed = data.get("vetoed_tickers") or ()
+    text = ", ".join(wanted) or "nothing to execute"
+    return f"{text}; vetoed {', '.join(vetoed)}" if vetoed else text
+
+
+def _refused(event: Event) -> str:
+    data = event.data
+    if "message" in data:
+        return f"{data['message']} ({data.get('code')})"
+    return f"{data.get('what')} from {data.get('service')}, but it is {data.get('owner')}'s"
+
+
+DETAILS: Mapping[EventType, Callable[[Event], str]] = {
+    EventType.STATE_ENTERED: lambda event: event.state or "",
+    EventType.OPERATION_STARTED: _step,
+    EventType.OPERATION_COMPLETED: _step,
+    EventType.OPERATION_FAILED: _step,
+    EventType.OPERATION_CANCELLED: _step,
+    EventType.LLM_CALLED: _call,
+    EventType.TOOL_CALLED: _call,
+    EventType.DATA_READ: _call,
+    EventType.CYCLE_ENDED: _end,
+    EventType.PIPELINE_ENDED: _end,
+    EventType.ORDER_PLACED: _order,
+    EventType.ORDER_FILLED: _order,
+    EventType.DECISION: _decision,
+    EventType.REQUEST_REJECTED: _refused,
+    EventType.MESSAGE_REFUSED: _refused,
+}

@@ -1,0 +1,195 @@
+"""`deskbus operations`: what was done, down to single calls."""
+
+import sys
+from typing import Annotated
+from uuid import UUID
+
+import orjson
+import typer
+from pydantic import JsonValue
+from rich.padding import Padding
+from rich.text import Text
+
+from contracts.operation import JournalEntry, OperationStatus, OperationView
+from contracts.query import OperationDetail, OperationQuery, OperationsPage, OperationsQuery
+from contracts.subjects import OPERATION, OPERATIONS
+from libs.bus.client import Client
+from libs.runtime.settings import Settings
+from services.cli import amounts
+from services.cli.commands import JsonOption, group
+from services.cli.cycle import CycleArgument, newest
+from services.cli.problem import ExitCode, Problem
+from services.cli.request import show
+from services.cli.running import asking, desk_client, load_settings
+from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, emit, err, out, table, write
+from services.cli.tree import draw, said, took
+
+LOOKED_THROUGH_MAX = 200
+"""Newest operations among which a shortened id is looked for."""
+UUID_CHARS = 36
+CALL_CHARS = 300
+
+app = group()
+
+
+@app.callback()
+def operations() -> None:
+    """What was done in a cycle, down to single calls."""
+
+
+@app.command("list")
+def list_operations(
+    cycle: Annotated[str | None, typer.Option(help="Of this cycle, its calls included.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--type", help="cycle, pipeline, operation, model, tool; or a step's name."),
+    ] = None,
+    status: Annotated[OperationStatus | None, typer.Option(help="Only those.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 50,
+    json: JsonOption = False,
+) -> None:
+    """List operations, the newest first; those of one cycle in the order of their making."""
+    settings = load_settings()
+
+    async def work() -> OperationsPage:
+        async with desk_client(settings) as client:
+            found = (await show(client, cycle)).cycle_id if cycle else None
+            query = OperationsQuery(cycle_id=found, type=kind, status=status, limit=limit)
+            page: OperationsPage = await client.ask(OPERATIONS, query)
+            return page
+
+    nodes = asking(work()).operations
+    if json:
+        emit(nodes)
+        return
+    made = table("id", "cycle", "what", "status", ("took", "right"), "tokens · cost", "result")
+    for node in nodes:
+        made.add_row(
+            amounts.short(node.op_id),
+            amounts.short(node.cycle_id),
+            "/".join(filter(None, (node.pipeline, node.state, node.name))),
+            _status(node),
+            took(node),
+            amounts.cost(node.tokens, node.cost_usd) if node.tokens else "",
+            Text(amounts.cut(said(node), 80), style="red" if node.error_message else ""),
+        )
+    write(made, out())
+
+
+@app.command("show")
+def show_operation(
+    op_id: Annotated[str, typer.Argument(help="An operation's id or its first digits.")],
+    json: JsonOption = False,
+) -> None:
+    """Show one operation: what went in, what came out, and every call between."""
+    settings = load_settings()
+
+    async def work() -> OperationDetail:
+        async with desk_client(settings) as client:
+            query = OperationQuery(op_id=await _resolved(client, op_id))
+            detail: OperationDetail = await client.ask(OPERATION, query)
+            return detail
+
+    detail = asking(work())
+    if not detail.found or detail.operation is None:
+        raise Problem(
+            ExitCode.NOT_FOUND,
+            f"no operation has the id {op_id}",
+            "cycles, pipelines and calls are shown by `deskbus operations tree`",
+        )
+    if json:
+        emit([detail])
+    else:
+        _show(detail, detail.operation)
+
+
+async def _resolved(client: Client, text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        pass
+    query = OperationsQuery(type="operation", limit=LOOKED_THROUGH_MAX)
+    page: OperationsPage = await client.ask(OPERATIONS, query)
+    found = [node.op_id for node in page.operations if str(node.op_id).startswith(text.lower())]
+    if len(found) != 1:
+        many = f"{len(found)} operations begin with" if found else "no recent operation begins with"
+        raise Problem(
+            ExitCode.NOT_FOUND, f"{many} {text!r}", "give the whole id, from --json or the tree"
+        )
+    return found[0]
+
+
+def _show(detail: OperationDetail, node: OperationView) -> None:
+    console = out()
+    title = Text.assemble(
+        (f"{node.state}/{node.name}", "bold"),
+        f"  {node.service}  ",
+        (f"{STATUS_MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status]),
+        f"  {took(node)}  {amounts.cost(node.tokens, node.cost_usd)}",
+    )
+    console.print(title)
+    under = (
+        f"operation {node.op_id} · cycle {node.cycle_id} · pipeline {node.pipeline} · "
+        f"attempt {node.attempt} · epoch {node.epoch}"
+    )
+    console.print(Text(under, style="dim"))
+    if node.error_message:
+        console.print(Text(node.error_message, style="red"))
+    for title_of, value in (("Command", detail.command), ("Result", detail.result)):
+        if value is not None:
+            console.print(Text(f"\n{title_of}", style="cyan"))
+            console.print(Padding(Text(_pretty(value)), (0, 0, 0, 2)))
+    if detail.journal:
+        console.print(Text(f"\nCalls ({len(detail.journal)})", style="cyan"))
+        for entry in detail.journal:
+            console.print(Padding(_call(entry), (0, 0, 0, 2)))
+
+
+def _call(entry: JournalEntry) -> Text:
+    usage = entry.usage
+    spent = f"  {amounts.cost(usage.tokens, usage.cost_usd)}" if usage.tokens else ""
+    return Text.assemble(
+        (f"{entry.index:>3} {entry.kind.value} {entry.name}", "bold"),
+        (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),
+        f"\n    asked  {_line(entry.request)}\n    got    {_line(entry.reply)}",
+    )
+
+
+def _line(value: JsonValue) -> str:
+    return amounts.cut(orjson.dumps(value).decode(), CALL_CHARS)
+
+
+def _pretty(value: JsonValue) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _status(node: OperationView) -> Text:
+    return Text(f"{STATUS_MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status])
+
+
+@app.command()
+def tree(
+    cycle_id: CycleArgument = None,
+    calls: Annotated[
+        bool, typer.Option("--calls/--no-calls", help="Single model, tool and read calls too.")
+    ] = True,
+    json: JsonOption = False,
+) -> None:
+    """Draw a cycle's operations as a tree, with time, tokens and cost."""
+    settings = load_settings()
+    nodes = asking(_tree(settings, cycle_id))
+    wanted = [n for n in nodes if calls or n.type in {"cycle", "pipeline", "operation"}]
+    if json:
+        emit(wanted)
+    else:
+        write(draw(wanted), out())
+        if sys.stdout.isatty():
+            err().print("deskbus operations show ID shows one with all its calls", style="dim")
+
+
+async def _tree(settings: Settings, cycle_id: str | None) -> tuple[OperationView, ...]:
+    async with desk_client(settings) as client:
+        found = (await show(client, cycle_id)).cycle_id if cycle_id else await newest(client)
+        query = OperationsQuery(cycle_id=found, limit=LOOKED_THROUGH_MAX)
+        page: OperationsPage = await client.ask(OPERATIONS, query)
+        return page.operations

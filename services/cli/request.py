@@ -1,0 +1,227 @@
+"""Ask for a cycle and see it through: build the request, send it, follow it to its end."""
+
+import asyncio
+import contextlib
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from contracts.audit import Event, EventType
+from contracts.cycle import Budgets, CycleRequest, CycleStatus, RequestAnswer
+from contracts.message import Pipeline
+from contracts.query import CycleQuery, CycleView
+from contracts.subjects import CYCLE, REQUESTS
+from contracts.types import Money
+from libs.bus.client import Client, DeskNotReachable
+from libs.bus.codec import describe
+from libs.runtime import ids
+from services.cli.problem import ExitCode, Problem
+
+REQUESTER = "cli"
+MAIN_ACCOUNT = "main"
+LOOK_EVERY_S = 2.0
+"""How often the cycle itself is looked at: an event may be lost, the tables are not."""
+UNANSWERED_MAX = 5
+"""Looks without an answer before the desk counts as gone."""
+GRACE_S = 30.0
+"""Waited beyond the cycle's own time limit: the desk ends it, and remembers it, by itself."""
+ASK_AGAIN_MAX = 3
+"""Sendings of a request: the same key makes the second one harmless."""
+
+REQUEST_CYCLE, CANCEL_CYCLE = REQUESTS
+ENDS = {
+    CycleStatus.COMPLETED: ExitCode.OK,
+    CycleStatus.RUNNING: ExitCode.OK,
+    CycleStatus.FAILED: ExitCode.FAILED,
+    CycleStatus.CANCELLED: ExitCode.FAILED,
+    CycleStatus.REJECTED: ExitCode.REJECTED,
+    CycleStatus.EXPIRED: ExitCode.REJECTED,
+}
+"""The exit code that a cycle's end means."""
+
+_PROVIDER = re.compile(r"^(?:(?P<name>[^=@]+)=)?(?P<provider>[^=@]+)(?:@(?P<account>[^=@]+))?$")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person typed, not yet a request."""
+
+    kind: str = "decision"
+    as_of: str | None = None
+    universe: Sequence[str] = ()
+    providers: Sequence[str] = ("rules",)
+    account: str | None = None
+    key: str | None = None
+    timeout_s: float | None = None
+    money: str | None = None
+    tokens: int | None = None
+    cost_usd: str | None = None
+
+
+def new_key() -> str:
+    """An idempotency key that nobody has used."""
+    return f"cli-{secrets.token_hex(8)}"
+
+
+def build(wish: Wish) -> CycleRequest:
+    """The request. Raises `Problem` (usage) that names the option at fault."""
+    budgets: dict[str, object] = {}
+    if wish.money is not None:
+        budgets["money"] = Money(amount=_number("--max-money", wish.money))
+    if wish.tokens is not None:
+        budgets["tokens"] = wish.tokens
+    if wish.cost_usd is not None:
+        budgets["cost_usd"] = _number("--max-cost", wish.cost_usd)
+    given: dict[str, object] = {} if wish.timeout_s is None else {"timeout_s": wish.timeout_s}
+    if wish.universe:
+        given["universe"] = tuple(_tickers(wish.universe))
+    try:
+        return CycleRequest(
+            idempotency_key=wish.key or new_key(),
+            kind=wish.kind,
+            as_of=_day(wish.as_of),
+            pipelines=tuple(pipelines(wish.providers, wish.account)),
+            budgets=Budgets.model_validate(budgets),
+            **given,
+        )
+    except ValidationError as error:
+        raise Problem(ExitCode.USAGE, f"this request is not valid: {describe(error)}") from error
+
+
+def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[Pipeline]:
+    """One pipeline a provider. The first trades `account` (main by default), others their own."""
+    made = []
+    for number, text in enumerate(providers):
+        found = _PROVIDER.match(text)
+        if found is None:
+            raise Problem(
+                ExitCode.USAGE,
+                f"--provider {text!r} is not understood",
+                "write NAME, or PIPELINE=PROVIDER@ACCOUNT, for example --provider rules",
+            )
+        provider = found["provider"]
+        name = found["name"] or provider
+        fallback = (account or MAIN_ACCOUNT) if number == 0 else name
+        made.append({"name": name, "provider": provider, "account": found["account"] or fallback})
+    return [Pipeline.model_validate(each) for each in made]
+
+
+def _tickers(given: Sequence[str]) -> Sequence[str]:
+    """`AAPL,MSFT` or several options; an empty universe is a mistake, not everything."""
+    names = [name.strip().upper() for text in given for name in text.split(",") if name.strip()]
+    if not names:
+        raise Problem(
+            ExitCode.USAGE,
+            "--universe names no ticker",
+            "leave it out to let the sources propose, or write --universe AAPL,MSFT",
+        )
+    return list(dict.fromkeys(names))
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise Problem(
+            ExitCode.USAGE, f"--as-of {text!r} is no date", "write it as 2012-06-29"
+        ) from None
+
+
+def _number(option: str, text: str) -> Decimal:
+    try:
+        number = Decimal(text.replace(",", ""))
+    except InvalidOperation:
+        raise Problem(ExitCode.USAGE, f"{option} {text!r} is no number") from None
+    if not number.is_finite():
+        raise Problem(ExitCode.USAGE, f"{option} {text!r} is no number")
+    return number
+
+
+async def send(client: Client, request: CycleRequest) -> RequestAnswer:
+    """Send until it is answered. Raises `Problem` where the desk says no."""
+    for left in reversed(range(ASK_AGAIN_MAX)):
+        try:
+            answer: RequestAnswer = await client.ask(REQUEST_CYCLE, request)
+        except DeskNotReachable:
+            if not left:
+                raise
+        else:
+            return accepted(answer)
+    raise AssertionError("the last round returns or raises")
+
+
+def accepted(answer: RequestAnswer) -> RequestAnswer:
+    """The answer, where it is a yes."""
+    if answer.outcome == "accepted":
+        return answer
+    code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
+    where = f" ({answer.field})" if answer.field and answer.field not in answer.message else ""
+    raise Problem(code, f"the desk says no: {answer.message}{where} [{answer.code}]")
+
+
+async def show(client: Client, cycle_id: str) -> CycleView:
+    """The cycle with its contracts. Raises `Problem` (not found)."""
+    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=cycle_id))
+    if not view.found:
+        raise Problem(ExitCode.NOT_FOUND, view.message, "`deskbus cycle list` shows the newest")
+    return view
+
+
+async def request_and_follow(
+    client: Client, request: CycleRequest, heard: Callable[[Event], None]
+) -> CycleView:
+    """Send the request and wait for the cycle's end; `heard` is told every event meanwhile.
+
+    Raises `Problem`: rejected, or timed out (the cycle then goes on by itself).
+    """
+    cycle_id = ids.cycle_id(REQUESTER, request.idempotency_key)
+    async with client.events(cycle_id) as events:
+        await send(client, request)
+        try:
+            async with asyncio.timeout(request.timeout_s + GRACE_S):
+                return await _ended(client, cycle_id, events, heard)
+        except TimeoutError:
+            raise Problem(
+                ExitCode.TIMED_OUT,
+                f"cycle {cycle_id} has not ended within {request.timeout_s + GRACE_S:g} s",
+                f"it goes on by itself: deskbus cycle show {cycle_id}",
+            ) from None
+
+
+async def _ended(
+    client: Client, cycle_id: UUID, events: AsyncIterator[Event], heard: Callable[[Event], None]
+) -> CycleView:
+    over = asyncio.Event()
+    listening = asyncio.create_task(_listen(events, heard, over))
+    unanswered = 0
+    try:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), LOOK_EVERY_S)
+            try:
+                view = await show(client, str(cycle_id))
+            except DeskNotReachable:
+                unanswered += 1
+                if unanswered >= UNANSWERED_MAX:
+                    raise
+                continue
+            unanswered = 0
+            if view.status is not CycleStatus.RUNNING:
+                return view
+    finally:
+        listening.cancel()
+
+
+async def _listen(
+    events: AsyncIterator[Event], heard: Callable[[Event], None], over: asyncio.Event
+) -> None:
+    async for event in events:
+        heard(event)
+        if event.type is EventType.CYCLE_ENDED:
+            over.set()

@@ -1,0 +1,121 @@
+"""`deskbus run`: the desk up, one decision, its story, the desk down."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+
+from contracts.query import CycleView
+from libs.bus.client import Client, open_client
+from libs.runtime.logging import configure_logging
+from libs.runtime.loop import run as run_loop
+from libs.runtime.settings import Settings
+from services import launcher
+from services.cli import story
+from services.cli.amounts import short
+from services.cli.commands import JsonOption, group
+from services.cli.problem import Problem
+from services.cli.progress import Progress
+from services.cli.request import ENDS, Wish, build, new_key, request_and_follow
+from services.cli.running import find_desk, load_settings
+from services.cli.terminal import emit, err, out, write
+
+AS_OF_DEFAULT = "2012-06-29"
+"""A session of the bundled prices at which the rules both buy and cut."""
+
+app = group()
+
+
+@app.command()
+def run(
+    as_of: Annotated[str, typer.Option(help="The session whose close is the present.")] = (
+        AS_OF_DEFAULT
+    ),
+    universe: Annotated[
+        list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")
+    ] = None,
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(help="Who thinks: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
+    ] = None,
+    account: Annotated[
+        str | None,
+        typer.Option(help="The paper account to trade; by default a fresh one for this run."),
+    ] = None,
+    timeout_s: Annotated[
+        float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run one decision cycle on real prices: start the desk, decide, show why, stop the desk.
+
+    Needs no key and no network. The account is a fresh paper account, so the same date gives the
+    same decision every time; name one with --account to trade on with it. Where a desk is running
+    already, that one is used and left running.
+    """
+    settings = load_settings()
+    wish = Wish(
+        as_of=as_of,
+        universe=universe or (),
+        providers=provider or ("rules",),
+        account=account or f"run-{secrets.token_hex(4)}",
+        key=new_key(),
+        timeout_s=timeout_s,
+    )
+    request = build(wish)
+    # What goes wrong is told at the end; the log would bury the story, unless it is asked for.
+    asked_for = "log_level" in settings.model_fields_set
+    configure_logging(settings.log_level if asked_for else "error", settings.log_format)
+
+    async def decide() -> CycleView:
+        with Progress(err()) as progress:
+            async with _desk(settings, progress) as client:
+                return await request_and_follow(client, request, progress.heard)
+
+    view = run_loop(decide())
+    if json:
+        emit([view])
+    else:
+        story.tell(view, out())
+        if view.cycle_id is not None:
+            _tell_where(settings, view)
+    raise typer.Exit(ENDS[view.status] if view.status else 0)
+
+
+@asynccontextmanager
+async def _desk(settings: Settings, progress: Progress) -> AsyncIterator[Client]:
+    """A client of the running desk, or of one that lives as long as the block."""
+    try:
+        found = find_desk(settings)
+    except Problem:
+        found = None
+    if found is not None and settings.nats_url is None:
+        progress.says(f"using the running desk (process {found.pid})")
+        async with open_client(found.nats_url, found.secrets_dir) as client:
+            yield client
+        return
+    progress.says("starting NATS, Postgres and the services")
+    async with launcher.desk(settings) as desk:
+        progress.says("ready")
+        failed = asyncio.ensure_future(desk.finished())
+        try:
+            async with open_client(desk.nats_url, desk.secrets_dir) as client:
+                yield client
+        finally:
+            failed.cancel()
+        progress.says("stopping")
+
+
+def _tell_where(settings: Settings, view: CycleView) -> None:
+    account = view.pipelines[0].account if view.pipelines else ""
+    cycle = short(view.cycle_id)
+    steps = {
+        "Data": f"{settings.data_dir.absolute()}: every call and event of it is on record",
+        "Closer": "deskbus up, and in another terminal:",
+        "": f"deskbus operations tree {cycle}    deskbus cycle replay {cycle}\n"
+        f"deskbus portfolio {account}    deskbus tail",
+    }
+    write(story.next_steps(steps), out())

@@ -1,0 +1,97 @@
+"""The tree of a cycle's operations, drawn."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from pydantic import JsonValue
+from rich.table import Table
+from rich.text import Text
+
+from contracts.operation import OperationStatus, OperationView
+from services.cli import amounts
+from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, table
+
+CALLS = frozenset({"model", "tool", "read"})
+SAID_CHARS = 70
+
+
+def draw(nodes: Sequence[OperationView]) -> Table:
+    """One line a node: what it was, how it ended, how long it took, what it cost, what it said."""
+    made = table("what", "", ("took", "right"), ("tokens · cost", "right"), "id", "result")
+    for branch, node in walk(nodes):
+        made.add_row(
+            Text.assemble((branch, "dim"), _name(node)),
+            _mark(node),
+            Text(took(node), style="dim" if node.type in CALLS else ""),
+            amounts.cost(node.tokens, node.cost_usd) if node.tokens else "",
+            Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
+            Text(amounts.cut(said(node), SAID_CHARS), style="red" if node.error_message else "dim"),
+        )
+    return made
+
+
+def walk(nodes: Sequence[OperationView]) -> Iterable[tuple[str, OperationView]]:
+    """Every node with the branch that leads to it, parents before children."""
+    children: dict[UUID | None, list[OperationView]] = {}
+    known = {node.op_id for node in nodes}
+    for node in nodes:
+        parent = node.parent_id if node.parent_id in known else None
+        children.setdefault(parent, []).append(node)
+    for root in children.get(None, ()):
+        yield "", root
+        yield from _below(root, children, "")
+
+
+def _below(
+    node: OperationView, children: Mapping[UUID | None, Sequence[OperationView]], indent: str
+) -> Iterable[tuple[str, OperationView]]:
+    inner = children.get(node.op_id, ())
+    for number, child in enumerate(inner, start=1):
+        last = number == len(inner)
+        yield f"{indent}{'└─ ' if last else '├─ '}", child
+        yield from _below(child, children, f"{indent}{'   ' if last else '│  '}")
+
+
+def _name(node: OperationView) -> Text:
+    if node.type in CALLS:
+        return Text.assemble((f"{node.type} ", "dim"), node.name)
+    if node.type == "cycle":
+        return Text(f"{node.name} {node.metadata.get('as_of', '')}".strip(), style="bold")
+    if node.type == "pipeline":
+        whose = " ".join(str(value) for value in node.metadata.values())
+        return Text.assemble((node.name, "bold"), (f"  {whose}" if whose else "", "dim"))
+    attempt = f" (attempt {node.attempt})" if node.attempt > 1 else ""
+    return Text.assemble((f"{node.state}/", "dim"), f"{node.name}{attempt}")
+
+
+def _mark(node: OperationView) -> Text:
+    if node.type in CALLS:
+        return Text()
+    return Text(STATUS_MARKS[node.status], style=STATUS_STYLES[node.status])
+
+
+def took(node: OperationView) -> str:
+    """How long it ran."""
+    exact = node.metadata.get("duration_ms")
+    if isinstance(exact, int | float):
+        return amounts.duration(exact / 1000)
+    return amounts.between(node.started_at, node.finished_at)
+
+
+def said(node: OperationView) -> str:
+    """Its failure, its progress while it runs, else what it came to."""
+    if node.error_message:
+        return node.error_message
+    if node.status is OperationStatus.RUNNING and node.progress.step:
+        return f"{node.progress.percentage:.0f}% {node.progress.step}"
+    missing = node.metadata.get("calls_cut")
+    told = _told(node.result_summary)
+    return f"{told}; {missing} calls not shown" if missing else told
+
+
+def _told(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_told(each)}" for key, each in value.items() if each != [])
+    if isinstance(value, list):
+        return " ".join(map(_told, value))
+    return "" if value is None else str(value)

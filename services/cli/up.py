@@ -1,0 +1,136 @@
+"""`deskbus up`: the desk, until it is told to stop."""
+
+import asyncio
+import signal
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from libs.runtime.logging import configure_logging
+from libs.runtime.loop import run as run_loop
+from libs.runtime.settings import Settings
+from services import launcher
+from services.cli.commands import JsonOption, group
+from services.cli.problem import ExitCode, Problem
+from services.cli.running import find_desk, load_settings
+from services.cli.terminal import emit, err
+
+REPLICAS_MAX = 64
+
+app = group()
+
+
+class Ready(BaseModel):
+    """What --json says once the desk takes requests."""
+
+    status: str = "ready"
+    nats_url: str
+    postgres_dsn: str
+    data_dir: Path
+    secrets_dir: Path
+    at: datetime
+
+
+@app.command()
+def up(
+    processes: Annotated[
+        bool, typer.Option("--processes", help="Every service in a process of its own.")
+    ] = False,
+    replicas: Annotated[
+        list[str] | None,
+        typer.Option(help="How many processes of a service: research=3; may be repeated."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Start the desk and keep it running; Ctrl-C or SIGTERM stop it cleanly.
+
+    NATS and Postgres are started from the installed packages, unless DESKBUS_NATS_URL and
+    DESKBUS_POSTGRES_DSN name your own.
+    """
+    settings = load_settings()
+    counts = _counts(replicas or ())
+    if counts and not processes:
+        raise Problem(ExitCode.USAGE, "--replicas needs --processes")
+    _refuse_second(settings)
+    configure_logging(settings.log_level, settings.log_format)
+    run_loop(_hold(settings, processes=processes, replicas=counts, json=json))
+
+
+def _counts(given: Sequence[str]) -> Mapping[str, int]:
+    counts = {}
+    for text in given:
+        name, _, count = text.partition("=")
+        if not name or not count.isdecimal() or not 1 <= int(count) <= REPLICAS_MAX:
+            raise Problem(
+                ExitCode.USAGE,
+                f"--replicas {text!r} is not understood",
+                f"write SERVICE=N with N from 1 to {REPLICAS_MAX}, for example research=3",
+            )
+        counts[name] = int(count)
+    return counts
+
+
+def _refuse_second(settings: Settings) -> None:
+    if settings.nats_url is not None:
+        return
+    try:
+        desk = find_desk(settings)
+    except Problem:
+        return
+    raise Problem(
+        ExitCode.FAILED,
+        f"a desk is running in {settings.data_dir} already (process {desk.pid})",
+        "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
+    )
+
+
+async def _hold(
+    settings: Settings, *, processes: bool, replicas: Mapping[str, int], json: bool
+) -> None:
+    holding = asyncio.ensure_future(
+        _desk_until_lost(settings, processes=processes, replicas=replicas, json=json)
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, holding.cancel)
+    try:
+        await holding
+    except asyncio.CancelledError:
+        err().print("stopped", style="dim")
+
+
+async def _desk_until_lost(
+    settings: Settings, *, processes: bool, replicas: Mapping[str, int], json: bool
+) -> None:
+    async with launcher.desk(settings, processes=processes, replicas=replicas) as desk:
+        ready = Ready(
+            nats_url=desk.nats_url,
+            postgres_dsn=desk.settings.postgres_public,
+            data_dir=desk.data_dir.absolute(),
+            secrets_dir=desk.secrets_dir.absolute(),
+            at=datetime.now(UTC),
+        )
+        if json:
+            emit([ready])
+        _announce(ready)
+        await desk.finished()
+
+
+def _announce(ready: Ready) -> None:
+    lines = [
+        ("The desk is up", "bold green"),
+        (f"  NATS      {ready.nats_url}", ""),
+        (f"  Postgres  {ready.postgres_dsn}", ""),
+        (f"  data      {ready.data_dir}", ""),
+        (f"  keys      {ready.secrets_dir}", ""),
+        ("  in another terminal:", "dim"),
+        ("    deskbus tail", ""),
+        ("    deskbus cycle request --as-of 2012-06-29 --wait", ""),
+        ("  Ctrl-C stops it; nothing is lost", "dim"),
+    ]
+    for text, style in lines:
+        err().print(Text(text, style=style), soft_wrap=True)
