@@ -28,10 +28,18 @@ class EventType(StrEnum):
     MESSAGE_REFUSED = "message_refused"
     ORDER_PLACED = "order_placed"
     ORDER_FILLED = "order_filled"
+    ORDER_REJECTED = "order_rejected"
+    ORDER_CANCELLED = "order_cancelled"
     DECISION = "decision"
 
 
-DECISION_EVENTS = (EventType.DECISION, EventType.CYCLE_ENDED, EventType.ORDER_FILLED)
+DECISION_EVENTS = (
+    EventType.DECISION,
+    EventType.CYCLE_ENDED,
+    EventType.ORDER_FILLED,
+    EventType.ORDER_REJECTED,
+    EventType.ORDER_CANCELLED,
+)
 """Events that are kept in a JetStream stream; the others travel over core NATS."""
 
 

@@ -13,6 +13,8 @@ from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text
 
 JOURNAL_BATCH_MAX = 64
 """Entries in one `Record`; a round of tool calls is one batch."""
+JOURNAL_BATCH_BYTES_MAX = 400_000
+"""Bytes of entries in one message, so that the whole stays under the message limit."""
 
 
 class OperationStatus(StrEnum):
@@ -65,14 +67,22 @@ class Progress(Value):
 
 
 class Claim(Message):
-    """May I do this operation? Asked by `instance`, one process of the operation's service."""
+    """May I do this operation? Asked by `instance`, one process of the operation's service.
+
+    With the `epoch` of a claim that was granted it asks for the journal from index `after` on: a
+    journal that is too long for one message comes in pages.
+    """
 
     op_id: OperationId
     instance: ShortText
+    epoch: int | None = None
+    after: int = Field(default=0, ge=0)
 
 
 class ClaimAnswer(Message):
     """`granted` carries an epoch, a lease in seconds and the journal so far; else: drop the work.
+
+    `more` says that the journal goes on after its last entry here.
 
     `busy`: another instance holds a live lease. `done`: ended already (also cancelled).
     `unknown`: no such operation. `forbidden`: it is another service's.
@@ -82,6 +92,7 @@ class ClaimAnswer(Message):
     epoch: int = 0
     lease_s: float = 0.0
     journal: tuple[JournalEntry, ...] = ()
+    more: bool = False
 
 
 class Record(Message):

@@ -196,7 +196,12 @@ def event(owner: str, what: EventType) -> Subject:
     return Subject(Class.EVENT, owner, what, Event)
 
 
-EXECUTION_EVENTS = (EventType.ORDER_PLACED, EventType.ORDER_FILLED)
+EXECUTION_EVENTS = (
+    EventType.ORDER_PLACED,
+    EventType.ORDER_FILLED,
+    EventType.ORDER_REJECTED,
+    EventType.ORDER_CANCELLED,
+)
 EVENTS = tuple(
     event("execution" if what in EXECUTION_EVENTS else ORCHESTRATOR, what) for what in EventType
 )

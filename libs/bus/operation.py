@@ -52,8 +52,14 @@ class Orchestrator:
         self._timeout_s = timeout_s
 
     async def claim(self, claim: Claim) -> ClaimAnswer:
-        """Ask once; raises one of `UNANSWERED`."""
-        return await self._ask(CLAIM, claim, ClaimAnswer)
+        """Ask once, then for the rest of a long journal; raises one of `UNANSWERED`."""
+        granted = answer = await self._ask(CLAIM, claim, ClaimAnswer)
+        journal = list(granted.journal)
+        while answer.more:
+            page = claim.model_copy(update={"epoch": granted.epoch, "after": journal[-1].index + 1})
+            answer = await self._ask(CLAIM, page, ClaimAnswer)
+            journal += answer.journal
+        return answer.model_copy(update={"journal": tuple(journal)})
 
     async def record(self, record: Record) -> RecordAnswer:
         """Ask until somebody answers: the entries are paid for."""

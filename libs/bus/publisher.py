@@ -65,10 +65,11 @@ class Publisher:
             )
             body = encode(event)
             if event.type in DECISION_EVENTS:
-                kept.append(self._jetstream.publish(subject, body, headers=given))
+                # Written to the connection now, in its turn; only the acknowledgement comes later.
+                kept.append(await self._jetstream.publish_async(subject, body, headers=given))
             else:
                 await self._client.publish(subject, body, headers=given)
-        await asyncio.gather(*kept)
+        await asyncio.wait_for(asyncio.gather(*kept), PUBLISH_TIMEOUT_S)
         await self._client.flush(timeout=FLUSH_TIMEOUT_S)
 
     async def _publish(self, subject: str, body: bytes, given: dict[str, str]) -> None:

@@ -15,7 +15,14 @@ from dataclasses import dataclass
 import orjson
 from pydantic import JsonValue
 
-from contracts.operation import CallKind, JournalEntry, Progress, Reserve
+from contracts.operation import (
+    JOURNAL_BATCH_BYTES_MAX,
+    JOURNAL_BATCH_MAX,
+    CallKind,
+    JournalEntry,
+    Progress,
+    Reserve,
+)
 from contracts.types import Usage
 from libs.runtime.errors import DeskError
 
@@ -141,7 +148,29 @@ class Journal:
 
     async def _flush(self, reserve: Reserve | None, progress: Progress | None) -> None:
         entries, self._pending = self._pending, []
-        await self._record(entries, reserve, progress)
+        *first, last = batches(entries) or [[]]
+        for batch in first:
+            await self._record(batch, None, None)
+        await self._record(last, reserve, progress)
+
+
+def batches(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
+    """The entries, in order, in lists that fit into one message each."""
+    found: list[list[JournalEntry]] = []
+    size_bytes = 0
+    for entry in entries:
+        entry_bytes = len(entry.model_dump_json())
+        size_bytes += entry_bytes
+        full = (
+            size_bytes > JOURNAL_BATCH_BYTES_MAX or len(found[-1]) >= JOURNAL_BATCH_MAX
+            if found
+            else True
+        )
+        if full:
+            found.append([])
+            size_bytes = entry_bytes
+        found[-1].append(entry)
+    return found
 
 
 async def _timed(index: int, call: Call) -> JournalEntry:

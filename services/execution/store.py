@@ -25,10 +25,10 @@ sql = Queries(Path(__file__).parent / "queries.sql")
 PLACED, ENDED = 0, 1
 """Sequence numbers of an order's two events."""
 
-# A rejected order has one event, whose status says so; a cancelled one has no type of its own.
 END_EVENTS = {
     OrderStatus.FILLED: EventType.ORDER_FILLED,
-    OrderStatus.CANCELLED: EventType.ORDER_PLACED,
+    OrderStatus.REJECTED: EventType.ORDER_REJECTED,
+    OrderStatus.CANCELLED: EventType.ORDER_CANCELLED,
 }
 
 
@@ -171,7 +171,7 @@ async def write(db: Connection, changes: Changes) -> None:
         await db.execute(sql.insert_entry, *_entry_values(account.name, entry))
     for order in (*changes.placed, *changes.ended):
         await _write_fill(db, order)
-    events = [*map(_placed_event, changes.placed)]
+    events = [_placed_event(o) for o in changes.placed if o.status is not OrderStatus.REJECTED]
     events += [_ended_event(o) for o in (*changes.placed, *changes.ended) if o.status in END_EVENTS]
     if events:
         await db.executemany(sql.insert_event, events)
@@ -228,8 +228,7 @@ async def _write_fill(db: Connection, order: BookedOrder) -> None:
 
 
 def _placed_event(order: BookedOrder) -> tuple[Any, ...]:
-    status = OrderStatus.REJECTED if order.status is OrderStatus.REJECTED else OrderStatus.WORKING
-    return _event(replace(order, status=status), PLACED, EventType.ORDER_PLACED, {})
+    return _event(replace(order, status=OrderStatus.WORKING), PLACED, EventType.ORDER_PLACED, {})
 
 
 def _ended_event(order: BookedOrder) -> tuple[Any, ...]:

@@ -16,7 +16,8 @@ from contracts.message import Message
 from libs.postgres.pool import UNAVAILABLE, Pool
 from libs.runtime.settings import Settings
 from services.orchestrator import store
-from services.orchestrator.group import Group, Loaded, NewOperation, Stop
+from services.orchestrator.changes import Loaded, NewOperation, Stop
+from services.orchestrator.group import Group
 from services.orchestrator.inputs import Ask, Given, OperationOverdue, operation_of
 from services.orchestrator.workflow import Workflow
 

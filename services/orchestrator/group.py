@@ -4,8 +4,7 @@ No I/O: `store.py` loads the rows before and writes them after, in one transacti
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any, assert_never
 from uuid import UUID
 
@@ -16,18 +15,23 @@ from contracts.audit import EventType
 from contracts.cycle import CycleStatus, RequestAnswer
 from contracts.message import Message
 from contracts.operation import (
-    CallKind,
     ClaimAnswer,
-    JournalEntry,
-    Record,
     RecordAnswer,
-    Reserve,
     Result,
     ResultAnswer,
 )
 from contracts.types import Failure, Usage
 from libs.runtime import ids
 from libs.runtime.settings import Settings
+from services.orchestrator.changes import (
+    Loaded,
+    NewEntry,
+    NewEvent,
+    NewOperation,
+    Stop,
+    new_event,
+    step_event,
+)
 from services.orchestrator.inputs import (
     CancelAskedFor,
     Claimed,
@@ -39,12 +43,10 @@ from services.orchestrator.inputs import (
     RequestRefused,
     Resulted,
 )
+from services.orchestrator.leases import NO_USAGE, Leases
 from services.orchestrator.logic import (
-    SEQ_CALLS,
-    SEQ_STARTED,
     SHARED,
     CancelAsked,
-    Fact,
     Input,
     Start,
     Started,
@@ -59,66 +61,6 @@ from services.orchestrator.rows import CycleRow, Ended, OperationRow, Purse
 from services.orchestrator.workflow import Step, Workflow
 
 ERROR_CHARS_MAX = 2_000
-CALL_EVENTS = {
-    CallKind.MODEL: EventType.LLM_CALLED,
-    CallKind.TOOL: EventType.TOOL_CALLED,
-    CallKind.READ: EventType.DATA_READ,
-}
-NO_USAGE = Usage()
-
-
-@dataclass(frozen=True)
-class NewOperation:
-    """An operation to insert, in the cycle that it belongs to."""
-
-    cycle: CycleRow
-    start: Start
-
-
-@dataclass(frozen=True)
-class NewEntry:
-    """A journal entry to insert."""
-
-    operation: OperationRow
-    entry: JournalEntry
-
-
-@dataclass(frozen=True)
-class NewEvent:
-    """A row of state_events to insert. `account` gives the session id."""
-
-    started_on: date
-    node: UUID
-    seq: int
-    cycle_id: UUID
-    type: EventType
-    pipeline: str | None
-    state: str | None
-    session_id: str | None
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Stop:
-    """An operation that no longer counts: its service is told."""
-
-    op_id: UUID
-    cycle_id: UUID
-    service: str
-    reason: str
-
-
-@dataclass
-class Loaded:
-    """What a group needs to know, locked and read at its begin."""
-
-    cycles: dict[UUID, CycleRow] = field(default_factory=dict)
-    operations: dict[UUID, OperationRow] = field(default_factory=dict)
-    journals: dict[UUID, list[JournalEntry]] = field(default_factory=dict)
-    recorded: set[tuple[UUID, int]] = field(default_factory=set)
-    memories: dict[tuple[str, date], UUID] = field(default_factory=dict)
-    running: int = 0
-    day: Purse | None = None
 
 
 class Group:
@@ -138,6 +80,7 @@ class Group:
         self.entries: list[NewEntry] = []
         self.events: list[NewEvent] = []
         self.stops: list[Stop] = []
+        self._leases = Leases(settings, loaded, self.entries, self.events)
 
     @property
     def day(self) -> Purse | None:
@@ -160,7 +103,7 @@ class Group:
             case Claimed():
                 return self._claim(given)
             case Recorded():
-                return self._record(given.service, given.record)
+                return self._record(given)
             case Resulted():
                 return self._result(given.service, given.result)
             case OperationOverdue():
@@ -261,97 +204,18 @@ class Group:
         if row.service != given.service:
             self._forged(row, given.service, "claim")
             return ClaimAnswer(outcome="forbidden")
-        if row.ended:
-            return ClaimAnswer(outcome="done")
-        if row.status == "running" and row.lease_live:
-            return ClaimAnswer(outcome="busy")
-        if row.epoch >= self._settings.epochs_max:
-            self._fail(row, Failure(code="poison", message=self._poison(row)))
-            return ClaimAnswer(outcome="done")
-        return self._grant(row)
+        if not row.ended and given.claim.epoch is None and self._leases.is_poison(row):
+            self._fail(row, Failure(code="poison", message=self._leases.poison(row)))
+        return self._leases.claim(row, given.claim)
 
-    def _grant(self, row: OperationRow) -> ClaimAnswer:
-        if row.epoch == 0:
-            cycle = self._loaded.cycles[row.cycle_id]
-            self._event(cycle, row.op_id, SEQ_STARTED, EventType.OPERATION_STARTED, row)
-        # Whoever had it may have paid for a call that was not recorded: that money stays spent.
-        self._settle(row, Usage(output_tokens=row.reserved.tokens, cost_usd=row.reserved.cost_usd))
-        row.epoch += 1
-        row.status, row.lease_live, row.touched = "running", True, True
-        return ClaimAnswer(
-            outcome="granted",
-            epoch=row.epoch,
-            lease_s=self._settings.lease_s,
-            journal=tuple(self._loaded.journals.get(row.op_id, ())),
-        )
-
-    def _poison(self, row: OperationRow) -> str:
-        return (
-            f"{row.step} was begun {row.epoch} times and never ended: it stops its process or "
-            f"outlives its lease of {self._settings.lease_s:g} s; see the log of {row.service}"
-        )
-
-    def _record(self, service: str, record: Record) -> RecordAnswer:
-        row = self._loaded.operations.get(record.op_id)
+    def _record(self, given: Recorded) -> RecordAnswer:
+        row = self._loaded.operations.get(given.record.op_id)
         if row is None:
             return RecordAnswer(outcome="unknown")
-        if row.service != service:
-            self._forged(row, service, "record")
+        if row.service != given.service:
+            self._forged(row, given.service, "record")
             return RecordAnswer(outcome="forbidden")
-        if row.ended:
-            return RecordAnswer(outcome="cancelled", message=f"the operation is {row.status}")
-        if row.epoch != record.epoch:
-            return RecordAnswer(outcome="fenced", message=f"epoch {row.epoch} has the work")
-        fresh = [e for e in record.entries if (row.op_id, e.index) not in self._loaded.recorded]
-        self._keep(row, fresh)
-        row.touched = True
-        if record.progress is not None:
-            row.progress = record.progress.model_dump_json().encode()
-        return self._reserve(row, record.reserve)
-
-    def _keep(self, row: OperationRow, entries: Sequence[JournalEntry]) -> None:
-        cycle = self._loaded.cycles[row.cycle_id]
-        if any(entry.kind is CallKind.MODEL for entry in entries):
-            self._settle(row, sum((entry.usage for entry in entries), start=NO_USAGE))
-        for entry in entries:
-            self._loaded.recorded.add((row.op_id, entry.index))
-            self.entries.append(NewEntry(row, entry))
-            data = {"name": entry.name, "index": entry.index, "duration_ms": entry.duration_ms}
-            if entry.kind is CallKind.MODEL:
-                data["usage"] = entry.usage.model_dump(mode="json")
-            seq = SEQ_CALLS + entry.index
-            self._event(cycle, row.op_id, seq, CALL_EVENTS[entry.kind], row, data)
-
-    def _settle(self, row: OperationRow, usage: Usage) -> None:
-        """Turn what was held back for the calls in flight into what they used."""
-        held, row.reserved = row.reserved, Reserve()
-        if held == Reserve() and usage == NO_USAGE:
-            return
-        cycle = self._loaded.cycles[row.cycle_id]
-        cycle.changed = True
-        for purse in (cycle.purse, self._loaded.day):
-            if purse is not None:
-                purse.release(held)
-                purse.spend(usage.tokens, usage.cost_usd)
-        row.spend(usage)
-
-    def _reserve(self, row: OperationRow, reserve: Reserve | None) -> RecordAnswer:
-        lease_s = self._settings.lease_s
-        if reserve is None or reserve == Reserve():
-            return RecordAnswer(outcome="ok", lease_s=lease_s)
-        cycle = self._loaded.cycles[row.cycle_id]
-        for name, purse in (("cycle", cycle.purse), ("day", self._loaded.day)):
-            if purse is not None and not purse.affords(reserve):
-                return RecordAnswer(outcome="budget_exhausted", message=_exhausted(name, purse))
-        for purse in (cycle.purse, self._loaded.day):
-            if purse is not None:
-                purse.hold(reserve)
-        cycle.changed = True
-        row.reserved = Reserve(
-            tokens=row.reserved.tokens + reserve.tokens,
-            cost_usd=row.reserved.cost_usd + reserve.cost_usd,
-        )
-        return RecordAnswer(outcome="ok", lease_s=lease_s)
+        return self._leases.record(row, given.record)
 
     def _result(self, service: str, result: Result) -> ResultAnswer:
         row = self._loaded.operations.get(result.op_id)
@@ -393,7 +257,7 @@ class Group:
         contract = result.contract if isinstance(result.contract, dict) else {}
         row.status = "completed"
         self.ends[row.op_id] = (row, Ended("completed", result=orjson.dumps(contract)))
-        self._settle(row, NO_USAGE)
+        self._leases.settle(row, NO_USAGE)
         cycle = self._loaded.cycles[row.cycle_id]
         self._apply(cycle, StepDone(row.pipeline, row.step, row.attempt, contract))
 
@@ -409,7 +273,7 @@ class Group:
 
     def _fail(self, row: OperationRow, failure: Failure, *, wrong_answer: bool = False) -> None:
         row.status = "failed"
-        self._settle(row, NO_USAGE)
+        self._leases.settle(row, NO_USAGE)
         self.ends[row.op_id] = (row, Ended("failed", failure=failure.model_dump_json().encode()))
         cycle = self._loaded.cycles[row.cycle_id]
         failed = StepFailed(row.pipeline, row.step, row.attempt, failure, wrong_answer)
@@ -419,7 +283,7 @@ class Group:
         cycle = self._loaded.cycles[row.cycle_id]
         node = ids.event_id(row.op_id, hash_of(service, what))
         data = {"service": service, "what": what, "owner": row.service}
-        self._event(cycle, node, 0, EventType.MESSAGE_REFUSED, row, data)
+        self.events.append(step_event(cycle, row, node, 0, EventType.MESSAGE_REFUSED, data))
 
     # --- the state machine --------------------------------------------------------------------
 
@@ -440,52 +304,22 @@ class Group:
         self.starts += [NewOperation(row, start) for start in after.starts]
         for op_id in after.stops:
             self._stop(row, op_id)
-        self.events += [self._fact(row, fact) for fact in after.facts]
+        self.events += [new_event(row, fact) for fact in after.facts]
 
     def _stop(self, row: CycleRow, op_id: UUID) -> None:
         known = self._loaded.operations.get(op_id)
         if known is not None:
             known.status = "cancelled"
-            self._settle(known, Usage(cost_usd=known.reserved.cost_usd))
+            self._leases.settle(known, Usage(cost_usd=known.reserved.cost_usd))
         self.ends[op_id] = (known, Ended("cancelled"))
         self.starts = [new for new in self.starts if new.start.op_id != op_id]
         service = known.service if known else ""
         self.stops.append(Stop(op_id, row.cycle_id, service, row.state.reason or "cancelled"))
 
-    def _fact(self, row: CycleRow, fact: Fact) -> NewEvent:
-        return NewEvent(
-            started_on=row.started_on,
-            node=fact.node,
-            seq=fact.seq,
-            cycle_id=row.cycle_id,
-            type=fact.type,
-            pipeline=fact.lane,
-            state=fact.state,
-            session_id=session_id(row, fact.lane),
-            data=fact.data,
-        )
-
-    def _event(
-        self,
-        cycle: CycleRow,
-        node: UUID,
-        seq: int,
-        what: EventType,
-        row: OperationRow,
-        data: Mapping[str, Any] | None = None,
-    ) -> None:
-        fact = Fact(node, seq, what, row.pipeline, row.state, {"step": row.step, **(data or {})})
-        self.events.append(self._fact(cycle, fact))
-
     def changed_cycles(self) -> Sequence[CycleRow]:
         """All cycles to write, with those whose purse alone has changed."""
         spent = {i: row for i, row in self._loaded.cycles.items() if row.changed}
         return list({**spent, **self.cycles}.values())
-
-
-def session_id(row: CycleRow, lane: str | None) -> str:
-    """One exchange session of one account: what an auditor asks for."""
-    return f"{row.pipelines[lane or row.state.main]['account']}/{row.as_of}"
 
 
 def hash_of(*parts: str) -> int:
@@ -522,14 +356,6 @@ def _repeated(row: CycleRow, given: CycleAsked) -> RequestAnswer:
     key = given.request.idempotency_key
     text = f"idempotency_key {key!r} was used for another request; take a new key or the same body"
     return replace_answer(rejection("key_reused", text, "idempotency_key"), row)
-
-
-def _exhausted(name: str, purse: Purse) -> str:
-    return (
-        f"the {name}'s budget is used up: {purse.tokens_spent} of {purse.tokens_max} tokens, "
-        f"{purse.cost_usd_spent:.4f} of {purse.cost_usd_max:.2f} USD, and the next call does not "
-        "fit into the rest"
-    )
 
 
 def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) -> bytes:

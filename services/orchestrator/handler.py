@@ -24,8 +24,9 @@ from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
+from services.orchestrator.changes import NewOperation, Stop
 from services.orchestrator.commit import Committer, InputRefused
-from services.orchestrator.group import NewOperation, Stop, rejection
+from services.orchestrator.group import rejection
 from services.orchestrator.inputs import (
     CancelAskedFor,
     Claimed,

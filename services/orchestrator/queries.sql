@@ -31,11 +31,12 @@ from unnest($1::date[], $2::uuid[], $3::int[]) as wanted (started_on, op_id, ind
 join journal j using (started_on, op_id, index)
 
 -- name: load_memories
+-- Strictly before as_of: a cycle's memory knows its fills, which lie at the next open.
 select wanted.account, wanted.as_of, memory.op_id
 from unnest($1::text[], $2::date[]) as wanted (account, as_of)
 cross join lateral (
     select o.op_id from operations o
-    where o.account = wanted.account and o.as_of <= wanted.as_of
+    where o.account = wanted.account and o.as_of < wanted.as_of
       and o.step = 'memorize' and o.status = 'completed'
     order by o.as_of desc, o.finished_at desc limit 1
 ) memory

@@ -16,14 +16,8 @@ from contracts.types import Failure
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
 from libs.runtime.settings import Settings
-from services.orchestrator.group import (
-    Group,
-    Loaded,
-    NewEntry,
-    NewEvent,
-    NewOperation,
-    command_json,
-)
+from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewOperation
+from services.orchestrator.group import Group, command_json
 from services.orchestrator.inputs import (
     CancelAskedFor,
     Claimed,

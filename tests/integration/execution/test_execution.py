@@ -447,10 +447,11 @@ async def test_execution_tells_of_each_order_once(desk, servers):
     filled, rejected = (
         next(o.order_id for o in result.orders if o.asset == asset) for asset in ("AAA", "NIL")
     )
-    assert set(told) == {(filled, 0), (filled, 1), (rejected, 0)}
+    assert set(told) == {(filled, 0), (filled, 1), (rejected, 1)}
     assert told[filled, 0]["type"] == "order_placed"
     assert told[filled, 1]["type"] == "order_filled"
-    assert told[rejected, 0]["status"] == "rejected"
+    assert told[rejected, 1]["type"] == "order_rejected"
+    assert told[rejected, 1]["status"] == "rejected"
     assert {row["session_id"] for row in rows} == {f"{desk.account}/{FRIDAY}"}
     assert {row["started_on"] for row in rows} == {command.now.date()}
 

@@ -1,0 +1,113 @@
+"""What `Event.data` holds, by the event's type. Readers ignore fields that they do not know."""
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from contracts.account import Side
+from contracts.audit import EventType
+from contracts.cycle import CycleStatus
+from contracts.execution import OrderStatus, OrderType
+from contracts.message import Message
+from contracts.risk import DecisionValidation
+from contracts.types import Failure, Name, Quantity, ShortText, Text, Ticker, Usage, Value
+
+
+class Empty(Value):
+    """Nothing: the event's own fields say it all."""
+
+
+class Refused(Failure):
+    """A request that was not accepted. The event's `cycle_id` stands for a cycle that is not."""
+
+    requester: ShortText
+
+
+class Ended(Value):
+    """How a pipeline or a cycle ended, and why; an empty reason after plain success."""
+
+    status: CycleStatus
+    reason: Text = ""
+
+
+class StepEvent(Value):
+    """An operation of this step began, was answered, or was stopped."""
+
+    step: Name
+
+
+class StepFailedEvent(StepEvent):
+    """An operation failed; `code` is for machines, `message` for people."""
+
+    code: ShortText
+    message: Text
+
+
+class CallEvent(StepEvent):
+    """A finished call of an operation, `index` counted from 0; its bodies are in the journal."""
+
+    name: ShortText
+    index: int = Field(ge=0)
+    duration_ms: float = Field(ge=0)
+
+
+class ModelCallEvent(CallEvent):
+    """A model's turn, and what it used."""
+
+    usage: Usage
+
+
+class MessageRefused(StepEvent):
+    """A claim, record or result for an operation of `owner` came from another `service`."""
+
+    service: ShortText
+    what: Literal["claim", "record", "result"]
+    owner: Name
+
+
+class OrderEvent(Value):
+    """An order as it was written to the ledger. `op_id` is the operation that asked for it."""
+
+    account: Name
+    order_id: UUID
+    asset: Ticker
+    side: Side
+    quantity: Quantity
+    type: OrderType
+    status: OrderStatus
+    reason: Text = ""
+    op_id: UUID
+
+
+class FillEvent(OrderEvent):
+    """An order that was filled, at which price and fee, on which session."""
+
+    price: Decimal = Field(gt=0)
+    fee: Decimal = Field(ge=0)
+    session: date
+
+
+EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
+    EventType.REQUEST_REJECTED: Refused,
+    EventType.CYCLE_ACCEPTED: Empty,
+    EventType.CYCLE_ENDED: Ended,
+    EventType.PIPELINE_ENDED: Ended,
+    EventType.STATE_ENTERED: Empty,
+    EventType.OPERATION_STARTED: StepEvent,
+    EventType.OPERATION_COMPLETED: StepEvent,
+    EventType.OPERATION_FAILED: StepFailedEvent,
+    EventType.OPERATION_CANCELLED: StepEvent,
+    EventType.LLM_CALLED: ModelCallEvent,
+    EventType.TOOL_CALLED: CallEvent,
+    EventType.DATA_READ: CallEvent,
+    EventType.MESSAGE_REFUSED: MessageRefused,
+    EventType.ORDER_PLACED: OrderEvent,
+    EventType.ORDER_FILLED: FillEvent,
+    EventType.ORDER_REJECTED: OrderEvent,
+    EventType.ORDER_CANCELLED: OrderEvent,
+    EventType.DECISION: DecisionValidation,
+}

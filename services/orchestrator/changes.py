@@ -1,0 +1,99 @@
+"""What a group of inputs leaves to be written and sent, and what it had to load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from contracts.audit import EventType
+from contracts.operation import JournalEntry
+from services.orchestrator.logic import Fact, Start
+from services.orchestrator.rows import CycleRow, OperationRow, Purse
+
+
+@dataclass(frozen=True)
+class NewOperation:
+    """An operation to insert, in the cycle that it belongs to."""
+
+    cycle: CycleRow
+    start: Start
+
+
+@dataclass(frozen=True)
+class NewEntry:
+    """A journal entry to insert."""
+
+    operation: OperationRow
+    entry: JournalEntry
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """A row of state_events to insert. `account` gives the session id."""
+
+    started_on: date
+    node: UUID
+    seq: int
+    cycle_id: UUID
+    type: EventType
+    pipeline: str | None
+    state: str | None
+    session_id: str | None
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An operation that no longer counts: its service is told."""
+
+    op_id: UUID
+    cycle_id: UUID
+    service: str
+    reason: str
+
+
+@dataclass
+class Loaded:
+    """What a group needs to know, locked and read at its begin."""
+
+    cycles: dict[UUID, CycleRow] = field(default_factory=dict)
+    operations: dict[UUID, OperationRow] = field(default_factory=dict)
+    journals: dict[UUID, list[JournalEntry]] = field(default_factory=dict)
+    recorded: set[tuple[UUID, int]] = field(default_factory=set)
+    memories: dict[tuple[str, date], UUID] = field(default_factory=dict)
+    running: int = 0
+    day: Purse | None = None
+
+
+def session_id(row: CycleRow, lane: str | None) -> str:
+    """One exchange session of one account: what an auditor asks for."""
+    return f"{row.pipelines[lane or row.state.main]['account']}/{row.as_of}"
+
+
+def new_event(row: CycleRow, fact: Fact) -> NewEvent:
+    """The row of state_events that a fact of the state machine becomes."""
+    return NewEvent(
+        started_on=row.started_on,
+        node=fact.node,
+        seq=fact.seq,
+        cycle_id=row.cycle_id,
+        type=fact.type,
+        pipeline=fact.lane,
+        state=fact.state,
+        session_id=session_id(row, fact.lane),
+        data=fact.data,
+    )
+
+
+def step_event(
+    cycle: CycleRow,
+    row: OperationRow,
+    node: UUID,
+    seq: int,
+    what: EventType,
+    data: Mapping[str, Any] | None = None,
+) -> NewEvent:
+    """An event about a step's operation, as number `seq` under `node`."""
+    said = {"step": row.step, **(data or {})}
+    return new_event(cycle, Fact(node, seq, what, row.pipeline, row.state, said))

@@ -1,0 +1,161 @@
+"""Claims, leases and budgets: who has an operation, what it recorded, what it may still spend."""
+
+from collections.abc import Sequence
+
+from contracts.audit import EventType
+from contracts.operation import (
+    CallKind,
+    Claim,
+    ClaimAnswer,
+    JournalEntry,
+    Record,
+    RecordAnswer,
+    Reserve,
+)
+from contracts.types import Usage
+from libs.runtime.journal import batches
+from libs.runtime.settings import Settings
+from services.orchestrator.changes import Loaded, NewEntry, NewEvent, step_event
+from services.orchestrator.logic import SEQ_CALLS, SEQ_STARTED
+from services.orchestrator.rows import OperationRow, Purse
+
+CALL_EVENTS = {
+    CallKind.MODEL: EventType.LLM_CALLED,
+    CallKind.TOOL: EventType.TOOL_CALLED,
+    CallKind.READ: EventType.DATA_READ,
+}
+NO_USAGE = Usage()
+
+
+class Leases:
+    """The claims and records of one group; entries and events go to the group's own lists."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        loaded: Loaded,
+        entries: list[NewEntry],
+        events: list[NewEvent],
+    ) -> None:
+        self._settings = settings
+        self._loaded = loaded
+        self._entries = entries
+        self._events = events
+
+    def is_poison(self, row: OperationRow) -> bool:
+        """Whether the operation was begun too often without an end."""
+        return not self._is_held(row) and row.epoch >= self._settings.epochs_max
+
+    def claim(self, row: OperationRow, claim: Claim) -> ClaimAnswer:
+        """Grant the operation, or a further page of its journal, or say why not."""
+        if row.ended:
+            return ClaimAnswer(outcome="done")
+        if claim.epoch is not None:
+            return self._page(row, claim)
+        if self._is_held(row):
+            return ClaimAnswer(outcome="busy")
+        return self._grant(row)
+
+    def _is_held(self, row: OperationRow) -> bool:
+        return row.status == "running" and row.lease_live
+
+    def _grant(self, row: OperationRow) -> ClaimAnswer:
+        if row.epoch == 0:
+            cycle = self._loaded.cycles[row.cycle_id]
+            started = step_event(cycle, row, row.op_id, SEQ_STARTED, EventType.OPERATION_STARTED)
+            self._events.append(started)
+        # Whoever had it may have paid for a call that was not recorded: that money stays spent.
+        self.settle(row, Usage(output_tokens=row.reserved.tokens, cost_usd=row.reserved.cost_usd))
+        row.epoch += 1
+        row.status, row.lease_live, row.touched = "running", True, True
+        return self._granted(row, 0)
+
+    def _page(self, row: OperationRow, claim: Claim) -> ClaimAnswer:
+        """The next part of a long journal, for the instance that has the work."""
+        if claim.epoch != row.epoch:
+            return ClaimAnswer(outcome="busy")
+        row.touched = True
+        return self._granted(row, claim.after)
+
+    def _granted(self, row: OperationRow, after: int) -> ClaimAnswer:
+        journal = [e for e in self._loaded.journals.get(row.op_id, ()) if e.index >= after]
+        pages = batches(journal)
+        return ClaimAnswer(
+            outcome="granted",
+            epoch=row.epoch,
+            lease_s=self._settings.lease_s,
+            journal=tuple(pages[0]) if pages else (),
+            more=len(pages) > 1,
+        )
+
+    def poison(self, row: OperationRow) -> str:
+        """Why an operation that is never finished is given up."""
+        return (
+            f"{row.step} was begun {row.epoch} times and never ended: it stops its process or "
+            f"outlives its lease of {self._settings.lease_s:g} s; see the log of {row.service}"
+        )
+
+    def record(self, row: OperationRow, record: Record) -> RecordAnswer:
+        """Keep finished calls, settle, reserve, renew."""
+        if row.ended:
+            return RecordAnswer(outcome="cancelled", message=f"the operation is {row.status}")
+        if row.epoch != record.epoch:
+            return RecordAnswer(outcome="fenced", message=f"epoch {row.epoch} has the work")
+        fresh = [e for e in record.entries if (row.op_id, e.index) not in self._loaded.recorded]
+        self._keep(row, fresh)
+        row.touched = True
+        if record.progress is not None:
+            row.progress = record.progress.model_dump_json().encode()
+        return self._reserve(row, record.reserve)
+
+    def _keep(self, row: OperationRow, entries: Sequence[JournalEntry]) -> None:
+        cycle = self._loaded.cycles[row.cycle_id]
+        if any(entry.kind is CallKind.MODEL for entry in entries):
+            self.settle(row, sum((entry.usage for entry in entries), start=NO_USAGE))
+        for entry in entries:
+            self._loaded.recorded.add((row.op_id, entry.index))
+            self._entries.append(NewEntry(row, entry))
+            data = {"name": entry.name, "index": entry.index, "duration_ms": entry.duration_ms}
+            if entry.kind is CallKind.MODEL:
+                data["usage"] = entry.usage.model_dump(mode="json")
+            seq, what = SEQ_CALLS + entry.index, CALL_EVENTS[entry.kind]
+            self._events.append(step_event(cycle, row, row.op_id, seq, what, data))
+
+    def settle(self, row: OperationRow, usage: Usage) -> None:
+        """Turn what was held back for the calls in flight into what they used."""
+        held, row.reserved = row.reserved, Reserve()
+        if held == Reserve() and usage == NO_USAGE:
+            return
+        cycle = self._loaded.cycles[row.cycle_id]
+        cycle.changed = True
+        for purse in (cycle.purse, self._loaded.day):
+            if purse is not None:
+                purse.release(held)
+                purse.spend(usage.tokens, usage.cost_usd)
+        row.spend(usage)
+
+    def _reserve(self, row: OperationRow, reserve: Reserve | None) -> RecordAnswer:
+        lease_s = self._settings.lease_s
+        if reserve is None or reserve == Reserve():
+            return RecordAnswer(outcome="ok", lease_s=lease_s)
+        cycle = self._loaded.cycles[row.cycle_id]
+        for name, purse in (("cycle", cycle.purse), ("day", self._loaded.day)):
+            if purse is not None and not purse.affords(reserve):
+                return RecordAnswer(outcome="budget_exhausted", message=_exhausted(name, purse))
+        for purse in (cycle.purse, self._loaded.day):
+            if purse is not None:
+                purse.hold(reserve)
+        cycle.changed = True
+        row.reserved = Reserve(
+            tokens=row.reserved.tokens + reserve.tokens,
+            cost_usd=row.reserved.cost_usd + reserve.cost_usd,
+        )
+        return RecordAnswer(outcome="ok", lease_s=lease_s)
+
+
+def _exhausted(name: str, purse: Purse) -> str:
+    return (
+        f"the {name}'s budget is used up: {purse.tokens_spent} of {purse.tokens_max} tokens, "
+        f"{purse.cost_usd_spent:.4f} of {purse.cost_usd_max:.2f} USD, and the next call does not "
+        "fit into the rest"
+    )
