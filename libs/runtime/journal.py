@@ -154,6 +154,21 @@ class Journal:
         await self._record(last, reserve, progress)
 
 
+class RecordedJournal(Journal):
+    """A journal of the past: it answers what is on record and makes no call."""
+
+    def __init__(self, recorded: Sequence[JournalEntry]) -> None:
+        super().__init__(recorded, _record_nothing)
+
+    async def _make(self, fresh: Sequence[tuple[int, Call]]) -> None:
+        for index, call in fresh:
+            raise JournalMismatch(f"call {index} ({call.kind} {call.name}) is not on record")
+
+
+async def _record_nothing(*_: object) -> None:
+    """Progress of a replay is told to nobody."""
+
+
 def batches(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
     """The entries, in order, in lists that fit into one message each."""
     found: list[list[JournalEntry]] = []

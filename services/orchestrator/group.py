@@ -21,6 +21,7 @@ from contracts.operation import (
     ResultAnswer,
 )
 from contracts.types import Failure, Usage
+from libs.bus.codec import describe
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator.changes import (
@@ -59,8 +60,6 @@ from services.orchestrator.logic import (
 )
 from services.orchestrator.rows import CycleRow, Ended, OperationRow, Purse
 from services.orchestrator.workflow import Step, Workflow
-
-ERROR_CHARS_MAX = 2_000
 
 
 class Group:
@@ -335,15 +334,6 @@ def rejection(code: str, message: str, name: str | None = None) -> RequestAnswer
 def replace_answer(answer: RequestAnswer, row: CycleRow) -> RequestAnswer:
     """The answer with the cycle's present status in it."""
     return answer.model_copy(update={"cycle_id": row.cycle_id, "status": row.state.status})
-
-
-def describe(error: ValidationError) -> str:
-    """What is wrong, field by field, without quoting the input."""
-    parts = [
-        f"{'.'.join(str(part) for part in each['loc']) or 'body'}: {each['msg']}"
-        for each in error.errors(include_url=False, include_input=False, include_context=False)
-    ]
-    return "; ".join(parts)[:ERROR_CHARS_MAX]
 
 
 def _accepted(row: CycleRow) -> RequestAnswer:

@@ -1,0 +1,193 @@
+"""Run a past cycle again from its record: no model call, no data call, nothing written.
+
+The state machine decides the order as it did then. Every handler that thinks runs again on its
+recorded command and journal and must give the recorded contract; execution, whose effects happened
+once, is answered from the record. A difference names the operation and, where it is one, the call.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from contracts.query import CycleView, Recording
+from contracts.types import Failure
+from libs.bus.route import Route
+from libs.runtime.errors import DeskError
+from libs.runtime.journal import RecordedJournal
+from libs.runtime.settings import Settings
+from services.assessment import app as assessment
+from services.orchestrator.logic import (
+    Cycle,
+    Input,
+    Start,
+    Started,
+    StepDone,
+    StepFailed,
+    advance,
+    begin,
+)
+from services.orchestrator.workflow import WORKFLOWS, Workflow
+from services.research import app as research
+from services.risk import app as risk
+from services.sentiment import app as sentiment
+from services.trader import app as trader
+
+THINKING = (sentiment, research, trader, risk, assessment)
+"""Services whose handlers run again. Execution's effects happened once and are not repeated."""
+
+# Ends that the clock or a process gave, not the handler: they are taken from the record.
+GIVEN_FAILURES = frozenset({"timed_out", "poison", "not_storable", "internal_error"})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where the replay and the record part."""
+
+    op_id: UUID
+    step: str
+    what: str
+
+
+@dataclass
+class ReplayReport:
+    """What was run again, and whether all of it came out as recorded."""
+
+    cycle_id: UUID
+    status: str
+    operations: int = 0
+    calls: int = 0
+    from_record: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def same(self) -> bool:
+        """Whether the replay decided what the cycle decided."""
+        return not self.differences
+
+
+async def replay(
+    view: CycleView, recordings: Sequence[Recording], settings: Settings
+) -> ReplayReport:
+    """Replay one cycle of the decision desk. Raises LookupError for an unknown workflow."""
+    if view.cycle_id is None:
+        raise LookupError(view.message or "there is no such cycle")
+    by_id = {each.op_id: each for each in recordings if each.op_id is not None}
+    report = ReplayReport(view.cycle_id, view.status or "")
+    async with AsyncExitStack() as stack:
+        routes: dict[type, Route] = {}
+        for app in THINKING:
+            served = await stack.enter_async_context(app.service(settings))
+            routes |= {route.hears: route for route in served.commands}
+        await _Replay(_workflow(view, recordings), view, by_id, routes, report).run()
+    return report
+
+
+def _workflow(view: CycleView, recordings: Sequence[Recording]) -> Workflow:
+    command = next((each.command for each in recordings if each.command), None)
+    version = command["workflow_version"] if isinstance(command, dict) else 0
+    for workflow in WORKFLOWS:
+        if (workflow.kind, workflow.version) == (view.kind, version):
+            return workflow
+    raise LookupError(f"no workflow {view.kind} version {version} in this release")
+
+
+class _Replay:
+    """One cycle being replayed."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        view: CycleView,
+        recordings: Mapping[UUID, Recording],
+        routes: Mapping[type, Route],
+        report: ReplayReport,
+    ) -> None:
+        self._workflow = workflow
+        self._recordings = recordings
+        self._routes = routes
+        self._report = report
+        self._results: dict[UUID, Any] = {}
+        names = tuple(pipeline.name for pipeline in view.pipelines)
+        self._cycle: Cycle = begin(report.cycle_id, names, names[0])
+        self._memories = _memories(recordings.values(), names)
+
+    async def run(self) -> None:
+        """Feed the state machine until nothing more is to start."""
+        waiting = self._feed(Started(self._memories))
+        while waiting:
+            start = waiting.pop(0)
+            given = await self._input(start)
+            if given is not None:
+                waiting += self._feed(given)
+
+    def _feed(self, given: Input) -> list[Start]:
+        after = advance(self._workflow, self._cycle, given)
+        self._cycle = after.cycle
+        return list(after.starts)
+
+    async def _input(self, start: Start) -> Input | None:
+        """What came of an operation; None where it never ended (it was cancelled)."""
+        recorded = self._recordings.get(start.op_id)
+        if recorded is None:
+            self._differ(start, "the record has no such operation")
+            return None
+        if recorded.status not in {"completed", "failed"}:
+            return None
+        self._compare_inputs(start, recorded)
+        route = self._routes.get(start.step.serves.message)
+        given = recorded.failure is not None and recorded.failure.code in GIVEN_FAILURES
+        if route is None or given:
+            self._report.from_record += 1
+            return _recorded_input(start, recorded)
+        return await self._again(start, recorded, route)
+
+    async def _again(self, start: Start, recorded: Recording, route: Route) -> Input:
+        self._report.operations += 1
+        self._report.calls += len(recorded.journal)
+        command = start.step.serves.message.model_validate(recorded.command)
+        try:
+            contract = await route.handle(command, RecordedJournal(recorded.journal))
+        except DeskError as error:
+            if recorded.failure is None or recorded.failure.code != error.code:
+                self._differ(start, f"{error.code}: {error.message}")
+            return _recorded_input(start, recorded)
+        if contract.model_dump(mode="json") != recorded.result:
+            self._differ(start, "the contract is not the recorded one")
+        self._results[start.op_id] = contract.model_dump(mode="json")
+        return _recorded_input(start, recorded)
+
+    def _compare_inputs(self, start: Start, recorded: Recording) -> None:
+        """The command must hold the contracts that the replay has made."""
+        command = recorded.command if isinstance(recorded.command, dict) else {}
+        for name, op_id in start.takes.items():
+            made = self._results.get(op_id)
+            if made is not None and command.get(name) != made:
+                self._differ(start, f"its command holds another {name}")
+
+    def _differ(self, start: Start, what: str) -> None:
+        self._report.differences.append(Difference(start.op_id, start.step.name, what))
+
+
+def _recorded_input(start: Start, recorded: Recording) -> Input:
+    if recorded.status == "completed" and isinstance(recorded.result, dict):
+        return StepDone(start.lane, start.step.name, start.attempt, recorded.result)
+    failure = recorded.failure or Failure(code="unknown", message="")
+    wrong = (start.attempt < start.step.attempts_max) and _was_tried_again(failure)
+    return StepFailed(start.lane, start.step.name, start.attempt, failure, wrong)
+
+
+def _was_tried_again(failure: Failure) -> bool:
+    return failure.code in {"answer_invalid", "contract_invalid"}
+
+
+def _memories(recordings: Iterable[Recording], names: Sequence[str]) -> dict[str, UUID]:
+    """The memories that the cycle began with, as its commands show them."""
+    found: dict[str, UUID] = {}
+    for each in recordings:
+        command = each.command if isinstance(each.command, dict) else {}
+        memory = command.get("agent_memory")
+        if each.pipeline in names and isinstance(memory, dict):
+            found[each.pipeline or ""] = UUID(str(memory["op_id"]))
+    return found
