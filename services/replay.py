@@ -14,6 +14,7 @@ from uuid import UUID
 from contracts.query import CycleView, Recording
 from contracts.types import Failure
 from libs.bus.route import Route
+from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import RecordedJournal
 from libs.runtime.settings import Settings
@@ -140,7 +141,7 @@ class _Replay:
         given = recorded.failure is not None and recorded.failure.code in GIVEN_FAILURES
         if route is None or given:
             self._report.from_record += 1
-            return _recorded_input(start, recorded)
+            return self._recorded(start, recorded)
         return await self._again(start, recorded, route)
 
     async def _again(self, start: Start, recorded: Recording, route: Route) -> Input:
@@ -152,11 +153,21 @@ class _Replay:
         except DeskError as error:
             if recorded.failure is None or recorded.failure.code != error.code:
                 self._differ(start, f"{error.code}: {error.message}")
-            return _recorded_input(start, recorded)
+            return self._recorded(start, recorded)
         if contract.model_dump(mode="json") != recorded.result:
             self._differ(start, "the contract is not the recorded one")
         self._results[start.op_id] = contract.model_dump(mode="json")
-        return _recorded_input(start, recorded)
+        return self._recorded(start, recorded)
+
+    def _recorded(self, start: Start, recorded: Recording) -> Input:
+        """The operation's end as it is on record."""
+        step = start.step.name
+        if recorded.status == "completed" and isinstance(recorded.result, dict):
+            return StepDone(start.lane, step, start.attempt, recorded.result)
+        failure = recorded.failure or Failure(code="unknown", message="the record has no reason")
+        after = start.attempt + 1
+        again = ids.operation_id(self._cycle.cycle_id, start.lane, start.state, step, after)
+        return StepFailed(start.lane, step, start.attempt, failure, again in self._recordings)
 
     def _compare_inputs(self, start: Start, recorded: Recording) -> None:
         """The command must hold the contracts that the replay has made."""
@@ -168,18 +179,6 @@ class _Replay:
 
     def _differ(self, start: Start, what: str) -> None:
         self._report.differences.append(Difference(start.op_id, start.step.name, what))
-
-
-def _recorded_input(start: Start, recorded: Recording) -> Input:
-    if recorded.status == "completed" and isinstance(recorded.result, dict):
-        return StepDone(start.lane, start.step.name, start.attempt, recorded.result)
-    failure = recorded.failure or Failure(code="unknown", message="")
-    wrong = (start.attempt < start.step.attempts_max) and _was_tried_again(failure)
-    return StepFailed(start.lane, start.step.name, start.attempt, failure, wrong)
-
-
-def _was_tried_again(failure: Failure) -> bool:
-    return failure.code in {"answer_invalid", "contract_invalid"}
 
 
 def _memories(recordings: Iterable[Recording], names: Sequence[str]) -> dict[str, UUID]:
