@@ -26,7 +26,16 @@ from services.cli.request import (
     show,
 )
 from services.cli.running import asking, desk_client, load_settings
-from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, emit, err, out, table, write
+from services.cli.terminal import (
+    STATUS_MARKS,
+    STATUS_STYLES,
+    emit,
+    err,
+    one_line,
+    out,
+    table,
+    write,
+)
 
 app = group()
 
@@ -161,7 +170,7 @@ def list_cycles(
             amounts.between(view.accepted_at, view.ended_at),
             ", ".join(f"{each.name}@{each.account}" for each in view.pipelines),
             amounts.cost(view.tokens, view.cost_usd),
-            amounts.cut(view.reason, 60),
+            one_line(view.reason),
         )
     write(made, out())
 

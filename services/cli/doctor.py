@@ -90,10 +90,10 @@ def doctor(json: JsonOption = False) -> None:
 
 def _show(check: Check) -> None:
     mark, style = STYLES[check.verdict]
-    line = Text.assemble((f"{mark} ", style), f"{check.name:<12}", (check.said, ""))
+    line = Text.assemble((f"{mark} ", style), f"{check.name:<13}", (check.said, ""))
     out().print(line, soft_wrap=True)
     if check.todo:
-        out().print(Text(f"{'':<14}→ {check.todo}", style="yellow"), soft_wrap=True)
+        out().print(Text(f"{'':<15}→ {check.todo}", style="yellow"), soft_wrap=True)
 
 
 def _ok(name: str, said: str) -> Check:

@@ -21,7 +21,16 @@ from services.cli.cycle import CycleArgument, newest
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import show
 from services.cli.running import asking, desk_client, load_settings
-from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, emit, err, out, table, write
+from services.cli.terminal import (
+    STATUS_MARKS,
+    STATUS_STYLES,
+    emit,
+    err,
+    one_line,
+    out,
+    table,
+    write,
+)
 from services.cli.tree import draw, said, took
 
 LOOKED_THROUGH_MAX = 200
@@ -71,7 +80,7 @@ def list_operations(
             _status(node),
             took(node),
             amounts.cost(node.tokens, node.cost_usd) if node.tokens else "",
-            Text(amounts.cut(said(node), 80), style="red" if node.error_message else ""),
+            one_line(said(node), "red" if node.error_message else ""),
         )
     write(made, out())
 

@@ -241,7 +241,14 @@ def _rows(made: Made) -> Sequence[Row]:
 
 
 def _tickers(rows: Sequence[Row]) -> Table:
-    made = table("", "quant", "fund/tech/risk", ("wanted", "right"), ("allowed", "right"), "why")
+    made = table(
+        "",
+        "quant",
+        "fund/tech/risk",
+        ("wanted", "right"),
+        ("allowed", "right"),
+        "why",
+    )
     for row in rows:
         made.add_row(
             Text(row.ticker, style="bold" if row.pick else ""),

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Literal
 
 from pydantic import BaseModel
 from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.table import Table
+from rich.text import Text
 
 PLAIN_WIDTH = 110
 """Columns when the output is no terminal: wide enough that nothing is broken or cut."""
@@ -69,12 +71,22 @@ def write(renderable: RenderableType, console: Console) -> None:
 
 
 def table(*columns: str | tuple[str, str]) -> Table:
-    """An open table with a dim head; a column is its title, or title and `right`."""
+    """An open table with a dim head; a column is its title, or title and `right`.
+
+    Only the last column gives way where the line is too narrow; what must stay on one line there
+    is written with `one_line`.
+    """
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        title, justify = (column, "left") if isinstance(column, str) else column
-        made.add_column(title, justify="right" if justify == "right" else "left", no_wrap=False)
+    for number, column in enumerate(columns, start=1):
+        title, side = (column, "left") if isinstance(column, str) else column
+        justify: Literal["left", "right"] = "right" if side == "right" else "left"
+        made.add_column(title, justify=justify, no_wrap=number < len(columns))
     return made
+
+
+def one_line(text: str, style: str = "") -> Text:
+    """Text that is cut with … where it does not fit."""
+    return Text(" ".join(text.split()), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def painter(console: Console) -> Callable[[str, str], str]:

@@ -1,6 +1,7 @@
 """The tree of a cycle's operations, drawn."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from uuid import UUID
 
 from pydantic import JsonValue
@@ -9,25 +10,55 @@ from rich.text import Text
 
 from contracts.operation import OperationStatus, OperationView
 from services.cli import amounts
-from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, table
+from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 
 CALLS = frozenset({"model", "tool", "read"})
-SAID_CHARS = 70
 
 
 def draw(nodes: Sequence[OperationView]) -> Table:
     """One line a node: what it was, how it ended, how long it took, what it cost, what it said."""
     made = table("what", "", ("took", "right"), ("tokens · cost", "right"), "id", "result")
-    for branch, node in walk(nodes):
+    for branch, node in walk(gathered(nodes)):
         made.add_row(
             Text.assemble((branch, "dim"), _name(node)),
             _mark(node),
             Text(took(node), style="dim" if node.type in CALLS else ""),
             amounts.cost(node.tokens, node.cost_usd) if node.tokens else "",
             Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
-            Text(amounts.cut(said(node), SAID_CHARS), style="red" if node.error_message else "dim"),
+            one_line(said(node), "red" if node.error_message else "dim"),
         )
     return made
+
+
+def gathered(nodes: Sequence[OperationView]) -> Sequence[OperationView]:
+    """Calls that follow one another under one name as one line, with their number and sums."""
+    runs: list[list[OperationView]] = []
+    for node in nodes:
+        before = runs[-1][0] if runs else None
+        if before is not None and node.type in CALLS and _same(before, node):
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    return [_as_one(run) for run in runs]
+
+
+def _same(first: OperationView, node: OperationView) -> bool:
+    return (first.type, first.name, first.parent_id) == (node.type, node.name, node.parent_id)
+
+
+def _as_one(run: Sequence[OperationView]) -> OperationView:
+    first = run[0]
+    if len(run) == 1:
+        return first
+    took_ms = sum(float(str(node.metadata.get("duration_ms") or 0)) for node in run)
+    return first.model_copy(
+        update={
+            "name": f"{first.name} ×{len(run)}",  # noqa: RUF001 - times is what it means
+            "tokens": sum(node.tokens for node in run),
+            "cost_usd": sum((node.cost_usd for node in run), Decimal(0)),
+            "metadata": {"duration_ms": took_ms},
+        }
+    )
 
 
 def walk(nodes: Sequence[OperationView]) -> Iterable[tuple[str, OperationView]]:

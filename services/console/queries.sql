@@ -33,11 +33,11 @@ order by c.accepted_at desc, o.created_at desc limit $3
 
 -- name: calls_of_cycle
 -- Only what the tree shows leaves the database: the bodies of calls are large.
-select j.op_id, j.index, j.epoch, j.recorded_at, entry ->> 'kind' as kind, entry ->> 'name' as name,
-       entry -> 'usage' as usage, (entry ->> 'duration_ms')::float8 as duration_ms
+select j.op_id, j.index, j.epoch, j.recorded_at, call ->> 'kind' as kind, call ->> 'name' as name,
+       call -> 'usage' as usage, (call ->> 'duration_ms')::float8 as duration_ms
 from operations o
 join journal j on j.started_on = o.started_on and j.op_id = o.op_id
-cross join lateral (select convert_from(j.entry, 'UTF8')::json as entry) as read
+cross join lateral (select convert_from(j.entry, 'UTF8')::json as call) as read
 where o.cycle_id = $1
 order by o.created_at, o.op_id, j.index limit $2
 
