@@ -29,18 +29,6 @@ IMPURE = (
     *("anthropic", "asyncio", "asyncpg", "faststream", "nats"),
     *("openai", "os", "structlog", "yfinance"),
 )
-    [
-        "anthropic",
-        "asyncio",
-        "asyncpg",
-        "faststream",
-        "nats",
-        "openai",
-        "os",
-        "structlog",
-        "yfinance",
-    ]
-)
 THINKERS = ("assessment", "research", "risk", "sentiment", "trader")
 HOMES = {
     "home-of-nats": ("nats", "faststream"),
