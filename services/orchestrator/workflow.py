@@ -163,3 +163,54 @@ DECISION = Workflow(
 
 WORKFLOWS = (DECISION,)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
+
+
+def check(workflow: Workflow) -> Sequence[str]:
+    """What would keep a cycle of this workflow from ever ending, a sentence each; empty if sound.
+
+    A step starts when its contracts are there, so each one it needs must come from a state before
+    it or from a step of its own state; the closing state follows any end, so it may need none.
+    """
+    shared, after_shared = _lane_problems(workflow.shared, frozenset())
+    lanes, _ = _lane_problems(workflow.states, after_shared)
+    closing = (workflow.closing,) if workflow.closing else ()
+    return [
+        *shared,
+        *lanes,
+        *_lane_problems(closing, frozenset())[0],
+        *_twice("state", [state.name for state in workflow.shared]),
+        *_twice("state", [state.name for state in (*workflow.states, *closing)]),
+        *(
+            f"{state.name}/{step.name} has effects; only a pipeline's states may have such steps"
+            for state in (*workflow.shared, *closing)
+            for step in state.steps
+            if step.must_answer
+        ),
+    ]
+
+
+def _lane_problems(
+    states: Sequence[State], known: frozenset[str]
+) -> tuple[Sequence[str], frozenset[str]]:
+    """What is wrong in a row of states that begins with `known`, and what is known after it."""
+    problems: list[str] = []
+    for state in states:
+        problems += _twice(f"step of {state.name}", [step.name for step in state.steps])
+        waiting = list(state.steps)
+        while ready := [step for step in waiting if step.needs <= known]:
+            waiting = [step for step in waiting if step not in ready]
+            made = [step.serves.gives for step in ready]
+            problems += [f"{state.name} makes {name} again" for name in made if name in known]
+            problems += _twice(f"contract made in {state.name}", made)
+            known |= frozenset(made)
+        for step in waiting:
+            missing = ", ".join(sorted(step.needs - known))
+            problems.append(
+                f"{state.name}/{step.name} never starts: nothing before makes {missing}"
+            )
+        known |= frozenset(step.serves.gives for step in waiting)
+    return problems, known
+
+
+def _twice(what: str, names: Sequence[str]) -> Sequence[str]:
+    return [f"{what} {name!r} comes twice" for name in sorted({*names}) if names.count(name) > 1]

@@ -1,0 +1,154 @@
+"""Least privilege, read off the permissions themselves: who may publish and hear what."""
+
+import pytest
+
+from contracts.subjects import (
+    CLAIM,
+    COMMANDS,
+    EVENTS,
+    ORCHESTRATOR,
+    PORTFOLIO,
+    PREFIX,
+    QUERIES,
+    RECORD,
+    REQUESTS,
+    RESULT,
+    USERS,
+)
+from libs.bus.permissions import CONSOLE, PROVISIONER, permissions
+from libs.bus.streams import COMMAND_STREAM
+from services.launcher import BACKBONE, SERVICES
+
+ALL = permissions()
+THINKERS = ("assessment", "research", "risk", "sentiment", "trader")
+EVERYONE = sorted(ALL)
+OTHERS = [name for name in EVERYONE if name != ORCHESTRATOR]
+CHANGES = (
+    *("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.DELETE.*", "STREAM.PURGE.*"),
+    *("STREAM.MSG.DELETE.*", "CONSUMER.DELETE.*.*"),
+    *("CONSUMER.CREATE.>", "CONSUMER.DURABLE.CREATE.*.*"),
+)
+DESK = [name for name in EVERYONE if name not in USERS]
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some subject matches both patterns."""
+    left, right = one.split("."), other.split(".")
+    for a, b in zip(left, right, strict=False):
+        if ">" in (a, b):
+            return True
+        if a != b and "*" not in (a, b):
+            return False
+    return len(left) == len(right)
+
+
+def may_publish(identity: str, subject: str) -> bool:
+    return any(overlap(allowed, subject) for allowed in ALL[identity].publish)
+
+
+def may_hear(identity: str, subject: str) -> bool:
+    return any(overlap(allowed, subject) for allowed in ALL[identity].subscribe)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "do"),
+    [
+        ("a.b", "a.b", True),
+        ("a.*", "a.b", True),
+        ("a.>", "a.b.c", True),
+        ("a.*", "a.b.c", False),
+        ("a.b", "a.c", False),
+        ("a.*.c", "a.b.*", True),
+        ("a.*.c", "a.b.d", False),
+    ],
+)
+def test_patterns_overlap_as_in_nats(one: str, other: str, do: bool) -> None:
+    assert overlap(one, other) is do
+    assert overlap(other, one) is do
+
+
+def test_every_process_has_an_identity_of_its_own() -> None:
+    assert set(EVERYONE) == {*BACKBONE, *SERVICES, *USERS}
+
+
+@pytest.mark.parametrize("identity", OTHERS)
+@pytest.mark.parametrize("kind", ["cmd", "evt", "ctl"])
+def test_only_the_orchestrator_publishes_commands_events_and_controls(
+    identity: str, kind: str
+) -> None:
+    assert not may_publish(identity, f"{PREFIX}.{kind}.>")
+    assert may_publish(ORCHESTRATOR, f"{PREFIX}.{kind}.>")
+
+
+@pytest.mark.parametrize("identity", THINKERS)
+def test_a_service_that_talks_to_models_publishes_its_own_answers_and_nothing_else(
+    identity: str,
+) -> None:
+    own = {row.by(identity) for row in (CLAIM, RECORD, RESULT, PORTFOLIO)}
+    durables = [row.durable for row in COMMANDS if row.owner == identity]
+    pulls = {
+        subject
+        for durable in durables
+        for subject in (
+            f"$JS.API.CONSUMER.INFO.{COMMAND_STREAM}.{durable}",
+            f"$JS.API.CONSUMER.MSG.NEXT.{COMMAND_STREAM}.{durable}",
+            f"$JS.ACK.{COMMAND_STREAM}.{durable}.>",
+        )
+    }
+    assert set(ALL[identity].publish) == own | pulls | {f"{PREFIX}.dlq.{identity}.>"}
+
+
+@pytest.mark.parametrize("identity", THINKERS)
+def test_no_model_is_near_executions_commands(identity: str) -> None:
+    for row in COMMANDS:
+        if row.owner == "execution":
+            assert not may_publish(identity, row.address)
+            assert not may_publish(identity, f"$JS.API.CONSUMER.MSG.NEXT.*.{row.durable}")
+
+
+@pytest.mark.parametrize("identity", OTHERS)
+def test_nobody_asks_or_requests_in_anothers_name(identity: str) -> None:
+    others = [name for name in EVERYONE if name != identity]
+    for row in (*REQUESTS, *QUERIES, CLAIM, RECORD, RESULT):
+        for other in others:
+            assert not may_publish(identity, row.by(other)), row.by(other)
+
+
+@pytest.mark.parametrize("identity", EVERYONE)
+def test_nobody_listens_on_anothers_inbox(identity: str) -> None:
+    assert may_hear(identity, f"_INBOX_{identity}.x")
+    for other in EVERYONE:
+        if other != identity:
+            assert not may_hear(identity, f"_INBOX_{other}.x")
+
+
+@pytest.mark.parametrize("identity", EVERYONE)
+def test_commands_are_pulled_never_listened_to(identity: str) -> None:
+    assert not may_hear(identity, f"{PREFIX}.cmd.>")
+
+
+@pytest.mark.parametrize("identity", [name for name in EVERYONE if name != PROVISIONER])
+@pytest.mark.parametrize("call", CHANGES)
+def test_only_the_provisioner_changes_streams_and_consumers(identity: str, call: str) -> None:
+    assert not may_publish(identity, f"$JS.API.{call}")
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> None:
+    asks = {row.by(user) for row in (*REQUESTS, *QUERIES)}
+    assert set(ALL[user].publish) == asks
+    assert all(may_hear(user, row.by("x")) for row in EVENTS)
+    assert not ALL[user].allow_responses
+
+
+def test_the_console_writes_nothing() -> None:
+    reads = ("INFO", "MSG.GET")
+    assert all(
+        subject.startswith("$JS.API.STREAM.") and any(word in subject for word in reads)
+        for subject in ALL[CONSOLE].publish
+    )
+
+
+@pytest.mark.parametrize("identity", DESK)
+def test_no_part_of_the_desk_requests_cycles(identity: str) -> None:
+    assert not may_publish(identity, f"{PREFIX}.req.>")

@@ -1,0 +1,162 @@
+"""The published AsyncAPI document and schemas: valid, complete, and what the contracts say."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from contracts.audit import EventType
+from contracts.event_data import EVENT_DATA
+from contracts.risk import DecisionValidation
+from contracts.subjects import COMMANDS, EVENTS, PREFIX, Class
+from libs.bus import asyncapi
+from libs.bus.asyncapi_document import ROWS, models
+from services.orchestrator.workflow import WORKFLOWS
+
+
+@pytest.fixture(scope="module")
+def directory(root: Path) -> Path:
+    return root / "contracts" / "schemas"
+
+
+@pytest.fixture(scope="module")
+def document(directory: Path) -> dict[str, Any]:
+    return json.loads((directory / asyncapi.DOCUMENT).read_text())
+
+
+@pytest.fixture(scope="module")
+def asyncapi_schema(root: Path) -> Any:
+    schema = json.loads((root / "tests/data/json_schemas/asyncapi-3.0.0.json").read_text())
+    return jsonschema.Draft7Validator(schema)
+
+
+def test_what_is_committed_is_what_the_contracts_say(directory: Path) -> None:
+    wrong = asyncapi.differences(directory, asyncapi.generated())
+    assert not wrong, "\n".join([*wrong, "run `make contracts` and commit"])
+
+
+def test_no_contract_is_broken(directory: Path) -> None:
+    """Published contracts only gain optional fields; docs/contracts.md says how to go further."""
+    broken = asyncapi.broken_contracts(directory, asyncapi.generated())
+    assert not broken, "\n".join(broken)
+
+
+def test_the_document_is_valid_asyncapi_3(document: Any, asyncapi_schema: Any) -> None:
+    errors = [
+        f"{list(e.absolute_path)}: {e.message}" for e in asyncapi_schema.iter_errors(document)
+    ]
+    assert not errors
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda d: d.update(asyncapi="9"),
+        lambda d: d["info"].pop("title"),
+        lambda d: next(iter(d["operations"].values())).update(action="shout"),
+        lambda d: next(iter(d["channels"].values())).update(adress="desk"),
+        lambda d: d["servers"]["desk"].pop("protocol"),
+    ],
+)
+def test_the_validation_sees_damage(damage: Any, document: Any, asyncapi_schema: Any) -> None:
+    damaged = copy.deepcopy(document)
+    damage(damaged)
+    assert not asyncapi_schema.is_valid(damaged)
+
+
+def test_every_reference_leads_somewhere(document: Any) -> None:
+    def references(node: Any) -> Any:
+        if isinstance(node, dict):
+            yield from ([node["$ref"]] if "$ref" in node else [])
+            node = list(node.values())
+        if isinstance(node, list):
+            for each in node:
+                yield from references(each)
+
+    for reference in set(references(document)):
+        found: Any = document
+        for part in reference.removeprefix("#/").split("/"):
+            found = found[part]
+
+
+def test_every_row_of_the_subject_table_is_described(document: Any) -> None:
+    addresses = {channel["address"] for channel in document["channels"].values()}
+    for row in ROWS:
+        variable = {Class.EVENT: ".{cycle_id}", Class.COMMAND: ""}.get(row.kind, ".{caller}")
+        address = f"{PREFIX}.ctl.{{service}}.cancel" if row.kind is Class.CONTROL else None
+        assert (address or row.address + variable) in addresses
+    assert f"{PREFIX}.dlq.{{owner}}.{{what}}" in addresses
+    assert {row.kind for row in ROWS} | {Class.DEAD_LETTER} == set(Class)
+
+
+def test_every_question_names_its_answer(document: Any) -> None:
+    for operation in document["operations"].values():
+        asked = operation["action"] == "receive"
+        assert asked == ("reply" in operation)
+    for row in COMMANDS:
+        operation = document["operations"][f"cmd.{row.owner}.{row.what}"]
+        assert operation["x-result-contract"] in {model.__name__ for model, _ in models()}
+
+
+def test_every_schema_is_a_valid_json_schema(directory: Path) -> None:
+    for path in directory.glob("*.json"):
+        if path.name != asyncapi.DOCUMENT:
+            jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))
+
+
+def test_every_event_type_says_what_its_data_holds() -> None:
+    assert set(EVENT_DATA) == set(EventType)
+    assert {row.what for row in EVENTS} == set(EventType)
+
+
+def test_what_a_workflow_announces_is_what_the_document_says() -> None:
+    for workflow in WORKFLOWS:
+        for state in (*workflow.shared, *workflow.states):
+            for step in state.steps:
+                if step.announces is not None:
+                    assert step.serves.reply is EVENT_DATA[step.announces]
+    assert EVENT_DATA[EventType.DECISION] is DecisionValidation
+
+
+def test_generating_twice_gives_the_same_bytes() -> None:
+    assert asyncapi.generated() == asyncapi.generated()
+
+
+def test_writing_refuses_to_break_a_contract(tmp_path: Path) -> None:
+    asyncapi.main([str(tmp_path)])
+    published = tmp_path / "CycleRequest.json"
+    schema = json.loads(published.read_text())
+    schema["properties"]["once_promised"] = {"type": "string"}
+    published.write_text(json.dumps(schema))
+
+    with pytest.raises(SystemExit, match="CycleRequest: once_promised was removed"):
+        asyncapi.main([str(tmp_path)])
+    assert "once_promised" in published.read_text()
+    asyncapi.main([str(tmp_path), "--replace"])
+    assert "once_promised" not in published.read_text()
+
+
+def test_checking_names_a_stale_file_and_writes_nothing(tmp_path: Path) -> None:
+    asyncapi.main([str(tmp_path)])
+    (tmp_path / asyncapi.DOCUMENT).unlink()
+
+    with pytest.raises(SystemExit, match=r"asyncapi\.json is not there"):
+        asyncapi.main([str(tmp_path), "--check"])
+    assert not (tmp_path / asyncapi.DOCUMENT).exists()
+
+
+def test_a_subject_that_is_gone_is_a_break(tmp_path: Path) -> None:
+    asyncapi.main([str(tmp_path)])
+    published = tmp_path / asyncapi.DOCUMENT
+    body = json.loads(published.read_text())
+    body["channels"]["evt.orchestrator.told_once"] = {"address": "desk.v1.x", "messages": {}}
+    published.write_text(json.dumps(body))
+
+    broken = asyncapi.broken_contracts(tmp_path, asyncapi.generated())
+
+    assert broken == [
+        "asyncapi: channel evt.orchestrator.told_once was removed or carries something else"
+    ]

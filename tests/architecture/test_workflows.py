@@ -1,0 +1,72 @@
+"""The subject table and the workflows fit together, and `check` sees where one does not."""
+
+from dataclasses import replace
+
+from contracts.subjects import COMMANDS, EVENTS, QUERIES, REQUESTS, Class
+from services.launcher import SERVICES
+from services.orchestrator.workflow import DECISION, WORKFLOWS, State, Step, check, command
+
+STEPS = [
+    step
+    for workflow in WORKFLOWS
+    for state in (*workflow.shared, *workflow.states, *filter(None, (workflow.closing,)))
+    for step in state.steps
+]
+
+
+def test_the_workflows_are_sound() -> None:
+    assert [problem for workflow in WORKFLOWS for problem in check(workflow)] == []
+
+
+def test_every_command_is_exactly_one_step_of_the_newest_workflow() -> None:
+    newest = {(workflow.kind): workflow for workflow in WORKFLOWS}
+    assert newest["decision"] is DECISION
+    assert sorted(step.serves.address for step in STEPS) == sorted(row.address for row in COMMANDS)
+
+
+def test_no_two_rows_share_an_address_or_a_consumer() -> None:
+    addresses = [row.address for row in (*REQUESTS, *COMMANDS, *QUERIES, *EVENTS)]
+    assert len(addresses) == len(set(addresses))
+    assert len({row.durable for row in COMMANDS}) == len(COMMANDS)
+
+
+def test_every_command_goes_to_a_service_that_runs() -> None:
+    assert {row.owner for row in COMMANDS} <= set(SERVICES)
+
+
+def test_every_address_has_as_many_tokens_as_its_class() -> None:
+    for row in (*REQUESTS, *COMMANDS, *QUERIES, *EVENTS):
+        assert row.address.count(".") == 4, row.address
+        assert row.kind in Class
+
+
+def test_a_step_whose_contract_nobody_makes_is_named() -> None:
+    early = State("early", (Step(command("trader", "picks")),))
+    workflow = replace(DECISION, states=(early, *DECISION.states[:3]))
+    assert (
+        "early/picks never starts: nothing before makes "
+        "plan, portfolio, quant_report, research_report" in check(workflow)
+    )
+
+
+def test_a_step_may_wait_for_another_of_its_state() -> None:
+    together = State("validating", DECISION.states[-2].steps)
+    assert check(replace(DECISION, states=(*DECISION.states[:-2], together))) == []
+
+
+def test_a_closing_step_may_need_nothing() -> None:
+    workflow = replace(DECISION, closing=State("closing", (Step(command("trader", "picks")),)))
+    assert any(problem.startswith("closing/picks never starts") for problem in check(workflow))
+
+
+def test_an_effect_outside_a_pipeline_is_named() -> None:
+    effect = State("early", (Step(command("execution", "execute")),))
+    problems = check(replace(DECISION, shared=(*DECISION.shared, effect)))
+    assert any("early/execute has effects" in problem for problem in problems)
+
+
+def test_a_state_or_a_contract_that_comes_twice_is_named() -> None:
+    again = DECISION.states[1]
+    problems = check(replace(DECISION, states=(*DECISION.states, again)))
+    assert "planning makes plan again" in problems
+    assert "state 'planning' comes twice" in problems
