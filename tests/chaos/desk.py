@@ -1,0 +1,209 @@
+"""A whole desk in processes of its own, which can be killed, frozen and wiped at will."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncpg
+import psutil
+from pydantic import SecretStr
+
+from libs.bus.permissions import permissions
+from libs.postgres.migrate import migrate
+from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.embedded import Servers, embedded_servers
+from libs.runtime.nats_server import store_dir
+from libs.runtime.ports import choose_port
+from libs.runtime.settings import Settings
+from libs.runtime.supervisor import Child, ChildError, Supervisor
+from services.launcher import environment
+from tests.fakes import paid_model
+from tests.fakes.chaos_desk import MODEL_PORT
+from tests.fakes.chaos_workflow import COMMANDS
+
+REPOSITORY = Path(__file__).parents[2]
+ROLES_OF = {
+    "provisioner": 1,
+    "orchestrator": 2,
+    "thinker": 2,
+    "scholar": 1,
+    "clerk": 1,
+    "effector": 1,
+}
+"""Processes of the made-up desk, by role."""
+CONSOLE = "console-1"
+SERVERS = ("nats", "postgres")
+DEATH_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 30.0
+
+QUICK = {"lease_s": 2.0, "sweep_s": 0.2, "resend_after_s": 1.0, "reply_timeout_s": 1.0}
+"""Settings with which a desk notices faults quickly."""
+
+EFFECTS = """
+create schema chaos;
+create table chaos.effects (
+    key text not null, op_id uuid not null, at timestamptz not null default clock_timestamp()
+);
+grant usage on schema chaos to deskbus_execution;
+grant select, insert on chaos.effects to deskbus_execution;
+"""
+"""No unique key: an effect that happens twice is to be seen, not refused."""
+
+
+@dataclass
+class ChaosDesk:
+    """The running desk. Names of processes: `nats`, `postgres`, `thinker-2`, ..."""
+
+    settings: Settings
+    servers: Servers
+    supervisor: Supervisor
+    names: Sequence[str]
+    model: paid_model.Log
+    frozen: dict[str, list[int]] = field(default_factory=dict)
+
+    def pid(self, name: str) -> int:
+        """The present pid of a process; ChildError while it is between two lives."""
+        return self.servers.pid(name) if name in SERVERS else self.supervisor.pid(name)
+
+    def log_of(self, name: str) -> str:
+        """What a process has logged so far, over all its lives."""
+        return (self.settings.data_dir / "logs" / f"{name}.log").read_text()
+
+    async def connect(self, role: str = OWNER_ROLE) -> "asyncpg.Connection[asyncpg.Record]":
+        """A connection to Postgres, however often it takes."""
+        while True:
+            with suppress(OSError, TimeoutError, asyncpg.PostgresError):
+                return await asyncpg.connect(self.servers.postgres_dsn(role), timeout=5)
+            await asyncio.sleep(0.1)
+
+    def kill(self, *names: str) -> None:
+        """kill -9, now; a process between two lives is left to it."""
+        for name in names:
+            with suppress(ChildError, ProcessLookupError):
+                os.kill(self.pid(name), signal.SIGKILL)
+
+    def freeze(self, name: str) -> None:
+        """SIGSTOP, the whole tree: Postgres works in children of its own."""
+        with suppress(ChildError, psutil.NoSuchProcess):
+            root = psutil.Process(self.pid(name))
+            pids = [root.pid, *(child.pid for child in root.children(recursive=True))]
+            self.frozen[name] = pids
+            _signal(pids, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """SIGCONT to what `freeze` stopped."""
+        _signal(self.frozen.pop(name, []), signal.SIGCONT)
+
+    def wipe(self) -> None:
+        """kill -9 of NATS, and its JetStream store is gone before it starts again.
+
+        Nothing is awaited here: the supervisor runs in this loop and would start it too early.
+        """
+        with suppress(ChildError):
+            pid = self.pid("nats")
+            _signal([pid], signal.SIGKILL)
+            until = time.monotonic() + DEATH_TIMEOUT_S
+            while _lives(pid) and time.monotonic() < until:
+                time.sleep(0.002)
+        shutil.rmtree(store_dir(self.servers.server_dir) / "jetstream", ignore_errors=True)
+
+
+def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+@asynccontextmanager
+async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[ChaosDesk]:
+    """A desk below `folder`, which every user must be able to enter. Its loop must stay this one."""
+    async with embedded_servers(
+        folder / "desk",
+        {**permissions(), **permissions(COMMANDS)},
+        ROLES,
+        database_owner=OWNER_ROLE,
+    ) as servers:
+        await _tables(servers)
+        settings = Settings(
+            nats_url=servers.nats_url,
+            postgres_dsn=SecretStr(
+                f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
+            ),
+            secrets_dir=servers.secrets_dir,
+            data_dir=servers.data_dir,
+            **given,  # type: ignore[arg-type]
+        )
+        port = choose_port(None, set())
+        log_path = folder / "model.log"
+        async with _model(port, log_path), Supervisor(_children(settings, port)) as supervisor:
+            names = [child.name for child in _children(settings, port)]
+            desk = ChaosDesk(settings, servers, supervisor, names, paid_model.Log(log_path))
+            try:
+                await supervisor.ready()
+                yield desk
+            finally:
+                for name in list(desk.frozen):
+                    desk.thaw(name)
+
+
+async def _tables(servers: Servers) -> None:
+    dsn = servers.postgres_dsn(OWNER_ROLE)
+    await migrate(dsn)
+    db = await asyncpg.connect(dsn)
+    try:
+        await db.execute(EFFECTS)
+    finally:
+        await db.close()
+
+
+@asynccontextmanager
+async def _model(port: int, log_path: Path) -> AsyncIterator[None]:
+    """The paid model: the one process that no fault touches."""
+    argv = [str(Path(paid_model.__file__)), str(port), str(log_path)]
+    process = await asyncio.create_subprocess_exec(sys.executable, *argv)
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while True:
+                with suppress(OSError):
+                    _, writer = await asyncio.open_connection(paid_model.HOST, port)
+                    writer.close()
+                    break
+                await asyncio.sleep(0.02)
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def _children(settings: Settings, model_port: int) -> list[Child]:
+    env = {**os.environ, **environment(settings), MODEL_PORT: str(model_port)}
+    desk = {
+        f"{role}-{number}": ["-m", "tests.fakes.chaos_desk", role]
+        for role, count in ROLES_OF.items()
+        for number in range(1, count + 1)
+    }
+    argv = {**desk, CONSOLE: ["-m", "services.console"]}
+    return [
+        Child(
+            name=name,
+            argv=[sys.executable, *words],
+            log_path=settings.data_dir / "logs" / f"{name}.log",
+            env=env,
+            cwd=REPOSITORY,
+        )
+        for name, words in argv.items()
+    ]
