@@ -20,6 +20,7 @@ from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
 from faststream.nats.security import NatsNKey
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.js.errors import NotFoundError
 
 from contracts.message import Command, Message
 from contracts.operation import CancelOperation, Claim, Result
@@ -41,6 +42,7 @@ FETCH_BATCH = 32
 FETCH_TIMEOUT_S = 1.0
 WORKERS_MAX = 64
 """Claimed operations that run at once in one process."""
+PROVISIONED_POLL_S = 0.1
 RETRY_DELAY_S = 0.5
 DELIVERIES_BEFORE_FAILURE = 3
 GRACE_S = 5.0
@@ -88,6 +90,7 @@ class ServiceRunner:
             )
             self._server = Server(self._client, self._routes.service)
             await self._listen()
+            await asyncio.wait_for(self._provisioned(), CONNECT_TIMEOUT_S)
             await asyncio.wait_for(self._broker.start(), CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError, nats.errors.Error) as error:
             raise BusNotReachable(
@@ -138,9 +141,22 @@ class ServiceRunner:
             subscriber(_named(partial(self._on_command, heard), heard.row.durable))
         return broker
 
+    async def _provisioned(self) -> None:
+        """Wait for the consumers: to bind to one that is not there yet, nats-py would create it,
+        which no service may, and a refused request shows only as a long time-out."""
+        manager = self._client.jsm()
+        for heard in self._heard:
+            while True:
+                try:
+                    await manager.consumer_info(COMMAND_STREAM, heard.row.durable)
+                    break
+                except NotFoundError:
+                    await asyncio.sleep(PROVISIONED_POLL_S)
+
     async def _listen(self) -> None:
-        cancels = f"{PREFIX}.ctl.{self._routes.service}.cancel"
-        await self._client.subscribe(cancels, cb=self._on_cancel)
+        if self._heard:
+            cancels = f"{PREFIX}.ctl.{self._routes.service}.cancel"
+            await self._client.subscribe(cancels, cb=self._on_cancel)
         for query in self._routes.queries:
 
             async def answer(

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import orjson
 
-from contracts.operation import JournalEntry
-from contracts.types import Failure
+from contracts.operation import JournalEntry, Reserve
+from contracts.types import Failure, Usage
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
 from libs.runtime.settings import Settings
@@ -33,6 +33,8 @@ from services.orchestrator.inputs import (
 from services.orchestrator.rows import CycleRow, Ended, OperationRow, Purse, dump_state
 
 sql = Queries(Path(__file__).parent / "queries.sql")
+NO_USAGE = Usage()
+NOTHING_HELD = Reserve()
 
 
 async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Loaded:
@@ -48,7 +50,7 @@ async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Lo
         loaded.operations = {row["op_id"]: OperationRow.of(row) for row in rows}
     await _load_journal(db, given, loaded)
     await _load_for_requests(db, given, loaded)
-    if any(map(_is_paid, given)):
+    if any(map(_is_paid, given)) or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
     return loaded
 
@@ -61,11 +63,17 @@ def _may_stop_others(given: Given) -> bool:
 
 
 def _is_paid(given: Given) -> bool:
-    """Whether the input may move money: claims do, where an earlier epoch left a reservation."""
-    if isinstance(given, Recorded):
-        record = given.record
-        return record.reserve is not None or any(e.usage.tokens for e in record.entries)
-    return isinstance(given, Claimed | CancelAskedFor | CycleOverdue | OperationOverdue)
+    """Whether the input itself holds money back or spends it."""
+    if not isinstance(given, Recorded):
+        return False
+    record = given.record
+    return record.reserve is not None or any(e.usage != NO_USAGE for e in record.entries)
+
+
+def _money_is_held(loaded: Loaded) -> bool:
+    """Whether an operation has a reservation, which any input may settle: a claim after a crash,
+    a result without a reply to its last paid call, whatever stops it."""
+    return any(row.reserved != NOTHING_HELD for row in loaded.operations.values())
 
 
 async def _load_journal(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
