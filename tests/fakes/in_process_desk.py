@@ -1,0 +1,263 @@
+"""A desk in one process without a socket or a database: the shipped fold over dictionaries.
+
+Every input goes through the orchestrator's own `Group`; handlers are the shipped ones. What stands
+in for Postgres is a dictionary, for the bus a list, for execution a function given by the test.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
+
+import orjson
+
+from contracts.account import OpenBooks, Portfolio
+from contracts.cycle import CycleRequest, RequestAnswer
+from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.message import Message
+from contracts.operation import (
+    Claim,
+    ClaimAnswer,
+    JournalEntry,
+    Progress,
+    Record,
+    RecordAnswer,
+    Reserve,
+    Result,
+)
+from contracts.types import Failure, Money
+from libs.bus.operation import BudgetExhausted
+from libs.bus.route import Route
+from libs.runtime import ids
+from libs.runtime.errors import DeskError
+from libs.runtime.journal import Journal, OperationStopped
+from libs.runtime.settings import Settings
+from services.orchestrator.changes import Loaded, NewEvent
+from services.orchestrator.group import Group, command_json
+from services.orchestrator.inputs import Claimed, CycleAsked, Given, Recorded, Resulted
+from services.orchestrator.logic import Start
+from services.orchestrator.rows import CycleRow, OperationRow, Purse
+from services.orchestrator.workflow import DECISION, Workflow
+
+CASH = Money(amount=Decimal(100_000))
+
+
+@dataclass
+class Stored:
+    """One operation as the tables would hold it."""
+
+    row: OperationRow
+    start: Start
+    command: bytes
+    result: bytes | None = None
+    failure: Failure | None = None
+    journal: list[JournalEntry] = field(default_factory=list)
+
+
+class InProcessDesk:
+    """Runs cycles over dictionaries. `routes` are those of all services that hear commands."""
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        settings: Settings | None = None,
+        workflow: Workflow = DECISION,
+    ) -> None:
+        self.settings = settings or Settings()
+        self._workflows = {(workflow.kind, workflow.version): workflow}
+        self._routes = {route.hears: route for route in routes}
+        self.cycles: dict[UUID, CycleRow] = {}
+        self.operations: dict[UUID, Stored] = {}
+        self.events: list[NewEvent] = []
+        self.pending: list[UUID] = []
+        self.day = Purse(self.settings.day_tokens_max, self.settings.day_cost_usd_max)
+
+    # --- the orchestrator's transaction -------------------------------------------------------
+
+    def commit(self, given: Given) -> Message | None:
+        """One input, one group: what `Committer` does in a transaction."""
+        loaded = Loaded(
+            cycles=self.cycles,
+            operations={op_id: each.row for op_id, each in self.operations.items()},
+            journals={op_id: each.journal for op_id, each in self.operations.items()},
+            recorded={
+                (op_id, entry.index)
+                for op_id, each in self.operations.items()
+                for entry in each.journal
+            },
+            running=sum(row.state.status == "running" for row in self.cycles.values()),
+            day=self.day,
+        )
+        group = Group(self._workflows, self.settings, loaded)
+        answer = group.take(given)
+        for op_id, (_, end) in group.ends.items():
+            self.operations[op_id].result = end.result
+            if end.failure is not None:
+                self.operations[op_id].failure = Failure.model_validate_json(end.failure)
+        for new in group.starts:
+            results = {name: self.operations[op].result for name, op in new.start.takes.items()}
+            takes = {name: body for name, body in results.items() if body is not None}
+            self._insert(new.cycle, new.start, command_json(new.cycle, new.start, takes))
+        for new_entry in group.entries:
+            self.operations[new_entry.operation.op_id].journal.append(new_entry.entry)
+        self.events += group.events
+        return answer
+
+    def _insert(self, cycle: CycleRow, start: Start, command: bytes) -> None:
+        row = OperationRow(
+            op_id=start.op_id,
+            cycle_id=cycle.cycle_id,
+            started_on=cycle.started_on,
+            pipeline=start.lane,
+            state=start.state,
+            step=start.step.name,
+            service=start.step.serves.owner,
+            attempt=start.attempt,
+            status="pending",
+            claimed=start.step.serves.claimed,
+            must_answer=start.step.must_answer,
+            epoch=0,
+            lease_live=False,
+            tokens=0,
+            cost_usd=Decimal(0),
+            reserved=Reserve(),
+        )
+        self.operations[start.op_id] = Stored(row, start, command)
+        self.pending.append(start.op_id)
+
+    # --- users --------------------------------------------------------------------------------
+
+    def ask(self, request: CycleRequest, requester: str = "user") -> RequestAnswer:
+        """Request a cycle."""
+        answer = self.commit(
+            CycleAsked(
+                cycle_id=ids.cycle_id(requester, request.idempotency_key),
+                requester=requester,
+                request=request,
+                as_of=request.as_of or date(2012, 6, 29),
+                body_sha256=request.model_dump_json().encode(),
+            )
+        )
+        assert isinstance(answer, RequestAnswer)
+        return answer
+
+    async def run(self, request: CycleRequest) -> CycleRow:
+        """Request a cycle and work until nothing is pending."""
+        answer = self.ask(request)
+        assert answer.cycle_id is not None, answer
+        while self.pending:
+            await self.work(self.pending.pop(0))
+        return self.cycles[answer.cycle_id]
+
+    # --- services -----------------------------------------------------------------------------
+
+    async def work(self, op_id: UUID) -> None:
+        """Do one operation as the service runtime would."""
+        stored = self.operations[op_id]
+        if stored.row.ended:
+            return
+        subject = stored.start.step.serves
+        command = subject.message.model_validate_json(stored.command)
+        epoch, journal = None, Journal((), _no_record)
+        if subject.claimed:
+            claim = self.claim(op_id)
+            if claim.outcome != "granted":
+                return
+            epoch, journal = claim.epoch, self.journal(op_id, claim)
+        try:
+            contract = await self._routes[subject.message].handle(command, journal)
+            await journal.flush()
+        except OperationStopped:
+            return
+        except DeskError as error:
+            self.tell(
+                Result(
+                    op_id=op_id,
+                    epoch=epoch,
+                    failure=Failure(code=error.code, message=error.message),
+                    wrong_answer=bool(getattr(error, "wrong_answer", False)),
+                )
+            )
+        else:
+            body = contract.model_dump(mode="json")
+            self.tell(Result(op_id=op_id, epoch=epoch, contract=body))
+
+    def claim(self, op_id: UUID, service: str | None = None) -> ClaimAnswer:
+        """Ask for an operation, as its own service unless told otherwise."""
+        owner = service or self.operations[op_id].row.service
+        answer = self.commit(Claimed(owner, Claim(op_id=op_id, instance="test")))
+        assert isinstance(answer, ClaimAnswer)
+        return answer
+
+    def record(self, record: Record, service: str | None = None) -> RecordAnswer:
+        """Record calls."""
+        owner = service or self.operations[record.op_id].row.service
+        answer = self.commit(Recorded(owner, record))
+        assert isinstance(answer, RecordAnswer)
+        return answer
+
+    def tell(self, result: Result, service: str | None = None) -> Message | None:
+        """Tell a result."""
+        return self.commit(Resulted(service or self.operations[result.op_id].row.service, result))
+
+    def journal(self, op_id: UUID, claim: ClaimAnswer) -> Journal:
+        """The journal of a granted claim."""
+
+        async def record(
+            entries: Sequence[JournalEntry], reserve: Reserve | None, progress: Progress | None
+        ) -> None:
+            answer = self.record(
+                Record(
+                    op_id=op_id,
+                    epoch=claim.epoch,
+                    entries=tuple(entries),
+                    reserve=reserve,
+                    progress=progress,
+                )
+            )
+            if answer.outcome == "budget_exhausted":
+                raise BudgetExhausted(answer.message)
+            if answer.outcome != "ok":
+                raise OperationStopped
+
+        return Journal(claim.journal, record)
+
+    # --- looking ------------------------------------------------------------------------------
+
+    def named(self, step: str, lane: str | None = None) -> Stored:
+        """The newest operation of a step."""
+        found = [
+            each
+            for each in self.operations.values()
+            if each.row.step == step and lane in {None, each.row.pipeline}
+        ]
+        return found[-1]
+
+    def contract(self, step: str, lane: str | None = None) -> Mapping[str, object]:
+        """What a step gave."""
+        result = self.named(step, lane).result
+        assert result is not None, (step, self.named(step, lane).failure)
+        loaded: Mapping[str, object] = orjson.loads(result)
+        return loaded
+
+
+def broker_of_the_imagination() -> Sequence[Route]:
+    """Execution without a ledger: books with cash and nothing else, and no fills."""
+
+    async def books(command: OpenBooks, _: Journal) -> Portfolio:
+        account = command.pipeline.account
+        return Portfolio.of(command, account=account, cash=CASH, equity=CASH)
+
+    async def execute(command: ExecuteDecisions, _: Journal) -> ExecutionResult:
+        account = command.pipeline.account
+        return ExecutionResult.of(command, account=account, cash_before=CASH, cash_after=CASH)
+
+    return (
+        Route(OpenBooks, Portfolio, books),
+        Route(ExecuteDecisions, ExecutionResult, execute),
+    )
+
+
+async def _no_record(*_: object) -> None:
+    """Plain commands keep no journal."""

@@ -1,0 +1,158 @@
+"""The journal: a recorded call is never made again."""
+
+import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pytest
+from pydantic import JsonValue
+
+from contracts.operation import (
+    JOURNAL_BATCH_BYTES_MAX,
+    JOURNAL_BATCH_MAX,
+    CallKind,
+    JournalEntry,
+    Progress,
+    Reserve,
+)
+from contracts.types import Usage
+from libs.runtime.journal import (
+    Call,
+    Journal,
+    JournalMismatch,
+    OperationStopped,
+    RecordedJournal,
+    Reply,
+    batches,
+)
+
+RESERVE = Reserve(tokens=100, cost_usd=Decimal("0.5"))
+
+
+class World:
+    """Makes calls and keeps records, and counts both."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+        self.kept: list[JournalEntry] = []
+        self.asked: list[tuple[int, Reserve | None]] = []
+
+    async def record(
+        self, entries: Sequence[JournalEntry], reserve: Reserve | None, _: Progress | None
+    ) -> None:
+        self.kept += entries
+        self.asked.append((len(entries), reserve))
+
+    def call(self, name: str, reserve: Reserve | None = None, reply: JsonValue = None) -> Call:
+        async def run() -> Reply:
+            self.made.append(name)
+            return Reply(reply or f"reply to {name}", Usage(input_tokens=3))
+
+        return Call(CallKind.TOOL, name, {"name": name}, run, reserve=reserve)
+
+    def journal(self, recorded: Sequence[JournalEntry] = ()) -> Journal:
+        return Journal(recorded, self.record)
+
+
+async def handler(world: World, journal: Journal) -> list[JsonValue]:
+    """Three rounds: a paid call, two parallel tools, a paid call."""
+    first = await journal.call(world.call("think", RESERVE))
+    tools = await journal.calls([world.call("a"), world.call("b")])
+    last = await journal.call(world.call("answer", RESERVE))
+    await journal.flush()
+    return [first, *tools, last]
+
+
+async def test_every_call_is_made_once_and_recorded_in_the_order_of_asking() -> None:
+    world = World()
+    replies = await handler(world, world.journal())
+    assert world.made == ["think", "a", "b", "answer"]
+    assert [entry.index for entry in world.kept] == [0, 1, 2, 3]
+    assert [entry.reply for entry in world.kept] == replies
+
+
+async def test_a_paid_call_is_reserved_before_and_recorded_right_after() -> None:
+    world = World()
+    await handler(world, world.journal())
+    # reserve, think | tools with the next reserve, answer
+    assert world.asked == [(0, RESERVE), (1, None), (2, RESERVE), (1, None)]
+
+
+@pytest.mark.parametrize("survived", range(5))
+async def test_after_a_crash_only_what_was_not_recorded_is_called(survived: int) -> None:
+    before = World()
+    replies = await handler(before, before.journal())
+    after = World()
+    assert await handler(after, after.journal(before.kept[:survived])) == replies
+    assert after.made == ["think", "a", "b", "answer"][survived:]
+
+
+async def test_another_request_than_the_recorded_one_stops_the_operation() -> None:
+    world = World()
+    await handler(world, world.journal())
+    with pytest.raises(JournalMismatch, match="call 0"):
+        await world.journal(world.kept).call(world.call("changed"))
+
+
+async def test_a_replay_makes_no_call_at_all() -> None:
+    world = World()
+    replies = await handler(world, world.journal())
+    again = World()
+    assert await handler(again, RecordedJournal(world.kept)) == replies
+    assert again.made == []
+    with pytest.raises(JournalMismatch, match="not on record"):
+        await handler(again, RecordedJournal(world.kept[:3]))
+    assert again.made == []
+
+
+async def test_no_paid_call_starts_once_the_lease_is_gone() -> None:
+    world = World()
+
+    def gone() -> None:
+        raise OperationStopped
+
+    journal = Journal((), world.record, gone)
+    with pytest.raises(OperationStopped):
+        await journal.call(world.call("think", RESERVE))
+    assert world.made == []
+    assert await journal.call(world.call("free")) == "reply to free"
+
+
+async def test_a_call_that_raises_does_not_lose_the_others_of_its_round() -> None:
+    world = World()
+
+    async def broken() -> Reply:
+        await asyncio.sleep(0)
+        raise ValueError("no data")
+
+    bad = Call(CallKind.TOOL, "bad", {}, broken)
+    journal = world.journal()
+    with pytest.raises(ValueError, match="no data"):
+        await journal.calls([world.call("a"), bad, world.call("b")])
+    await journal.flush()
+    assert [entry.name for entry in world.kept] == ["a", "b"]
+
+
+def entry(index: int, size_bytes: int) -> JournalEntry:
+    return JournalEntry(
+        index=index,
+        kind=CallKind.TOOL,
+        name="t",
+        request_sha256="0" * 64,
+        request=None,
+        reply="x" * size_bytes,
+    )
+
+
+@pytest.mark.parametrize(("count", "size_bytes"), [(1, 10), (200, 10), (40, 32_000), (3, 399_000)])
+def test_batches_keep_order_and_fit_into_a_message(count: int, size_bytes: int) -> None:
+    entries = [entry(index, size_bytes) for index in range(count)]
+    found = batches(entries)
+    assert [e for batch in found for e in batch] == entries
+    assert all(len(batch) <= JOURNAL_BATCH_MAX for batch in found)
+    sizes = [sum(len(e.model_dump_json()) for e in batch) for batch in found]
+    assert all(size <= JOURNAL_BATCH_BYTES_MAX for size in sizes)
+
+
+def test_nothing_makes_no_batch() -> None:
+    assert batches([]) == []
