@@ -57,11 +57,15 @@ async def ensure_roles(
     in it (None: the superuser). The roles may connect to this database and to no other; they start
     without rights on tables. Repeating it changes nothing. Raises PostgresError.
     """
-    _check_names([database, *passwords, *([owner] if owner else [])])
-    await run_sql(superuser, _sql(passwords, database, owner or SUPERUSER))
+    await run_sql(superuser, roles_sql(passwords, database, owner or SUPERUSER))
 
 
-def _sql(passwords: Mapping[str, str], database: str, owner: str) -> str:
+def roles_sql(passwords: Mapping[str, str], database: str, owner: str) -> str:
+    """The SQL, for psql, that makes the roles and the database; it holds the passwords.
+
+    Raises ValueError for names and passwords outside their alphabets.
+    """
+    _check_names([database, owner, *passwords])
     # Names and passwords were checked against their alphabets, so they can stand in quotes.
     return "".join(
         [

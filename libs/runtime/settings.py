@@ -43,7 +43,9 @@ class Settings(BaseSettings):
     replay_dir: Path | None = None
     """Recorded market data; None is the data bundled with bokeh-sampledata."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+    """The least serious event that is logged."""
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
+    """How events are logged; auto is console on a terminal, else json."""
 
     lease_s: float = Field(default=10.0, gt=0, le=600)
     """How long a claim holds without a sign of life."""

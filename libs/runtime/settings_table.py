@@ -7,6 +7,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic.fields import FieldInfo
@@ -42,7 +43,7 @@ def _docstrings() -> Mapping[str, str]:
     statements = body.body if isinstance(body, ast.ClassDef) else []
     return {
         field.target.id: inspect.cleandoc(words.value.value)
-        for field, words in zip(statements, statements[1:], strict=False)
+        for field, words in pairwise(statements)
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)
         and isinstance(words, ast.Expr)
