@@ -5,6 +5,7 @@ command that was delivered too often leaves only an advisory of the server; its 
 from the command stream, where that still has it.
 """
 
+import base64
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -76,7 +77,7 @@ class DeadLetters:
             return None
         subject = message.subject or ""
         if not subject.startswith(_ADVISORY):
-            failure = _failure_of(message.headers or {})
+            failure = _failure_of(_headers(message))
             return _found(sequence, message, message.data, failure)
         advisory = orjson.loads(message.data or b"{}")
         original = await self._get(COMMAND_STREAM, int(advisory["stream_seq"]))
@@ -109,8 +110,14 @@ def _found(sequence: int, message: RawStreamMsg, body: bytes | None, failure: Fa
     return _Found(letter, body, terminated=False)
 
 
-def _failure_of(headers: Mapping[str, object]) -> Failure:
-    said = {name: shown(str(value).encode(errors="replace")) for name, value in headers.items()}
+def _headers(message: RawStreamMsg) -> Mapping[str, str]:
+    """The headers as they were sent: the library's own reading of them knows ASCII only."""
+    block = base64.b64decode(message.hdrs or b"").decode(errors="replace")
+    pairs = (line.partition(":") for line in block.split("\r\n")[1:] if line)
+    return {name.strip(): shown(value.strip().encode()) for name, _, value in pairs}
+
+
+def _failure_of(said: Mapping[str, str]) -> Failure:
     sender = said.get("Desk-From")
     message = said.get("Desk-Error", "no reason was given")
     return Failure(

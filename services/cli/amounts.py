@@ -58,7 +58,17 @@ def short(identifier: object) -> str:
     return str(identifier)[:8]
 
 
+def plain(text: str) -> str:
+    """Without characters that could move the cursor, hide text or turn its direction.
+
+    News, models and strangers' messages are untrusted: a terminal obeys escape codes.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
 def cut(text: str, chars_max: int) -> str:
     """On one line, with … where it was longer."""
-    line = " ".join(text.split())
+    line = " ".join(plain(text).split())
     return line if len(line) <= chars_max else line[: chars_max - 1].rstrip() + "…"

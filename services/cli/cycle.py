@@ -11,10 +11,11 @@ from contracts.query import CyclesPage, CyclesQuery, CycleView
 from contracts.subjects import CYCLES
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
-from services.cli import amounts, story
+from services.cli import amounts, recordings, story
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.progress import Progress
+from services.cli.recordings import Differs, Replayed
 from services.cli.request import (
     CANCEL_CYCLE,
     ENDS,
@@ -198,6 +199,47 @@ def cancel(
         emit([answer])
     else:
         out().print(f"{answer.cycle_id} {answer.status}")
+
+
+@app.command()
+def replay(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
+    """Run a past cycle again from its record and compare: exit 1 where the decision differs.
+
+    Every thinking step runs again on its recorded calls. No model and no data is asked, and
+    nothing is written.
+    """
+    settings = load_settings()
+    found = asking(_replay(settings, cycle_id))
+    if json:
+        emit([found])
+    else:
+        recordings.tell(found)
+    raise typer.Exit(ExitCode.OK if found.same else ExitCode.FAILED)
+
+
+async def _replay(settings: Settings, cycle_id: str | None) -> Replayed:
+    from services.replay import replay as run_again  # noqa: PLC0415 - loads every service
+
+    async with desk_client(settings) as client:
+        view = await show(client, cycle_id or str(await newest(client)))
+        if view.cycle_id is None or view.status is CycleStatus.RUNNING:
+            raise Problem(ExitCode.FAILED, f"cycle {view.cycle_id} is still running", "wait for it")
+        records = await recordings.fetch(client, view.cycle_id)
+    try:
+        report = await run_again(view, records, settings)
+    except LookupError as error:
+        raise Problem(ExitCode.FAILED, f"it cannot be replayed: {error}") from error
+    return Replayed(
+        cycle_id=report.cycle_id,
+        status=report.status,
+        same=report.same,
+        operations=report.operations,
+        calls=report.calls,
+        from_record=report.from_record,
+        differences=tuple(
+            Differs(op_id=each.op_id, step=each.step, what=each.what) for each in report.differences
+        ),
+    )
 
 
 async def newest(client: Client) -> UUID:

@@ -42,7 +42,9 @@ def list_letters(
             f"{letter.at.astimezone():%Y-%m-%d %H:%M:%S}",
             letter.subject,
             f"{letter.size_bytes:,}",
-            Text.assemble((letter.failure.code, "red"), f" {letter.failure.message}"),
+            Text.assemble(
+                (letter.failure.code, "red"), f" {amounts.cut(letter.failure.message, 300)}"
+            ),
         )
     write(made, out())
 
@@ -77,4 +79,4 @@ def _show(letter: DeadLetter) -> None:
     why = amounts.cut(letter.failure.message, 2_000)
     console.print(Text.assemble((letter.failure.code, "red"), f" {why}"))
     gone = "(the body is no longer in the command stream)"
-    console.print(Text(f"\n{gone if letter.body is None else letter.body}"))
+    console.print(Text(f"\n{gone if letter.body is None else amounts.plain(letter.body)}"))

@@ -143,7 +143,7 @@ def _show(detail: OperationDetail, node: OperationView) -> None:
     )
     console.print(Text(under, style="dim"))
     if node.error_message:
-        console.print(Text(node.error_message, style="red"))
+        console.print(Text(amounts.plain(node.error_message), style="red"))
     for title_of, value in (("Command", detail.command), ("Result", detail.result)):
         if value is not None:
             console.print(Text(f"\n{title_of}", style="cyan"))
@@ -169,7 +169,7 @@ def _line(value: JsonValue) -> str:
 
 
 def _pretty(value: JsonValue) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return amounts.plain(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
 def _status(node: OperationView) -> Text:

@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from contracts.audit import Event, EventType
-from contracts.cycle import Budgets, CycleRequest, CycleStatus, RequestAnswer
+from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import Pipeline
 from contracts.query import CycleQuery, CycleView
 from contracts.subjects import CYCLE, REQUESTS
@@ -79,19 +79,28 @@ def build(wish: Wish) -> CycleRequest:
     if wish.cost_usd is not None:
         budgets["cost_usd"] = _number("--max-cost", wish.cost_usd)
     given: dict[str, object] = {} if wish.timeout_s is None else {"timeout_s": wish.timeout_s}
+    if budgets:
+        given["budgets"] = budgets
     if wish.universe:
         given["universe"] = tuple(_tickers(wish.universe))
     try:
-        return CycleRequest(
-            idempotency_key=wish.key or new_key(),
-            kind=wish.kind,
-            as_of=_day(wish.as_of),
-            pipelines=tuple(pipelines(wish.providers, wish.account)),
-            budgets=Budgets.model_validate(budgets),
-            **given,
+        return CycleRequest.model_validate(
+            {
+                "idempotency_key": wish.key or new_key(),
+                "kind": wish.kind,
+                "as_of": _day(wish.as_of),
+                "pipelines": pipelines(wish.providers, wish.account),
+                **given,
+            }
         )
     except ValidationError as error:
-        raise Problem(ExitCode.USAGE, f"this request is not valid: {describe(error)}") from error
+        raise invalid("request", error) from error
+
+
+def invalid(what: str, error: ValidationError) -> Problem:
+    """What is wrong with something typed, field by field."""
+    text = describe(error).replace("Value error, ", "").replace("body: ", "")
+    return Problem(ExitCode.USAGE, f"this {what} is not valid: {text}")
 
 
 def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[Pipeline]:
@@ -109,7 +118,10 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
         name = found["name"] or provider
         fallback = (account or MAIN_ACCOUNT) if number == 0 else name
         made.append({"name": name, "provider": provider, "account": found["account"] or fallback})
-    return [Pipeline.model_validate(each) for each in made]
+    try:
+        return [Pipeline.model_validate(each) for each in made]
+    except ValidationError as error:
+        raise invalid("--provider", error) from error
 
 
 def _tickers(given: Sequence[str]) -> Sequence[str]:

@@ -4,13 +4,11 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import orjson
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from libs.bus.client import Client, open_client
 from libs.bus.codec import describe
@@ -24,9 +22,10 @@ START_HINT = "start one with `deskbus up`, or point DESKBUS_DATA_DIR at a runnin
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class RunningDesk:
+class RunningDesk(BaseModel):
     """Where a desk is: as runtime.json says, or the settings of one with own servers."""
+
+    model_config = ConfigDict(frozen=True)
 
     nats_url: str
     secrets_dir: Path
@@ -62,16 +61,16 @@ def find_desk(settings: Settings) -> RunningDesk:
         )
     path = settings.data_dir / RUNTIME_FILE
     try:
-        said = orjson.loads(path.read_bytes())
+        desk = RunningDesk.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise Problem(
             ExitCode.NOT_REACHABLE, f"no desk is running here ({path} is not there)", START_HINT
         ) from None
-    except (OSError, orjson.JSONDecodeError) as error:
+    except (OSError, ValidationError) as error:
+        what = describe(error) if isinstance(error, ValidationError) else str(error)
         raise Problem(
-            ExitCode.NOT_REACHABLE, f"{path} cannot be read: {error}", START_HINT
+            ExitCode.NOT_REACHABLE, f"{path} cannot be read: {what}", START_HINT
         ) from error
-    desk = _desk_of(said)
     if desk.pid is not None and not is_alive(desk.pid):
         raise Problem(
             ExitCode.NOT_REACHABLE,
@@ -79,19 +78,6 @@ def find_desk(settings: Settings) -> RunningDesk:
             "start it again with `deskbus up`: it carries on where it was",
         )
     return desk
-
-
-def _desk_of(said: dict[str, Any]) -> RunningDesk:
-    started = said.get("started_at")
-    return RunningDesk(
-        nats_url=said["nats_url"],
-        secrets_dir=Path(said["secrets_dir"]),
-        postgres_dsn=said.get("postgres_dsn"),
-        data_dir=Path(said["data_dir"]) if said.get("data_dir") else None,
-        replay_dir=Path(said["replay_dir"]) if said.get("replay_dir") else None,
-        pid=said.get("pid"),
-        started_at=datetime.fromisoformat(started).astimezone(UTC) if started else None,
-    )
 
 
 def is_alive(pid: int) -> bool:

@@ -22,7 +22,7 @@ from contracts.risk import Check, DecisionAction, DecisionValidation, PortfolioD
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.trader import DailyPicks, StockPick
 from services.cli import amounts
-from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, table, write
+from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table, write
 
 SIGNAL_STYLES = {"bullish": "green", "bearish": "red", "neutral": "dim", "uncertain": "yellow"}
 OUTCOME_STYLES = {RuleOutcome.CUT: "yellow", RuleOutcome.VETOED: "red", RuleOutcome.KEPT: "green"}
@@ -30,6 +30,8 @@ TICKERS_LISTED_MAX = 12
 TEXT_CHARS = 190
 LINE_CHARS = 96
 REASON_CHARS = 600
+NARROW = 100
+"""Columns below which the scores are left out, so that the reasons have room."""
 LABEL_WIDTH = 11
 
 C = TypeVar("C", bound=Contract)
@@ -78,10 +80,10 @@ def _read(kind: type[C], value: JsonValue) -> C | None:
 
 def tell(view: CycleView, console: Console) -> None:
     """Print the story."""
-    write(Group(*_parts(view)), console)
+    write(Group(*_parts(view, narrow=console.width < NARROW)), console)
 
 
-def _parts(view: CycleView) -> Iterable[RenderableType]:
+def _parts(view: CycleView, *, narrow: bool) -> Iterable[RenderableType]:
     made = {pipeline.name: Made.by(pipeline) for pipeline in view.pipelines}
     yield Text()
     yield _title(view)
@@ -93,7 +95,7 @@ def _parts(view: CycleView) -> Iterable[RenderableType]:
         if several:
             yield Text()
             yield _pipeline_title(pipeline)
-        yield from _pipeline(pipeline, made[pipeline.name], several=several)
+        yield from _pipeline(pipeline, made[pipeline.name], several=several, narrow=narrow)
     yield _facts([("Cost", Text(_cost(view)))])
     if view.message:
         yield Text(view.message, style="dim")
@@ -143,7 +145,9 @@ def _pipeline_title(pipeline: PipelineView) -> Text:
     )
 
 
-def _pipeline(pipeline: PipelineView, made: Made, *, several: bool) -> Iterable[RenderableType]:
+def _pipeline(
+    pipeline: PipelineView, made: Made, *, several: bool, narrow: bool
+) -> Iterable[RenderableType]:
     facts: list[tuple[str, RenderableType]] = []
     if made.sentiment is not None:
         facts.append(("Mood", Text(amounts.cut(made.sentiment.market_mood, TEXT_CHARS))))
@@ -157,7 +161,7 @@ def _pipeline(pipeline: PipelineView, made: Made, *, several: bool) -> Iterable[
     rows = _rows(made)
     if rows:
         yield Text()
-        yield _tickers(rows)
+        yield Padding(_tickers(rows, narrow=narrow), (0, 0, 0, 2))
         yield Text()
     yield _facts(_ending(made, several=several))
 
@@ -185,7 +189,7 @@ def _looked_at(digest: SignalDigest) -> Text:
 
 
 def _prices(digest: SignalDigest) -> Text:
-    return Text(amounts.cut(digest.market_source, LINE_CHARS), style="dim")
+    return one_line(digest.market_source, "dim")
 
 
 def _quant(report: QuantReport) -> Text:
@@ -240,20 +244,14 @@ def _rows(made: Made) -> Sequence[Row]:
     ]
 
 
-def _tickers(rows: Sequence[Row]) -> Table:
-    made = table(
-        "",
-        "quant",
-        "fund/tech/risk",
-        ("wanted", "right"),
-        ("allowed", "right"),
-        "why",
-    )
+def _tickers(rows: Sequence[Row], *, narrow: bool) -> Table:
+    scores = () if narrow else ("fund/tech/risk",)
+    made = table("", "quant", *scores, ("wanted", "right"), ("allowed", "right"), "why")
     for row in rows:
         made.add_row(
             Text(row.ticker, style="bold" if row.pick else ""),
             _signal(row.signal) if row.signal else "",
-            _scores(row.finding),
+            *([] if narrow else [_scores(row.finding)]),
             _wanted(row.pick),
             _allowed(row),
             _why(row),

@@ -11,6 +11,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from services.cli.amounts import plain
+
 PLAIN_WIDTH = 110
 """Columns when the output is no terminal: wide enough that nothing is broken or cut."""
 WIDTH_MAX = 118
@@ -86,7 +88,7 @@ def table(*columns: str | tuple[str, str]) -> Table:
 
 def one_line(text: str, style: str = "") -> Text:
     """Text that is cut with … where it does not fit."""
-    return Text(" ".join(text.split()), style=style, no_wrap=True, overflow="ellipsis")
+    return Text(" ".join(plain(text).split()), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def painter(console: Console) -> Callable[[str, str], str]:

@@ -1,0 +1,194 @@
+"""A made-up cycle, told in real contracts."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from contracts.account import AccountLimits, Portfolio, Side
+from contracts.cycle import CycleStatus
+from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
+from contracts.message import Contract
+from contracts.query import CycleView, PipelineView
+from contracts.research import (
+    AssetView,
+    Plan,
+    QuantReport,
+    QuantSignal,
+    ResearchFinding,
+    ResearchReport,
+)
+from contracts.risk import Check, DecisionAction, DecisionValidation, PortfolioDecision, RuleOutcome
+from contracts.sentiment import Candidate, SentimentReport, SignalDigest, SourceReport
+from contracts.subjects import snake
+from contracts.trader import DailyPicks, StockPick
+from contracts.types import Money
+
+CYCLE_ID = UUID("4332d851-4ebc-510c-b28d-0f5c50338936")
+ORDER_ID = UUID("1f23ea1e-d284-50f0-b17f-1463970b7725")
+AS_OF = date(2012, 6, 29)
+ACCEPTED_AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
+
+
+def _usd(amount: str) -> Money:
+    return Money(amount=Decimal(amount))
+
+
+def _pick(ticker: str, share: str, action: Side = Side.BUY) -> StockPick:
+    return StockPick(
+        ticker=ticker,
+        action=action,
+        allocation_pct=Decimal(share),
+        reasoning=f"{ticker} rises",
+        confidence=0.5,
+    )
+
+
+def _check(rule: str, ticker: str, outcome: RuleOutcome, value: str, limit: str) -> Check:
+    return Check(
+        rule=rule,
+        ticker=ticker,
+        outcome=outcome,
+        passed=outcome is RuleOutcome.KEPT,
+        value=value,
+        limit=limit,
+        reason="because",
+    )
+
+
+def _finding(ticker: str, risk: float) -> ResearchFinding:
+    return ResearchFinding(
+        ticker=ticker, fundamental_score=1.0, technical_score=8.0, risk_score=risk
+    )
+
+
+def _view(ticker: str, signal: QuantSignal) -> AssetView:
+    return AssetView(ticker=ticker, signal=signal, confidence=0.4, reasoning="votes")
+
+
+@pytest.fixture
+def contracts() -> dict[str, Contract]:
+    """All that one pipeline has made, by the name of the contract."""
+    ids = {"cycle_id": CYCLE_ID, "op_id": CYCLE_ID, "as_of": AS_OF}
+    made = (
+        SignalDigest(
+            **ids,
+            candidates=tuple(
+                Candidate(ticker=name, sources=("screener",)) for name in ("AAPL", "GOOG", "IBM")
+            ),
+            sources=(SourceReport(name="screener", ok=True), SourceReport(name="news", ok=False)),
+            market_source="made-up prices",
+        ),
+        SentimentReport(**ids, tickers=(), market_mood="calm"),
+        Portfolio(**ids, account="main", cash=_usd("100000"), equity=_usd("100000")),
+        Plan(
+            **ids,
+            objective="find a trend",
+            assets=("AAPL", "GOOG", "IBM"),
+            quant_question="which rise?",
+            expected_outputs=("signal",),
+        ),
+        QuantReport(
+            **ids,
+            signal=QuantSignal.BULLISH,
+            confidence=0.4,
+            reasoning="two of three rise",
+            assets=(
+                _view("AAPL", QuantSignal.BULLISH),
+                _view("GOOG", QuantSignal.BULLISH),
+                _view("IBM", QuantSignal.BEARISH),
+            ),
+        ),
+        ResearchReport(
+            **ids,
+            analysis_date=AS_OF,
+            tickers=(_finding("AAPL", 3.8), _finding("GOOG", 8.1)),
+            tool_calls_made=4,
+        ),
+        DailyPicks(
+            **ids,
+            llm="rules:rules",
+            pick_date=AS_OF,
+            picks=(_pick("AAPL", "60"), _pick("GOOG", "20")),
+            confidence=0.5,
+            market_summary="calm",
+        ),
+        DecisionValidation(
+            **ids,
+            passed=True,
+            checks=(
+                _check("research_evidence", "AAPL", RuleOutcome.KEPT, "a finding", "one"),
+                _check("position_size", "AAPL", RuleOutcome.CUT, "60%", "40%"),
+                _check("risk_needs_catalyst", "GOOG", RuleOutcome.VETOED, "8.1, no catalyst", "7"),
+            ),
+            decisions=(
+                PortfolioDecision(
+                    action=DecisionAction.BUY,
+                    asset="AAPL",
+                    quantity=Decimal("68.000000"),
+                    price=_usd("584"),
+                    allocation_pct=Decimal(40),
+                    confidence=0.5,
+                    reasoning="AAPL rises",
+                    strategy_used="rules",
+                ),
+            ),
+            vetoed_tickers=("GOOG",),
+            proposal_hash="0" * 64,
+            limits=AccountLimits(),
+        ),
+        ExecutionResult(
+            **ids,
+            account="main",
+            orders=(
+                Order(
+                    order_id=ORDER_ID,
+                    asset="AAPL",
+                    side=Side.BUY,
+                    quantity=Decimal(68),
+                    status=OrderStatus.FILLED,
+                ),
+            ),
+            fills=(
+                Fill(
+                    order_id=ORDER_ID,
+                    asset="AAPL",
+                    side=Side.BUY,
+                    price=_usd("585.03"),
+                    quantity=Decimal(68),
+                    fee=_usd("19.89"),
+                    session=date(2012, 7, 2),
+                ),
+            ),
+            cash_before=_usd("100000"),
+            cash_after=_usd("60198.07"),
+        ),
+    )
+    return {snake(type(each).__name__): each for each in made}
+
+
+@pytest.fixture
+def cycle_view(contracts: dict[str, Contract]) -> CycleView:
+    """A completed cycle of one pipeline."""
+    return CycleView(
+        cycle_id=CYCLE_ID,
+        kind="decision",
+        as_of=AS_OF,
+        status=CycleStatus.COMPLETED,
+        requester="cli",
+        accepted_at=ACCEPTED_AT,
+        ended_at=ACCEPTED_AT + timedelta(seconds=1.5),
+        tokens=12_400,
+        cost_usd=Decimal("0.0312"),
+        pipelines=(
+            PipelineView(
+                name="claude",
+                account="main",
+                provider="claude",
+                state="memorizing",
+                status=CycleStatus.COMPLETED,
+                contracts={name: each.model_dump(mode="json") for name, each in contracts.items()},
+            ),
+        ),
+    )

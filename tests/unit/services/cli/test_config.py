@@ -1,0 +1,43 @@
+"""Settings as they are shown: with their source, without their secrets."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from libs.runtime.settings import Settings
+from services.cli.config import MASK, in_force, shown, without_login
+
+
+def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "deskbus.toml"
+    file.write_text("lease_s = 20\nsweep_s = 2\n")
+    monkeypatch.setenv("DESKBUS_SWEEP_S", "3")
+
+    found = {
+        each.name: (each.value, each.source)
+        for each in in_force(Settings(), {"DESKBUS_SWEEP_S": "3"}, file)
+    }
+
+    assert found["lease_s"] == ("20.0", "file")
+    assert found["sweep_s"] == ("3.0", "environment")
+    assert found["group_max"] == ("64", "default")
+
+
+def test_what_a_setting_means_is_taken_from_where_it_is_defined() -> None:
+    found = {each.name: each.meaning for each in in_force(Settings(), {}, Path("none.toml"))}
+
+    assert found["lease_s"] == "How long a claim holds without a sign of life."
+    assert list(found) == list(Settings.model_fields)
+
+
+def test_passwords_are_masked_wherever_they_stand() -> None:
+    assert shown(SecretStr("postgresql://me:hush@db:5432/deskbus")) == (
+        f"postgresql://{MASK}@db:5432/deskbus"
+    )
+    assert shown(SecretStr("hush")) == MASK
+    assert without_login("nats://token@bus:4222") == f"nats://{MASK}@bus:4222"
+    assert without_login("nats://bus:4222") == "nats://bus:4222"

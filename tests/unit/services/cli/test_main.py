@@ -1,0 +1,125 @@
+"""The command as a whole: its help, its exit codes, and what it loads."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from libs.bus.client import DeskNotReachable
+from libs.bus.codec import MessageTooLarge
+from libs.runtime.errors import DeskError
+from libs.runtime.start_error import StartError
+from services.cli import main as cli
+from services.cli.problem import ExitCode, Problem
+
+HEAVY = ("asyncpg", "faststream", "nats", "polars", "pydantic", "rich", "structlog", "talib")
+
+
+def _run(arguments: Sequence[str], cwd: Path) -> "subprocess.CompletedProcess[str]":
+    root = str(Path(cli.__file__).parents[2])
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("DESKBUS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "services.cli", *arguments],
+        cwd=cwd,
+        env={**clean, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_help_names_every_command_and_the_exit_codes(tmp_path: Path) -> None:
+    done = _run(["--help"], tmp_path)
+
+    assert done.returncode == 0
+    assert all(f"  {name} " in done.stdout for name in cli.ENTRIES)
+    assert "124 time-out" in done.stdout
+
+
+def test_the_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys\nsys.argv = ['deskbus', '--help']\nfrom services.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", list(cli.ENTRIES))
+def test_every_command_has_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["deskbus", name, "--help"])
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == 0
+
+
+def test_a_command_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
+    done = _run(["frobnicate"], tmp_path)
+
+    assert done.returncode == ExitCode.USAGE
+    assert done.stdout == ""
+    assert "frobnicate" in done.stderr
+
+
+def test_without_a_desk_the_exit_code_is_5_and_stdout_stays_empty(tmp_path: Path) -> None:
+    done = _run(["cycle", "list", "--json"], tmp_path)
+
+    assert done.returncode == ExitCode.NOT_REACHABLE
+    assert done.stdout == ""
+    assert "no desk is running here" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_bad_input_is_found_before_a_desk_is_needed(tmp_path: Path) -> None:
+    done = _run(["cycle", "request", "--as-of", "2012-06-31"], tmp_path)
+
+    assert done.returncode == ExitCode.USAGE
+    assert "--as-of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [
+        (Problem(ExitCode.NOT_FOUND, "no such cycle", "look again"), 3),
+        (Problem(ExitCode.TIMED_OUT, "not in time"), 124),
+        (DeskNotReachable("nobody"), 5),
+        (MessageTooLarge("too much"), 2),
+        (DeskError("no"), 1),
+        (StartError("no room"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_what_stops_a_command_becomes_its_exit_code(
+    raised: BaseException,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stops() -> None:
+        raise raised
+
+    monkeypatch.setattr(cli, "app", stops)
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert str(raised) in said.err

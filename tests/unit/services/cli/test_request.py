@@ -1,0 +1,85 @@
+"""What a person types becomes a request, or a sentence about the option at fault."""
+
+import pytest
+
+from contracts.cycle import CycleStatus, RequestAnswer
+from services.cli.problem import ExitCode, Problem
+from services.cli.request import ENDS, Wish, accepted, build, pipelines
+
+
+def test_the_first_pipeline_trades_main_and_others_an_account_of_their_name() -> None:
+    made = pipelines(["rules", "second=rules", "third=rules@lab"])
+
+    assert [(each.name, each.provider, each.account) for each in made] == [
+        ("rules", "rules", "main"),
+        ("second", "rules", "second"),
+        ("third", "rules", "lab"),
+    ]
+
+
+def test_an_account_given_for_all_is_the_first_pipelines() -> None:
+    first, second = pipelines(["rules", "second=rules"], "mine")
+
+    assert (first.account, second.account) == ("mine", "second")
+
+
+def test_a_universe_is_split_put_in_capitals_and_named_once() -> None:
+    request = build(Wish(universe=("aapl,msft", " AAPL ,ibm")))
+
+    assert request.universe == ("AAPL", "MSFT", "IBM")
+
+
+def test_without_a_key_every_request_has_its_own() -> None:
+    assert build(Wish()).idempotency_key != build(Wish()).idempotency_key
+
+
+@pytest.mark.parametrize(
+    ("wish", "names"),
+    [
+        (Wish(as_of="tomorrow"), "--as-of"),
+        (Wish(as_of="2012-13-01"), "--as-of"),
+        (Wish(universe=(",",)), "--universe"),
+        (Wish(universe=("AAPL,bad ticker",)), "universe"),
+        (Wish(money="much"), "--max-money"),
+        (Wish(money="nan"), "--max-money"),
+        (Wish(money="-1"), "money must not be negative"),
+        (Wish(cost_usd="1e999999999"), "cost_usd"),
+        (Wish(tokens=-1), "budgets.tokens"),
+        (Wish(timeout_s=-1), "timeout_s"),
+        (Wish(timeout_s=float("nan")), "timeout_s"),
+        (Wish(key="no spaces"), "idempotency_key"),
+        (Wish(providers=("a=b=c",)), "--provider"),
+        (Wish(providers=("UPPER",)), "--provider"),
+        (Wish(providers=("rules", "rules")), "two have the same name"),
+        (Wish(providers=("a=rules@x", "b=rules@x")), "two trade the same account"),
+        (Wish(kind="Not A Name"), "kind"),
+    ],
+)
+def test_what_is_typed_wrong_is_a_usage_error_that_names_it(wish: Wish, names: str) -> None:
+    with pytest.raises(Problem) as caught:
+        build(wish)
+
+    assert caught.value.code is ExitCode.USAGE
+    assert names in caught.value.message + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code"),
+    [
+        ("key_reused", ExitCode.REJECTED),
+        ("too_late", ExitCode.REJECTED),
+        ("not_found", ExitCode.NOT_FOUND),
+    ],
+)
+def test_a_no_from_the_desk_has_its_exit_code(code: str, exit_code: ExitCode) -> None:
+    with pytest.raises(Problem) as caught:
+        accepted(RequestAnswer(outcome="rejected", code=code, message="no", field="x"))
+
+    assert caught.value.code is exit_code
+    assert code in caught.value.message
+
+
+def test_every_end_of_a_cycle_has_an_exit_code() -> None:
+    assert set(ENDS) == set(CycleStatus)
+    assert ENDS[CycleStatus.COMPLETED] == 0
+    assert ENDS[CycleStatus.EXPIRED] == 4

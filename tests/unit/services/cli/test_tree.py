@@ -1,0 +1,101 @@
+"""The operation tree, drawn; a record put together; amounts in words."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contracts.operation import JournalEntry, OperationStatus, OperationView
+from contracts.query import Recording
+from services.cli import amounts
+from services.cli.recordings import merged
+from services.cli.tree import gathered, said, took, walk
+
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def _node(number: int, parent: int | None = None, **fields: Any) -> OperationView:
+    given: dict[str, Any] = {
+        "op_id": UUID(int=number),
+        "parent_id": None if parent is None else UUID(int=parent),
+        "cycle_id": UUID(int=1),
+        "type": "operation",
+        "name": f"n{number}",
+        "status": OperationStatus.COMPLETED,
+        "created_at": AT,
+        **fields,
+    }
+    return OperationView(**given)
+
+
+def test_branches_lead_from_parents_to_children() -> None:
+    nodes = [_node(1), _node(2, 1), _node(3, 2), _node(4, 2), _node(5, 1)]
+
+    assert [(branch, node.name) for branch, node in walk(nodes)] == [
+        ("", "n1"),
+        ("├─ ", "n2"),
+        ("│  ├─ ", "n3"),
+        ("│  └─ ", "n4"),
+        ("└─ ", "n5"),
+    ]
+
+
+def test_a_node_whose_parent_is_not_there_is_a_root() -> None:
+    assert [branch for branch, _ in walk([_node(7, 99), _node(8, 7)])] == ["", "└─ "]
+
+
+def test_equal_calls_in_a_row_are_one_line_with_their_sums() -> None:
+    def call(number: int, name: str) -> OperationView:
+        metadata = {"duration_ms": 10.0}
+        return _node(number, 1, type="tool", name=name, tokens=5, metadata=metadata)
+
+    shown = gathered([_node(1), call(2, "a"), call(3, "a"), call(4, "b"), call(5, "a")])
+
+    assert [node.name for node in shown] == ["n1", "a \N{MULTIPLICATION SIGN}2", "b", "a"]
+    assert (shown[1].tokens, took(shown[1])) == (10, "20 ms")
+
+
+def test_a_node_says_why_it_failed_how_far_it_is_or_what_it_came_to() -> None:
+    running = {"status": OperationStatus.RUNNING, "progress": {"percentage": 40, "step": "reading"}}
+
+    assert said(_node(1, error_message="no such ticker")) == "no such ticker"
+    assert said(_node(1, **running)) == "40% reading"
+    assert said(_node(1, result_summary={"buys": ["A", "B"], "sells": []})) == "buys A B"
+    assert said(_node(1, metadata={"calls_cut": 3})) == "; 3 calls not shown"
+
+
+def test_parts_of_one_operation_are_one_record_again() -> None:
+    def entry(index: int) -> JournalEntry:
+        return JournalEntry(
+            index=index, kind="tool", name="t", request_sha256="0" * 64, request=None, reply=index
+        )
+
+    parts = [
+        Recording(op_id=UUID(int=1), command={"a": 1}, result={"b": 2}, journal=(entry(0),)),
+        Recording(op_id=UUID(int=1), journal=(entry(1), entry(2))),
+        Recording(op_id=UUID(int=2), command={"c": 3}),
+    ]
+
+    first, second = merged(parts)
+
+    assert [each.index for each in first.journal] == [0, 1, 2]
+    assert (first.command, first.result, second.command) == ({"a": 1}, {"b": 2}, {"c": 3})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.004, "4 ms"), (1.836, "1.84 s"), (125, "2 min 05 s"), (11_400, "3 h 10 min")],
+)
+def test_times_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
+    assert amounts.duration(seconds) == text
+    assert amounts.between(AT, AT + timedelta(seconds=seconds)) == text
+
+
+def test_amounts_keep_their_cents_and_shares_lose_their_zeros() -> None:
+    assert amounts.money(Decimal("1234567.5"), "USD") == "1,234,567.50 USD"
+    assert amounts.quantity(Decimal("68.000000")) == "68"
+    assert amounts.quantity(Decimal(1000)) == "1,000"
+    assert amounts.percent(Decimal("33.333")) == "33.3%"
+    assert amounts.percent(Decimal(40)) == "40%"
