@@ -7,6 +7,7 @@ from uuid import UUID
 import nats.errors
 import structlog
 from nats.aio.client import Client
+from nats.js.api import PubAck
 from nats.js.errors import APIError, NoStreamResponseError
 
 from contracts.audit import DECISION_EVENTS, Event
@@ -14,6 +15,7 @@ from contracts.operation import CancelOperation
 from contracts.subjects import PREFIX
 from contracts.types import Failure
 from libs.bus.codec import encode
+from libs.bus.dead_letters import written
 from libs.bus.headers import headers
 
 PUBLISH_TIMEOUT_S = 5.0
@@ -30,6 +32,7 @@ class Publisher:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._jetstream = client.jetstream(timeout=PUBLISH_TIMEOUT_S)
+        self._unacknowledged: list[asyncio.Future[PubAck]] = []
 
     async def command(
         self, service: str, step: str, cycle_id: UUID, op_id: UUID, body: bytes, sends: int
@@ -47,16 +50,14 @@ class Publisher:
 
     async def dead_letter(self, what: str, body: bytes, failure: Failure, caller: str) -> None:
         """Keep a message that could not be read."""
-        why = {"Desk-Error": failure.message[:400], "Desk-Code": failure.code, "Desk-From": caller}
-        await self._publish(f"{PREFIX}.dlq.orchestrator.{what}", body, why)
+        kept, why = written(body, failure, caller)
+        await self._publish(f"{PREFIX}.dlq.orchestrator.{what}", kept, why)
 
     async def events(self, events: Sequence[Event]) -> None:
-        """Publish events in order; returns once the server has them all.
+        """Write events to the connection, in order; `confirmed` tells that the server has them.
 
-        Decision events are acknowledged by their stream, the others by a flush. Raises one of
-        `UNPUBLISHED`; events may then have been published in part, and are published again.
+        Raises one of `UNPUBLISHED`; events may then have been published in part.
         """
-        kept = []
         for event in events:
             subject = f"{PREFIX}.evt.{event.owner}.{event.type}.{event.cycle_id}"
             node = event.op_id or event.cycle_id
@@ -66,10 +67,16 @@ class Publisher:
             body = encode(event)
             if event.type in DECISION_EVENTS:
                 # Written to the connection now, in its turn; only the acknowledgement comes later.
-                kept.append(await self._jetstream.publish_async(subject, body, headers=given))
+                sent = await self._jetstream.publish_async(subject, body, headers=given)
+                self._unacknowledged.append(sent)
             else:
                 await self._client.publish(subject, body, headers=given)
-        await asyncio.wait_for(asyncio.gather(*kept), PUBLISH_TIMEOUT_S)
+
+    async def confirmed(self) -> None:
+        """Wait until the server has all events: decision events by their stream's
+        acknowledgement, the others by a flush. Raises one of `UNPUBLISHED`."""
+        sent, self._unacknowledged = self._unacknowledged, []
+        await asyncio.wait_for(asyncio.gather(*sent), PUBLISH_TIMEOUT_S)
         await self._client.flush(timeout=FLUSH_TIMEOUT_S)
 
     async def _publish(self, subject: str, body: bytes, given: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 
 from contracts.message import Message
-from libs.postgres.pool import UNAVAILABLE, Pool
+from libs.postgres.pool import UNAVAILABLE, Connection, Pool
 from libs.runtime.settings import Settings
 from services.orchestrator import store
 from services.orchestrator.changes import Loaded, NewOperation, Stop
@@ -70,44 +70,53 @@ class Committer:
         return await ask.answer
 
     async def run(self) -> None:
-        """Commit groups until cancelled."""
-        while True:
-            group = [await self._queue.get()]
-            while len(group) < self._settings.group_max and not self._queue.empty():
-                group.append(self._queue.get_nowait())
-            await self._settle(group)
-
-    async def _settle(self, asks: Sequence[Ask]) -> None:
-        """Commit a group, however often Postgres goes away meanwhile."""
+        """Commit groups until cancelled, on one connection for as long as it lasts."""
+        waiting: Sequence[Ask] = ()
         while True:
             try:
-                await self._commit(asks)
+                # Held, not taken for each group: a pool resets a connection at every release.
+                async with self._pool.acquire() as db:
+                    while True:
+                        waiting = waiting or await self._group()
+                        await self._settle(db, waiting)
+                        waiting = ()
             except UNAVAILABLE as error:
                 log.warning("orchestrator.postgres_lost", error=type(error).__name__)
                 await asyncio.sleep(RETRY_AFTER_S)
-            except Exception as error:  # noqa: BLE001 - one bad input must not stop the desk
-                await self._one_by_one(asks, error)
-                return
-            else:
-                return
 
-    async def _one_by_one(self, asks: Sequence[Ask], error: Exception) -> None:
+    async def _group(self) -> Sequence[Ask]:
+        group = [await self._queue.get()]
+        while len(group) < self._settings.group_max and not self._queue.empty():
+            group.append(self._queue.get_nowait())
+        return group
+
+    async def _settle(self, db: Connection, asks: Sequence[Ask]) -> None:
+        """Commit a group; raises one of `UNAVAILABLE`, and the group is to be tried again."""
+        asks = [ask for ask in asks if not ask.answer.done()]
+        try:
+            await self._commit(db, asks)
+        except UNAVAILABLE:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad input must not stop the desk
+            await self._one_by_one(db, asks, error)
+
+    async def _one_by_one(self, db: Connection, asks: Sequence[Ask], error: Exception) -> None:
         """A group failed on its data: the others must not suffer for the one that offends."""
         if len(asks) > 1:
             for ask in asks:
-                await self._settle([ask])
+                await self._settle(db, [ask])
             return
         given = asks[0].given
         log.error("orchestrator.input_refused", kind=type(given).__name__, error=str(error)[:400])
         op_id = operation_of(given)
         if op_id is not None and not isinstance(given, OperationOverdue):
-            await self._settle([Ask(OperationOverdue(op_id, store.failure_of(error)))])
+            await self._settle(db, [Ask(OperationOverdue(op_id, store.failure_of(error)))])
         if not asks[0].answer.done():
             asks[0].answer.set_exception(InputRefused(str(error)))
 
-    async def _commit(self, asks: Sequence[Ask]) -> None:
+    async def _commit(self, db: Connection, asks: Sequence[Ask]) -> None:
         given = [ask.given for ask in asks]
-        async with self._pool.acquire() as db, db.transaction():
+        async with db.transaction():
             loaded: Loaded = await store.load(db, given, self._settings)
             group = Group(self._workflows, self._settings, loaded)
             answers = [group.take(each) for each in given]

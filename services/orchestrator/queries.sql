@@ -171,8 +171,8 @@ select xid, id from relay_cursor
 
 -- name: count_published
 select e.cycle_id, count(*) as published
-from state_events e, relay_cursor c
-where e.cycle_id = any($1::uuid[]) and (e.xid, e.id) <= (c.xid, c.id)
+from state_events e
+where e.cycle_id = any($1::uuid[]) and (e.xid, e.id) <= ($2, $3)
 group by e.cycle_id
 
 -- name: move_cursor

@@ -6,6 +6,7 @@ event's `sequence` is its rank within its cycle in that order: derived, gapless,
 """
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,8 @@ from services.orchestrator.store import sql
 
 LOCK_KEY = 0x72656C61  # "rela"
 RETRY_AFTER_S = 0.5
+CURSOR_EVERY_S = 0.1
+"""How often the cursor is moved while events flow: what a crash repeats at most."""
 CYCLES_KNOWN_MAX = 20_000
 """Cycles whose count of events is kept in memory; others are counted anew."""
 
@@ -38,6 +41,9 @@ class Relay:
         self._settings = settings
         self._news = asyncio.Event()
         self._counts: OrderedDict[UUID, int] = OrderedDict()
+        self._sent: tuple[int, int] = (0, 0)
+        self._saved = self._sent
+        self._save_at = 0.0
 
     def wake(self) -> None:
         """Something was committed."""
@@ -49,7 +55,7 @@ class Relay:
             try:
                 async with self._pool.acquire() as db:
                     await self._hold(db)
-            except UNAVAILABLE as error:
+            except (*UNAVAILABLE, *UNPUBLISHED) as error:
                 log.warning("relay.interrupted", error=type(error).__name__)
             await asyncio.sleep(RETRY_AFTER_S)
 
@@ -57,14 +63,15 @@ class Relay:
         if not await db.fetchval("select pg_try_advisory_lock($1)", LOCK_KEY):
             return
         log.info("relay.started")
+        # A cursor that is lost in a crash repeats some events, which at-least-once allows.
+        await db.execute("set synchronous_commit = off")
         self._counts.clear()
-        cursor = await db.fetchrow(sql.read_cursor)
+        self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
         try:
             while True:
-                moved = await self._pass(db, cursor)
-                if moved is None:
+                if not await self._pass(db):
                     await self._rest()
-                cursor = moved or cursor
+                await self._save(db)
         except UNPUBLISHED as error:
             # The order must hold, so nothing is skipped: begin again at the cursor.
             log.warning("relay.unpublished", error=type(error).__name__)
@@ -77,22 +84,29 @@ class Relay:
         except TimeoutError:
             return
 
-    async def _pass(self, db: Connection, cursor: Record) -> Record | None:
-        """Publish one batch after `cursor`; returns the last row of it, None where none is new."""
+    async def _pass(self, db: Connection) -> bool:
+        """Publish one batch; False where nothing was new."""
         self._news.clear()
-        at_most = self._settings.relay_batch_max
-        rows = await db.fetch(sql.unpublished_events, at_most, cursor["xid"], cursor["id"])
-        if not rows:
-            return None
-        await self._publisher.events(await self._numbered(db, rows))
-        await db.execute(sql.move_cursor, rows[-1]["xid"], rows[-1]["id"])
-        return rows[-1]
+        rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
+        if rows:
+            await self._publisher.events(await self._numbered(db, rows))
+            self._sent = (rows[-1]["xid"], rows[-1]["id"])
+        return bool(rows)
+
+    async def _save(self, db: Connection) -> None:
+        """Move the cursor, once the server has what was sent; at most every CURSOR_EVERY_S."""
+        now = time.monotonic()
+        if self._sent == self._saved or now < self._save_at:
+            return
+        await self._publisher.confirmed()
+        await db.execute(sql.move_cursor, *self._sent)
+        self._saved, self._save_at = self._sent, now + CURSOR_EVERY_S
 
     async def _numbered(self, db: Connection, rows: Sequence[Record]) -> Sequence[Event]:
         unknown = {row["cycle_id"] for row in rows} - self._counts.keys()
         unknown -= {row["cycle_id"] for row in rows if _is_first(row)}
         if unknown:
-            counted = await db.fetch(sql.count_published, list(unknown))
+            counted = await db.fetch(sql.count_published, list(unknown), *self._sent)
             self._counts.update({row["cycle_id"]: row["published"] for row in counted})
         events = [self._event(row) for row in rows]
         while len(self._counts) > CYCLES_KNOWN_MAX:
