@@ -1,0 +1,147 @@
+"""compose.yaml: valid, complete, and each container gets its own secrets and no others."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from libs.bus.permissions import permissions
+from libs.postgres.pool import ROLES
+from services.launcher import BACKBONE, SERVICES
+from services.provisioner.secrets import provision_secrets
+
+OWN_SERVICES = (*BACKBONE, *SERVICES)
+WITH_DATABASE = ("orchestrator", "execution", "console")
+SERVERS = {"nats", "postgres"}
+ONCE = {"migrations", "roles"}
+
+
+@pytest.fixture(scope="module")
+def compose(root: Path) -> dict[str, Any]:
+    return yaml.safe_load((root / "compose.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def validator(root: Path) -> Any:
+    schema = json.loads((root / "tests/data/json_schemas/compose-spec.json").read_text())
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_it_is_a_valid_compose_file(compose: Any, validator: Any) -> None:
+    assert [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(compose)] == []
+
+
+def test_the_validation_sees_damage(compose: Any, validator: Any) -> None:
+    assert not validator.is_valid({**compose, "services": {"nats": {"imagge": "nats:2"}}})
+
+
+def test_every_service_of_the_desk_appears_and_nothing_else_does(compose: Any) -> None:
+    assert set(compose["services"]) == {*OWN_SERVICES, *SERVERS, *ONCE}
+
+
+def test_every_service_takes_one_line(root: Path) -> None:
+    text = (root / "compose.yaml").read_text()
+    for name in OWN_SERVICES:
+        assert re.search(rf"^  {name}: \{{<<: \*service, .*\}}$", text, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("name", OWN_SERVICES)
+def test_a_service_runs_its_own_module_under_its_own_key_alone(name: str, compose: Any) -> None:
+    service = compose["services"][name]
+    database = [f"postgres_deskbus_{name}.password"] if name in WITH_DATABASE else []
+
+    assert service["command"] == ["python", "-m", f"services.{name}"]
+    assert service["secrets"] == [f"{name}.nk", *database]
+
+
+@pytest.mark.parametrize("name", [*OWN_SERVICES, "migrations"])
+def test_a_container_has_no_more_than_it_needs(name: str, compose: Any) -> None:
+    service = compose["services"][name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not str(service["user"]).startswith(("0", "root"))
+    assert "ports" not in service
+    assert "privileged" not in service
+
+
+def test_only_nats_is_published_and_only_on_loopback(compose: Any) -> None:
+    ports = {
+        name: service["ports"]
+        for name, service in compose["services"].items()
+        if service.get("ports")
+    }
+    assert set(ports) == {"nats"}
+    assert all(port.startswith("127.0.0.1:") for port in ports["nats"])
+
+
+def test_everything_that_keeps_running_is_watched(compose: Any) -> None:
+    for name in {*OWN_SERVICES, *SERVERS}:
+        assert compose["services"][name]["healthcheck"]["test"], name
+        assert compose["services"][name]["restart"] == "unless-stopped"
+
+
+def test_no_secret_is_in_an_environment(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        for variable, value in service.get("environment", {}).items():
+            assert not re.search(r"PASSWORD$|SEED|TOKEN|_KEY$", variable), (name, variable)
+            assert "@" not in str(value), (name, variable)
+
+
+def test_the_secrets_that_are_named_are_the_ones_that_are_made(
+    compose: Any, tmp_path: Path
+) -> None:
+    provision_secrets(tmp_path / "secrets")
+    made = {path.name for path in (tmp_path / "secrets").iterdir()}
+
+    named = {Path(secret["file"]).name for secret in compose["secrets"].values()}
+    used = {each for service in compose["services"].values() for each in service.get("secrets", [])}
+
+    assert named == set(compose["secrets"]) == used
+    assert named <= made
+    assert "nats.conf" in made
+    people = {f"{name}.nk" for name in ("cli", "user")}
+    assert made - named == people | {"nats.conf"}
+
+
+def test_secrets_stay_and_permissions_are_made_anew(tmp_path: Path) -> None:
+    provision_secrets(tmp_path)
+    kept = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    (tmp_path / "nats.conf").write_text("of an older version")
+
+    provision_secrets(tmp_path)
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == kept
+    users = json.loads(kept["nats.conf"])["authorization"]["users"]
+    assert len({user["nkey"] for user in users}) == len(permissions())
+    assert all(f'CREATE ROLE "{role}"' in kept["roles.sql"] for role in ROLES)
+    for name, text in kept.items():
+        if name.endswith((".nk", ".password")):
+            assert text.strip() not in kept["nats.conf"]
+            assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "roles.sql").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_image_is_one_for_all_and_runs_as_nobody(root: Path, compose: Any) -> None:
+    images = {compose["services"][name]["image"] for name in OWN_SERVICES}
+    dockerfile = (root / "deploy/Dockerfile").read_text()
+
+    assert len(images) == 1
+    assert re.search(r"^USER [1-9]\d+:[1-9]\d+$", dockerfile, re.MULTILINE)
+    assert "--require-hashes" in dockerfile
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, re.MULTILINE)
+    for name in " ".join(copied).split():
+        assert (root / name).exists(), f"the Dockerfile copies {name}, which is not there"
+        assert f"!{name}" in (root / ".dockerignore").read_text().splitlines()
+
+
+def test_every_variable_has_a_default_or_an_example(root: Path) -> None:
+    used = re.findall(r"\$\{(\w+)(:-)?", (root / "compose.yaml").read_text())
+    example = (root / "deploy/env.example").read_text()
+    for name, default in used:
+        assert default, f"{name} has no default"
+        assert f"{name}=" in example, f"{name} is not in deploy/env.example"
