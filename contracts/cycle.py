@@ -3,10 +3,10 @@
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from contracts.message import Message, Pipeline, Request
 from contracts.types import CycleId, Money, Name, ShortText, Text, Ticker, Value
@@ -39,11 +39,12 @@ class Budgets(Value):
     tokens: int = Field(default=2_000_000, ge=0)
     cost_usd: Decimal = Field(default=Decimal(10), ge=0, max_digits=12, decimal_places=6)
 
-    @model_validator(mode="after")
-    def _money_not_negative(self) -> Self:
-        if self.money is not None and self.money.amount < 0:
-            raise ValueError("money must not be negative")
-        return self
+    @field_validator("money")
+    @classmethod
+    def _money_not_negative(cls, money: Money | None) -> Money | None:
+        if money is not None and money.amount < 0:
+            raise ValueError("must not be negative")
+        return money
 
 
 class CycleRequest(Request):
@@ -67,17 +68,23 @@ class CycleRequest(Request):
     constraints: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=20)
     timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
 
-    @model_validator(mode="after")
-    def _pipelines_differ(self) -> Self:
-        names = [pipeline.name for pipeline in self.pipelines]
-        accounts = [pipeline.account for pipeline in self.pipelines]
-        if len(set(names)) < len(names):
-            raise ValueError("pipelines: two have the same name")
-        if len(set(accounts)) < len(accounts):
-            raise ValueError("pipelines: two trade the same account")
-        if self.main is not None and self.main not in names:
-            raise ValueError(f"main: no pipeline is named {self.main}")
-        return self
+    @field_validator("pipelines")
+    @classmethod
+    def _pipelines_differ(cls, pipelines: tuple[Pipeline, ...]) -> tuple[Pipeline, ...]:
+        if len({pipeline.name for pipeline in pipelines}) < len(pipelines):
+            raise ValueError("two have the same name")
+        if len({pipeline.account for pipeline in pipelines}) < len(pipelines):
+            raise ValueError("two trade the same account")
+        return pipelines
+
+    @field_validator("main")
+    @classmethod
+    def _main_is_one_of_them(cls, main: str | None, info: ValidationInfo) -> str | None:
+        # Pipelines that are not valid themselves are told of instead.
+        names = [pipeline.name for pipeline in info.data.get("pipelines", ())]
+        if main is not None and names and main not in names:
+            raise ValueError(f"no pipeline is named {main}")
+        return main
 
     @property
     def main_pipeline(self) -> str:
@@ -95,8 +102,9 @@ class CancelCycle(Request):
 class RequestAnswer(Message):
     """What became of a request. `accepted` also answers a repeated one, with the present status.
 
-    `code` where it was rejected: `invalid` (see `field`), `key_reused`, `not_found`, `too_late`,
-    `budget_exhausted`, `not_a_session`.
+    `code` where it was rejected: `invalid`, `too_large` (see `field`), `key_reused`, `busy`,
+    `not_storable`, `not_found`, `too_late`. What only the work itself can find out, such as an
+    unknown ticker or a date that is no session, ends the cycle and not the request.
     """
 
     outcome: Literal["accepted", "rejected"]

@@ -17,7 +17,7 @@ import orjson
 import structlog
 from pydantic import SecretStr
 
-from libs.bus.connection import CONNECT_TIMEOUT_S
+from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
 from libs.bus.permissions import permissions
 from libs.bus.service import ServiceRunner
 from libs.postgres.migrate import migrate
@@ -99,7 +99,7 @@ async def service_running(name: str, settings: Settings) -> AsyncIterator["async
 
 async def _lost(runner: ServiceRunner, name: str) -> None:
     await runner.lost.wait()
-    raise ConnectionError(f"{name}: the connection to NATS was closed for good")
+    raise BusLost(name)
 
 
 @asynccontextmanager
@@ -245,7 +245,7 @@ def main(name: str) -> None:
     structlog.contextvars.bind_contextvars(service=name)
     try:
         run(_until_stopped(name, settings))
-    except (DeskError, ConnectionError) as error:
+    except DeskError as error:
         log.error("service.ended", error=str(error))  # noqa: TRY400 - the sentence says it all
         sys.exit(1)
 

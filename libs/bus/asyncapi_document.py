@@ -292,11 +292,12 @@ def _dead_letter() -> Json:
         "Desk-Error": "What is wrong with it.",
         "Desk-Code": "The same for machines.",
         "Desk-From": "The identity that sent it, where that is known.",
+        "Desk-Cut": "How many bytes of a body over the size limit were left out, where there are.",
     }
     headers = {"type": "object", "properties": {k: _text_field(v) for k, v in names.items()}}
     return {
         "name": "DeadLetter",
-        "summary": "The body exactly as it came.",
+        "summary": "The body exactly as it came, up to the size limit.",
         "contentType": "application/octet-stream",
         "headers": headers,
         "payload": {"description": "Any bytes."},

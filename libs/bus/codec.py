@@ -1,17 +1,21 @@
 """Between bytes and contracts: sizes, NUL and NaN are checked here, once, for every message."""
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeVar
 
 import orjson
 from pydantic import ValidationError
 
-from contracts.message import MESSAGE_BYTES_MAX, Message
+from contracts.message import MESSAGE_BYTES_MAX, Message, Request
 from libs.runtime.errors import DeskError
 
 M = TypeVar("M", bound=Message)
 
 ERROR_CHARS_MAX = 2_000
+FIELD_CHARS_MAX = 200
+"""Of an unknown field's name, which a sender makes as long as it likes."""
+
+_BODY = "body"
 _SUSPECT = (b"\\u0000", b"NaN", b"Infinity")
 
 
@@ -23,6 +27,12 @@ class MessageInvalid(DeskError):
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message)
         self.field = field
+
+
+class BodyTooLarge(MessageInvalid):
+    """A body over the size limit, sent by somebody who does not keep to it."""
+
+    code = "too_large"
 
 
 class MessageTooLarge(DeskError):
@@ -43,15 +53,20 @@ def encode(message: Message) -> bytes:
 
 
 def decode(model: type[M], body: bytes) -> M:
-    """`body` as `model`. Raises `MessageInvalid`, which names the field and quotes no input."""
+    """`body` as `model`. Raises `MessageInvalid`, which names the field and quotes no input.
+
+    A request may have no unknown field, however deep; every other message may.
+    """
     if len(body) > MESSAGE_BYTES_MAX:
-        raise MessageInvalid(f"{len(body):,} bytes; the limit is {MESSAGE_BYTES_MAX:,}")
-    if any(mark in body for mark in _SUSPECT):
-        _refuse_unstorable(body)
+        raise BodyTooLarge(f"{len(body):,} bytes; the limit is {MESSAGE_BYTES_MAX:,}", _BODY)
+    extra: Literal["forbid", "ignore"] = "forbid" if issubclass(model, Request) else "ignore"
     try:
-        return model.model_validate_json(body)
+        message = model.model_validate_json(body, extra=extra)
     except ValidationError as error:
         raise MessageInvalid(describe(error), _first_field(error)) from error
+    if any(mark in body for mark in _SUSPECT):
+        _refuse_unstorable(body)
+    return message
 
 
 def describe(error: ValidationError) -> str:
@@ -61,15 +76,26 @@ def describe(error: ValidationError) -> str:
 
 
 def _refuse_unstorable(body: bytes) -> None:
-    """Refuse NaN, which is no JSON, and NUL, which no table can hold."""
+    """Refuse what passes where any JSON may stand: NaN, which is none, and NUL, which no table
+    can hold."""
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise MessageInvalid(f"not JSON: {error.msg} at byte {error.pos}") from error
-    # Dumped again, an escaped NUL is the only thing that gives this escape after an even number of
-    # backslashes; a text that merely spells it has them doubled.
-    if b"\\u0000" in orjson.dumps(parsed).replace(b"\\\\", b""):
-        raise MessageInvalid("a text contains a NUL character")
+        raise MessageInvalid(f"not JSON: {error.msg} at byte {error.pos}", _BODY) from error
+    for path in _with_nul(parsed, ()):
+        raise MessageInvalid(f"{_path(path)}: contains a NUL character", _path(path))
+
+
+def _with_nul(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Where a text or a name holds a NUL."""
+    if isinstance(value, str) and "\x00" in value:
+        yield path
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _with_nul(inner, (*path, str(index)))
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from [path] if "\x00" in name else _with_nul(inner, (*path, name))
 
 
 def _errors(error: ValidationError) -> Sequence[dict[str, object]]:
@@ -84,4 +110,6 @@ def _first_field(error: ValidationError) -> str | None:
 
 def _path(loc: object) -> str:
     parts = loc if isinstance(loc, tuple) else ()
-    return ".".join(str(part) for part in parts) or "body"
+    # A name as the sender wrote it goes into headers, logs and terminals: nothing but plain text.
+    shown = "".join(c for c in ".".join(map(str, parts)) if c.isprintable())
+    return shown[:FIELD_CHARS_MAX] or _BODY

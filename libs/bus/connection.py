@@ -27,6 +27,18 @@ class BusNotReachable(DeskError):
     code = "bus_not_reachable"
 
 
+class BusLost(DeskError):
+    """The connection to NATS was closed for good: nothing can be heard or said any more."""
+
+    code = "bus_lost"
+
+    def __init__(self, identity: str) -> None:
+        super().__init__(
+            f"{identity}: its connection to NATS was closed for good; the log of nats-server says "
+            "why. Start it again: it carries on where it was"
+        )
+
+
 def options(identity: str, secrets_dir: Path) -> dict[str, Any]:
     """Options of `nats.connect` for one identity; without a seed file no key is used."""
     seed = nkey_seed_path(secrets_dir, identity)

@@ -18,6 +18,7 @@ from nats.js import JetStreamManager
 from nats.js.api import RawStreamMsg
 from nats.js.errors import NotFoundError
 
+from contracts.message import MESSAGE_BYTES_MAX
 from contracts.query import DeadLetter
 from contracts.types import Failure
 from libs.bus.connection import connect
@@ -25,6 +26,7 @@ from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 
 API_TIMEOUT_S = 5.0
 BODY_CHARS_MAX = 100_000
+REASON_CHARS_MAX = 400
 HOLES_MAX = 1_000
 """Sequences without a message that are stepped over before the search ends."""
 
@@ -77,8 +79,9 @@ class DeadLetters:
             return None
         subject = message.subject or ""
         if not subject.startswith(_ADVISORY):
-            failure = _failure_of(_headers(message))
-            return _found(sequence, message, message.data, failure)
+            said = _headers(message)
+            found = _found(sequence, message, message.data, _failure_of(said))
+            return _with_size(found, int(said.get("Desk-Cut", 0)))
         advisory = orjson.loads(message.data or b"{}")
         original = await self._get(COMMAND_STREAM, int(advisory["stream_seq"]))
         body = original.data if original is not None else None
@@ -90,6 +93,24 @@ class DeadLetters:
             return await self._manager.get_msg(stream, sequence)
         except NotFoundError:
             return None
+
+
+def written(body: bytes, failure: Failure, sender: str = "") -> tuple[bytes, dict[str, str]]:
+    """A message that could not be used as it is kept: body and headers.
+
+    The server closes the connection of whoever publishes body and headers of more than its limit,
+    and a stranger's message may have that size without headers: so the body is cut.
+    """
+    why = {"Desk-Code": failure.code, "Desk-Error": _line(failure.message)}
+    if sender:
+        why["Desk-From"] = sender
+    cut = len(body) - MESSAGE_BYTES_MAX
+    return body[:MESSAGE_BYTES_MAX], why if cut <= 0 else {**why, "Desk-Cut": str(cut)}
+
+
+def _line(text: str) -> str:
+    """One line: a header ends where the line does."""
+    return " ".join(text.split())[:REASON_CHARS_MAX]
 
 
 def shown(body: bytes) -> str:
@@ -108,6 +129,12 @@ def _found(sequence: int, message: RawStreamMsg, body: bytes | None, failure: Fa
         size_bytes=len(body or b""),
     )
     return _Found(letter, body, terminated=False)
+
+
+def _with_size(found: _Found, cut_bytes: int) -> _Found:
+    """The letter with the size that the message had before it was cut."""
+    size = found.letter.size_bytes + cut_bytes
+    return replace(found, letter=found.letter.model_copy(update={"size_bytes": size}))
 
 
 def _headers(message: RawStreamMsg) -> Mapping[str, str]:
@@ -137,8 +164,8 @@ def _failure_told_by(advisory: Mapping[str, object]) -> Failure:
 
 def _told_once(found: Sequence[_Found]) -> Sequence[_Found]:
     """Without the server's word on a message that its service has written a letter about."""
-    written = {each.body for each in found if each.letter.subject.startswith("desk.")}
-    return [each for each in found if not (each.terminated and each.body in written)]
+    told = {each.body for each in found if each.letter.subject.startswith("desk.")}
+    return [each for each in found if not (each.terminated and each.body in told)]
 
 
 @asynccontextmanager

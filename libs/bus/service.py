@@ -28,6 +28,7 @@ from contracts.subjects import COMMANDS, PREFIX, Subject
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, options
+from libs.bus.dead_letters import written
 from libs.bus.operation import UNANSWERED, Lease, Orchestrator
 from libs.bus.permissions import inbox_prefix
 from libs.bus.route import Route, Routes, subject_of
@@ -277,8 +278,8 @@ class ServiceRunner:
         """A command that cannot be read is kept as a dead letter and never comes again."""
         log.error("service.command_unreadable", step=heard.row.what, why=error.message)
         subject = f"{PREFIX}.dlq.{heard.row.owner}.{heard.row.what}"
-        why = {"Desk-Error": error.message[:400], "Desk-Code": error.code}
-        await self._client.publish(subject, message.body, headers=why)
+        kept, why = written(message.body, Failure(code=error.code, message=error.message))
+        await self._client.publish(subject, kept, headers=why)
         await message.reject()
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import date
 
 from contracts.subjects import ORCHESTRATOR
-from libs.bus.connection import connect
+from libs.bus.connection import BusLost, connect
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.market.replay import ReplayStore
@@ -35,7 +35,7 @@ async def running(
 
     async def closed() -> None:
         await lost.wait()
-        raise ConnectionError("the connection to NATS was closed for good")
+        raise BusLost(ORCHESTRATOR)
 
     client = await connect(
         settings.nats_address, ORCHESTRATOR, settings.secrets_path, on_closed=on_closed

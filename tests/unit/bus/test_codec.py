@@ -36,9 +36,9 @@ def test_a_message_survives_the_round_trip() -> None:
         (request(universe=["not a ticker"]), "universe.0"),
         (request(as_of="2012-02-30"), "as_of"),
         (request(budgets={"tokens": -1}), "budgets.tokens"),
-        (request(budgets={"money": {"amount": "-1", "currency": "USD"}}), "budgets"),
+        (request(budgets={"money": {"amount": "-1", "currency": "USD"}}), "budgets.money"),
         (request(idempotency_key=""), "idempotency_key"),
-        (request(pipelines=[{"name": "a"}, {"name": "a", "account": "b"}]), "body"),
+        (request(pipelines=[{"name": "a"}, {"name": "a", "account": "b"}]), "pipelines"),
     ],
 )
 def test_a_bad_request_is_refused_by_the_name_of_its_field(body: bytes, field: str) -> None:
