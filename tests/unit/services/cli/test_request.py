@@ -42,7 +42,7 @@ def test_without_a_key_every_request_has_its_own() -> None:
         (Wish(universe=("AAPL,bad ticker",)), "universe"),
         (Wish(money="much"), "--max-money"),
         (Wish(money="nan"), "--max-money"),
-        (Wish(money="-1"), "money must not be negative"),
+        (Wish(money="-1"), "money: must not be negative"),
         (Wish(cost_usd="1e999999999"), "cost_usd"),
         (Wish(tokens=-1), "budgets.tokens"),
         (Wish(timeout_s=-1), "timeout_s"),
