@@ -1,0 +1,446 @@
+"""What people ask of the desk, answered from a real Postgres over a real bus."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from contracts.account import Side
+from contracts.audit import Events, EventsAfter
+from contracts.message import MESSAGE_BYTES_MAX
+from contracts.operation import OperationStatus
+from contracts.query import (
+    AccountQuery,
+    AccountView,
+    CycleQuery,
+    CyclesPage,
+    CyclesQuery,
+    CycleView,
+    OperationDetail,
+    OperationQuery,
+    OperationsPage,
+    OperationsQuery,
+    Recording,
+    RecordingQuery,
+)
+from contracts.subjects import (
+    ACCOUNT,
+    CYCLE,
+    CYCLES,
+    EVENTS_AFTER,
+    OPERATION,
+    OPERATIONS,
+    RECORDING,
+)
+from libs.bus.client import Client, DeskNotReachable, open_client
+from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_pool
+from libs.runtime import ids
+from libs.runtime.embedded import Servers
+from services.cli.recordings import fetch
+
+if TYPE_CHECKING:
+    from tests.integration.console.conftest import Made
+
+AS_OF = date(2012, 6, 29)
+PLAN = {"assets": ["AAPL"], "objective": "a trend"}
+
+
+# --- cycles -------------------------------------------------------------------------------------
+
+
+async def test_a_cycle_comes_with_its_own_contracts_and_the_shared_ones(
+    client: Client, made: Made
+) -> None:
+    digest = await made.operation("scanning", "digest", pipeline="shared", result={"n": 1})
+    plan = await made.operation("planning", "plan", result=PLAN)
+    await made.lanes(shared={"signal_digest": digest}, rules={"plan": plan})
+
+    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
+
+    assert view.found
+    assert (view.kind, view.as_of, view.status) == ("decision", AS_OF, "completed")
+    assert (view.tokens, view.cost_usd) == (300, Decimal("1.5"))
+    assert view.pipelines[0].contracts == {"signal_digest": {"n": 1}, "plan": PLAN}
+
+
+async def test_a_cycle_is_found_by_the_beginning_of_its_id(client: Client, made: Made) -> None:
+    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)[:13]))
+
+    assert view.cycle_id == made.cycle_id
+
+
+@pytest.mark.parametrize("text", ["", "zz", "abc", "x" * 300, "%", "'; drop table cycles; --"])
+async def test_what_is_no_id_is_not_found_with_a_sentence(client: Client, text: str) -> None:
+    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=text))
+
+    assert not view.found
+    assert view.message
+
+
+async def test_a_beginning_that_fits_two_cycles_is_not_guessed(
+    client: Client, made: Made, db: Connection
+) -> None:
+    twin = str(made.cycle_id)[:-1] + ("0" if str(made.cycle_id)[-1] != "0" else "1")
+    await db.execute(
+        "create temp table twin as select * from cycles where cycle_id = $1", made.cycle_id
+    )
+    await db.execute("update twin set cycle_id = $1::text::uuid", twin)
+    await db.execute("insert into cycles select * from twin")
+
+    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)[:30]))
+
+    assert not view.found
+    assert "more than one" in view.message
+
+
+async def test_a_cycle_too_large_for_one_message_loses_its_largest_contract_and_says_so(
+    client: Client, made: Made
+) -> None:
+    large = await made.operation("planning", "plan", result={"text": "x" * 600_000})
+    small = await made.operation("analyzing", "quant", result={"signal": "bullish"})
+    await made.lanes(shared={}, rules={"plan": large, "quant_report": small})
+
+    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
+
+    contracts = view.pipelines[0].contracts
+    assert contracts["quant_report"] == {"signal": "bullish"}
+    assert contracts["plan"]["cut"] is True
+    assert contracts["plan"]["size_bytes"] > MESSAGE_BYTES_MAX
+    assert "rules/plan" in view.message
+
+
+async def test_the_newest_cycles_come_first_and_without_contracts(
+    client: Client, made: Made
+) -> None:
+    plan = await made.operation("planning", "plan", result=PLAN)
+    await made.lanes(shared={}, rules={"plan": plan})
+
+    page: CyclesPage = await client.ask(CYCLES, CyclesQuery(limit=1))
+
+    assert [view.cycle_id for view in page.cycles] == [made.cycle_id]
+    assert page.cycles[0].pipelines[0].contracts == {}
+
+
+# --- operations -----------------------------------------------------------------------------------
+
+
+async def test_a_cycles_operations_are_a_tree_down_to_single_calls(
+    client: Client, made: Made
+) -> None:
+    op_id = await made.operation("planning", "plan", result=PLAN, calls=2)
+
+    page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
+
+    nodes = {node.op_id: node for node in page.operations}
+    call = nodes[ids.call_id(op_id, 1)]
+    pipeline = ids.pipeline_id(made.cycle_id, "rules")
+    assert call.parent_id == op_id
+    assert nodes[op_id].parent_id == pipeline
+    assert nodes[pipeline].parent_id == made.cycle_id
+    assert nodes[made.cycle_id].parent_id is None
+    assert [node.type for node in page.operations] == [
+        "cycle",
+        "pipeline",
+        "operation",
+        "tool",
+        "tool",
+    ]
+    assert (call.name, call.metadata["duration_ms"]) == ("tool 1", 2.0)
+    assert nodes[op_id].result_summary == PLAN
+    assert nodes[pipeline].tokens == 100
+
+
+async def test_calls_that_do_not_fit_are_counted_on_their_operation(
+    client: Client, made: Made
+) -> None:
+    op_id = await made.operation("planning", "plan", calls=1_500)
+
+    page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
+
+    operation = next(node for node in page.operations if node.op_id == op_id)
+    calls = [node for node in page.operations if node.type == "tool"]
+    assert 0 < len(calls) < 1_500
+    assert operation.metadata["calls_cut"] == 1_500 - len(calls)
+
+
+async def test_operations_are_listed_by_status_with_their_reason(
+    client: Client, made: Made
+) -> None:
+    failure = {"code": "not_a_session", "message": "2012-06-30 is a weekend", "field": None}
+    op_id = await made.operation("scanning", "digest", status="failed", failure=failure)
+    await made.operation("planning", "plan", result=PLAN)
+
+    query = OperationsQuery(status=OperationStatus.FAILED, type="operation", limit=1)
+    page: OperationsPage = await client.ask(OPERATIONS, query)
+
+    assert [node.op_id for node in page.operations] == [op_id]
+    assert page.operations[0].error_message == "2012-06-30 is a weekend"
+    assert page.operations[0].metadata == {"code": "not_a_session"}
+
+
+async def test_one_operation_comes_with_its_command_result_and_calls(
+    client: Client, made: Made
+) -> None:
+    op_id = await made.operation("planning", "plan", command={"a": 1}, result=PLAN, calls=3)
+
+    detail: OperationDetail = await client.ask(OPERATION, OperationQuery(op_id=op_id))
+
+    assert (detail.command, detail.result) == ({"a": 1}, PLAN)
+    assert [entry.index for entry in detail.journal] == [0, 1, 2]
+    assert detail.journal[0].reply == "x" * 10
+
+
+async def test_large_bodies_of_an_operation_are_cut_with_their_size(
+    client: Client, made: Made
+) -> None:
+    command = {"text": "y" * 400_000}
+    op_id = await made.operation("planning", "plan", command=command, calls=40, call_chars=30_000)
+
+    detail: OperationDetail = await client.ask(OPERATION, OperationQuery(op_id=op_id))
+
+    assert detail.command["cut"] is True
+    assert detail.command["size_bytes"] == 400_011
+    assert len(detail.journal) == 40
+    assert detail.journal[0].reply["size_bytes"] == 30_002
+
+
+async def test_an_operation_that_does_not_exist_is_not_found(client: Client) -> None:
+    detail: OperationDetail = await client.ask(OPERATION, OperationQuery(op_id=uuid4()))
+
+    assert not detail.found
+
+
+# --- recordings -----------------------------------------------------------------------------------
+
+
+async def test_a_record_is_whole_however_large_its_journal(client: Client, made: Made) -> None:
+    first = await made.operation("planning", "plan", command={"a": 1}, result=PLAN, calls=1)
+    second = await made.operation("analyzing", "analyst", calls=60, call_chars=30_000)
+
+    one: Recording = await client.ask(RECORDING, RecordingQuery(cycle_id=made.cycle_id))
+    whole = await fetch(client, made.cycle_id)
+
+    assert (one.op_id, one.command, one.result, one.more) == (first, {"a": 1}, PLAN, True)
+    assert [each.op_id for each in whole] == [first, second]
+    assert [entry.index for entry in whole[1].journal] == list(range(60))
+    assert all(entry.reply == "x" * 30_000 for entry in whole[1].journal)
+
+
+async def test_past_the_end_of_a_record_nothing_is_found(client: Client, made: Made) -> None:
+    await made.operation("planning", "plan")
+    query = RecordingQuery(cycle_id=made.cycle_id, index=1)
+
+    past: Recording = await client.ask(RECORDING, query)
+    unknown: Recording = await client.ask(RECORDING, RecordingQuery(cycle_id=uuid4()))
+
+    assert not past.found
+    assert not unknown.found
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+async def test_events_are_numbered_from_1_and_given_after_any_of_them(
+    client: Client, made: Made
+) -> None:
+    for number in range(5):
+        await made.event(number, step=f"s{number}")
+
+    query = EventsAfter(cycle_id=made.cycle_id, sequence=1, limit=3)
+    page: Events = await client.ask(EVENTS_AFTER, query)
+
+    assert [event.sequence for event in page.events] == [2, 3, 4]
+    assert [event.data["step"] for event in page.events] == ["s1", "s2", "s3"]
+    assert page.events[0].event_id == ids.event_id(made.cycle_id, 1)
+    assert page.more
+
+
+async def test_events_too_large_for_one_message_come_in_several(client: Client, made: Made) -> None:
+    for number in range(4):
+        await made.event(number, "decision", text="x" * 200_000)
+
+    seen: list[int] = []
+    more = True
+    while more:
+        query = EventsAfter(cycle_id=made.cycle_id, sequence=len(seen))
+        page: Events = await client.ask(EVENTS_AFTER, query)
+        seen += [event.sequence for event in page.events]
+        more = page.more
+
+    assert seen == [1, 2, 3, 4]
+
+
+async def test_an_event_below_an_open_transaction_waits_so_that_no_number_changes(
+    client: Client, made: Made, servers: Servers
+) -> None:
+    """The later row commits first; numbered now, it would lose its number to the earlier one."""
+    async with open_pool(servers.postgres_dsn("deskbus_owner"), size_max=2) as pool:
+        async with pool.acquire() as slow, slow.transaction():
+            await replace(made, db=slow).event(0, step="early")
+            await made.event(1, step="late")
+            before: Events = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id))
+        after: Events = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id))
+
+    assert before.events == ()
+    assert [event.data["step"] for event in after.events] == ["early", "late"]
+
+
+# --- accounts -------------------------------------------------------------------------------------
+
+
+async def _account(db: Connection, name: str) -> None:
+    """100,000 of cash, of which 39 AAPL were bought at 585.03 on the session after."""
+    await db.execute(
+        "insert into accounts (account, currency, clock, starting_cash, limits, opened_on)"
+        " values ($1, 'USD', $2, 100000, '{}', $2)",
+        name,
+        AS_OF,
+    )
+    monday, order_id = date(2012, 7, 2), uuid4()
+    await db.execute(
+        "insert into orders (order_id, account, cycle_id, started_on, op_id, pipeline, ticker,"
+        " sector, side, type, quantity, hold, status, as_of) values ($1, $2, $3, $4, $3, 'rules',"
+        " 'AAPL', 'technology', 'buy', 'market', 39, 0, 'filled', $4)",
+        order_id,
+        name,
+        uuid4(),
+        AS_OF,
+    )
+    async with db.transaction():
+        await _post(
+            db, name, "open", AS_OF, [("cash", None, 100_000, 0), ("capital", None, -100_000, 0)]
+        )
+        entry = await _post(
+            db,
+            name,
+            f"fill/{order_id}",
+            monday,
+            [
+                ("position", "AAPL", Decimal("22816.17"), 39),
+                ("fees", None, Decimal("11.41"), 0),
+                ("cash", None, Decimal("-22827.58"), 0),
+            ],
+        )
+        await db.execute(
+            "insert into fills (order_id, entry_id, price, quantity, fee, session)"
+            " values ($1, $2, 585.03, 39, 11.41, $3)",
+            order_id,
+            entry,
+            monday,
+        )
+
+
+async def _post(db: Connection, account: str, key: str, session: date, lines: Any) -> int:
+    kind = key.partition("/")[0]
+    entry: int = await db.fetchval(
+        "insert into entries (account, key, kind, session) values ($1, $2, $3, $4)"
+        " returning entry_id",
+        account,
+        key,
+        kind,
+        session,
+    )
+    for number, (book, ticker, amount, quantity) in enumerate(lines):
+        await db.execute(
+            "insert into postings (entry_id, line, account, book, ticker, amount, quantity)"
+            " values ($1, $2, $3, $4, $5, $6, $7)",
+            entry,
+            number,
+            account,
+            book,
+            ticker,
+            Decimal(amount),
+            Decimal(quantity),
+        )
+    return entry
+
+
+async def test_an_account_is_shown_as_its_books_stand_marked_by_the_newest_price_it_saw(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    await _account(db, name)
+
+    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+
+    books = view.portfolio
+    assert books is not None
+    assert (books.as_of, books.cash.amount) == (date(2012, 7, 2), Decimal("77172.42"))
+    held = books.positions[0]
+    assert (held.ticker, held.quantity, held.sector) == ("AAPL", 39, "technology")
+    assert (held.average_cost.amount, held.price.amount) == (Decimal("585.03"), Decimal("585.03"))
+    assert books.equity.amount == Decimal("99988.59")
+    assert view.starting_cash == 100_000
+    assert [(fill.side, fill.quantity, fill.fee.amount) for fill in view.fills] == [
+        (Side.BUY, 39, Decimal("11.41"))
+    ]
+    assert name in view.accounts
+
+
+async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_account(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    await _account(db, name)
+    await db.execute("update accounts set clock = '2012-07-03' where account = $1", name)
+
+    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+
+    assert view.portfolio is not None
+    assert view.portfolio.as_of == date(2012, 7, 3)
+    assert view.portfolio.positions[0].price.amount == Decimal("599.41")  # the bundled close
+
+
+async def test_an_account_that_was_never_opened_is_not_found_but_the_others_are_named(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    await _account(db, name)
+
+    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account="nobody"))
+
+    assert not view.found
+    assert name in view.accounts
+
+
+# --- what it may not do ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "insert into day_budgets (day) values ('2026-01-01')",
+        "update cycles set status = 'failed'",
+        "delete from state_events",
+        "truncate journal",
+        "select ensure_partitions('2026-01-01')",
+        "create table mine (a int)",
+    ],
+)
+async def test_the_consoles_role_may_only_select(servers: Servers, statement: str) -> None:
+    async with open_pool(servers.postgres_dsn(CONSOLE_ROLE), size_max=1) as pool:
+        with pytest.raises(PostgresError, match="permission denied"):
+            await pool.execute(statement)
+
+
+# --- the client -----------------------------------------------------------------------------------
+
+
+async def test_a_question_that_nobody_hears_is_not_reachable(servers: Servers) -> None:
+    async with open_client(servers.nats_url, servers.secrets_dir, "user") as alone:
+        with pytest.raises(DeskNotReachable, match="no console hears"):
+            await alone.ask(CYCLES, CyclesQuery())
+
+
+async def test_a_server_that_is_not_there_is_not_reachable(tmp_path: Path) -> None:
+    async with asyncio.timeout(5):
+        with pytest.raises(DeskNotReachable):
+            async with open_client("nats://127.0.0.1:1", tmp_path, timeout_s=0.5):
+                pass
