@@ -5,13 +5,14 @@ identity that may do everything; a contender that wants the desk's identities ad
 """
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from benchmarks.contenders.deskbus_core import COMMANDS
+from contracts.subjects import Subject
 from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime.credentials import NatsPermissions
@@ -32,10 +33,12 @@ class BenchServers:
 
 
 @asynccontextmanager
-async def running_servers() -> AsyncIterator[BenchServers]:
+async def running_servers(
+    commands: Sequence[Subject] = COMMANDS,
+) -> AsyncIterator[BenchServers]:
     """Start both, wait until they are ready, and end them with the block."""
     with _temporary_folder() as folder:
-        allowed = {**permissions(COMMANDS), IDENTITY: EVERYTHING}
+        allowed = {**permissions(commands), IDENTITY: EVERYTHING}
         async with embedded_servers(
             folder / "desk", allowed, ROLES, database_owner=OWNER_ROLE
         ) as servers:

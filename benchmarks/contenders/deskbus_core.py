@@ -3,7 +3,7 @@
 The shipped orchestrator, libs.bus and service runtime: requests validated and answered after their
 commit, contracts validated on both sides, audit rows, headers, events and the relay on. A cycle
 counts once its `cycle_ended` event has arrived at a subscriber. Processes: the driver, the
-orchestrator (with the provisioner), one service with seven routes (`--mode split`: two).
+orchestrator (with the provisioner), one service with seven routes (`--mode one`: both in one).
 """
 
 import asyncio
@@ -99,7 +99,9 @@ async def open_deskbus(options: Options, index: int) -> AsyncIterator[RunCycle]:
         subject = REQUESTS[0].by("user")
 
         async def cycle() -> None:
-            request = CycleRequest(idempotency_key=uuid.uuid4().hex, kind="bench", as_of="2012-06-29")  # type: ignore[arg-type]
+            request = CycleRequest(
+                idempotency_key=uuid.uuid4().hex, kind="bench", as_of="2012-06-29"
+            )  # type: ignore[arg-type]
             reply = await client.request(subject, encode(request), timeout=ANSWER_TIMEOUT_S)
             answer = decode(RequestAnswer, reply.data)
             if answer.cycle_id is None or answer.outcome != "accepted":
@@ -113,7 +115,11 @@ async def open_deskbus(options: Options, index: int) -> AsyncIterator[RunCycle]:
 
 @contextmanager
 def _process(role: str, options: Options) -> Any:
-    argv = [sys.executable, "-m", __spec__.name if __spec__ else "benchmarks.contenders.deskbus_core"]
+    argv = [
+        sys.executable,
+        "-m",
+        __spec__.name if __spec__ else "benchmarks.contenders.deskbus_core",
+    ]
     argv[2] = "benchmarks.contenders.deskbus_core"
     more = ["--nats-url", options.nats_url, "--nkey-seed", options.nkey_seed]
     process = subprocess.Popen(
@@ -169,5 +175,5 @@ if __name__ == "__main__":
         protocol.run(
             open_deskbus,
             protocol.parse(modes=("two", "one")),
-            versions={"deskbus": importlib.metadata.version("faststream")},
+            versions={"faststream": importlib.metadata.version("faststream")},
         )

@@ -125,6 +125,9 @@ class Group:
             known_kinds = ", ".join(sorted(self._newest))
             text = f"kind: there is no cycle of kind {given.request.kind!r}; known: {known_kinds}"
             return rejection("invalid", text, "kind")
+        if given.request.approval_required:
+            text = "approval_required: this release has no approvals yet; leave it out or set false"
+            return rejection("not_supported", text, "approval_required")
         if self._loaded.running >= self._settings.cycles_running_max:
             text = f"{self._loaded.running} cycles are running; try again when some have ended"
             return rejection("busy", text)
