@@ -22,13 +22,20 @@ def connected(monitor: str, own_addresses: set[str]) -> bool:
     return any(connection["ip"] in own_addresses for connection in connections)
 
 
+def own_addresses() -> set[str]:
+    """This container's addresses, or the one that DESKBUS_OWN_ADDRESS names."""
+    named = os.environ.get("DESKBUS_OWN_ADDRESS")
+    if named:
+        return {named}
+    return {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None)}
+
+
 def main() -> None:
     """Exit 0 if connected, else 1."""
     host = urlsplit(os.environ["DESKBUS_NATS_URL"]).hostname
     monitor = os.environ.get("DESKBUS_NATS_MONITOR_URL", f"http://{host}:{MONITOR_PORT}")
-    own = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)}
     try:
-        sys.exit(0 if connected(monitor, {str(address) for address in own}) else 1)
+        sys.exit(0 if connected(monitor, own_addresses()) else 1)
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"NATS at {monitor} does not answer: {error}")
 

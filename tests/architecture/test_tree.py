@@ -1,0 +1,128 @@
+"""The tree explains the system: same files, same names, small files, small functions."""
+
+import ast
+import importlib
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from services.launcher import BACKBONE, SERVICES
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+COMMON = {"__init__.py", "__main__.py", "app.py", "handler.py", "logic.py"}
+COMMON |= {"tools.py", "store.py", "queries.sql", "prompts"}
+
+# What a service has beyond the common files. A new file here is a decision, not an accident.
+FURTHER = {
+    "orchestrator": {
+        "workflow.py",  # the workflows as data
+        "inputs.py",  # what reaches it, each with its future
+        "commit.py",  # the group transaction's loop
+        "group.py",  # one group of inputs, folded
+        "leases.py",  # claims, epochs, budgets within a group
+        "changes.py",  # what a group leaves to write
+        "rows.py",  # rows between loading and writing
+        "relay.py",  # events out, in order
+        "sweep.py",  # what was lost or is late
+    },
+    "execution": {"books.py", "account.py"},  # double entry, pure; an account as the rules see it
+    "risk": {"review.py"},  # the model's half; logic.py is the rules' half
+    "sentiment": {"sources.py", "reads.py"},  # candidate sources; their journalled reads
+    "console": {"tree.py", "sizes.py"},  # the operation tree; answers that fit a message
+    "provisioner": {"secrets.py"},  # keys and passwords for own servers
+}
+EDGES = {"cli"}
+"""Edges are shaped by their users, not by messages."""
+
+# Files that are longer than the rest, each with its ceiling and its reason.
+LONG_FILES = {
+    "services/orchestrator/logic.py": 450,  # the state machine: one class, read in one sitting
+    "tests/integration/execution/test_execution.py": 650,  # one fixture, many short stories
+}
+LONG_FUNCTIONS: dict[str, int] = {}
+FORBIDDEN_NAMES = {"utils", "helpers", "manager", "base", "common", "misc"}
+PYTHON = ("contracts", "libs", "services", "tests", "benchmarks")
+
+
+def _python(root: Path) -> list[Path]:
+    return [path for package in PYTHON for path in sorted((root / package).rglob("*.py"))]
+
+
+def _folders(root: Path) -> list[Path]:
+    return [p for p in sorted((root / "services").iterdir()) if (p / "__init__.py").is_file()]
+
+
+def test_every_service_has_only_the_files_that_services_have(root: Path) -> None:
+    for folder in _folders(root):
+        if folder.name in EDGES:
+            continue
+        allowed = COMMON | FURTHER.get(folder.name, set())
+        found = {path.name for path in folder.iterdir() if path.name != "__pycache__"}
+        assert found <= allowed, f"{folder.name}: {sorted(found - allowed)}"
+        assert {"__init__.py", "__main__.py"} <= found, folder.name
+
+
+def test_the_list_of_further_files_is_not_longer_than_the_tree(root: Path) -> None:
+    for service, names in FURTHER.items():
+        for name in names:
+            assert (root / "services" / service / name).is_file(), f"{service}/{name} is gone"
+
+
+def test_every_service_is_started_by_the_launcher(root: Path) -> None:
+    folders = {folder.name for folder in _folders(root)} - EDGES
+    assert folders == {*BACKBONE, *SERVICES}
+
+
+def test_every_prompt_stands_beside_the_service_that_uses_it(root: Path) -> None:
+    prompts = list((root / "services").rglob("*.md"))
+    assert prompts
+    assert {path.parent.name for path in prompts} == {"prompts"}
+
+
+@pytest.mark.parametrize("package", ["contracts", "libs", "services"])
+def test_no_module_is_named_after_nothing(root: Path, package: str) -> None:
+    names = {path.stem for path in (root / package).rglob("*.py")}
+    names |= {path.name for path in (root / package).rglob("*") if path.is_dir()}
+    assert names & FORBIDDEN_NAMES == set()
+
+
+def test_no_file_is_longer_than_can_be_read_in_one_sitting(root: Path) -> None:
+    long = {}
+    for path in _python(root):
+        lines = len(path.read_text().splitlines())
+        name = path.relative_to(root).as_posix()
+        if lines > LONG_FILES.get(name, FILE_LINES_MAX):
+            long[name] = lines
+    assert long == {}
+
+
+def test_no_function_is_longer_than_a_screen(root: Path) -> None:
+    long = {}
+    for path in _python(root):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                name = f"{path.relative_to(root).as_posix()}:{node.name}"
+                if lines > LONG_FUNCTIONS.get(name, FUNCTION_LINES_MAX):
+                    long[name] = lines
+    assert long == {}
+
+
+def test_the_exceptions_are_still_needed(root: Path) -> None:
+    for name in LONG_FILES:
+        assert len((root / name).read_text().splitlines()) > FILE_LINES_MAX, name
+
+
+def test_every_first_party_package_is_in_the_wheel(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert wheel == ["contracts", "libs", "services"]
+
+
+@pytest.mark.parametrize("name", [*BACKBONE, *SERVICES])
+def test_a_services_first_words_say_what_it_decides(name: str) -> None:
+    words = importlib.import_module(f"services.{name}").__doc__ or ""
+    assert len(words.strip().splitlines()) <= 4
+    assert len(words.split()) >= 6

@@ -1,0 +1,45 @@
+"""With DESKBUS_CI=1 a skip is a failure, but for what only Docker or a live account can give."""
+
+import os
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+import pytest
+
+ALLOWED = ("docker:", "live:")
+"""How the reason of an allowed skip begins."""
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def _judged(report: Report) -> Report:
+    """The report, failed where it is a skip that nobody allowed."""
+    if os.environ.get("DESKBUS_CI") != "1" or not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    reason = _reason(report.longrepr)
+    if reason.startswith(ALLOWED):
+        return report
+    report.outcome = "failed"
+    report.longrepr = (
+        f"skipped: {reason}\nWith DESKBUS_CI=1 nothing may be skipped: install what is missing in "
+        f".ci/run, or begin the reason with one of {', '.join(ALLOWED)}."
+    )
+    return report
+
+
+def _reason(longrepr: Any) -> str:
+    """The skip's own words; pytest gives a (path, line, words) triple or one text."""
+    words = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
+    return str(words).removeprefix("Skipped: ").strip()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Judge a test's skip."""
+    return _judged((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Judge the skip of a whole file."""
+    return _judged((yield))

@@ -1,0 +1,243 @@
+"""The desk on servers of its own, started as compose.yaml says: its commands, its environment.
+
+There is no Docker here. What is real: a nats-server with the generated nats.conf, a Postgres with
+the generated roles.sql, and one process a service that has the secrets of its container and no
+other. A program that knows only nats-py and the AsyncAPI document asks for a cycle.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import nats
+import nats.errors
+import pytest
+import yaml
+
+from libs.runtime.binaries import find_nats_server
+from libs.runtime.credentials import NatsPermissions
+from libs.runtime.embedded import Servers, embedded_servers
+from libs.runtime.ports import choose_port
+from libs.runtime.postgres_roles import PsqlLogin, run_sql
+from services.provisioner.secrets import NatsPlace, provision_secrets
+
+ROOT = Path(__file__).parents[3]
+NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # the embedded bus is not used
+READY_TIMEOUT_S = 90
+CYCLE_TIMEOUT_S = 90
+
+
+@dataclass(frozen=True)
+class OwnServers:
+    """Where the two servers are, and the secrets that belong to them."""
+
+    directory: Path
+    secrets: Path
+    nats_port: int
+    monitor_port: int
+    postgres: Servers
+
+    @property
+    def nats_url(self) -> str:
+        return f"nats://127.0.0.1:{self.nats_port}"
+
+
+@pytest.fixture
+async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
+    secrets = open_dir / "secrets"
+    nats_port = choose_port(None, set())
+    monitor_port = choose_port(None, {nats_port})
+    store = open_dir / "store"
+    provision_secrets(secrets, NatsPlace("127.0.0.1", nats_port, monitor_port, store))
+    with process([str(find_nats_server()), "--config", str(secrets / "nats.conf")], {}, open_dir):
+        async with embedded_servers(open_dir / "pg", NOBODY, ()) as postgres:
+            superuser = PsqlLogin(
+                psql=postgres.psql,
+                port=postgres.postgres_port,
+                user="postgres",
+                password=postgres.postgres_password("postgres"),
+            )
+            await run_sql(superuser, (secrets / "roles.sql").read_text())
+            await run_sql(superuser, (secrets / "roles.sql").read_text())  # again: no harm
+            yield OwnServers(open_dir, secrets, nats_port, monitor_port, postgres)
+
+
+@contextlib.contextmanager
+def process(
+    argv: list[str], env: Mapping[str, str], cwd: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A child that is ended with the block; its words go to a file in `cwd`."""
+    with (cwd / f"{argv[-1].rpartition('/')[2]}.log").open("wb") as log:
+        child = subprocess.Popen(
+            argv, cwd=cwd, env={"PATH": os.defpath, **env}, stdout=log, stderr=log
+        )
+        try:
+            yield child
+        finally:
+            child.terminate()
+            try:
+                child.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+
+class Container:
+    """One service of compose.yaml without the container: its command, environment, secrets."""
+
+    def __init__(self, name: str, service: Mapping[str, Any], servers: OwnServers) -> None:
+        self._home = servers.directory / "containers" / name
+        secrets = self._home / "secrets"
+        secrets.mkdir(parents=True)
+        for secret in service["secrets"]:
+            shutil.copy(servers.secrets / secret, secrets)
+        command = service["command"]
+        module = ["services.cli", *command[1:]] if command[0] == "deskbus" else command[2:]
+        self.argv = [sys.executable, "-m", *module]
+        places = {
+            "nats:4222": f"127.0.0.1:{servers.nats_port}",
+            "postgres:5432": f"127.0.0.1:{servers.postgres.postgres_port}",
+            "/run/secrets": str(secrets),
+            "${DESKBUS_LOG_LEVEL:-info}": "info",
+        }
+        self.env = {"PYTHONPATH": str(ROOT)}
+        for variable, value in service["environment"].items():
+            self.env[variable] = _here(value, places)
+        self.env["DESKBUS_NATS_MONITOR_URL"] = f"http://127.0.0.1:{servers.monitor_port}"
+
+    def run(self) -> None:
+        """Run it to its end; it must succeed."""
+        env = {"PATH": os.defpath, **self.env}
+        done = subprocess.run(
+            self.argv, cwd=self._home, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    def running(self) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+        return process(self.argv, self.env, self._home)
+
+
+def _here(value: str, places: Mapping[str, str]) -> str:
+    for theirs, ours in places.items():
+        value = value.replace(theirs, ours)
+    return value
+
+
+@pytest.fixture
+async def desk(servers: OwnServers) -> AsyncIterator[OwnServers]:
+    """Every service of compose.yaml, in the order that it asks for."""
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    Container("migrations", compose["migrations"], servers).run()
+    names = [name for name, each in compose.items() if each.get("command", [""])[0] == "python"]
+    assert len(names) >= 9
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            stack.enter_context(Container(name, compose[name], servers).running())
+        yield servers
+
+
+@contextlib.asynccontextmanager
+async def connected(servers: OwnServers, identity: str) -> AsyncIterator[Any]:
+    """As the AsyncAPI document says: an nkey, and the inbox prefix of one's own identity."""
+
+    async def quiet(_: Exception) -> None:
+        """A refusal is asserted by what does not come."""
+
+    client = await nats.connect(
+        servers.nats_url,
+        nkeys_seed=str(servers.secrets / f"{identity}.nk"),
+        inbox_prefix=f"_INBOX_{identity}".encode(),
+        error_cb=quiet,
+    )
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def requested(client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a raw request; asked again until the desk has started."""
+    until = time.monotonic() + READY_TIMEOUT_S
+    while True:
+        try:
+            reply = await client.request(
+                "desk.v1.req.orchestrator.cycle.user", json.dumps(body).encode(), timeout=5
+            )
+            return json.loads(reply.data)
+        except (nats.errors.NoRespondersError, nats.errors.TimeoutError):
+            assert time.monotonic() < until, "nobody answers"
+            await asyncio.sleep(0.5)
+
+
+async def test_a_stranger_gets_its_decision_from_a_desk_on_own_servers(desk: OwnServers) -> None:
+    request = {
+        "idempotency_key": "stranger-1",
+        "as_of": "2012-06-29",
+        "universe": ["AAPL", "GOOG", "IBM", "MSFT"],
+    }
+    document = json.loads((ROOT / "contracts/schemas/asyncapi.json").read_text())
+    schemas = ROOT / "contracts" / "schemas"
+    async with connected(desk, "user") as client:
+        events = await client.subscribe("desk.v1.evt.>")
+        answer = await requested(client, request)
+        assert answer["outcome"] == "accepted", answer
+
+        heard: list[dict[str, Any]] = []
+        async with asyncio.timeout(CYCLE_TIMEOUT_S):
+            async for message in events.messages:
+                heard.append(json.loads(message.data))
+                if heard[-1]["type"] == "cycle_ended":
+                    break
+
+    mine = [event for event in heard if event["cycle_id"] == answer["cycle_id"]]
+    assert [event["sequence"] for event in mine] == list(range(1, len(mine) + 1))
+    assert mine[-1]["data"]["status"] == "completed"
+    assert any(event["type"] == "decision" for event in mine)
+    for name, body in (("RequestAnswer", answer), *(("Event", event) for event in mine)):
+        schema = json.loads((schemas / f"{name}.json").read_text())
+        jsonschema.validate(body, schema)
+    for event in mine:
+        jsonschema.validate(event, _event_schema(document, event))
+    await _probe_sees_the_services(desk)
+    await _a_strange_name_is_refused(desk)
+
+
+def _event_schema(document: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload of the event's message in the document, with what it refers to."""
+    channel = document["channels"][f"evt.{event['owner']}.{event['type']}"]
+    (name,) = channel["messages"]
+    message = document["components"]["messages"][name]
+    return {**message["payload"], "components": document["components"]}
+
+
+async def _probe_sees_the_services(desk: OwnServers) -> None:
+    program = [sys.executable, str(ROOT / "deploy/healthcheck.py")]
+    monitor = f"http://127.0.0.1:{desk.monitor_port}"
+    env = {
+        "PATH": os.defpath,
+        "DESKBUS_NATS_URL": desk.nats_url,
+        "DESKBUS_NATS_MONITOR_URL": monitor,
+        "DESKBUS_OWN_ADDRESS": "127.0.0.1",
+    }
+    seen = await asyncio.create_subprocess_exec(*program, env=env)
+    assert await seen.wait() == 0
+    stranger = await asyncio.create_subprocess_exec(
+        *program, env={**env, "DESKBUS_OWN_ADDRESS": "192.0.2.1"}
+    )
+    assert await stranger.wait() == 1
+
+
+async def _a_strange_name_is_refused(desk: OwnServers) -> None:
+    async with connected(desk, "user") as client:
+        with pytest.raises((nats.errors.TimeoutError, nats.errors.NoRespondersError)):
+            await client.request("desk.v1.req.orchestrator.cycle.cli", b"{}", timeout=1)
