@@ -92,6 +92,7 @@ class Lease:
         self.epoch = granted.epoch
         self._lease_s = granted.lease_s
         self._until = time.monotonic() + granted.lease_s
+        self._kept = True
 
     def check(self) -> None:
         """Raise `OperationStopped` where the lease has run out."""
@@ -129,10 +130,13 @@ class Lease:
         try:
             yield
         finally:
+            # Up to Python 3.11 `wait_for` may swallow a cancellation; a renewal that outlived its
+            # work would hold the operation for ever.
+            self._kept = False
             renewal.cancel()
 
     async def _renew(self, on_lost: Callable[[], object]) -> None:
-        while True:
+        while self._kept:
             await asyncio.sleep(self._lease_s / RENEWALS_PER_LEASE)
             try:
                 await self.record((), None, None)

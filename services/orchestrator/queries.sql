@@ -136,8 +136,9 @@ on conflict do nothing
 
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.
+-- A lost claim is pending again: due_at now says when to send next, no longer that somebody has it.
 update operations o
-set sends = o.sends + 1,
+set sends = o.sends + 1, status = 'pending',
     due_at = clock_timestamp() + least($2 * power(2, least(o.sends, 20)), $3) * interval '1 second'
 from (
     select op_id from operations
