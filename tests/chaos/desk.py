@@ -43,7 +43,13 @@ SERVERS = ("nats", "postgres")
 DEATH_TIMEOUT_S = 10.0
 START_TIMEOUT_S = 30.0
 
-QUICK = {"lease_s": 2.0, "sweep_s": 0.2, "resend_after_s": 1.0, "reply_timeout_s": 1.0}
+QUICK = {
+    "lease_s": 2.0,
+    "sweep_s": 0.2,
+    "resend_after_s": 1.0,
+    "resend_after_s_max": 5.0,
+    "reply_timeout_s": 1.0,
+}
 """Settings with which a desk notices faults quickly."""
 
 EFFECTS = """
@@ -88,6 +94,13 @@ class ChaosDesk:
         for name in names:
             with suppress(ChildError, ProcessLookupError):
                 os.kill(self.pid(name), signal.SIGKILL)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to every process of the made-up desk."""
+        for name in self.names:
+            if name != CONSOLE:
+                with suppress(ChildError, ProcessLookupError):
+                    os.kill(self.pid(name), number)
 
     def freeze(self, name: str) -> None:
         """SIGSTOP, the whole tree: Postgres works in children of its own."""

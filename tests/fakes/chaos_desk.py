@@ -237,11 +237,18 @@ async def _backbone(name: str, settings: Settings) -> AsyncIterator[Callable[[],
         yield background.failed
 
 
+def _tell_tasks() -> None:
+    """SIGUSR1: where every task stands, into the log; for a run that got stuck."""
+    for task in asyncio.all_tasks():
+        task.print_stack(file=sys.stderr)
+
+
 async def _main(name: str) -> None:
     settings = Settings()
     opened = _backbone if name in {"orchestrator", "provisioner"} else _service
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _tell_tasks)
     while not stop.is_set():
         async with AsyncExitStack() as stack:
             try:

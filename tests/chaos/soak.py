@@ -1,0 +1,320 @@
+"""The chaos run: N cycles while everything is killed, frozen and wiped, then the tables are counted.
+
+    python -m tests.chaos.soak --cycles 2000 [--seed 7] [--defaults] [--json]
+
+Exits 1 and says what was broken if any promise was. `--defaults` runs with the desk's own settings
+instead of those that notice faults quickly; `--keep` leaves the folder with all logs.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from libs.runtime.logging import configure_logging
+from tests.chaos import faults, invariants
+from tests.chaos.desk import QUICK, ChaosDesk, chaos_desk
+from tests.chaos.faults import Done, Fault
+from tests.chaos.invariants import Story, Tables
+from tests.chaos.load import Asked, User, user_of
+from tests.fakes.chaos_workflow import SHAPES
+
+CYCLES_A_FAULT = 20
+IN_FLIGHT_MAX = 64
+RECOVERY_TIMEOUT_S = 90.0
+END_TIMEOUT_S = 60.0
+FIRST_CYCLE_TIMEOUT_S = 120.0
+RELAY_TIMEOUT_S = 30.0
+CALLS_AT_ONCE = 2
+"""Paid calls that one operation of the made-up desk has in flight at most."""
+
+CHAOS_SETTINGS = {**QUICK, "epochs_max": 50}
+"""A random schedule may hit one operation more often than the five times that mean poison."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How a fault healed: seconds from its begin to the next cycle that completed, and to the end
+    of the last cycle that was in flight when it began."""
+
+    name: str
+    next_s: float
+    all_s: float
+
+
+@dataclass
+class Outcome:
+    """What a run did, and every promise that it found broken."""
+
+    seed: int
+    cycles: int = 0
+    took_s: float = 0.0
+    calls: int = 0
+    calls_needed: int = 0
+    events: int = 0
+    events_filled: int = 0
+    recoveries: list[Recovery] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+    def expect(self, promise: str, problems: Sequence[object]) -> None:
+        """Note a promise that is broken."""
+        shown = "; ".join(map(str, problems[:3]))
+        if problems:
+            self.broken.append(f"{promise}: {len(problems)} times, e.g. {shown}")
+
+    def by_fault(self) -> Mapping[str, tuple[list[float], list[float]]]:
+        """The recovery times of each sort of fault."""
+        found: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        for each in self.recoveries:
+            found[each.name][0].append(each.next_s)
+            found[each.name][1].append(each.all_s)
+        return dict(sorted(found.items()))
+
+
+class Stuck(Exception):
+    """Cycles do not end."""
+
+
+class Run:
+    """One chaos run on a desk that is up."""
+
+    def __init__(self, desk: ChaosDesk, user: User, seed: int) -> None:
+        self._desk = desk
+        self._user = user
+        self._rng = random.Random(seed)
+        self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)
+        self._asked: list[Asked] = []
+        self._done: list[Done] = []
+        self._ended = asyncio.Condition()
+        self._ends = 0
+        self.outcome = Outcome(seed)
+
+    async def reference(self) -> Mapping[str, Story]:
+        """One cycle of each shape without faults: what all others must come to."""
+        asked = [await self._one(f"calm-{shape}", shape) for shape in SHAPES]
+        async with self._database() as db:
+            tables = await Tables.read(db, [each.cycle_id for each in asked])
+            await self._relayed(db)
+        stories = {each.label: tables.story(each.cycle_id) for each in asked}
+        heard = self._user.heard
+        self.outcome.expect(
+            "without faults all events are heard", invariants.wrongly_heard(tables, heard, asked)
+        )
+        unordered = [c for c, order in heard.order.items() if order != sorted(order)]
+        self.outcome.expect("without faults events come in order", unordered)
+        return stories
+
+    async def chaos(self, cycles: int, schedule: Sequence[Fault]) -> None:
+        """`cycles` cycles, spread over the faults of `schedule`."""
+        began = time.monotonic()
+        shares = [cycles * n // len(schedule) for n in range(len(schedule) + 1)]
+        tasks: list[asyncio.Task[Asked]] = []
+        for fault, first, after in zip(schedule, shares, shares[1:], strict=False):
+            tasks += [
+                asyncio.create_task(self._one(str(n), SHAPES[n % len(SHAPES)]))
+                for n in range(first, after)
+            ]
+            ends = self._ends
+            self._done.append(await faults.do(self._desk, fault))
+            # Every third fault meets a desk that has not recovered from the one before.
+            if self._rng.random() > 1 / 3:
+                await self._a_cycle_ends_after(ends)
+        try:
+            async with asyncio.timeout(END_TIMEOUT_S):
+                self._asked = await asyncio.gather(*tasks)
+        except TimeoutError as error:
+            raise Stuck(await self._stuck()) from error
+        self.outcome.cycles = cycles
+        self.outcome.took_s = time.monotonic() - began
+
+    async def judge(self, expected: Mapping[str, Story]) -> Outcome:
+        """Count from the tables, and compare with the fault-free stories."""
+        asked, heard, outcome = self._asked, self._user.heard, self.outcome
+        async with self._database() as db:
+            await self._relayed(db)
+            tables = await Tables.read(db, [each.cycle_id for each in asked])
+            outcome.expect(
+                "the relay has published everything",
+                [lag] if (lag := await invariants.relay_lag(db)) else [],
+            )
+            outcome.expect(
+                "no money is held back or lost",
+                [left] if (left := await invariants.money_left_over(db)) else [],
+            )
+        outcome.expect(
+            "each cycle's rows are those of the fault-free run",
+            invariants.stories_differ(tables, asked, expected),
+        )
+        for each in asked:
+            outcome.events_filled += await self._user.fill_gaps(each.cycle_id)
+        outcome.events = sum(len(rows) for rows in tables.events.values())
+        outcome.expect(
+            "events heard are those of the table, gapless",
+            invariants.wrongly_heard(tables, heard, asked),
+        )
+        lines = self._desk.model.lines()
+        outcome.expect(
+            "no recorded call is repeated", invariants.calls_repeated_after_record(tables, lines)
+        )
+        self._judge_calls(tables, invariants.calls_made(tables, lines))
+        self._measure(tables)
+        return outcome
+
+    def _judge_calls(self, tables: Tables, made: Mapping[Any, int]) -> None:
+        """Calls made again were in flight at a fault; no operation has more than two at once."""
+        epochs = {row["op_id"]: row["epoch"] for ops in tables.operations.values() for row in ops}
+        self.outcome.calls = sum(made.values())
+        self.outcome.calls_needed = len(made)
+        repeats: dict[Any, int] = defaultdict(int)
+        for (op_id, _), times in made.items():
+            repeats[op_id] += times - 1
+        excess = [
+            f"{op_id}: {count} calls again in {epochs[op_id]} claims"
+            for op_id, count in repeats.items()
+            if count > CALLS_AT_ONCE * (epochs[op_id] - 1)
+        ]
+        self.outcome.expect("only calls in flight at a fault are made again", excess)
+
+    def _measure(self, tables: Tables) -> None:
+        cycles = [
+            (row["accepted_at"].timestamp(), row["ended_at"].timestamp())
+            for row in tables.cycles.values()
+        ]
+        for each in self._done:
+            after = [end for _, end in cycles if end > each.began_at]
+            flying = [end for start, end in cycles if start < each.began_at < end]
+            if after and flying:
+                self.outcome.recoveries.append(
+                    Recovery(
+                        each.fault.name,
+                        round(min(after) - each.began_at, 3),
+                        round(max(flying) - each.began_at, 3),
+                    )
+                )
+
+    async def _one(self, number: str, shape: str) -> Asked:
+        async with self._slots:
+            request = self._user.request(number, shape=shape)
+            await self._user.run(request)
+        async with self._ended:
+            self._ends += 1
+            self._ended.notify_all()
+        return Asked(self._user.cycle_id(request), shape)
+
+    async def _a_cycle_ends_after(self, ends: int) -> None:
+        async with asyncio.timeout(RECOVERY_TIMEOUT_S), self._ended:
+            await self._ended.wait_for(lambda: self._ends > ends)
+
+    async def _stuck(self) -> str:
+        """What is not done, and where every process stands (that goes to its log)."""
+        self._desk.signal(signal.SIGUSR1)
+        async with self._database() as db:
+            rows = await db.fetch(
+                "select service, step, status, epoch, sends, count(*) from operations"
+                " where status in ('pending', 'running') group by 1, 2, 3, 4, 5 order by 1, 2"
+            )
+        return "\n".join(str(dict(row)) for row in rows)
+
+    async def _relayed(self, db: Any) -> None:
+        """Wait for the relay; the judge says if it never comes."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RELAY_TIMEOUT_S):
+                while await invariants.relay_lag(db):
+                    await asyncio.sleep(0.1)
+
+    @asynccontextmanager
+    async def _database(self) -> Any:
+        db = await self._desk.connect()
+        try:
+            yield db
+        finally:
+            await db.close()
+
+
+async def run_on(desk: ChaosDesk, cycles: int, seed: int, schedule: Sequence[Fault]) -> Outcome:
+    """A whole run on a desk that is up."""
+    async with user_of(desk.settings, f"seed{seed}-{time.time_ns()}") as user:
+        run = Run(desk, user, seed)
+        expected = await asyncio.wait_for(run.reference(), FIRST_CYCLE_TIMEOUT_S)
+        await run.chaos(cycles, schedule)
+        return await run.judge(expected)
+
+
+def schedule_of(desk: ChaosDesk, seed: int, count: int) -> list[Fault]:
+    """Every kind once, then faults at random, `count` in all but at least every kind."""
+    rng = random.Random(seed)
+    names, lease_s = faults.targets(desk), desk.settings.lease_s
+    first = faults.each_kind(rng, names, lease_s)
+    return first + faults.at_random(rng, names, lease_s, max(count - len(first), 0))
+
+
+async def soak(cycles: int, seed: int, settings: Mapping[str, float], folder: Path) -> Outcome:
+    """Bring a desk up below `folder`, run, judge."""
+    async with chaos_desk(folder, settings) as desk:
+        schedule = schedule_of(desk, seed, cycles // CYCLES_A_FAULT)
+        return await run_on(desk, cycles, seed, schedule)
+
+
+def table(outcome: Outcome) -> str:
+    """The recovery times, for people."""
+    head = (
+        f"{outcome.cycles} cycles in {outcome.took_s:.0f} s with {len(outcome.recoveries)} faults, "
+        f"seed {outcome.seed}; {outcome.calls} paid calls for {outcome.calls_needed} needed; "
+        f"{outcome.events} events, {outcome.events_filled} of them fetched after a gap"
+    )
+    lines = [
+        head,
+        "",
+        "| fault | times | next cycle ends: median s | max s | all in flight end: median s | max s |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, (next_s, all_s) in outcome.by_fault().items():
+        cells = [
+            f"{figure:.2f}"
+            for values in (next_s, all_s)
+            for figure in (statistics.median(values), max(values))
+        ]
+        lines.append(f"| {name} | {len(next_s)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run and tell."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.soak", description=__doc__)
+    parser.add_argument("--cycles", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--defaults", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args(arguments)
+    configure_logging("error")
+    folder = Path(tempfile.mkdtemp(prefix="deskbus-soak-"))
+    folder.chmod(0o755)
+    settings = {} if given.defaults else CHAOS_SETTINGS
+    try:
+        outcome = asyncio.run(soak(given.cycles, given.seed, settings, folder))
+    finally:
+        if given.keep:
+            print(f"kept: {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder)
+    print(json.dumps(asdict(outcome)) if given.json else table(outcome))
+    for each in outcome.broken:
+        print(f"BROKEN: {each}", file=sys.stderr)
+    sys.exit(1 if outcome.broken else 0)
+
+
+if __name__ == "__main__":
+    main()
