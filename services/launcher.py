@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -214,28 +214,26 @@ def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[No
     return asyncio.ensure_future(first())
 
 
-class _announced:  # noqa: N801 - used as a function
-    """runtime.json: how every other command finds the running desk."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._path = settings.data_dir / RUNTIME_FILE
-        self._body = {
-            "nats_url": settings.nats_url,
-            "postgres_dsn": settings.postgres_public,
-            "secrets_dir": str(settings.secrets_path.absolute()),
-            "data_dir": str(settings.data_dir.absolute()),
-            "replay_dir": str(settings.replay_dir) if settings.replay_dir else None,
-            "pid": os.getpid(),
-            "started_at": datetime.now(UTC).isoformat(),
-        }
-
-    def __enter__(self) -> None:
-        partial = self._path.with_suffix(".partial")
-        partial.write_bytes(orjson.dumps(self._body, option=orjson.OPT_INDENT_2))
-        partial.replace(self._path)
-
-    def __exit__(self, *_: object) -> None:
-        self._path.unlink(missing_ok=True)
+@contextmanager
+def _announced(settings: Settings) -> Iterator[None]:
+    """While the block runs, runtime.json tells every other command where the desk is."""
+    path = settings.data_dir / RUNTIME_FILE
+    body = {
+        "nats_url": settings.nats_url,
+        "postgres_dsn": settings.postgres_public,
+        "secrets_dir": str(settings.secrets_path.absolute()),
+        "data_dir": str(settings.data_dir.absolute()),
+        "replay_dir": str(settings.replay_dir) if settings.replay_dir else None,
+        "pid": os.getpid(),
+        "started_at": datetime.now(UTC).isoformat(),
+    }
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+    partial.replace(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def main(name: str) -> None:

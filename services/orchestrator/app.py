@@ -47,7 +47,7 @@ async def running(
         committer = Committer(pool, workflows, settings, BusOutbox(publisher), relay.wake)
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
-        await Handler(committer, publisher, _latest_session(settings)).serve(server)
+        await Handler(committer, publisher, LatestSession(settings)).serve(server)
         parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
         async with Background(*parts) as background:
             yield background
@@ -55,7 +55,7 @@ async def running(
     await client.close()
 
 
-class _latest_session:  # noqa: N801 - used as a function
+class LatestSession:
     """The newest session that the market source has data for; read once, at the first question."""
 
     def __init__(self, settings: Settings) -> None:
@@ -63,6 +63,7 @@ class _latest_session:  # noqa: N801 - used as a function
         self._found: date | None = None
 
     async def __call__(self) -> date:
+        """The session's date."""
         if self._found is None:
             days = [await self._store.dates(ticker) for ticker in self._store.tickers]
             self._found = max(each[-1] for each in days if each)
