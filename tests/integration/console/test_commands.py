@@ -1,0 +1,250 @@
+"""The command as a person runs it: a desk of its own, real prices, exit codes, exact JSON."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import orjson
+import pytest
+from pydantic import BaseModel
+
+from contracts.audit import Event, EventType
+from contracts.cycle import RequestAnswer
+from contracts.operation import OperationView
+from contracts.query import AccountView, CycleView
+from services.cli.problem import ExitCode
+from services.cli.recordings import Replayed
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+TIMEOUT_S = 120
+STOP_S = 30
+
+
+def _start(
+    data_dir: Path, *arguments: str, stderr: int | TextIO = subprocess.PIPE
+) -> "subprocess.Popen[str]":
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("DESKBUS_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "services.cli", *arguments],
+        cwd=data_dir.parent,
+        env={**clean, "PYTHONPATH": str(ROOT), "DESKBUS_DATA_DIR": str(data_dir)},
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    )
+
+
+class Done(BaseModel):
+    """How a command ended and what it said where."""
+
+    code: int
+    out: str
+    err: str
+
+
+def _run(data_dir: Path, *arguments: str) -> Done:
+    with _start(data_dir, *arguments) as child:
+        out, err = child.communicate(timeout=TIMEOUT_S)
+    return Done(code=child.returncode, out=out, err=err)
+
+
+def _exactly(kind: type[BaseModel], out: str) -> Sequence[BaseModel]:
+    """Every line is one model, with nothing else on stdout, and says no more than the model."""
+    lines = [kind.model_validate_json(line) for line in out.splitlines()]
+    assert "".join(f"{line.model_dump_json()}\n" for line in lines) == out
+    return lines
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Path]:
+    """The data directory of a desk that is up."""
+    made = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
+    made.chmod(0o755)
+    log = made / "up.log"
+    # Into a file: a pipe that nobody reads would fill up and stop the desk.
+    with log.open("w") as words, _start(made / "desk", "up", "--json", stderr=words) as child:
+        assert child.stdout is not None
+        line = child.stdout.readline()
+        assert line, log.read_text()
+        assert orjson.loads(line)["status"] == "ready"
+        yield made / "desk"
+        child.send_signal(signal.SIGTERM)
+        child.wait(timeout=STOP_S)
+    assert child.returncode == 0, log.read_text()
+    assert not (made / "desk" / "runtime.json").exists()
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def cycle(desk: Path) -> CycleView:
+    """A decision that the desk has made on real prices."""
+    asked = ("cycle", "request", "--as-of", "2012-06-29", "--key", "first", "--wait", "--json")
+    done = _run(desk, *asked)
+    assert done.code == 0, done.err
+    (view,) = _exactly(CycleView, done.out)
+    assert isinstance(view, CycleView)
+    return view
+
+
+def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
+    folder: Path,
+) -> None:
+    done = _run(folder / "desk", "run")
+
+    assert done.code == 0, done.err
+    assert "✓ Decision of Fri 2012-06-29  completed" in done.out
+    assert "cut by" in done.out or "vetoed by" in done.out
+    assert "filled at" in done.out
+    assert "deskbus operations tree" in done.out
+    assert "\x1b" not in done.out + done.err
+    assert "planning" in done.err
+    assert not (folder / "desk" / "runtime.json").exists()
+
+
+def test_a_cycle_is_one_exact_line_of_json(cycle: CycleView) -> None:
+    validation = cycle.pipelines[0].contracts["decision_validation"]
+    assert isinstance(validation, dict)
+    assert cycle.status == "completed"
+    assert validation["decisions"]
+
+
+def test_the_same_request_again_is_accepted_and_another_body_is_rejected(
+    desk: Path, cycle: CycleView
+) -> None:
+    same = _run(desk, "cycle", "request", "--as-of", "2012-06-29", "--key", "first", "--json")
+    other = _run(desk, "cycle", "request", "--as-of", "2012-06-28", "--key", "first", "--json")
+
+    (answer,) = _exactly(RequestAnswer, same.out)
+    assert isinstance(answer, RequestAnswer)
+    assert (same.code, answer.cycle_id, answer.status) == (0, cycle.cycle_id, "completed")
+    assert (other.code, other.out) == (ExitCode.REJECTED, "")
+    assert "key_reused" in other.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("cycle", "show", "00000000"), ExitCode.NOT_FOUND, "no cycle has the id"),
+        (("cycle", "cancel", "00000000"), ExitCode.NOT_FOUND, "no cycle has the id"),
+        (("cycle", "cancel", "LAST"), ExitCode.REJECTED, "too_late"),
+        (("cycle", "request", "--kind", "weird"), ExitCode.REJECTED, "no cycle of kind"),
+        (("operations", "show", "00000000"), ExitCode.NOT_FOUND, "no recent operation"),
+        (("portfolio", "nobody"), ExitCode.NOT_FOUND, "there is: main"),
+        (("dlq", "show", "999"), ExitCode.NOT_FOUND, "no dead letter 999"),
+        (("up",), ExitCode.FAILED, "running in"),
+    ],
+)
+def test_a_no_is_a_sentence_on_stderr_and_an_exit_code(
+    desk: Path, cycle: CycleView, arguments: Sequence[str], code: int, said: str
+) -> None:
+    given = [str(cycle.cycle_id) if each == "LAST" else each for each in arguments]
+
+    done = _run(desk, *given)
+
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_weekend_fails_the_cycle_with_the_sessions_around_it(desk: Path) -> None:
+    done = _run(desk, "cycle", "request", "--as-of", "2012-06-30", "--wait")
+
+    assert done.code == ExitCode.FAILED
+    assert "use 2012-06-29 or 2012-07-02" in " ".join(done.out.split())
+
+
+def test_a_cycles_events_come_from_first_to_last_and_the_tail_ends(
+    desk: Path, cycle: CycleView
+) -> None:
+    done = _run(desk, "tail", "--cycle", str(cycle.cycle_id), "--json")
+
+    events = [each for each in _exactly(Event, done.out) if isinstance(each, Event)]
+    assert done.code == 0
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    assert events[0].type is EventType.CYCLE_ACCEPTED
+    assert events[-1].type is EventType.CYCLE_ENDED
+
+
+def test_a_live_tail_hears_a_new_cycle_and_ends_by_ctrl_c_with_130(desk: Path) -> None:
+    with _start(desk, "tail", "cycle_accepted", "--json") as tail:
+        assert tail.stderr is not None
+        assert tail.stdout is not None
+        assert "listening" in tail.stderr.readline()
+        asked = _run(desk, "cycle", "request", "--as-of", "2012-06-29", "--json")
+        heard = Event.model_validate_json(tail.stdout.readline())
+        tail.send_signal(signal.SIGINT)
+        tail.communicate(timeout=STOP_S)
+
+    assert str(heard.cycle_id) == orjson.loads(asked.out)["cycle_id"]
+    assert tail.returncode == ExitCode.INTERRUPTED
+
+
+def test_the_tree_holds_every_state_and_its_calls(desk: Path, cycle: CycleView) -> None:
+    drawn = _run(desk, "operations", "tree", str(cycle.cycle_id))
+    exact = _run(desk, "operations", "tree", str(cycle.cycle_id), "--json")
+
+    nodes = [each for each in _exactly(OperationView, exact.out) if isinstance(each, OperationView)]
+    assert {"cycle", "pipeline", "operation", "model", "tool"} <= {node.type for node in nodes}
+    assert "executing/execute" in drawn.out
+    assert "tool get_stock_price" in drawn.out
+
+
+def test_a_replay_gives_the_same_decision(desk: Path, cycle: CycleView) -> None:
+    done = _run(desk, "cycle", "replay", str(cycle.cycle_id), "--json")
+
+    (found,) = _exactly(Replayed, done.out)
+    assert isinstance(found, Replayed)
+    assert (done.code, found.same, found.differences) == (0, True, ())
+
+
+def test_the_portfolio_shows_what_was_bought(desk: Path, cycle: CycleView) -> None:
+    done = _run(desk, "portfolio", "main", "--json")
+
+    (view,) = _exactly(AccountView, done.out)
+    assert isinstance(view, AccountView)
+    assert view.portfolio is not None
+    assert view.portfolio.positions
+    assert view.portfolio.equity.amount < view.starting_cash
+
+
+def test_the_doctor_finds_a_running_desk_well(desk: Path) -> None:
+    done = _run(desk, "doctor")
+
+    assert done.code == 0, done.out
+    assert "✗" not in done.out
+    assert "COMMANDS, DEAD_LETTERS, DECISIONS" in done.out
+
+
+def test_the_doctor_names_secrets_that_others_may_read(folder: Path) -> None:
+    secrets = folder / "desk" / "secrets"
+    secrets.mkdir(parents=True, mode=0o700)
+    (secrets / "cli.nk").write_text("seed")
+    (secrets / "cli.nk").chmod(0o644)
+
+    done = _run(folder / "desk", "doctor")
+
+    assert done.code == ExitCode.FAILED
+    assert "cli.nk is 644" in done.out
+    assert "chmod" in done.out
+
+
+def test_migrations_on_a_migrated_database_change_nothing(desk: Path) -> None:
+    done = _run(desk, "db", "migrate", "--json")
+
+    assert (done.code, done.out) == (0, "")
