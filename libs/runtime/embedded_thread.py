@@ -1,19 +1,18 @@
-"""The embedded servers for code that has no event loop of its own, such as a test session."""
+"""Something held open in a thread, for code without an event loop of its own: a test session."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TypeVar
 
-from libs.runtime.embedded import Servers
+T = TypeVar("T")
 
 
 @contextmanager
-def held_in_thread(
-    open_servers: Callable[[], AbstractAsyncContextManager[Servers]],
-) -> Iterator[Servers]:
-    """Hold servers in a thread with its own loop while the block runs.
+def held_in_thread(open_it: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[T]:
+    """Hold embedded servers, or a whole desk, in a thread with its own loop while the block runs.
 
         with held_in_thread(lambda: embedded_servers(data_dir, permissions, roles)) as servers:
             ...
@@ -21,13 +20,13 @@ def held_in_thread(
     `servers.pid` and `await servers.replaced(...)` work from any thread. Errors of the start are
     raised here; errors of the stop too.
     """
-    started: Future[tuple[Servers, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+    started: Future[tuple[T, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
     ended: Future[None] = Future()
 
     async def hold() -> None:
         stop = asyncio.Event()
-        async with open_servers() as servers:
-            started.set_result((servers, asyncio.get_running_loop(), stop))
+        async with open_it() as held:
+            started.set_result((held, asyncio.get_running_loop(), stop))
             await stop.wait()
 
     def run() -> None:
@@ -38,15 +37,15 @@ def held_in_thread(
         else:
             ended.set_result(None)
 
-    thread = threading.Thread(target=run, name="embedded-servers")
+    thread = threading.Thread(target=run, name="held-open")
     thread.start()
     try:
-        servers, loop, stop = started.result()
+        held, loop, stop = started.result()
     except BaseException:
         thread.join()
         raise
     try:
-        yield servers
+        yield held
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join()

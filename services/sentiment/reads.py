@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from contracts.operation import CallKind
 from contracts.sentiment import Headline
+from libs.market.calendar import OutsideCalendar
 from libs.market.errors import LookAhead, MarketError, NoHistory, NotASession
 from libs.market.source import MarketData
 from libs.runtime.journal import Call, Journal, Reply
@@ -17,7 +18,7 @@ HEADLINES_MAX = 5
 """Headlines of one candidate in the digest; the analyst can ask for more."""
 
 # These concern the whole cycle, or the source's honesty; every other failure is one source's own.
-_ENDS_THE_OPERATION = (LookAhead, NotASession, NoHistory)
+_ENDS_THE_OPERATION = (LookAhead, NotASession, NoHistory, OutsideCalendar)
 
 
 async def ask_sources(

@@ -1,0 +1,113 @@
+"""One whole desk for the session: embedded servers and all services, in a thread of its own."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from libs.bus.connection import connect
+from libs.bus.streams import COMMAND_STREAM
+from libs.postgres.pool import dsn_for
+from libs.runtime.embedded_thread import held_in_thread
+from libs.runtime.logging import configure_logging
+from libs.runtime.postgres_server import SUPERUSER
+from libs.runtime.settings import Settings
+from services import launcher
+from tests.integration.desk.caller import Caller, calling, wish
+
+HELD_BACK_S = 60.0
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The running desk as a test sees it."""
+
+    settings: Settings
+
+    @property
+    def url(self) -> str:
+        return self.settings.nats_address
+
+    @property
+    def secrets_dir(self) -> Path:
+        return self.settings.secrets_path
+
+    def calling(self, identity: str) -> AbstractAsyncContextManager[Caller]:
+        """A connection under any identity's key."""
+        return calling(self.url, self.secrets_dir, identity)
+
+    @asynccontextmanager
+    async def postgres(self) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+        """A connection as the superuser, who alone may change what is on record."""
+        dsn = dsn_for(self.settings.postgres_address, SUPERUSER, self.secrets_dir)
+        db = await asyncpg.connect(dsn)
+        try:
+            yield db
+        finally:
+            await db.close()
+
+    @asynccontextmanager
+    async def held_back(self, durable: str) -> AsyncIterator[None]:
+        """No service is given this command while the block runs: cycles wait right before it."""
+        client = await connect(self.url, "provisioner", self.secrets_dir)
+        until = (datetime.now(UTC) + timedelta(seconds=HELD_BACK_S)).isoformat()
+        try:
+            await client.jsm().pause_consumer(COMMAND_STREAM, durable, until)
+            try:
+                yield
+            finally:
+                await client.jsm().resume_consumer(COMMAND_STREAM, durable)
+        finally:
+            await client.close()
+
+
+@pytest.fixture(scope="session")
+def make_open_dir() -> Iterator[Callable[[], Path]]:
+    """Folders that every user may enter: as root the servers run as another user, and pytest's own
+    tmp_path lies below a private one."""
+    made: list[Path] = []
+
+    def make() -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
+        folder.chmod(0o755)
+        made.append(folder)
+        return folder
+
+    yield make
+    for folder in made:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def desk(make_open_dir: Callable[[], Path]) -> Iterator[Desk]:
+    """The shared desk; each test uses keys and accounts of its own and leaves it running."""
+    configure_logging("error", "json")
+    settings = Settings(data_dir=make_open_dir() / "data", sweep_s=0.1)
+    with held_in_thread(lambda: launcher.desk(settings)) as held:
+        yield Desk(held.settings)
+
+
+@pytest.fixture
+async def user(desk: Desk) -> AsyncIterator[Caller]:
+    """Anybody's own program."""
+    async with desk.calling("user") as caller:
+        yield caller
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _unharmed(desk: Desk) -> Iterator[None]:
+    """After each module: whatever was done to it, the desk completes a good cycle."""
+    yield
+
+    async def good_cycle() -> str:
+        async with desk.calling("user") as caller:
+            return str((await caller.run(wish()))["status"])
+
+    assert asyncio.run(good_cycle()) == "completed"
