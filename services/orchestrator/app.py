@@ -1,9 +1,10 @@
 """Wiring of the orchestrator."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
+from typing import Any
 
 from contracts.subjects import ORCHESTRATOR
 from libs.bus.connection import BusLost, connect
@@ -40,6 +41,20 @@ async def running(
     client = await connect(
         settings.nats_address, ORCHESTRATOR, settings.secrets_path, on_closed=on_closed
     )
+    try:
+        async with _orchestrating(client, settings, workflows, closed) as background:
+            yield background
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def _orchestrating(
+    client: Client,
+    settings: Settings,
+    workflows: Sequence[Workflow],
+    closed: Callable[[], Coroutine[Any, Any, None]],
+) -> AsyncIterator[Background]:
     dsn = dsn_for(settings.postgres_address, ORCHESTRATOR_ROLE, settings.secrets_path)
     async with open_pool(dsn, name=ORCHESTRATOR_ROLE) as pool:
         publisher = Publisher(client)
@@ -50,9 +65,10 @@ async def running(
         await Handler(committer, publisher, LatestSession(settings)).serve(server)
         parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
         async with Background(*parts) as background:
-            yield background
-            await server.stop()
-    await client.close()
+            try:
+                yield background
+            finally:
+                await server.stop()
 
 
 class LatestSession:
