@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from contracts.subjects import ORCHESTRATOR
-from libs.bus.connection import BusLost, connect
+from libs.bus.connection import BusLost, Client, connect
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.market.replay import ReplayStore
