@@ -14,6 +14,8 @@ from libs.bus.permissions import inbox_prefix
 from libs.runtime.credentials import nkey_seed_path
 from libs.runtime.errors import DeskError
 
+__all__ = ["BusLost", "BusNotReachable", "Client", "connect", "options"]
+
 CONNECT_TIMEOUT_S = 10.0
 RECONNECT_WAIT_S = 0.1
 PING_EVERY_S = 10
