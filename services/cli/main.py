@@ -136,6 +136,8 @@ def main() -> None:
         # The reader, such as `head`, has seen enough; nothing more can be written or flushed.
         sys.stdout = None
         sys.exit(ExitCode.OK)
+    except ConnectionError as error:
+        _stop(ExitCode.FAILED, f"a part of the desk was lost: {error}", "its log says why")
 
 
 def _stop(code: ExitCode, message: str, hint: str = "") -> None:

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +20,7 @@ from services.cli.commands import JsonOption, group
 from services.cli.problem import Problem
 from services.cli.progress import Progress
 from services.cli.request import ENDS, Wish, build, new_key, request_and_follow
-from services.cli.running import find_desk, load_settings
+from services.cli.running import RunningDesk, find_desk, load_settings
 from services.cli.terminal import emit, err, out, write
 
 AS_OF_DEFAULT = "2012-06-29"
@@ -72,8 +72,11 @@ def run(
 
     async def decide() -> CycleView:
         with Progress(err()) as progress:
-            async with _desk(settings, progress) as client:
-                return await request_and_follow(client, request, progress.heard)
+            async with _desk(settings, progress) as (client, lost):
+                following = asyncio.ensure_future(
+                    request_and_follow(client, request, progress.heard)
+                )
+                return await _unless_lost(following, lost)
 
     view = run_loop(decide())
     if json:
@@ -86,27 +89,49 @@ def run(
 
 
 @asynccontextmanager
-async def _desk(settings: Settings, progress: Progress) -> AsyncIterator[Client]:
-    """A client of the running desk, or of one that lives as long as the block."""
-    try:
-        found = find_desk(settings)
-    except Problem:
-        found = None
-    if found is not None and settings.nats_url is None:
+async def _desk(
+    settings: Settings, progress: Progress
+) -> AsyncIterator[tuple[Client, "asyncio.Future[None] | None"]]:
+    """A client of the running desk, or of one that lives as long as the block and may be lost."""
+    found = _running(settings)
+    if found is not None:
         progress.says(f"using the running desk (process {found.pid})")
         async with open_client(found.nats_url, found.secrets_dir) as client:
-            yield client
+            yield client, None
         return
     progress.says("starting NATS, Postgres and the services")
     async with launcher.desk(settings) as desk:
         progress.says("ready")
-        failed = asyncio.ensure_future(desk.finished())
+        lost = asyncio.ensure_future(desk.finished())
         try:
             async with open_client(desk.nats_url, desk.secrets_dir) as client:
-                yield client
+                yield client, lost
         finally:
-            failed.cancel()
+            lost.cancel()
         progress.says("stopping")
+
+
+def _running(settings: Settings) -> RunningDesk | None:
+    if settings.nats_url is not None:
+        return None
+    try:
+        return find_desk(settings)
+    except Problem:
+        return None
+
+
+async def _unless_lost(
+    work: "asyncio.Future[CycleView]", lost: "asyncio.Future[None] | None"
+) -> CycleView:
+    """The work's outcome; where the desk is lost meanwhile, why."""
+    waited: set[asyncio.Future[Any]] = {work} if lost is None else {work, lost}
+    try:
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if lost is not None and lost.done() and not work.done():
+            lost.result()
+        return await work
+    finally:
+        work.cancel()
 
 
 def _tell_where(settings: Settings, view: CycleView) -> None:

@@ -163,7 +163,8 @@ def _pipeline(
         yield Text()
         yield Padding(_tickers(rows, narrow=narrow), (0, 0, 0, 2))
         yield Text()
-    yield _facts(_ending(made, several=several))
+    remembered = not several and pipeline.status is CycleStatus.COMPLETED
+    yield _facts(_ending(made, remembered=remembered))
 
 
 def _facts(facts: Sequence[tuple[str, RenderableType]]) -> Table:
@@ -308,7 +309,7 @@ def _weight(check: Check) -> tuple[bool, int]:
 # --- how it ended -------------------------------------------------------------------------------
 
 
-def _ending(made: Made, *, several: bool) -> Sequence[tuple[str, RenderableType]]:
+def _ending(made: Made, *, remembered: bool) -> Sequence[tuple[str, RenderableType]]:
     facts: list[tuple[str, RenderableType]] = []
     execution = made.execution
     if execution is not None:
@@ -320,7 +321,7 @@ def _ending(made: Made, *, several: bool) -> Sequence[tuple[str, RenderableType]
     if execution is None and made.portfolio is not None:
         cash = made.portfolio.cash
         facts.append(("Cash", Text(amounts.money(cash.amount, cash.currency))))
-    if made.memory is not None and not several:
+    if made.memory is not None and remembered:
         facts.append(("Memory", Text(amounts.cut(made.memory.short_term_summary, TEXT_CHARS))))
     return facts
 

@@ -102,6 +102,7 @@ def test_bad_input_is_found_before_a_desk_is_needed(tmp_path: Path) -> None:
         (MessageTooLarge("too much"), 2),
         (DeskError("no"), 1),
         (StartError("no room"), 1),
+        (ConnectionError("risk: closed for good"), 1),
         (KeyboardInterrupt(), 130),
     ],
 )
