@@ -80,7 +80,7 @@ class DeadLetters:
         subject = message.subject or ""
         if not subject.startswith(_ADVISORY):
             said = _headers(message)
-            found = _found(sequence, message, message.data, _failure_of(said))
+            found = _found(sequence, message, message.data or b"", _failure_of(said))
             return _with_size(found, int(said.get("Desk-Cut", 0)))
         advisory = orjson.loads(message.data or b"{}")
         original = await self._get(COMMAND_STREAM, int(advisory["stream_seq"]))

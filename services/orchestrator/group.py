@@ -226,7 +226,7 @@ class Group:
         if row.service != service:
             self._forged(row, service, "result")
             return ResultAnswer(outcome="forbidden")
-        if row.claimed and result.epoch != row.epoch:
+        if row.claimed and (row.epoch == 0 or result.epoch != row.epoch):
             return ResultAnswer(outcome="fenced")
         if not row.ended:
             self._end(row, result)

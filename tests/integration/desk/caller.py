@@ -53,6 +53,7 @@ class Caller:
     identity: str
     nats: Client
     refused: list[str]
+    was_refused: asyncio.Event
     closed: asyncio.Event
     events: Events = field(default_factory=Events)
 
@@ -109,13 +110,14 @@ def account_of(body: Mapping[str, Any]) -> str:
 async def calling(url: str, secrets_dir: Path, identity: str) -> AsyncIterator[Caller]:
     """A connection that hears all events where its identity may."""
     refused: list[str] = []
-    closed = asyncio.Event()
+    was_refused, closed = asyncio.Event(), asyncio.Event()
 
     async def on_closed() -> None:
         closed.set()
 
     async def on_error(error: Exception) -> None:
         refused.append(str(error).lower())
+        was_refused.set()
 
     client = await nats.connect(
         url,
@@ -125,7 +127,7 @@ async def calling(url: str, secrets_dir: Path, identity: str) -> AsyncIterator[C
         closed_cb=on_closed,
         allow_reconnect=False,
     )
-    caller = Caller(identity, client, refused, closed)
+    caller = Caller(identity, client, refused, was_refused, closed)
     if identity in {"user", "cli", "console"}:
         await client.subscribe("desk.v1.evt.>", cb=caller.events.take)
         await client.flush()
