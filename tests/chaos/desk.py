@@ -143,7 +143,7 @@ def _lives(pid: int) -> bool:
 
 @asynccontextmanager
 async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[ChaosDesk]:
-    """A desk below `folder`, which every user must be able to enter. Its loop must stay this one."""
+    """A desk below `folder`, which every user must be able to enter."""
     async with embedded_servers(
         folder / "desk",
         {**permissions(), **permissions(COMMANDS)},

@@ -154,11 +154,11 @@ def calls_repeated_after_record(tables: Tables, calls: Sequence[Seen]) -> list[s
         for row in rows
     }
     return [
-        f"{call.op_id}/{call.index} by pid {call.pid}, {call.at - recorded[key]:.3f} s late"
+        f"{call.op_id}/{call.index} by pid {call.pid}, {call.asked_at - recorded[key]:.3f} s late"
         for call in calls
         if call.what == "begin"
         and (key := (call.op_id, call.index)) in recorded
-        and call.at > recorded[key]
+        and call.asked_at > recorded[key]
     ]
 
 

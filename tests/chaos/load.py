@@ -106,7 +106,9 @@ class User:
         while True:
             self.requests += 1
             try:
-                answer = await self._client.request(row.by(USER), encode(message), timeout=timeout_s)
+                answer = await self._client.request(
+                    row.by(USER), encode(message), timeout=timeout_s
+                )
                 return decode(row.reply, answer.data)
             except UNANSWERED:
                 await asyncio.sleep(ASK_AGAIN_AFTER_S)

@@ -46,12 +46,12 @@ CHAOS_SETTINGS = {**QUICK, "epochs_max": 50}
 
 @dataclass(frozen=True)
 class Recovery:
-    """How a fault healed: seconds from its begin to the next cycle that completed, and to the end
-    of the last cycle that was in flight when it began."""
+    """How a fault healed: when it began (seconds into the run), and how many seconds later the next
+    cycle completed."""
 
     name: str
+    at_s: float
     next_s: float
-    all_s: float
 
 
 @dataclass
@@ -74,12 +74,11 @@ class Outcome:
         if problems:
             self.broken.append(f"{promise}: {len(problems)} times, e.g. {shown}")
 
-    def by_fault(self) -> Mapping[str, tuple[list[float], list[float]]]:
-        """The recovery times of each sort of fault."""
-        found: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    def by_fault(self) -> Mapping[str, list[float]]:
+        """The recovery times of each sort of fault, in seconds."""
+        found: dict[str, list[float]] = defaultdict(list)
         for each in self.recoveries:
-            found[each.name][0].append(each.next_s)
-            found[each.name][1].append(each.all_s)
+            found[each.name].append(each.next_s)
         return dict(sorted(found.items()))
 
 
@@ -188,21 +187,13 @@ class Run:
         self.outcome.expect("only calls in flight at a fault are made again", excess)
 
     def _measure(self, tables: Tables) -> None:
-        cycles = [
-            (row["accepted_at"].timestamp(), row["ended_at"].timestamp())
-            for row in tables.cycles.values()
-        ]
+        ends = sorted(row["ended_at"].timestamp() for row in tables.cycles.values())
         for each in self._done:
-            after = [end for _, end in cycles if end > each.began_at]
-            flying = [end for start, end in cycles if start < each.began_at < end]
-            if after and flying:
-                self.outcome.recoveries.append(
-                    Recovery(
-                        each.fault.name,
-                        round(min(after) - each.began_at, 3),
-                        round(max(flying) - each.began_at, 3),
-                    )
-                )
+            after = [end for end in ends if end > each.began_at]
+            if after:
+                at_s = round(each.began_at - self._done[0].began_at, 3)
+                next_s = round(after[0] - each.began_at, 3)
+                self.outcome.recoveries.append(Recovery(each.fault.name, at_s, next_s))
 
     async def _one(self, number: str, shape: str) -> Asked:
         async with self._slots:
@@ -277,16 +268,13 @@ def table(outcome: Outcome) -> str:
     lines = [
         head,
         "",
-        "| fault | times | next cycle ends: median s | max s | all in flight end: median s | max s |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| fault | times | s to the next completed cycle: median | max |",
+        "| --- | --- | --- | --- |",
     ]
-    for name, (next_s, all_s) in outcome.by_fault().items():
-        cells = [
-            f"{figure:.2f}"
-            for values in (next_s, all_s)
-            for figure in (statistics.median(values), max(values))
-        ]
-        lines.append(f"| {name} | {len(next_s)} | {' | '.join(cells)} |")
+    lines += [
+        f"| {name} | {len(times)} | {statistics.median(times):.2f} | {max(times):.2f} |"
+        for name, times in outcome.by_fault().items()
+    ]
     return "\n".join(lines)
 
 

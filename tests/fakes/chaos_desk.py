@@ -64,7 +64,9 @@ class Calls:
         self._journal = journal
         self._next = 0
 
-    async def make(self, count: int = 1, *, delay_s: float | None = None, fails: bool = False) -> str:
+    async def make(
+        self, count: int = 1, *, delay_s: float | None = None, fails: bool = False
+    ) -> str:
         """`count` calls in parallel; their replies in one text."""
         first, self._next = self._next, self._next + count
         calls = [self._call(index, delay_s, fails) for index in range(first, self._next)]
@@ -165,13 +167,17 @@ async def work(given: wf.Work, journal: Journal) -> wf.Worked:
     return wf.Worked.of(given, value=await calls.make())
 
 
-async def effect(given: Command, _journal: Journal, *, says: type[Contract], pool: Pool) -> Contract:
+async def effect(
+    given: Command, _journal: Journal, *, says: type[Contract], pool: Pool
+) -> Contract:
     """Write the effect once, as execution does: look and write under one lock, in one transaction."""
     key = f"{given.cycle_id}/{given.pipeline.name}"
     async with pool.acquire() as db, db.transaction():
         await db.execute("select pg_advisory_xact_lock(hashtextextended($1, 0))", key)
         if not await db.fetchval("select count(*) from chaos.effects where key = $1", key):
-            await db.execute("insert into chaos.effects (key, op_id) values ($1, $2)", key, given.op_id)
+            await db.execute(
+                "insert into chaos.effects (key, op_id) values ($1, $2)", key, given.op_id
+            )
     return says.of(given, effect_id=key)
 
 
@@ -227,7 +233,9 @@ async def _service(name: str, settings: Settings) -> AsyncIterator[Callable[[], 
 
 
 @asynccontextmanager
-async def _backbone(name: str, settings: Settings) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+async def _backbone(
+    name: str, settings: Settings
+) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     running: AbstractAsyncContextManager[orchestrator.Background]
     if name == "orchestrator":
         running = orchestrator.running(settings, wf.WORKFLOWS)

@@ -1,7 +1,8 @@
 """A fake model that is paid by the call: a process of its own, so that its count survives kills.
 
-One request a line, one reply a line, both JSON: `{"op", "index", "pid", "delay_s", "fails"}`. Every
-beginning, end and hang-up is appended to a file, which tests count.
+One request a line, one reply a line, both JSON. Every beginning, end and hang-up is appended to a
+file, which tests count; `asked_at` is when the caller began to ask, which a frozen caller may have
+done long before the model hears of it.
 
     python tests/fakes/paid_model.py PORT LOG_FILE
 """
@@ -28,12 +29,14 @@ async def ask_model(
     port: int, op_id: UUID, index: int, *, delay_s: float, fails: bool = False
 ) -> str:
     """One paid call; raises `ModelSays` where it is to fail."""
+    asked_at = time.time()
     reader, writer = await asyncio.open_connection(HOST, port)
     try:
         asked = {
             "op": str(op_id),
             "index": index,
             "pid": os.getpid(),
+            "asked_at": asked_at,
             "delay_s": delay_s,
             "fails": fails,
         }
@@ -55,6 +58,7 @@ class Seen:
     op_id: UUID
     index: int
     pid: int
+    asked_at: float
 
 
 class Log:
@@ -80,7 +84,9 @@ class Log:
 
 
 def _seen(line: Mapping[str, Any]) -> Seen:
-    return Seen(line["at"], line["what"], UUID(line["op"]), line["index"], line["pid"])
+    return Seen(
+        line["at"], line["what"], UUID(line["op"]), line["index"], line["pid"], line["asked_at"]
+    )
 
 
 async def serve(port: int, path: Path) -> None:
@@ -88,7 +94,7 @@ async def serve(port: int, path: Path) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def note(what: str, asked: Mapping[str, Any]) -> None:
-        line = {key: asked[key] for key in ("op", "index", "pid")}
+        line = {key: asked[key] for key in ("op", "index", "pid", "asked_at")}
         # One write a line: lines of several connections never mix.
         os.write(descriptor, json.dumps({"at": time.time(), "what": what, **line}).encode() + b"\n")
 
