@@ -9,8 +9,14 @@ import pytest
 
 from services.launcher import BACKBONE, SERVICES
 
-FILE_LINES_MAX = 400
-FUNCTION_LINES_MAX = 60
+FILE_LINES_MAX = {"contracts": 400, "libs": 400, "services": 400, "tests": 650, "benchmarks": 400}
+FUNCTION_LINES_MAX = {
+    "contracts": 60,
+    "libs": 60,
+    "services": 60,
+    "tests": 100,  # a fixture may hold a page of data
+    "benchmarks": 60,
+}
 COMMON = {"__init__.py", "__main__.py", "app.py", "handler.py", "logic.py"}
 COMMON |= {"tools.py", "store.py", "queries.sql", "prompts"}
 
@@ -39,15 +45,13 @@ EDGES = {"cli"}
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
     "services/orchestrator/logic.py": 450,  # the state machine: one class, read in one sitting
-    "tests/integration/execution/test_execution.py": 650,  # one fixture, many short stories
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 FORBIDDEN_NAMES = {"utils", "helpers", "manager", "base", "common", "misc"}
-PYTHON = ("contracts", "libs", "services", "tests", "benchmarks")
 
 
 def _python(root: Path) -> list[Path]:
-    return [path for package in PYTHON for path in sorted((root / package).rglob("*.py"))]
+    return [path for package in FILE_LINES_MAX for path in sorted((root / package).rglob("*.py"))]
 
 
 def _folders(root: Path) -> list[Path]:
@@ -93,7 +97,7 @@ def test_no_file_is_longer_than_can_be_read_in_one_sitting(root: Path) -> None:
     for path in _python(root):
         lines = len(path.read_text().splitlines())
         name = path.relative_to(root).as_posix()
-        if lines > LONG_FILES.get(name, FILE_LINES_MAX):
+        if lines > LONG_FILES.get(name, FILE_LINES_MAX[name.partition("/")[0]]):
             long[name] = lines
     assert long == {}
 
@@ -105,14 +109,15 @@ def test_no_function_is_longer_than_a_screen(root: Path) -> None:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 name = f"{path.relative_to(root).as_posix()}:{node.name}"
-                if lines > LONG_FUNCTIONS.get(name, FUNCTION_LINES_MAX):
+                if lines > LONG_FUNCTIONS.get(name, FUNCTION_LINES_MAX[name.partition("/")[0]]):
                     long[name] = lines
     assert long == {}
 
 
 def test_the_exceptions_are_still_needed(root: Path) -> None:
     for name in LONG_FILES:
-        assert len((root / name).read_text().splitlines()) > FILE_LINES_MAX, name
+        usual = FILE_LINES_MAX[name.partition("/")[0]]
+        assert len((root / name).read_text().splitlines()) > usual, name
 
 
 def test_every_first_party_package_is_in_the_wheel(root: Path) -> None:
