@@ -13,7 +13,6 @@ from libs.runtime import ids
 from tests.chaos.load import Asked, Heard
 from tests.fakes.paid_model import Seen
 
-Database = "asyncpg.Connection[asyncpg.Record]"
 SAID = ("step", "code", "message", "name", "index", "status", "reason", "usage")
 """Event data that is the same in every run; durations are not."""
 
@@ -135,10 +134,11 @@ def stories_differ(
 
 
 def _differences(found: Story, expected: Story) -> list[str]:
-    differences = []
-    for name in ("status", "reason"):
-        if getattr(found, name) != getattr(expected, name):
-            differences.append(f"{name} {getattr(found, name)!r}, not {getattr(expected, name)!r}")
+    differences = [
+        f"{name} {getattr(found, name)!r}, not {getattr(expected, name)!r}"
+        for name in ("status", "reason")
+        if getattr(found, name) != getattr(expected, name)
+    ]
     for name in ("operations", "events", "journal", "effects"):
         has, owes = Counter(getattr(found, name)), Counter(getattr(expected, name))
         if has != owes:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -129,10 +129,8 @@ class User:
         """Ask for a cycle and wait for its end, heard or looked up; returns its status."""
         cycle_id = await self.begin(request)
         while True:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self.heard.ended[cycle_id].wait(), LOOK_AGAIN_AFTER_S)
-            except TimeoutError:
-                pass
             status = await self.status(request)
             if status is not CycleStatus.RUNNING:
                 return status
@@ -143,7 +141,7 @@ class User:
         return answer
 
     async def fill_gaps(self, cycle_id: UUID) -> int:
-        """Ask for what was missed of a cycle, as its gaps say; returns how many events that were."""
+        """Ask for what was missed of a cycle; returns how many events that were."""
         before = len(self.heard.events)
         after = 0
         while True:

@@ -1,4 +1,4 @@
-"""The chaos run: N cycles while everything is killed, frozen and wiped, then the tables are counted.
+"""The chaos run: cycles while everything is killed, frozen, wiped; then the tables are counted.
 
     python -m tests.chaos.soak --cycles 2000 [--seed 7] [--defaults] [--json]
 
@@ -222,7 +222,7 @@ class Run:
         """Wait for the relay; the judge says if it never comes."""
         with suppress(TimeoutError):
             async with asyncio.timeout(RELAY_TIMEOUT_S):
-                while await invariants.relay_lag(db):
+                while await invariants.relay_lag(db):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
 
     @asynccontextmanager
@@ -295,12 +295,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         outcome = asyncio.run(soak(given.cycles, given.seed, settings, folder))
     finally:
         if given.keep:
-            print(f"kept: {folder}", file=sys.stderr)
+            sys.stderr.write(f"kept: {folder}\n")
         else:
             shutil.rmtree(folder)
-    print(json.dumps(asdict(outcome)) if given.json else table(outcome))
+    told = json.dumps(asdict(outcome)) if given.json else table(outcome)
+    sys.stdout.write(f"{told}\n")
     for each in outcome.broken:
-        print(f"BROKEN: {each}", file=sys.stderr)
+        sys.stderr.write(f"BROKEN: {each}\n")
     sys.exit(1 if outcome.broken else 0)
 
 

@@ -39,6 +39,7 @@ SLOW_S = 1.5
 ENDLESS_S = 300.0
 TOKENS_IN, TOKENS_OUT = 7, 3
 RESERVE = Reserve(tokens=20)
+INSERT_EFFECT = "insert into chaos.effects (key, op_id) values ($1, $2)"
 
 log = structlog.get_logger()
 
@@ -95,11 +96,7 @@ class Calls:
             return Reply(text, Usage(input_tokens=TOKENS_IN, output_tokens=TOKENS_OUT))
 
         request = {"step": self._given.step, "index": index}
-        return Call(CallKind.MODEL, "fake", request, ask, reserve=_times(RESERVE, 1))
-
-
-def _times(reserve: Reserve, count: int) -> Reserve:
-    return Reserve(tokens=reserve.tokens * count)
+        return Call(CallKind.MODEL, "fake", request, ask, reserve=RESERVE)
 
 
 def _delay_s(given: Command, index: int) -> float:
@@ -167,18 +164,14 @@ async def work(given: wf.Work, journal: Journal) -> wf.Worked:
     return wf.Worked.of(given, value=await calls.make())
 
 
-async def effect(
-    given: Command, _journal: Journal, *, says: type[Contract], pool: Pool
-) -> Contract:
-    """Write the effect once, as execution does: look and write under one lock, in one transaction."""
+async def effect(given: Command, _journal: Journal, *, pool: Pool) -> wf.Effected:
+    """Write the effect once, as execution does: look and write in one transaction, under a lock."""
     key = f"{given.cycle_id}/{given.pipeline.name}"
     async with pool.acquire() as db, db.transaction():
         await db.execute("select pg_advisory_xact_lock(hashtextextended($1, 0))", key)
         if not await db.fetchval("select count(*) from chaos.effects where key = $1", key):
-            await db.execute(
-                "insert into chaos.effects (key, op_id) values ($1, $2)", key, given.op_id
-            )
-    return says.of(given, effect_id=key)
+            await db.execute(INSERT_EFFECT, key, given.op_id)
+    return wf.Effected.of(given, effect_id=key)
 
 
 async def one(given: wf.DoOne, _journal: Journal) -> wf.One:
@@ -190,6 +183,8 @@ async def two(given: wf.DoTwo, _journal: Journal) -> wf.Two:
 
 
 Handle = Callable[..., Awaitable[Contract]]
+Failing = Callable[[], Awaitable[object]]
+"""Waits until the process cannot go on."""
 
 
 def _route(row: Subject, handle: Handle) -> Route:
@@ -202,7 +197,7 @@ def _route(row: Subject, handle: Handle) -> Route:
 
 def routes_of(service: str, pool: Pool | None) -> Routes:
     """What one of the desk's services hears."""
-    effects = partial(effect, says=wf.Effected, pool=pool)
+    effects = partial(effect, pool=pool)
     table: Sequence[tuple[Subject, Handle]] = (
         (wf.GATHER, gather),
         (wf.PLAN, plan),
@@ -220,7 +215,7 @@ def routes_of(service: str, pool: Pool | None) -> Routes:
 
 
 @asynccontextmanager
-async def _service(name: str, settings: Settings) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+async def _service(name: str, settings: Settings) -> AsyncIterator[Failing]:
     async with AsyncExitStack() as stack:
         pool = None
         if name == "effector":
@@ -233,9 +228,7 @@ async def _service(name: str, settings: Settings) -> AsyncIterator[Callable[[], 
 
 
 @asynccontextmanager
-async def _backbone(
-    name: str, settings: Settings
-) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+async def _backbone(name: str, settings: Settings) -> AsyncIterator[Failing]:
     running: AbstractAsyncContextManager[orchestrator.Background]
     if name == "orchestrator":
         running = orchestrator.running(settings, wf.WORKFLOWS)
