@@ -16,7 +16,7 @@ from contracts.types import Failure
 from libs.bus.route import Route
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
-from libs.runtime.journal import RecordedJournal
+from libs.runtime.journal import CallNotRecorded, RecordedJournal
 from libs.runtime.settings import Settings
 from services.assessment import app as assessment
 from services.orchestrator.logic import (
@@ -150,6 +150,11 @@ class _Replay:
         command = start.step.serves.message.model_validate(recorded.command)
         try:
             contract = await route.handle(command, RecordedJournal(recorded.journal))
+        except CallNotRecorded as error:
+            # A call that failed is not on record: where it failed, the operation ended.
+            if recorded.failure is None:
+                self._differ(start, error.message)
+            return self._recorded(start, recorded)
         except DeskError as error:
             if recorded.failure is None or recorded.failure.code != error.code:
                 self._differ(start, f"{error.code}: {error.message}")

@@ -17,6 +17,7 @@ from contracts.message import Message
 from contracts.subjects import PREFIX, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusNotReachable, connect
+from libs.bus.headers import CODE_HEADER, ERROR_HEADER
 from libs.runtime.errors import DeskError
 
 ASK_TIMEOUT_S = 5.0
@@ -36,6 +37,14 @@ class DeskNotReachable(DeskError):
     code = "desk_not_reachable"
 
 
+class QuestionRefused(DeskError):
+    """Whoever was asked said why it cannot answer; `code` is its own."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Client:
     """One connection under one identity of `contracts.subjects.USERS`."""
 
@@ -46,7 +55,8 @@ class Client:
     async def ask(self, row: Subject, message: Message, *, timeout_s: float = ASK_TIMEOUT_S) -> Any:
         """The answer to a request or question, a `row.reply`.
 
-        Raises `DeskNotReachable` when nobody answers in time, `MessageTooLarge` before sending.
+        Raises `DeskNotReachable` when nobody answers in time, `QuestionRefused` with the reason
+        that came instead of an answer, `MessageTooLarge` before sending.
         """
         if row.reply is None:
             raise TypeError(f"{row.address} is not a question: nobody replies to it")
@@ -63,6 +73,9 @@ class Client:
                 f"{row.owner} did not answer {row.what!r} within {timeout_s:g} s; "
                 "its log may say why"
             ) from error
+        told = answer.headers or {}
+        if CODE_HEADER in told:
+            raise QuestionRefused(told[CODE_HEADER], told.get(ERROR_HEADER, "no reason was given"))
         return decode(row.reply, answer.data)
 
     @asynccontextmanager

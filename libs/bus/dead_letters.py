@@ -22,11 +22,11 @@ from contracts.message import MESSAGE_BYTES_MAX
 from contracts.query import DeadLetter
 from contracts.types import Failure
 from libs.bus.connection import connect
+from libs.bus.headers import reason
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 
 API_TIMEOUT_S = 5.0
 BODY_CHARS_MAX = 100_000
-REASON_CHARS_MAX = 400
 HOLES_MAX = 1_000
 """Sequences without a message that are stepped over before the search ends."""
 
@@ -101,16 +101,11 @@ def written(body: bytes, failure: Failure, sender: str = "") -> tuple[bytes, dic
     The server closes the connection of whoever publishes body and headers of more than its limit,
     and a stranger's message may have that size without headers: so the body is cut.
     """
-    why = {"Desk-Code": failure.code, "Desk-Error": _line(failure.message)}
+    why = reason(failure.code, failure.message)
     if sender:
         why["Desk-From"] = sender
     cut = len(body) - MESSAGE_BYTES_MAX
     return body[:MESSAGE_BYTES_MAX], why if cut <= 0 else {**why, "Desk-Cut": str(cut)}
-
-
-def _line(text: str) -> str:
-    """One line: a header ends where the line does."""
-    return " ".join(text.split())[:REASON_CHARS_MAX]
 
 
 def shown(body: bytes) -> str:

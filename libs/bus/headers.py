@@ -18,3 +18,13 @@ def headers(message_id: str, what: str, cycle_id: UUID, node: UUID, source: str)
         "ce-source": f"deskbus/{source}",
         "ce-subject": str(cycle_id),
     }
+
+
+CODE_HEADER, ERROR_HEADER = "Desk-Code", "Desk-Error"
+REASON_CHARS_MAX = 400
+
+
+def reason(code: str, message: str) -> dict[str, str]:
+    """Why a message could not be used or a question not be answered, as headers."""
+    # A header ends where its line does.
+    return {CODE_HEADER: code, ERROR_HEADER: " ".join(message.split())[:REASON_CHARS_MAX]}

@@ -11,6 +11,7 @@ from nats.aio.subscription import Subscription
 from contracts.message import Message
 from contracts.subjects import Subject
 from libs.bus.codec import MessageInvalid, decode, encode
+from libs.bus.headers import reason
 from libs.runtime.errors import DeskError
 
 IN_FLIGHT_MAX = 1_024
@@ -70,12 +71,25 @@ class Server:
     async def _one(self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg) -> None:
         caller = message.subject.rpartition(".")[2]
         try:
-            reply = await answer(caller, decode(row.message, message.data))
-        except MessageInvalid as error:
-            reply = await refuse(caller, message.data, error) if refuse else None
-            log.warning("bus.question_refused", subject=row.address, caller=caller, why=str(error))
+            reply = await self._reply(row, answer, refuse, message, caller)
+            body = None if reply is None else encode(reply)
         except DeskError as error:
             log.warning("bus.no_answer", subject=row.address, code=error.code, why=error.message)
-            reply = None
-        if reply is not None and message.reply:
-            await message.respond(encode(reply))
+            if message.reply:
+                why = reason(error.code, error.message)
+                await self._client.publish(message.reply, headers=why)
+            return
+        if body is not None and message.reply:
+            await message.respond(body)
+
+    async def _reply(
+        self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg, caller: str
+    ) -> Message | None:
+        try:
+            asked = decode(row.message, message.data)
+        except MessageInvalid as error:
+            if refuse is None:
+                raise
+            log.warning("bus.question_refused", subject=row.address, caller=caller, why=str(error))
+            return await refuse(caller, message.data, error)
+        return await answer(caller, asked)

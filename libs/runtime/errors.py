@@ -1,7 +1,5 @@
 """The one base of errors that end an operation with a reason a person can act on."""
 
-from typing import ClassVar
-
 
 class DeskError(Exception):
     """A typed failure: `code` is stable and for machines, the message says what, where, what to do.
@@ -10,7 +8,7 @@ class DeskError(Exception):
     that is not a DeskError is a fault of the program or of the machine and is treated as such.
     """
 
-    code: ClassVar[str] = "desk_error"
+    code: str = "desk_error"
 
     @property
     def message(self) -> str:

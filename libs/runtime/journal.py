@@ -37,6 +37,10 @@ class JournalMismatch(DeskError):
     code = "journal_mismatch"
 
 
+class CallNotRecorded(JournalMismatch):
+    """A replay asks for a call that the record does not have."""
+
+
 class OperationStopped(Exception):
     """The operation was cancelled, fenced or has ended; the handler must stop without a result."""
 
@@ -162,7 +166,7 @@ class RecordedJournal(Journal):
 
     async def _make(self, fresh: Sequence[tuple[int, Call]]) -> None:
         for index, call in fresh:
-            raise JournalMismatch(f"call {index} ({call.kind} {call.name}) is not on record")
+            raise CallNotRecorded(f"call {index} ({call.kind} {call.name}) is not on record")
 
 
 async def _record_nothing(*_: object) -> None:
