@@ -44,9 +44,7 @@ class Settings(BaseSettings):
     """Recorded market data; None is the data bundled with bokeh-sampledata."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """The least serious event that is logged."""
-    """The least severe events that are logged: debug, info, warning or error."""
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
-    """auto is console on a terminal, JSON elsewhere."""
     """How events are logged; auto is console on a terminal, else json."""
 
     lease_s: float = Field(default=10.0, gt=0, le=600)
