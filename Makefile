@@ -54,6 +54,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything
 
 contracts: $(MARK)-run ## write contracts/schemas from the contracts
 	$(BIN)/python -m libs.bus.asyncapi contracts/schemas
+	$(BIN)/python -m libs.runtime.settings_table docs/configuration.md
 
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 lock: ## resolve the dependencies anew (needs uv)

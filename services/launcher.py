@@ -26,7 +26,7 @@ from libs.runtime.embedded import embedded_servers
 from libs.runtime.errors import DeskError
 from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
-from libs.runtime.settings import Settings
+from libs.runtime.settings import NoServers, Settings
 from libs.runtime.supervisor import Child, Supervisor
 
 BACKBONE = ("provisioner", "orchestrator")
@@ -268,7 +268,7 @@ async def _started(name: str, settings: Settings) -> AsyncIterator["asyncio.Futu
             try:
                 failed = await stack.enter_async_context(service_running(name, settings))
             except DeskError as error:
-                if time.monotonic() > until:
+                if isinstance(error, NoServers) or time.monotonic() > until:
                     raise
                 log.info("service.waits", why=error.message)
                 await asyncio.sleep(START_RETRY_S)

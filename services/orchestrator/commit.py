@@ -62,6 +62,7 @@ class Committer:
         self._outbox = outbox
         self._on_commit = on_commit
         self._queue: asyncio.Queue[Ask] = asyncio.Queue(settings.inputs_max)
+        self._busy = False
 
     async def ask(self, given: Given) -> Message | None:
         """Put an input in; returns its answer once it is committed."""
@@ -86,8 +87,12 @@ class Committer:
 
     async def _group(self) -> Sequence[Ask]:
         group = [await self._queue.get()]
+        if self._busy:
+            # Under load a short wait makes groups larger, and each input cheaper.
+            await asyncio.sleep(self._settings.group_wait_s)
         while len(group) < self._settings.group_max and not self._queue.empty():
             group.append(self._queue.get_nowait())
+        self._busy = len(group) > 1
         return group
 
     async def _settle(self, db: Connection, asks: Sequence[Ask]) -> None:

@@ -26,6 +26,8 @@ LOCK_KEY = 0x72656C61  # "rela"
 RETRY_AFTER_S = 0.5
 CURSOR_EVERY_S = 0.1
 """How often the cursor is moved while events flow: what a crash repeats at most."""
+BUSY_EVENTS = 8
+"""A batch above it means load: the next one may wait and grow."""
 CYCLES_KNOWN_MAX = 20_000
 """Cycles whose count of events is kept in memory; others are counted anew."""
 
@@ -69,8 +71,11 @@ class Relay:
         self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
         try:
             while True:
-                if not await self._pass(db):
+                published = await self._pass(db)
+                if not published:
                     await self._rest()
+                elif published > BUSY_EVENTS:
+                    await asyncio.sleep(self._settings.relay_wait_s)
                 await self._save(db)
         except UNPUBLISHED as error:
             # The order must hold, so nothing is skipped: begin again at the cursor.
@@ -84,14 +89,14 @@ class Relay:
         except TimeoutError:
             return
 
-    async def _pass(self, db: Connection) -> bool:
-        """Publish one batch; False where nothing was new."""
+    async def _pass(self, db: Connection) -> int:
+        """Publish one batch; returns how many events were new."""
         self._news.clear()
         rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
         if rows:
             await self._publisher.events(await self._numbered(db, rows))
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
-        return bool(rows)
+        return len(rows)
 
     async def _save(self, db: Connection) -> None:
         """Move the cursor, once the server has what was sent; at most every CURSOR_EVERY_S."""
