@@ -6,28 +6,39 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import asyncpg
-from asyncpg import Connection, DataError, Pool, PostgresError, Record
+from asyncpg import Connection, DataError, Pool, PostgresError, Record, UniqueViolationError
 
 from libs.runtime.errors import DeskError
 
-__all__ = ["Connection", "DataError", "Pool", "PostgresError", "Record", "open_pool"]
+__all__ = [
+    "Connection",
+    "DataError",
+    "Pool",
+    "PostgresError",
+    "Record",
+    "UniqueViolationError",
+    "open_pool",
+]
 
-# A call that could not reach the server, or lost it: the work is to be tried again.
+# A call that could not reach the server, lost it, or met a fault that is not its own data's: the
+# work is to be tried again.
 UNAVAILABLE = (
     OSError,
     TimeoutError,
-    asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.SerializationError,
-    asyncpg.DeadlockDetectedError,
+    asyncpg.PostgresConnectionError,  # 08
+    asyncpg.IdleInTransactionSessionTimeoutError,  # 25P03
+    asyncpg.TransactionRollbackError,  # 40: deadlock, serialization
+    asyncpg.InsufficientResourcesError,  # 53: disk, memory, connections
+    asyncpg.OperatorInterventionError,  # 57: shut down, crashed, starting, cancelled
+    asyncpg.PostgresSystemError,  # 58
 )
 
 POOL_SIZE_MAX = 8
 CONNECT_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 30.0
+IDLE_IN_TRANSACTION_S = 5
+"""A process that is frozen inside a transaction loses it, or its locks would freeze all others."""
 
 OWNER_ROLE = "deskbus_owner"
 ORCHESTRATOR_ROLE = "deskbus_orchestrator"
@@ -68,9 +79,13 @@ async def open_pool(
             max_size=size_max,
             timeout=CONNECT_TIMEOUT_S,
             command_timeout=COMMAND_TIMEOUT_S,
-            server_settings={"application_name": name, "jit": "off"},
+            server_settings={
+                "application_name": name,
+                "jit": "off",
+                "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
+            },
         )
-    except (OSError, TimeoutError, asyncpg.CannotConnectNowError) as error:
+    except UNAVAILABLE as error:
         address = urlsplit(dsn).netloc.rpartition("@")[2]
         raise DatabaseNotReachable(
             f"Postgres at {address} does not answer ({type(error).__name__}); "

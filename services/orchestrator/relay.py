@@ -24,6 +24,8 @@ from services.orchestrator.store import sql
 
 LOCK_KEY = 0x72656C61  # "rela"
 RETRY_AFTER_S = 0.5
+IDLE_S_MAX = 12
+"""How long the relay's session may be silent; more than the longest wait for NATS."""
 CURSOR_EVERY_S = 0.1
 """How often the cursor is moved while events flow: what a crash repeats at most."""
 BUSY_EVENTS = 8
@@ -67,6 +69,8 @@ class Relay:
         log.info("relay.started")
         # A cursor that is lost in a crash repeats some events, which at-least-once allows.
         await db.execute("set synchronous_commit = off")
+        # The lock is the session's: a frozen orchestrator must not keep the events to itself.
+        await db.execute(f"set idle_session_timeout = '{IDLE_S_MAX}s'")
         self._counts.clear()
         self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
         try:
