@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 
 from contracts.message import Message
-from libs.postgres.pool import UNAVAILABLE, Connection, Pool
+from libs.postgres.pool import UNAVAILABLE, Connection, Pool, UniqueViolationError
 from libs.runtime.settings import Settings
 from services.orchestrator import store
 from services.orchestrator.changes import Loaded, NewOperation, Stop
@@ -21,6 +21,8 @@ from services.orchestrator.group import Group
 from services.orchestrator.inputs import Ask, Given, OperationOverdue, operation_of
 from services.orchestrator.workflow import Workflow
 
+RACES_MAX = 3
+"""How often a group is folded again on rows that another orchestrator has just inserted."""
 RETRY_AFTER_S = 0.2
 """Pause before a group is tried again when Postgres does not answer."""
 
@@ -99,11 +101,20 @@ class Committer:
         """Commit a group; raises one of `UNAVAILABLE`, and the group is to be tried again."""
         asks = [ask for ask in asks if not ask.answer.done()]
         try:
-            await self._commit(db, asks)
+            await self._commit_in_turn(db, asks)
         except UNAVAILABLE:
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop the desk
             await self._one_by_one(db, asks, error)
+
+    async def _commit_in_turn(self, db: Connection, asks: Sequence[Ask]) -> None:
+        """Commit; again where another orchestrator was first to insert the same cycle."""
+        for _ in range(RACES_MAX):
+            try:
+                return await self._commit(db, asks)
+            except UniqueViolationError:
+                log.info("orchestrator.raced", inputs=len(asks))
+        return await self._commit(db, asks)
 
     async def _one_by_one(self, db: Connection, asks: Sequence[Ask], error: Exception) -> None:
         """A group failed on its data: the others must not suffer for the one that offends."""
