@@ -1,0 +1,96 @@
+"""What a program outside hears: the decision by the document alone, and events without a gap."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.desk import plain_subscriber
+from tests.integration.desk.caller import Caller, Json, picked, wish
+from tests.integration.desk.conftest import Desk
+
+DOCUMENT = Path(__file__).parents[3] / "contracts" / "schemas" / "asyncapi.json"
+PROGRAM = Path(plain_subscriber.__file__)
+
+
+def test_the_subscriber_knows_nothing_of_ours() -> None:
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(PROGRAM.read_text()))
+        for name in (
+            [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported - sys.stdlib_module_names == {"nats", "jsonschema"}
+
+
+@pytest.fixture
+def subscribers_output(desk: Desk, tmp_path: Path) -> str:
+    """What the program printed for a request of its own."""
+    arguments = [DOCUMENT, desk.url, desk.secrets_dir / "user.nk", json.dumps(wish())]
+    done = subprocess.run(
+        [sys.executable, "-I", PROGRAM, *map(str, arguments)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+async def test_a_subscriber_with_nothing_but_the_document_gets_the_decision(
+    subscribers_output: str, user: Caller
+) -> None:
+    event = json.loads(subscribers_output)
+    assert event["type"] == "decision"
+    view = await user.query("cycle", cycle_id=event["cycle_id"])
+    assert event["data"] == picked(view, "decision_validation")
+    assert {each["asset"] for each in event["data"]["decisions"]} >= {"AAPL", "MSFT"}
+
+
+@pytest.fixture
+async def cycle(user: Caller) -> list[Json]:
+    """The events of a whole cycle as they were heard."""
+    cycle_id = await user.accepted(wish())
+    await user.ended(cycle_id)
+    return user.events.of(cycle_id)
+
+
+async def test_a_cycles_events_come_in_order_each_once_and_without_a_gap(
+    cycle: list[Json],
+) -> None:
+    assert [event["sequence"] for event in cycle] == list(range(1, len(cycle) + 1))
+    assert len({event["event_id"] for event in cycle}) == len(cycle)
+    assert (cycle[0]["type"], cycle[-1]["type"]) == ("cycle_accepted", "cycle_ended")
+    assert [e["type"] for e in cycle].count("order_filled") == 2
+
+
+async def test_every_event_is_what_the_document_says(cycle: list[Json]) -> None:
+    document = plain_subscriber.Document(str(DOCUMENT))
+    for event in cycle:
+        document.validate(f"evt.{event['owner']}.{event['type']}", event)
+
+
+@pytest.mark.parametrize("sequence", [0, 7, 10_000])
+async def test_a_gap_is_filled_by_asking_for_what_comes_after(
+    sequence: int, cycle: list[Json], user: Caller
+) -> None:
+    found: list[Any] = []
+    last, more = sequence, True
+    while more:
+        page = await user.query("events", cycle_id=cycle[0]["cycle_id"], sequence=last, limit=9)
+        assert len(page["events"]) <= 9
+        found += page["events"]
+        last, more = (found[-1]["sequence"] if found else last), page["more"]
+
+    assert found == cycle[sequence:]
