@@ -1,15 +1,19 @@
 """A whole desk in processes of its own, which can be killed, frozen and wiped at will."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import sys
 import time
+import urllib.request
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import asyncpg
 import psutil
@@ -62,6 +66,8 @@ grant select, insert on chaos.effects to deskbus_execution;
 """
 """No unique key: an effect that happens twice is to be seen, not refused."""
 
+Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
 
 @dataclass
 class ChaosDesk:
@@ -82,12 +88,39 @@ class ChaosDesk:
         """What a process has logged so far, over all its lives."""
         return (self.settings.data_dir / "logs" / f"{name}.log").read_text()
 
-    async def connect(self, role: str = OWNER_ROLE) -> "asyncpg.Connection[asyncpg.Record]":
-        """A connection to Postgres, however often it takes."""
+    @asynccontextmanager
+    async def database(self, role: str = OWNER_ROLE) -> AsyncIterator[Database]:
+        """A connection to Postgres, however often that must be tried."""
+        db = await self._connected(role)
+        try:
+            yield db
+        finally:
+            await db.close()
+
+    async def _connected(self, role: str) -> Database:
         while True:
             with suppress(OSError, TimeoutError, asyncpg.PostgresError):
                 return await asyncpg.connect(self.servers.postgres_dsn(role), timeout=5)
             await asyncio.sleep(0.1)
+
+    async def whole(self) -> None:
+        """Wait until every process of the desk has its connection to NATS."""
+        owed = Counter({f"deskbus-{role}": count for role, count in ROLES_OF.items()})
+        while owed - Counter(name for name, _ in self.connections()):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+    def connections(self) -> list[tuple[str, int]]:
+        """NATS's clients: their names, and how many messages they were sent."""
+        try:
+            with urllib.request.urlopen(f"{self.servers.nats_monitor_url}/connz") as answer:
+                found = json.load(answer)["connections"]
+        except OSError:
+            return []
+        return [(each.get("name", ""), each["out_msgs"]) for each in found]
+
+    def named(self, pid: int) -> str:
+        """The process of the desk that has this pid now."""
+        return next(name for name in self.names if self.pid(name) == pid)
 
     def kill(self, *names: str) -> None:
         """kill -9, now; a process between two lives is left to it."""

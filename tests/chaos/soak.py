@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ class Run:
     async def reference(self) -> Mapping[str, Story]:
         """One cycle of each shape without faults: what all others must come to."""
         asked = [await self._one(f"calm-{shape}", shape) for shape in SHAPES]
-        async with self._database() as db:
+        async with self._desk.database() as db:
             tables = await Tables.read(db, [each.cycle_id for each in asked])
             await self._relayed(db)
         stories = {each.label: tables.story(each.cycle_id) for each in asked}
@@ -141,7 +141,7 @@ class Run:
     async def judge(self, expected: Mapping[str, Story]) -> Outcome:
         """Count from the tables, and compare with the fault-free stories."""
         asked, heard, outcome = self._asked, self._user.heard, self.outcome
-        async with self._database() as db:
+        async with self._desk.database() as db:
             await self._relayed(db)
             tables = await Tables.read(db, [each.cycle_id for each in asked])
             outcome.expect(
@@ -211,7 +211,7 @@ class Run:
     async def _stuck(self) -> str:
         """What is not done, and where every process stands (that goes to its log)."""
         self._desk.signal(signal.SIGUSR1)
-        async with self._database() as db:
+        async with self._desk.database() as db:
             rows = await db.fetch(
                 "select service, step, status, epoch, sends, count(*) from operations"
                 " where status in ('pending', 'running') group by 1, 2, 3, 4, 5 order by 1, 2"
@@ -224,14 +224,6 @@ class Run:
             async with asyncio.timeout(RELAY_TIMEOUT_S):
                 while await invariants.relay_lag(db):  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
-
-    @asynccontextmanager
-    async def _database(self) -> Any:
-        db = await self._desk.connect()
-        try:
-            yield db
-        finally:
-            await db.close()
 
 
 async def run_on(desk: ChaosDesk, cycles: int, seed: int, schedule: Sequence[Fault]) -> Outcome:

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 
 import structlog
+from pydantic import JsonValue
 
 from contracts.message import Command, Contract
 from contracts.operation import CallKind, Reserve
@@ -21,6 +22,7 @@ from contracts.types import Usage
 from libs.bus.route import Route, Routes
 from libs.bus.service import ServiceRunner
 from libs.postgres.pool import EXECUTION_ROLE, Pool, dsn_for, open_pool
+from libs.runtime.background import Background
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.logging import configure_logging
@@ -95,7 +97,7 @@ class Calls:
                 raise ModelFailed(f"the model said {error}") from error
             return Reply(text, Usage(input_tokens=TOKENS_IN, output_tokens=TOKENS_OUT))
 
-        request = {"step": self._given.step, "index": index}
+        request: JsonValue = {"step": self._given.step, "index": index}
         return Call(CallKind.MODEL, "fake", request, ask, reserve=RESERVE)
 
 
@@ -229,7 +231,7 @@ async def _service(name: str, settings: Settings) -> AsyncIterator[Failing]:
 
 @asynccontextmanager
 async def _backbone(name: str, settings: Settings) -> AsyncIterator[Failing]:
-    running: AbstractAsyncContextManager[orchestrator.Background]
+    running: AbstractAsyncContextManager[Background]
     if name == "orchestrator":
         running = orchestrator.running(settings, wf.WORKFLOWS)
     else:
