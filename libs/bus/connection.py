@@ -17,6 +17,8 @@ from libs.runtime.errors import DeskError
 __all__ = ["BusLost", "BusNotReachable", "Client", "connect", "options"]
 
 CONNECT_TIMEOUT_S = 10.0
+ATTEMPT_TIMEOUT_S = 4.0
+"""One attempt: a handshake with a server that is killed meanwhile hangs, the next one does not."""
 RECONNECT_WAIT_S = 0.1
 PING_EVERY_S = 10
 
@@ -72,7 +74,7 @@ async def connect(
         # With endless reconnects a first connect to nowhere would wait for ever too.
         return await asyncio.wait_for(
             nats.connect(url, closed_cb=on_closed, **options(identity, secrets_dir)),
-            CONNECT_TIMEOUT_S,
+            ATTEMPT_TIMEOUT_S,
         )
     except (OSError, TimeoutError, nats.errors.Error) as error:
         raise BusNotReachable(

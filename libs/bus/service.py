@@ -27,7 +27,12 @@ from contracts.operation import CancelOperation, Claim, Result
 from contracts.subjects import COMMANDS, PREFIX, Subject
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
-from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, options
+from libs.bus.connection import (
+    ATTEMPT_TIMEOUT_S,
+    CONNECT_TIMEOUT_S,
+    BusNotReachable,
+    options,
+)
 from libs.bus.dead_letters import written
 from libs.bus.operation import UNANSWERED, Lease, Orchestrator
 from libs.bus.permissions import inbox_prefix
@@ -45,6 +50,8 @@ WORKERS_MAX = 64
 """Claimed operations that run at once in one process."""
 PROVISIONED_POLL_S = 0.1
 RETRY_DELAY_S = 0.5
+RETRY_DELAY_S_MAX = 8.0
+"""The wait doubles up to here: deliveries are counted, and an outage must not use them up."""
 DELIVERIES_BEFORE_FAILURE = 3
 GRACE_S = 5.0
 """How long running operations may take to end when the service stops."""
@@ -85,7 +92,7 @@ class ServiceRunner:
     async def start(self) -> None:
         """Connect and begin to take commands. Raises `BusNotReachable`."""
         try:
-            self._client: Client = await asyncio.wait_for(self._broker.connect(), CONNECT_TIMEOUT_S)
+            self._client: Client = await asyncio.wait_for(self._broker.connect(), ATTEMPT_TIMEOUT_S)
             self._orchestrator = Orchestrator(
                 self._client, self._routes.service, self._settings.reply_timeout_s
             )
@@ -94,6 +101,8 @@ class ServiceRunner:
             await asyncio.wait_for(self._provisioned(), CONNECT_TIMEOUT_S)
             await asyncio.wait_for(self._broker.start(), CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError, nats.errors.Error) as error:
+            # Or it would go on to hear questions that nobody answers.
+            await self._broker.stop()
             raise BusNotReachable(
                 f"{self._routes.service}: NATS at {self._url} does not answer "
                 f"({type(error).__name__}: {error})"
@@ -188,7 +197,7 @@ class ServiceRunner:
         if result is None:
             result = self._give_up(heard, command, message)
         if result is None:
-            await message.nack(delay=RETRY_DELAY_S)
+            await _later(message)
             return
         await self._orchestrator.result(result)
         await message.ack()
@@ -217,7 +226,7 @@ class ServiceRunner:
                 handed_on = True
         except UNANSWERED as error:
             log.warning("service.unclaimed", step=command.step, error=type(error).__name__)
-            await message.nack(delay=RETRY_DELAY_S)
+            await _later(message)
         finally:
             if not handed_on:
                 self._slots.release()
@@ -291,6 +300,12 @@ def _internal(heard: _Heard, tries: int) -> Failure:
             "its log has the traceback under this operation's id"
         ),
     )
+
+
+async def _later(message: NatsMessage) -> None:
+    """Give a command back, to come again after a while."""
+    tries: int = message.raw_message.metadata.num_delivered
+    await message.nack(delay=min(RETRY_DELAY_S * 2 ** (tries - 1), RETRY_DELAY_S_MAX))
 
 
 async def _undecoded(message: NatsMessage) -> NatsMessage:
