@@ -137,12 +137,21 @@ on conflict do nothing
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.
 -- A lost claim is pending again: due_at now says when to send next, no longer that somebody has it.
+-- Whoever runs beside an operation that kills its process is lost with it, time and again. So before
+-- the last claim, from epoch $4 on, a service's suspects are sent one at a time: the poison dies
+-- alone, and the others end. (False sorts first: a suspect that is not due yet is still at work.)
 update operations o
 set sends = o.sends + 1, status = 'pending',
     due_at = clock_timestamp() + least($2 * power(2, least(o.sends, 20)), $3) * interval '1 second'
 from (
-    select op_id from operations
+    select op_id from operations o
     where status in ('pending', 'running') and due_at <= clock_timestamp()
+      and (epoch < $4 or op_id = (
+          select suspect.op_id from operations suspect
+          where suspect.service = o.service and suspect.epoch >= $4
+            and suspect.status in ('pending', 'running')
+          order by suspect.due_at <= clock_timestamp(), suspect.due_at, suspect.op_id limit 1
+      ))
     order by due_at limit $1
     for update skip locked
 ) lost

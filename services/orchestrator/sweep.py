@@ -67,7 +67,11 @@ class Sweep:
     async def _resend(self) -> None:
         settings = self._settings
         lost = await self._pool.fetch(
-            sql.due_operations, SWEEP_MAX, settings.resend_after_s, settings.resend_after_s_max
+            sql.due_operations,
+            SWEEP_MAX,
+            settings.resend_after_s,
+            settings.resend_after_s_max,
+            max(settings.epochs_max - 1, 1),
         )
         for row in lost:
             if row["must_answer"] and row["sends"] > ALARM_SENDS:
