@@ -1,4 +1,7 @@
-"""With DESKBUS_CI=1 a skip is a failure, but for what only Docker or a live account can give."""
+"""What holds for all tests: the option `--containers`, and which tests may be skipped.
+
+With DESKBUS_CI=1 a skip is a failure, but for what only Docker or a live account can give.
+"""
 
 import os
 from collections.abc import Generator
@@ -9,7 +12,17 @@ import pytest
 ALLOWED = ("docker:", "live:")
 """How the reason of an allowed skip begins."""
 
+CONTAINERS = (
+    "run the integration tests of execution, console and desk on NATS and Postgres in containers "
+    "(needs a Docker engine on this machine) instead of embedded servers"
+)
+
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare `--containers`; tests/integration/conftest.py acts on it."""
+    parser.addoption("--containers", action="store_true", help=CONTAINERS)
 
 
 def _judged(report: Report) -> Report:

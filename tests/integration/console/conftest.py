@@ -21,36 +21,35 @@ from contracts.operation import JournalEntry
 from contracts.subjects import COMMANDS
 from libs.bus.client import Client, open_client
 from libs.bus.connection import connect
-from libs.bus.permissions import PROVISIONER, permissions
+from libs.bus.permissions import PROVISIONER
 from libs.bus.service import ServiceRunner
 from libs.bus.streams import Provisioner
 from libs.postgres.migrate import migrate
-from libs.postgres.pool import OWNER_ROLE, ROLES, Connection, open_pool
+from libs.postgres.pool import OWNER_ROLE, Connection, open_pool
 from libs.runtime import ids
-from libs.runtime.embedded import Servers, embedded_servers
-from libs.runtime.embedded_thread import held_in_thread
+from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
 from services.console.app import service
+from tests.integration.conftest import ServersIn
+from tests.integration.own_servers import OwnServers
 
 AS_OF = date(2012, 6, 29)
 NOW = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
+def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
     """One pair of servers for all tests here; each test makes cycles and accounts of its own."""
     folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
     folder.chmod(0o755)
-    with held_in_thread(
-        lambda: embedded_servers(folder / "desk", permissions(), ROLES, database_owner=OWNER_ROLE)
-    ) as held:
+    with servers_in(folder) as held:
         asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
         asyncio.run(_provision(held))
         yield held
     shutil.rmtree(folder)
 
 
-async def _provision(servers: Servers) -> None:
+async def _provision(servers: Servers | OwnServers) -> None:
     client = await connect(servers.nats_url, PROVISIONER, servers.secrets_dir)
     await Provisioner(client, COMMANDS).provision()
     await client.close()

@@ -1,4 +1,4 @@
-"""One whole desk for the session: embedded servers and all services, in a thread of its own."""
+"""One whole desk for the session: its servers and all services, in a thread of its own."""
 
 import asyncio
 import shutil
@@ -20,6 +20,7 @@ from libs.runtime.logging import configure_logging
 from libs.runtime.postgres_server import SUPERUSER
 from libs.runtime.settings import Settings
 from services import launcher
+from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, calling, wish
 
 HELD_BACK_S = 60.0
@@ -86,12 +87,17 @@ def make_open_dir() -> Iterator[Callable[[], Path]]:
 
 
 @pytest.fixture(scope="session")
-def desk(make_open_dir: Callable[[], Path]) -> Iterator[Desk]:
+def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
     """The shared desk; each test uses keys and accounts of its own and leaves it running."""
     configure_logging("error", "json")
-    settings = Settings(data_dir=make_open_dir() / "data", sweep_s=0.1)
-    with held_in_thread(lambda: launcher.desk(settings)) as held:
-        yield Desk(held.settings)
+    folder = make_open_dir()
+    with own_environment_in(folder) as environment:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            settings = Settings(data_dir=folder / "data", sweep_s=0.1)
+        with held_in_thread(lambda: launcher.desk(settings)) as held:
+            yield Desk(held.settings)
 
 
 @pytest.fixture

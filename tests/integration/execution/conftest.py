@@ -29,18 +29,17 @@ from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory
 from libs.market.source import CorporateAction, FillPrice
 from libs.postgres.migrate import migrate
-from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE, ROLES, Pool, open_pool
+from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE, Pool, open_pool
 from libs.quant.risk import proposal_hash
 from libs.runtime import ids
-from libs.runtime.credentials import NatsPermissions
-from libs.runtime.embedded import Servers, embedded_servers
-from libs.runtime.embedded_thread import held_in_thread
+from libs.runtime.embedded import Servers
 from libs.runtime.journal import Journal
 from services.execution.handler import Trading, execute_decisions, open_books
+from tests.integration.conftest import ServersIn
+from tests.integration.own_servers import OwnServers
 
 D = Decimal
 TEN = D(10)
-NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # the bus stands by, unused
 FRIDAY = date(2012, 6, 29)
 MONDAY = date(2012, 7, 2)
 TUESDAY = date(2012, 7, 3)
@@ -48,13 +47,11 @@ THURSDAY = date(2012, 7, 5)  # the 4th is a holiday
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
+def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
     """One pair of servers for all tests here; each test uses accounts of its own."""
     folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
     folder.chmod(0o755)
-    with held_in_thread(
-        lambda: embedded_servers(folder / "desk", NOBODY, ROLES, database_owner=OWNER_ROLE)
-    ) as held:
+    with servers_in(folder) as held:
         asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
         yield held
     shutil.rmtree(folder)

@@ -1,0 +1,64 @@
+"""Which servers the suites of execution, console and desk run on: embedded, or containers.
+
+The suites that kill and restart servers (runtime, and tests/chaos) always have embedded ones, and
+deploy always has programs of its own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from libs.bus.permissions import permissions
+from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.embedded import Servers, embedded_servers
+from libs.runtime.embedded_thread import held_in_thread
+from tests.integration.own_servers import (
+    OwnServers,
+    Starter,
+    containers,
+    docker_missing,
+    own_servers,
+)
+
+ServersIn = Callable[[Path], AbstractContextManager[Servers | OwnServers]]
+OwnEnvironmentIn = Callable[[Path], AbstractContextManager[Mapping[str, str]]]
+
+
+@pytest.fixture(scope="session")
+def starter(request: pytest.FixtureRequest) -> Starter | None:
+    """Who starts servers of one's own; None: nobody, they are embedded."""
+    if not request.config.getoption("--containers"):
+        return None
+    missing = docker_missing()
+    if missing is not None:
+        pytest.skip(missing)
+    return containers
+
+
+@pytest.fixture(scope="session")
+def servers_in(starter: Starter | None) -> ServersIn:
+    """A pair of servers in a folder that every user may enter, held while the block runs."""
+
+    def opened(folder: Path) -> AbstractAsyncContextManager[Servers | OwnServers]:
+        if starter is not None:
+            return own_servers(folder, starter)
+        return embedded_servers(folder / "desk", permissions(), ROLES, database_owner=OWNER_ROLE)
+
+    return lambda folder: held_in_thread(lambda: opened(folder))
+
+
+@pytest.fixture(scope="session")
+def own_environment_in(starter: Starter | None) -> OwnEnvironmentIn:
+    """The environment that leads a desk to servers of its own; unchanged for embedded ones."""
+
+    @contextmanager
+    def environment(folder: Path) -> Iterator[Mapping[str, str]]:
+        if starter is None:
+            yield {}
+            return
+        with held_in_thread(lambda: own_servers(folder, starter)) as servers:
+            yield servers.environment
+
+    return environment
