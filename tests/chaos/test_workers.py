@@ -16,7 +16,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 DEADLINE_S = 60.0
 STOP_S_MAX = 0.5
 EPOCHS_MAX = 5
-INNOCENTS = 6
+POISONS = 2
+INNOCENTS = 8
 
 
 def operation_of(user: User, request: CycleRequest) -> UUID:
@@ -85,30 +86,32 @@ async def test_a_killed_workers_operation_goes_on_where_its_journal_ends(
     assert await effects_of(desk, user.cycle_id(request)) == 1
 
 
-async def test_an_operation_that_kills_its_process_fails_as_poison_and_others_go_on(
+async def test_operations_that_kill_their_process_fail_as_poison_and_no_others_do(
     desk: ChaosDesk, user: User
 ) -> None:
-    poison = single(user, Behaviour.POISON)
+    poisons = [single(user, Behaviour.POISON, number) for number in range(POISONS)]
     slow = [single(user, Behaviour.SLOW, number) for number in range(INNOCENTS)]
     async with asyncio.timeout(2 * DEADLINE_S):
         beside = [asyncio.create_task(user.run(request)) for request in slow]
         for request in slow:
             await desk.model.saw("begin", operation_of(user, request), 0)
-        poisoned = asyncio.create_task(user.run(poison))
-        while await epoch_of(desk, operation_of(user, poison)) in {None, 0}:  # noqa: ASYNC110
+        poisoned = [asyncio.create_task(user.run(request)) for request in poisons]
+        while await epoch_of(desk, operation_of(user, poisons[0])) in {None, 0}:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
         behind = [
             await user.run(single(user, Behaviour.QUICK, number)) for number in range(INNOCENTS)
         ]
-        assert await poisoned is CycleStatus.FAILED
+        assert await asyncio.gather(*poisoned) == [CycleStatus.FAILED] * POISONS
         assert behind == [CycleStatus.COMPLETED] * INNOCENTS
         assert await asyncio.gather(*beside) == [CycleStatus.COMPLETED] * INNOCENTS
     async with desk.database() as db:
-        row = await db.fetchrow(
-            "select status, epoch, failure ->> 'code' as code from operations where op_id = $1",
-            operation_of(user, poison),
+        rows = await db.fetch(
+            "select status, epoch, failure ->> 'code' as code from operations"
+            " where op_id = any($1::uuid[])",
+            [operation_of(user, poison) for poison in poisons],
         )
-    assert dict(row) == {"status": "failed", "epoch": EPOCHS_MAX, "code": "poison"}
+    poison = {"status": "failed", "epoch": EPOCHS_MAX, "code": "poison"}
+    assert [dict(row) for row in rows] == [poison] * POISONS
 
 
 async def test_a_cancelled_cycles_running_handler_stops_within_half_a_second(
