@@ -217,6 +217,7 @@ def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[No
 @contextmanager
 def _announced(settings: Settings) -> Iterator[None]:
     """While the block runs, runtime.json tells every other command where the desk is."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
     path = settings.data_dir / RUNTIME_FILE
     body = {
         "nats_url": settings.nats_url,
