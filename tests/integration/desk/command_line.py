@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,10 +41,27 @@ class CommandLine:
         kept = {name: value for name, value in os.environ.items() if "DESKBUS" not in name}
         return {**kept, "DESKBUS_DATA_DIR": str(self.data_dir), **dict(self.settings)}
 
-    def __call__(self, *arguments: str, **settings: str) -> Said:
-        """Run one command to its end."""
+    @contextmanager
+    def started(self, typed: str) -> Iterator["subprocess.Popen[str]"]:
+        """A command that goes on while the block runs; killed at its end if it is still there."""
+        with subprocess.Popen(
+            [*DESKBUS, *typed.split()],
+            cwd=self.cwd,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def __call__(self, typed: str, **settings: str) -> Said:
+        """Run one command to its end; blanks part its arguments."""
         done = subprocess.run(
-            [*DESKBUS, *arguments],
+            [*DESKBUS, *typed.split()],
             cwd=self.cwd,
             env={**self.environment, **settings},
             capture_output=True,
@@ -51,3 +70,10 @@ class CommandLine:
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)
+
+
+def ended(process: "subprocess.Popen[str]", number: int) -> Said:
+    """What a started command says and how it ends once it gets the signal."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    return Said(process.returncode, out, err)

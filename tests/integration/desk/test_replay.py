@@ -37,7 +37,7 @@ async def replayed(desk: Desk, cycle_id: str) -> ReplayReport:
 async def test_the_command_gives_the_same_decision(user: Caller, deskbus: CommandLine) -> None:
     cycle_id = (await user.run(wish()))["cycle_id"]
 
-    said = deskbus("cycle", "replay", cycle_id, "--json")
+    said = deskbus(f"cycle replay {cycle_id} --json")
 
     assert (said.code, said.err) == (0, "")
     (report,) = said.rows
@@ -147,8 +147,8 @@ async def test_a_mismatch_is_told_and_the_exit_code_is_1(
 ) -> None:
     cycle_id, op_id, entry = quant
     async with tampered(desk, op_id, entry["index"], request_sha256="0" * 64):
-        said = deskbus("cycle", "replay", cycle_id, "--json")
-        read = deskbus("cycle", "replay", cycle_id)
+        said = deskbus(f"cycle replay {cycle_id} --json")
+        read = deskbus(f"cycle replay {cycle_id}")
 
     (report,) = said.rows
     assert (said.code, report["same"]) == (1, False)
@@ -159,4 +159,4 @@ async def test_a_mismatch_is_told_and_the_exit_code_is_1(
 
 
 def test_a_cycle_that_does_not_exist_cannot_be_replayed(deskbus: CommandLine) -> None:
-    assert deskbus("cycle", "replay", "12345678-1234-4234-8234-123456789abc").code == 3
+    assert deskbus("cycle replay 12345678-1234-4234-8234-123456789abc").code == 3
