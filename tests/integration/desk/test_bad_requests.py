@@ -256,15 +256,15 @@ async def test_a_cycle_that_does_not_exist_is_not_found(user: Caller) -> None:
 
 
 async def test_a_question_that_cannot_be_read_is_told_why_and_harms_nobody(user: Caller) -> None:
-    for body, said in (
-        (b"{", "JSON"),
-        (b'{"limit": 100000}', "limit: "),
-        (padded(SERVER_BYTES_MAX), "the limit is"),
+    for body, code, said in (
+        (b"{", "invalid", "JSON"),
+        (b'{"limit": 100000}', "invalid", "limit: "),
+        (padded(SERVER_BYTES_MAX), "too_large", "the limit is"),
     ):
         reply = await user.nats.request("desk.v1.qry.console.cycles.user", body, timeout=5)
         assert reply.data == b""
         assert reply.headers is not None
-        assert reply.headers["Desk-Code"] == "invalid"
+        assert reply.headers["Desk-Code"] == code
         assert said in reply.headers["Desk-Error"]
 
     assert (await user.query("cycles", limit=1))["cycles"]
