@@ -35,6 +35,10 @@ SERVICES = ("sentiment", "research", "trader", "risk", "execution", "assessment"
 """Services that hear commands or answer questions."""
 
 RUNTIME_FILE = "runtime.json"
+READY_FILE_VARIABLE = "DESKBUS_READY_FILE"
+"""Names the file that a service's process makes once it takes work."""
+READY_POLL_S = 0.05
+SERVICES_READY_TIMEOUT_S = 60.0
 START_RETRY_S = 0.3
 
 log = structlog.get_logger()
@@ -44,6 +48,18 @@ class SettingsIncomplete(DeskError):
     """Settings that do not go together."""
 
     code = "settings_incomplete"
+
+
+class ServicesNotReady(DeskError):
+    """Services in processes of their own did not begin to take work."""
+
+    code = "services_not_ready"
+
+    def __init__(self, missing: Sequence[Child]) -> None:
+        logs = ", ".join(str(child.log_path) for child in missing)
+        super().__init__(
+            f"after {SERVICES_READY_TIMEOUT_S:g} s some services do not take work; see {logs}"
+        )
 
 
 @dataclass(frozen=True)
@@ -179,8 +195,29 @@ async def _as_processes(
         for child in service_children(name, settings, replicas.get(name, 1))
     ]
     async with Supervisor(children) as supervisor:
-        await supervisor.ready()
-        yield asyncio.ensure_future(supervisor.given_up())
+        given_up = asyncio.ensure_future(supervisor.given_up())
+        taking_work = asyncio.ensure_future(_taking_work(children))
+        await asyncio.wait(
+            [given_up, taking_work],
+            return_when=asyncio.FIRST_COMPLETED,
+            timeout=SERVICES_READY_TIMEOUT_S,
+        )
+        if given_up.done():
+            given_up.result()
+        if not taking_work.done():
+            taking_work.cancel()
+            raise ServicesNotReady(_not_ready(children))
+        yield given_up
+
+
+async def _taking_work(children: Sequence[Child]) -> None:
+    """Wait until every service is there; they start at the same time, in whatever order."""
+    while _not_ready(children):  # noqa: ASYNC110 - another process makes the files
+        await asyncio.sleep(READY_POLL_S)
+
+
+def _not_ready(children: Sequence[Child]) -> Sequence[Child]:
+    return [each for each in children if not Path((each.env or {})[READY_FILE_VARIABLE]).exists()]
 
 
 def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[Child]:
@@ -192,10 +229,20 @@ def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[
             name=f"{name}-{number}",
             argv=(sys.executable, "-m", f"services.{name}"),
             log_path=logs / f"{name}-{number}.log",
-            env={**os.environ, **environment(settings)},
+            env={
+                **os.environ,
+                **environment(settings),
+                READY_FILE_VARIABLE: str(_no_file(logs / f"{name}-{number}.ready").absolute()),
+            },
         )
         for number in range(1, count + 1)
     ]
+
+
+def _no_file(path: Path) -> Path:
+    """The path, without what an earlier run has left there."""
+    path.unlink(missing_ok=True)
+    return path
 
 
 def environment(settings: Settings) -> Mapping[str, str]:
@@ -254,10 +301,18 @@ async def _until_stopped(name: str, settings: Settings) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
     async with _started(name, settings) as failed:
+        _tell_ready()
         ends: list[asyncio.Future[Any]] = [failed, asyncio.ensure_future(stop.wait())]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if failed.done():
             failed.result()
+
+
+def _tell_ready() -> None:
+    """Whoever started this process may wait for it."""
+    file = os.environ.get(READY_FILE_VARIABLE)
+    if file is not None:
+        Path(file).touch()
 
 
 @asynccontextmanager
