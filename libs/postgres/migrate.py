@@ -12,6 +12,7 @@ from pathlib import Path
 import asyncpg
 import structlog
 
+from libs.postgres.pool import CONNECT_TIMEOUT_S, NO_CONNECTION, ROLES, DatabaseNotReachable
 from libs.runtime.errors import DeskError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -24,6 +25,12 @@ class MigrationChanged(DeskError):
     """A migration that has run is not the file of today."""
 
     code = "migration_changed"
+
+
+class RolesMissing(DeskError):
+    """The roles that tables are granted to are not there, and this one may not make them."""
+
+    code = "roles_missing"
 
 
 @dataclass(frozen=True)
@@ -51,11 +58,16 @@ def migrations(directory: Path = MIGRATIONS) -> Sequence[Migration]:
 async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]:
     """Bring the database to the newest version as the role in `dsn`; returns what was run.
 
-    Raises `MigrationChanged` where a file that has run was edited since.
+    Raises `MigrationChanged` where a file that has run was edited since, `RolesMissing` and
+    `DatabaseNotReachable`.
     """
-    connection = await asyncpg.connect(dsn, timeout=10)
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
+    except NO_CONNECTION as error:
+        raise DatabaseNotReachable(dsn, error) from error
     try:
         await connection.execute("select pg_advisory_lock($1)", LOCK_KEY)
+        await _ensure_roles(connection)
         await connection.execute(
             "create table if not exists schema_migrations ("
             " version int primary key, name text not null, sha256 text not null,"
@@ -70,6 +82,22 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
         ]
     finally:
         await connection.close()
+
+
+async def _ensure_roles(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Make the missing roles, without a login: a Postgres of one's own may know one user only, who
+    then does everything, and the tables are granted all the same."""
+    known = {row["rolname"] for row in await connection.fetch("select rolname from pg_roles")}
+    missing = [role for role in ROLES if role not in known]
+    try:
+        for role in missing:
+            await connection.execute(f"create role {role} nologin")
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise RolesMissing(
+            f"this Postgres has no {', '.join(missing)}, and the user of DESKBUS_POSTGRES_DSN may "
+            "not create roles: run roles.sql from `python -m services.provisioner.secrets DIR` as "
+            "a superuser first, or migrate once as one"
+        ) from error
 
 
 def _has_run(migration: Migration, done: dict[int, str]) -> bool:

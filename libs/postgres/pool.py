@@ -34,6 +34,13 @@ UNAVAILABLE = (
     asyncpg.PostgresSystemError,  # 58
 )
 
+# There is no server, or it knows neither this user and password nor this database.
+NO_CONNECTION = (
+    *UNAVAILABLE,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+)
+
 POOL_SIZE_MAX = 8
 CONNECT_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 30.0
@@ -48,9 +55,16 @@ ROLES = (OWNER_ROLE, ORCHESTRATOR_ROLE, EXECUTION_ROLE, CONSOLE_ROLE)
 
 
 class DatabaseNotReachable(DeskError):
-    """Postgres does not answer at the given address."""
+    """Postgres does not answer at the given address, or does not let us in."""
 
     code = "database_not_reachable"
+
+    def __init__(self, dsn: str, error: Exception) -> None:
+        address = urlsplit(dsn).netloc.rpartition("@")[2]
+        super().__init__(
+            f"Postgres at {address} does not let us in ({type(error).__name__}: {error}); "
+            "is it running, and is DESKBUS_POSTGRES_DSN right?"
+        )
 
 
 def dsn_for(dsn: str, role: str, secrets_dir: Path) -> str:
@@ -85,12 +99,8 @@ async def open_pool(
                 "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
             },
         )
-    except UNAVAILABLE as error:
-        address = urlsplit(dsn).netloc.rpartition("@")[2]
-        raise DatabaseNotReachable(
-            f"Postgres at {address} does not answer ({type(error).__name__}); "
-            "is it running, and is DESKBUS_POSTGRES_DSN right?"
-        ) from error
+    except NO_CONNECTION as error:
+        raise DatabaseNotReachable(dsn, error) from error
     try:
         yield pool
     finally:

@@ -208,8 +208,10 @@ async def running(settings: Settings) -> Sequence[Check]:
     since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
     where = f"process {desk.pid}{since}" if desk.pid else "own servers"
     checks = [_ok("desk", where), *await _bus(desk)]
-    if desk.postgres_dsn is not None:
-        checks.append(await _database(desk, desk.postgres_dsn))
+    own = settings.postgres_dsn
+    dsn = own.get_secret_value() if own is not None else desk.postgres_dsn
+    if dsn is not None:
+        checks.append(await _database(desk, dsn))
     if desk.data_dir is not None and settings.nats_url is None:
         checks += await asyncio.to_thread(_monitored, desk.data_dir)
     return checks

@@ -77,3 +77,14 @@ def ended(process: "subprocess.Popen[str]", number: int) -> Said:
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE_S)
     return Said(process.returncode, out, err)
+
+
+@contextmanager
+def up(deskbus: CommandLine, options: str = "") -> Iterator[tuple["subprocess.Popen[str]", Any]]:
+    """The desk as its own process, ready when the block is entered."""
+    with deskbus.started(f"up --json {options}") as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            raise AssertionError(process.communicate()[1])
+        yield process, json.loads(line)

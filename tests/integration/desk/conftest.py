@@ -107,9 +107,9 @@ async def user(desk: Desk) -> AsyncIterator[Caller]:
         yield caller
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _unharmed(desk: Desk) -> Iterator[None]:
-    """After each module: whatever was done to it, the desk completes a good cycle."""
+@pytest.fixture(scope="module")
+def unharmed(desk: Desk) -> Iterator[None]:
+    """After the module: whatever was done to it, the desk completes a good cycle."""
     yield
 
     async def good_cycle() -> str:

@@ -12,6 +12,8 @@ from libs.runtime import ids
 from tests.integration.desk.caller import Caller, Json, picked, wish
 from tests.integration.desk.conftest import Desk
 
+pytestmark = pytest.mark.usefixtures("unharmed")
+
 CONTRACT_BYTES_MAX = 512_000
 SERVER_BYTES_MAX = 1024 * 1024
 

@@ -15,6 +15,8 @@ from libs.market.calendar import exchange_calendar
 from tests.integration.desk.caller import Caller, account_of, wish
 from tests.integration.desk.conftest import Desk
 
+pytestmark = pytest.mark.usefixtures("unharmed")
+
 TICKERS = ("AAPL", "FB", "GOOG", "IBM", "MSFT")
 CYCLES = 8
 AT_ONCE = 20

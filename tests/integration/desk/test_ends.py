@@ -2,8 +2,12 @@
 
 from decimal import Decimal
 
+import pytest
+
 from tests.integration.desk.caller import Caller, Json, account_of, picked, wish
 from tests.integration.desk.conftest import Desk
+
+pytestmark = pytest.mark.usefixtures("unharmed")
 
 TWO = [
     {"name": "first", "account": "rules-of-two", "provider": "rules"},

@@ -12,6 +12,8 @@ from libs.runtime import ids
 from tests.integration.desk.caller import Caller, Json, picked, wish
 from tests.integration.desk.conftest import Desk
 
+pytestmark = pytest.mark.usefixtures("unharmed")
+
 REFUSAL_S = 10.0
 ENTRY = {
     "index": 0,

@@ -1,31 +1,18 @@
 """`deskbus up`: started, asked, killed, started again, stopped; on its servers and on one's own."""
 
-import json
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.integration.desk.caller import Json
-from tests.integration.desk.command_line import CommandLine, Said, ended
+from tests.integration.desk.command_line import CommandLine, Said, ended, up
 
 WANTED = "cycle request --as-of 2012-06-29 --provider rules@{account} --key {key} --wait --json"
 MAIN = {"account": "main", "key": "first"}
-
-
-@contextmanager
-def up(deskbus: CommandLine, options: str = "") -> Iterator[tuple["subprocess.Popen[str]", Json]]:
-    """The desk as its own process, ready when the block is entered."""
-    with deskbus.started(f"up --json {options}") as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        if not line:
-            raise AssertionError(process.communicate()[1])
-        yield process, json.loads(line)
 
 
 def children(process: "subprocess.Popen[str]") -> list[psutil.Process]:

@@ -1,0 +1,116 @@
+"""A plain NATS and a plain Postgres, with one user who may do all: two addresses are enough."""
+
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from libs.runtime.binaries import find_nats_server
+from libs.runtime.credentials import NatsPermissions
+from libs.runtime.embedded import embedded_servers
+from libs.runtime.embedded_thread import held_in_thread
+from libs.runtime.ports import LOOPBACK, choose_port
+from libs.runtime.postgres_server import SUPERUSER
+from tests.integration.desk.command_line import CommandLine, ended, up
+
+WANTED = "cycle request --as-of 2012-06-29 --wait --json"
+NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # this embedded NATS is not used
+
+
+@contextmanager
+def plain_nats(folder: Path) -> Iterator[str]:
+    """A NATS server with JetStream and without any authentication; its address."""
+    port = choose_port(None, set())
+    with subprocess.Popen(
+        [find_nats_server(), "-js", "-sd", folder / "js", "-a", LOOPBACK, "-p", str(port)],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stderr is not None
+        while "Server is ready" not in server.stderr.readline():
+            assert server.poll() is None
+        try:
+            yield f"nats://{LOOPBACK}:{port}"
+        finally:
+            server.terminate()
+            server.stderr.read()
+
+
+@pytest.fixture(scope="module")
+def own_servers(make_open_dir: Callable[[], Path]) -> Iterator[tuple[str, str]]:
+    """Their addresses; Postgres knows its superuser only and none of our roles."""
+    folder = make_open_dir()
+    with (
+        held_in_thread(lambda: embedded_servers(folder / "pg", NOBODY, ())) as servers,
+        plain_nats(folder) as nats_url,
+    ):
+        yield nats_url, servers.postgres_dsn(SUPERUSER)
+
+
+@pytest.fixture
+def deskbus(own_servers: tuple[str, str], tmp_path: Path) -> CommandLine:
+    nats_url, dsn = own_servers
+    settings = (("DESKBUS_NATS_URL", nats_url), ("DESKBUS_POSTGRES_DSN", dsn))
+    return CommandLine(tmp_path / "data", tmp_path, settings)
+
+
+def test_the_tables_are_made_and_the_desk_runs_on_them(deskbus: CommandLine) -> None:
+    migrated = deskbus("db migrate --json")
+    again = deskbus("db migrate --json")
+    with up(deskbus) as (process, ready):
+        cycle = deskbus(WANTED)
+        doctor = deskbus("doctor --json")
+        stopped = ended(process, signal.SIGINT)
+
+    assert (migrated.code, [row["version"] for row in migrated.rows][:2]) == (0, [1, 2])
+    assert (again.code, again.out) == (0, "")
+    assert (cycle.code, cycle.rows[0]["status"]) == (0, "completed"), cycle.err
+    assert doctor.code == 0, doctor.out
+    assert stopped.code == 0
+    password = re.search(r":([^:@]+)@", dict(deskbus.settings)["DESKBUS_POSTGRES_DSN"])
+    assert password is not None
+    for said in (str(ready), doctor.out, deskbus("config").out, stopped.err, migrated.err):
+        assert password[1] not in said
+    # The servers are the operator's: they run on, and know all.
+    with up(deskbus):
+        assert deskbus(f"cycle show {cycle.rows[0]['cycle_id']} --json").rows == cycle.rows
+
+
+def test_one_address_without_the_other_is_refused(
+    own_servers: tuple[str, str], tmp_path: Path
+) -> None:
+    half = (("DESKBUS_NATS_URL", own_servers[0]),)
+    said = CommandLine(tmp_path / "data", tmp_path, half)("up")
+
+    assert said.code in {1, 2}
+    assert "DESKBUS_POSTGRES_DSN" in said.err
+
+
+def test_a_wrong_password_is_told_without_it(deskbus: CommandLine) -> None:
+    dsn = re.sub(r":[^:@]+@", ":wr0ng@", dict(deskbus.settings)["DESKBUS_POSTGRES_DSN"])
+    for typed in ("up", "db migrate"):
+        said = deskbus(typed, DESKBUS_POSTGRES_DSN=dsn)
+        assert said.code == 5
+        assert "password authentication failed" in said.err
+        assert "wr0ng" not in said.err
+        assert "Traceback" not in said.err
+
+
+def test_servers_that_do_not_answer_are_named(tmp_path: Path) -> None:
+    dead = f"{LOOPBACK}:{choose_port(None, set())}"
+    settings = (
+        ("DESKBUS_NATS_URL", f"nats://{dead}"),
+        ("DESKBUS_POSTGRES_DSN", f"postgresql://me:secret@{dead}/deskbus"),
+    )
+    deskbus = CommandLine(tmp_path / "data", tmp_path, settings)
+
+    for typed in ("up", "db migrate", "cycle list"):
+        said = deskbus(typed)
+        assert (said.code, said.out) == (5, "")
+        assert dead in said.err
+        assert "secret" not in said.err
+        assert "Traceback" not in said.err
