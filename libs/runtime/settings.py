@@ -65,8 +65,8 @@ class Settings(BaseSettings):
     """Inputs that may wait in an orchestrator; more are not taken from the bus."""
     relay_batch_max: int = Field(default=500, ge=1, le=10_000)
     """Events the relay publishes before it moves its cursor."""
-    relay_wait_s: float = Field(default=0.01, ge=0, le=1)
-    """How long the relay under load waits for a batch to grow."""
+    relay_wait_s: float = Field(default=0.004, ge=0, le=1)
+    """How long the relay lets events gather before it publishes them."""
     relay_poll_s: float = Field(default=0.2, gt=0, le=60)
     """How long the relay sleeps when nothing is new."""
     reply_timeout_s: float = Field(default=5.0, gt=0, le=60)

@@ -28,8 +28,6 @@ IDLE_S_MAX = 12
 """How long the relay's session may be silent; more than the longest wait for NATS."""
 CURSOR_EVERY_S = 0.1
 """How often the cursor is moved while events flow: what a crash repeats at most."""
-BUSY_EVENTS = 8
-"""A batch above it means load: the next one may wait and grow."""
 CYCLES_KNOWN_MAX = 20_000
 """Cycles whose count of events is kept in memory; others are counted anew."""
 
@@ -75,11 +73,10 @@ class Relay:
         self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
         try:
             while True:
-                published = await self._pass(db)
-                if not published:
+                if not await self._pass(db):
                     await self._rest()
-                elif published > BUSY_EVENTS:
-                    await asyncio.sleep(self._settings.relay_wait_s)
+                # Commands go first, and a batch may grow: events are for watching.
+                await asyncio.sleep(self._settings.relay_wait_s)
                 await self._save(db)
         except UNPUBLISHED as error:
             # The order must hold, so nothing is skipped: begin again at the cursor.
@@ -93,14 +90,14 @@ class Relay:
         except TimeoutError:
             return
 
-    async def _pass(self, db: Connection) -> int:
-        """Publish one batch; returns how many events were new."""
+    async def _pass(self, db: Connection) -> bool:
+        """Publish one batch; False where nothing was new."""
         self._news.clear()
         rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
         if rows:
             await self._publisher.events(await self._numbered(db, rows))
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
-        return len(rows)
+        return bool(rows)
 
     async def _save(self, db: Connection) -> None:
         """Move the cursor, once the server has what was sent; at most every CURSOR_EVERY_S."""
