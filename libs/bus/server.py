@@ -18,6 +18,7 @@ IN_FLIGHT_MAX = 1_024
 """Questions being answered at once; further ones wait in the connection's own queue."""
 
 PENDING_MESSAGES_MAX = 65_536
+STOP_GRACE_S = 3.0
 
 # Takes the caller's name and the message; None leaves the question without an answer.
 Answer = Callable[[str, Message], Awaitable[Message | None]]
@@ -56,10 +57,14 @@ class Server:
         )
 
     async def stop(self) -> None:
-        """Take no more questions, and answer those taken."""
+        """Take no more questions, and answer those taken, for STOP_GRACE_S."""
         for subscription in self._subscriptions:
             await subscription.unsubscribe()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_GRACE_S)
+        # Where what answers has itself failed, an answer never comes: the asker will ask again.
+        for task in list(self._tasks):
+            task.cancel()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._slots.release()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+import structlog
 
 from libs.bus.connection import connect
 from libs.bus.streams import COMMAND_STREAM
@@ -24,6 +25,8 @@ from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, calling, wish
 
 HELD_BACK_S = 60.0
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,18 @@ def make_open_dir() -> Iterator[Callable[[], Path]]:
         shutil.rmtree(folder)
 
 
+@asynccontextmanager
+async def watched(settings: Settings) -> AsyncIterator[launcher.Desk]:
+    """The desk; should a part of it fail for good, the log of the test says so."""
+    async with launcher.desk(settings) as running:
+        finished = asyncio.ensure_future(running.finished())
+        finished.add_done_callback(
+            lambda ended: ended.cancelled() or log.error("desk.lost", why=repr(ended.exception()))
+        )
+        yield running
+        finished.cancel()
+
+
 @pytest.fixture(scope="session")
 def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
     """The shared desk; each test uses keys and accounts of its own and leaves it running."""
@@ -96,7 +111,7 @@ def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
             for name, value in environment.items():
                 patch.setenv(name, value)
             settings = Settings(data_dir=folder / "data", sweep_s=0.1)
-        with held_in_thread(lambda: launcher.desk(settings)) as held:
+        with held_in_thread(lambda: watched(settings)) as held:
             yield Desk(held.settings)
 
 
