@@ -101,10 +101,10 @@ def test_a_wrong_password_is_told_without_it(deskbus: CommandLine) -> None:
 
 
 def test_servers_that_do_not_answer_are_named(tmp_path: Path) -> None:
-    dead = f"{LOOPBACK}:{choose_port(None, set())}"
+    dead, login = f"{LOOPBACK}:{choose_port(None, set())}", "me:secret"
     settings = (
         ("DESKBUS_NATS_URL", f"nats://{dead}"),
-        ("DESKBUS_POSTGRES_DSN", f"postgresql://me:secret@{dead}/deskbus"),
+        ("DESKBUS_POSTGRES_DSN", f"postgresql://{login}@{dead}/deskbus"),
     )
     deskbus = CommandLine(tmp_path / "data", tmp_path, settings)
 
