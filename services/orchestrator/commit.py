@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 
-from contracts.message import Message
+from contracts.message import MESSAGE_BYTES_MAX, Message
 from libs.postgres.pool import UNAVAILABLE, Connection, Pool, UniqueViolationError
 from libs.runtime.settings import Settings
 from services.orchestrator import store
@@ -146,7 +146,10 @@ class Committer:
 
     async def _publish(self, done: Committed) -> None:
         for new in done.group.starts:
-            await self._outbox.send(new, done.commands[new.start.op_id])
+            command = done.commands[new.start.op_id]
+            # One that no service could read is left to the sweep, which fails its operation.
+            if len(command) <= MESSAGE_BYTES_MAX:
+                await self._outbox.send(new, command)
         for stop in done.group.stops:
             await self._outbox.stop(stop)
         if done.group.events:

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 import structlog
 
+from contracts.message import MESSAGE_BYTES_MAX
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
-from libs.postgres.pool import UNAVAILABLE, Pool
+from libs.postgres.pool import UNAVAILABLE, Pool, Record
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer, InputRefused
 from services.orchestrator.inputs import CycleOverdue, OperationOverdue
@@ -24,6 +25,16 @@ ALARM_SENDS = 5
 PARTITIONS_EVERY_S = 3600.0
 
 log = structlog.get_logger()
+
+
+def _too_large(row: Record) -> Failure:
+    return Failure(
+        code="too_large",
+        message=(
+            f"the command of {row['step']} has {len(row['command']):,} bytes and the limit is "
+            f"{MESSAGE_BYTES_MAX:,}: the contracts it takes are too large together"
+        ),
+    )
 
 
 class Sweep:
@@ -74,6 +85,9 @@ class Sweep:
             max(settings.epochs_max - 1, 1),
         )
         for row in lost:
+            if len(row["command"]) > MESSAGE_BYTES_MAX:
+                await self._committer.ask(OperationOverdue(row["op_id"], _too_large(row)))
+                continue
             if row["must_answer"] and row["sends"] > ALARM_SENDS:
                 log.error("sweep.effect_unanswered", op_id=str(row["op_id"]), sends=row["sends"])
             await self._publisher.command(
