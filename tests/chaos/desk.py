@@ -46,6 +46,7 @@ CONSOLE = "console-1"
 SERVERS = ("nats", "postgres")
 DEATH_TIMEOUT_S = 10.0
 START_TIMEOUT_S = 30.0
+MONITOR_TIMEOUT_S = 1.0
 
 QUICK = {
     "lease_s": 2.0,
@@ -112,7 +113,8 @@ class ChaosDesk:
     def connections(self) -> list[tuple[str, int]]:
         """NATS's clients: their names, and how many messages they were sent."""
         try:
-            with urllib.request.urlopen(f"{self.servers.nats_monitor_url}/connz") as answer:
+            url = f"{self.servers.nats_monitor_url}/connz"
+            with urllib.request.urlopen(url, timeout=MONITOR_TIMEOUT_S) as answer:
                 found = json.load(answer)["connections"]
         except OSError:
             return []

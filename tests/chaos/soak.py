@@ -1,9 +1,9 @@
 """The chaos run: cycles while everything is killed, frozen, wiped; then the tables are counted.
 
-    python -m tests.chaos.soak --cycles 2000 [--seed 7] [--defaults] [--json]
+    python -m tests.chaos.soak --cycles 2000 [--seed 7] [--settings quick|defaults] [--json]
 
-Exits 1 and says what was broken if any promise was. `--defaults` runs with the desk's own settings
-instead of those that notice faults quickly; `--keep` leaves the folder with all logs.
+Runs with settings that notice faults quickly, then a tenth of the cycles with the desk's defaults.
+Exits 1 and says what was broken if any promise was. `--keep` leaves the folders with all logs.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ STALL_S_MAX = 120.0
 """When no cycle ends for so long, the run is over."""
 FIRST_CYCLE_TIMEOUT_S = 120.0
 RELAY_TIMEOUT_S = 30.0
+DEFAULTS_SHARE = 10
+CYCLES_MIN = 100
 CALLS_AT_ONCE = 2
 """Paid calls that one operation of the made-up desk has in flight at most."""
 
@@ -212,12 +215,15 @@ class Run:
 
     async def _end_at_least(self, count: int) -> None:
         """Wait until so many cycles have ended; raises `Stuck` when none ends for a long time."""
-        while self._ends < count:
+        while (seen := self._ends) < count:
             try:
                 async with asyncio.timeout(STALL_S_MAX), self._ended:
-                    await self._ended.wait()
+                    await self._ended.wait_for(partial(self._more_than, seen))
             except TimeoutError as error:
                 raise Stuck(await self._stuck()) from error
+
+    def _more_than(self, count: int) -> bool:
+        return self._ends > count
 
     async def _recovered(self, ends: int) -> None:
         """Wait until a further cycle has ended and every process is there again."""
@@ -294,26 +300,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.soak", description=__doc__)
     parser.add_argument("--cycles", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--defaults", action="store_true")
+    parser.add_argument("--settings", choices=("quick", "defaults"))
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     configure_logging("error")
+    outcomes = []
+    if given.settings != "defaults":
+        outcomes.append(_kept_or_not(given, given.cycles, CHAOS_SETTINGS))
+    if given.settings != "quick":
+        share = 1 if given.settings else DEFAULTS_SHARE
+        outcomes.append(_kept_or_not(given, max(given.cycles // share, CYCLES_MIN), {}))
+    sys.exit(1 if any(outcome.broken for outcome in outcomes) else 0)
+
+
+def _kept_or_not(given: argparse.Namespace, cycles: int, settings: Mapping[str, float]) -> Outcome:
+    """One soak in a folder of its own, and what it says."""
     folder = Path(tempfile.mkdtemp(prefix="deskbus-soak-"))
     folder.chmod(0o755)
-    settings = {} if given.defaults else CHAOS_SETTINGS
     try:
-        outcome = asyncio.run(soak(given.cycles, given.seed, settings, folder))
+        outcome = asyncio.run(soak(cycles, given.seed, settings, folder))
     finally:
         if given.keep:
             sys.stderr.write(f"kept: {folder}\n")
         else:
             shutil.rmtree(folder)
-    told = json.dumps(asdict(outcome)) if given.json else table(outcome)
+    told = json.dumps(asdict(outcome)) if given.json else f"{table(outcome)}\n"
     sys.stdout.write(f"{told}\n")
     for each in outcome.broken:
         sys.stderr.write(f"BROKEN: {each}\n")
-    sys.exit(1 if outcome.broken else 0)
+    return outcome
 
 
 if __name__ == "__main__":
