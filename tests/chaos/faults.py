@@ -42,11 +42,12 @@ class Fault:
 
 @dataclass(frozen=True)
 class Done:
-    """A fault that was done, and when by the wall clock; `calm` where the desk was whole before."""
+    """A fault that was done, and when by the wall clock. `alone`: the desk was whole before it, and
+    the next fault waited until it was whole again."""
 
     fault: Fault
     began_at: float
-    calm: bool
+    alone: bool = False
 
 
 def targets(desk: ChaosDesk) -> list[str]:
@@ -85,7 +86,7 @@ def _fault(rng: random.Random, kind: Kind, target: str, lease_s: float) -> Fault
     return Fault(kind, target, round(rng.uniform(0.05, 0.6), 3), round(lasts_s, 3))
 
 
-async def do(desk: ChaosDesk, fault: Fault, *, calm: bool) -> Done:
+async def do(desk: ChaosDesk, fault: Fault) -> Done:
     """Do one fault, and undo a freeze."""
     await asyncio.sleep(fault.wait_s)
     began_at = time.time()
@@ -99,4 +100,4 @@ async def do(desk: ChaosDesk, fault: Fault, *, calm: bool) -> Done:
             await asyncio.sleep(fault.lasts_s)
         finally:
             desk.thaw(fault.target)
-    return Done(fault, began_at, calm)
+    return Done(fault, began_at)

@@ -19,7 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,12 @@ CHAOS_SETTINGS = {**QUICK, "epochs_max": 50}
 @dataclass(frozen=True)
 class Recovery:
     """How a fault healed: when it began (seconds into the run), and how many seconds later the next
-    cycle completed. `calm`: it met a desk that had got over the fault before."""
+    cycle completed. `alone`: no other fault was near, so that the time is its own."""
 
     name: str
     at_s: float
     next_s: float
-    calm: bool
+    alone: bool
 
 
 @dataclass
@@ -80,10 +80,10 @@ class Outcome:
             self.broken.append(f"{promise}: {len(problems)} times, e.g. {shown}")
 
     def by_fault(self) -> Mapping[str, list[float]]:
-        """The recovery times of each sort of fault, in seconds, where it met a whole desk."""
+        """The recovery times of each sort of fault, in seconds, where no other was near."""
         found: dict[str, list[float]] = defaultdict(list)
         for each in self.recoveries:
-            if each.calm:
+            if each.alone:
                 found[each.name].append(each.next_s)
         return dict(sorted(found.items()))
 
@@ -127,18 +127,19 @@ class Run:
         began = time.monotonic()
         shares = [cycles * n // len(schedule) for n in range(len(schedule) + 1)]
         tasks: list[asyncio.Task[Asked]] = []
-        calm = True
+        whole = True
         for fault, first, after in zip(schedule, shares, shares[1:], strict=False):
             tasks += [
                 asyncio.create_task(self._one(str(n), SHAPES[n % len(SHAPES)]))
                 for n in range(first, after)
             ]
             ends = self._ends
-            self._done.append(await faults.do(self._desk, fault, calm=calm))
-            # Every third fault meets a desk that has not recovered from the one before.
-            calm = self._rng.random() > 1 / 3
-            if calm:
+            done = await faults.do(self._desk, fault)
+            # After every third fault the next one meets a desk that has not recovered.
+            was_whole, whole = whole, self._rng.random() > 1 / 3
+            if whole:
                 await self._recovered(ends)
+            self._done.append(replace(done, alone=was_whole and whole))
             # The faults are to meet cycles from the first to the last: no long queue behind them.
             await self._end_at_least(after - IN_FLIGHT_MAX)
         await self._end_at_least(cycles)
@@ -201,7 +202,7 @@ class Run:
             if after:
                 at_s = round(each.began_at - self._done[0].began_at, 3)
                 next_s = round(after[0] - each.began_at, 3)
-                recovery = Recovery(each.fault.name, at_s, next_s, each.calm)
+                recovery = Recovery(each.fault.name, at_s, next_s, each.alone)
                 self.outcome.recoveries.append(recovery)
 
     async def _one(self, number: str, shape: str) -> Asked:
@@ -275,10 +276,10 @@ async def soak(cycles: int, seed: int, settings: Mapping[str, float], folder: Pa
 
 def table(outcome: Outcome) -> str:
     """The recovery times, for people."""
-    beside = sum(not each.calm for each in outcome.recoveries)
+    alone = sum(each.alone for each in outcome.recoveries)
     head = (
         f"{outcome.cycles} cycles in {outcome.took_s:.0f} s, seed {outcome.seed}; "
-        f"{len(outcome.recoveries)} faults, {beside} of them on top of others (not in the table); "
+        f"{len(outcome.recoveries)} faults, {alone} of them alone (in the table); "
         f"{outcome.calls} paid calls for {outcome.calls_needed} needed; "
         f"{outcome.events} events, {outcome.events_filled} of them fetched after a gap"
     )
