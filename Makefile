@@ -31,6 +31,7 @@ run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Do
 
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(MAKE) --no-print-directory check
+	$(BIN)/python -m pytest -q -m slow tests/unit tests/flow
 	$(BIN)/python -m pytest tests/integration tests/chaos --durations=15
 
 check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
@@ -38,7 +39,7 @@ check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/unit tests/flow tests/architecture
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit tests/flow tests/architecture
 
 fix: $(MARK)-test ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet .
