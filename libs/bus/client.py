@@ -16,14 +16,14 @@ from contracts.audit import Event
 from contracts.message import Message
 from contracts.subjects import PREFIX, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
-from libs.bus.connection import BusNotReachable, connect
+from libs.bus.connection import BusNotReachable, connect, flush
 from libs.bus.headers import CODE_HEADER, ERROR_HEADER
 from libs.runtime.errors import DeskError
 
 ASK_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 3.0
 """A person waits: less patience than a service has."""
-FLUSH_TIMEOUT_S = 5
+FLUSH_TIMEOUT_S = 5.0
 EVENTS_PENDING_MAX = 65_536
 """Events that may wait for a slow reader; further ones are dropped, and seen as a gap."""
 ALL_EVENTS = f"{PREFIX}.evt.>"
@@ -91,7 +91,7 @@ class Client:
         subscription = await self._connection.subscribe(
             subject, pending_msgs_limit=EVENTS_PENDING_MAX
         )
-        await self._connection.flush(timeout=FLUSH_TIMEOUT_S)
+        await flush(self._connection, FLUSH_TIMEOUT_S)
         try:
             yield _decoded(subscription)
         finally:

@@ -14,13 +14,15 @@ from libs.bus.permissions import inbox_prefix
 from libs.runtime.credentials import nkey_seed_path
 from libs.runtime.errors import DeskError
 
-__all__ = ["BusLost", "BusNotReachable", "Client", "connect", "options"]
+__all__ = ["BusLost", "BusNotReachable", "Client", "connect", "flush", "options"]
 
 CONNECT_TIMEOUT_S = 10.0
 ATTEMPT_TIMEOUT_S = 4.0
 """One attempt: a handshake with a server that is killed meanwhile hangs, the next one does not."""
 RECONNECT_WAIT_S = 0.1
 PING_EVERY_S = 10
+FLUSH_GIVEN_UP_S = 3_600
+"""By then the connection is another one, and its late answer cannot come any more."""
 
 log = structlog.get_logger()
 
@@ -81,3 +83,24 @@ async def connect(
             f"NATS at {url} does not take {identity!r} ({type(error).__name__}: {error}); "
             "is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
         ) from error
+
+
+async def flush(client: Client, timeout_s: float) -> None:
+    """Wait until the server has all that was published. Raises TimeoutError, or what nats-py does.
+
+    nats-py's own time-out leaves a cancelled future behind; the server's late answer then ends the
+    loop that reads from the connection, which stays deaf until its pings have failed (seen: 17 s
+    after a frozen server went on). So its flush is left to end by itself.
+    """
+    flushing = asyncio.ensure_future(client.flush(timeout=FLUSH_GIVEN_UP_S))
+    flushing.add_done_callback(_seen)
+    done, _ = await asyncio.wait({flushing}, timeout=timeout_s)
+    if not done:
+        raise TimeoutError(f"NATS did not confirm a flush within {timeout_s:g} s")
+    flushing.result()
+
+
+def _seen(flushing: "asyncio.Future[None]") -> None:
+    """Look at what a flush that nobody waits for came to, or asyncio reports it as lost."""
+    if not flushing.cancelled():
+        flushing.exception()

@@ -15,11 +15,12 @@ from contracts.operation import CancelOperation
 from contracts.subjects import PREFIX
 from contracts.types import Failure
 from libs.bus.codec import encode
+from libs.bus.connection import flush
 from libs.bus.dead_letters import written
 from libs.bus.headers import headers
 
 PUBLISH_TIMEOUT_S = 5.0
-FLUSH_TIMEOUT_S = 5
+FLUSH_TIMEOUT_S = 5.0
 
 UNPUBLISHED = (nats.errors.Error, APIError, NoStreamResponseError, TimeoutError, OSError)
 
@@ -77,7 +78,7 @@ class Publisher:
         acknowledgement, the others by a flush. Raises one of `UNPUBLISHED`."""
         sent, self._unacknowledged = self._unacknowledged, []
         await asyncio.wait_for(asyncio.gather(*sent), PUBLISH_TIMEOUT_S)
-        await self._client.flush(timeout=FLUSH_TIMEOUT_S)
+        await flush(self._client, FLUSH_TIMEOUT_S)
 
     async def _publish(self, subject: str, body: bytes, given: dict[str, str]) -> None:
         try:
