@@ -67,14 +67,14 @@ class Leases:
         # Whoever had it may have paid for a call that was not recorded: that money stays spent.
         self.settle(row, Usage(output_tokens=row.reserved.tokens, cost_usd=row.reserved.cost_usd))
         row.epoch += 1
-        row.status, row.lease_live, row.touched = "running", True, True
+        _hold(row)
         return self._granted(row, 0)
 
     def _page(self, row: OperationRow, claim: Claim) -> ClaimAnswer:
         """The next part of a long journal, for the instance that has the work."""
         if claim.epoch != row.epoch:
             return ClaimAnswer(outcome="busy")
-        row.touched = True
+        _hold(row)
         return self._granted(row, claim.after)
 
     def _granted(self, row: OperationRow, after: int) -> ClaimAnswer:
@@ -103,7 +103,7 @@ class Leases:
             return RecordAnswer(outcome="fenced", message=f"epoch {row.epoch} has the work")
         fresh = [e for e in record.entries if (row.op_id, e.index) not in self._loaded.recorded]
         self._keep(row, fresh)
-        row.touched = True
+        _hold(row)
         if record.progress is not None:
             row.progress = record.progress.model_dump_json().encode()
         return self._reserve(row, record.reserve)
@@ -151,6 +151,12 @@ class Leases:
             cost_usd=row.reserved.cost_usd + reserve.cost_usd,
         )
         return RecordAnswer(outcome="ok", lease_s=lease_s)
+
+
+def _hold(row: OperationRow) -> None:
+    """Renew the lease, for this group too: a claim that comes with a record that was just in time
+    must not be granted, on a journal that does not have the record's calls yet."""
+    row.status, row.lease_live, row.touched = "running", True, True
 
 
 def _exhausted(name: str, purse: Purse) -> str:

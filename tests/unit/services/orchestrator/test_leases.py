@@ -1,0 +1,86 @@
+"""Claims and records that reach the orchestrator in one group."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+from contracts.operation import CallKind, Claim, JournalEntry, Record, Reserve
+from libs.runtime.settings import Settings
+from services.orchestrator.changes import Loaded, NewEntry
+from services.orchestrator.leases import Leases
+from services.orchestrator.logic import begin
+from services.orchestrator.rows import CycleRow, OperationRow, Purse
+
+CYCLE, OPERATION = UUID(int=1), UUID(int=2)
+DAY = date(2012, 6, 29)
+
+
+def cycle() -> CycleRow:
+    return CycleRow(
+        cycle_id=CYCLE,
+        kind="decision",
+        workflow_version=1,
+        requester="user",
+        idempotency_key="k",
+        body_sha256=b"",
+        request=b'{"pipelines": [{"name": "alpha", "account": "main"}]}',
+        as_of=DAY,
+        started_on=DAY,
+        accepted_at=datetime(2012, 6, 29, tzinfo=UTC),
+        state=begin(CYCLE, ("alpha",), "alpha"),
+        purse=Purse(1_000, Decimal(1)),
+        timeout_s=600.0,
+    )
+
+
+def lost_operation() -> OperationRow:
+    """Claimed once; its lease ran out and the sweep has sent it again."""
+    return OperationRow(
+        op_id=OPERATION,
+        cycle_id=CYCLE,
+        started_on=DAY,
+        pipeline="alpha",
+        state="planning",
+        step="plan",
+        service="research",
+        attempt=1,
+        status="pending",
+        claimed=True,
+        must_answer=False,
+        epoch=1,
+        lease_live=False,
+        tokens=0,
+        cost_usd=Decimal(0),
+        reserved=Reserve(),
+    )
+
+
+def record(epoch: int) -> Record:
+    entry = JournalEntry(
+        index=0,
+        kind=CallKind.MODEL,
+        name="fake",
+        request_sha256="0" * 64,
+        request=None,
+        reply="text",
+    )
+    return Record(op_id=OPERATION, epoch=epoch, entries=(entry,))
+
+
+def test_a_record_just_in_time_keeps_the_work_from_a_claim_in_the_same_group() -> None:
+    entries: list[NewEntry] = []
+    row = lost_operation()
+    leases = Leases(Settings(), Loaded(cycles={CYCLE: cycle()}), entries, [])
+    assert leases.record(row, record(epoch=1)).outcome == "ok"
+    assert leases.claim(row, Claim(op_id=OPERATION, instance="other")).outcome == "busy"
+    assert [new.entry.index for new in entries] == [0]
+
+
+def test_a_claim_before_the_late_record_fences_it() -> None:
+    entries: list[NewEntry] = []
+    row = lost_operation()
+    leases = Leases(Settings(), Loaded(cycles={CYCLE: cycle()}), entries, [])
+    granted = leases.claim(row, Claim(op_id=OPERATION, instance="other"))
+    assert (granted.outcome, granted.epoch) == ("granted", 2)
+    assert leases.record(row, record(epoch=1)).outcome == "fenced"
+    assert entries == []
