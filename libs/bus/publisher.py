@@ -1,7 +1,7 @@
 """What the orchestrator alone publishes: commands, events, cancels, dead letters."""
 
 import asyncio
-from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import nats.errors
@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.js.api import PubAck
 from nats.js.errors import APIError, NoStreamResponseError
 
-from contracts.audit import DECISION_EVENTS, Event
+from contracts.audit import DECISION_EVENTS
 from contracts.operation import CancelOperation
 from contracts.subjects import PREFIX
 from contracts.types import Failure
@@ -25,6 +25,18 @@ FLUSH_TIMEOUT_S = 5.0
 UNPUBLISHED = (nats.errors.Error, APIError, NoStreamResponseError, TimeoutError, OSError)
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class OutgoingEvent:
+    """An event as JSON, and what its subject and headers say of it."""
+
+    event_id: UUID
+    what: str
+    owner: str
+    cycle_id: UUID
+    node: UUID
+    body: bytes
 
 
 class Publisher:
@@ -54,24 +66,20 @@ class Publisher:
         kept, why = written(body, failure, caller)
         await self._publish(f"{PREFIX}.dlq.orchestrator.{what}", kept, why)
 
-    async def events(self, events: Sequence[Event]) -> None:
-        """Write events to the connection, in order; `confirmed` tells that the server has them.
+    async def event(self, event: OutgoingEvent) -> None:
+        """Write an event to the connection; `confirmed` tells that the server has all.
 
-        Raises one of `UNPUBLISHED`; events may then have been published in part.
+        Raises one of `UNPUBLISHED`; the event may then have been published.
         """
-        for event in events:
-            subject = f"{PREFIX}.evt.{event.owner}.{event.type}.{event.cycle_id}"
-            node = event.op_id or event.cycle_id
-            given = headers(
-                str(event.event_id), f"desk.{event.type}", event.cycle_id, node, event.owner
-            )
-            body = encode(event)
-            if event.type in DECISION_EVENTS:
-                # Written to the connection now, in its turn; only the acknowledgement comes later.
-                sent = await self._jetstream.publish_async(subject, body, headers=given)
-                self._unacknowledged.append(sent)
-            else:
-                await self._client.publish(subject, body, headers=given)
+        subject = f"{PREFIX}.evt.{event.owner}.{event.what}.{event.cycle_id}"
+        what = f"desk.{event.what}"
+        given = headers(str(event.event_id), what, event.cycle_id, event.node, event.owner)
+        if event.what in DECISION_EVENTS:
+            # Written to the connection now, in its turn; only the acknowledgement comes later.
+            sent = await self._jetstream.publish_async(subject, event.body, headers=given)
+            self._unacknowledged.append(sent)
+        else:
+            await self._client.publish(subject, event.body, headers=given)
 
     async def confirmed(self) -> None:
         """Wait until the server has all events: decision events by their stream's

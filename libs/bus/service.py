@@ -6,11 +6,13 @@ other than a `DeskError` means that it could not answer.
 """
 
 import asyncio
+import contextlib
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import nats.errors
@@ -47,7 +49,7 @@ FETCH_BATCH = 32
 # After NATS was killed a pull goes on only when its fetch times out.
 FETCH_TIMEOUT_S = 1.0
 WORKERS_MAX = 64
-"""Claimed operations that run at once in one process."""
+"""Commands that are worked on at once by one service's process."""
 PROVISIONED_POLL_S = 0.1
 RETRY_DELAY_S = 0.5
 RETRY_DELAY_S_MAX = 8.0
@@ -85,7 +87,8 @@ class ServiceRunner:
         ]
         self._url = url
         self._slots = asyncio.Semaphore(WORKERS_MAX)
-        self._running: dict[UUID, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._running: dict[UUID, asyncio.Task[Any]] = {}
         self.lost = asyncio.Event()
         self._broker = self._make_broker()
 
@@ -114,9 +117,9 @@ class ServiceRunner:
         await self._server.stop()
         for subscriber in self._broker.subscribers:
             await subscriber.stop()
-        if self._running:
-            await asyncio.wait(self._running.values(), timeout=GRACE_S)
-        for task in list(self._running.values()):
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE_S)
+        for task in list(self._tasks):
             task.cancel()
         await self._broker.stop()
         log.info("service.stopped", service=self._routes.service)
@@ -179,6 +182,7 @@ class ServiceRunner:
     # --- commands -----------------------------------------------------------------------------
 
     async def _on_command(self, heard: _Heard, message: NatsMessage) -> None:
+        """Begin a command's work and hear the next one, as long as a slot is free."""
         try:
             command = decode(heard.row.message, message.body)
         except MessageInvalid as error:
@@ -186,10 +190,19 @@ class ServiceRunner:
             return
         if not isinstance(command, Command):
             raise TypeError(f"{heard.row.address} carries {type(command).__name__}, no command")
-        if heard.row.claimed:
-            await self._claim(heard, command, message)
-        else:
-            await self._answer(heard, command, message)
+        await self._slots.acquire()
+        serve = self._claim if heard.row.claimed else self._answer
+        task = asyncio.create_task(serve(heard, command, message))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._slots.release()
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            # Not acknowledged, or not heard of again: it comes again.
+            log.error("service.command_lost", error=f"{type(error).__name__}: {error}"[:400])
 
     async def _answer(self, heard: _Heard, command: Command, message: NatsMessage) -> None:
         """A plain command: run, tell, acknowledge."""
@@ -211,39 +224,41 @@ class ServiceRunner:
 
     async def _claim(self, heard: _Heard, command: Command, message: NatsMessage) -> None:
         """A claimed command: it is ours alone once the claim is granted."""
-        await self._slots.acquire()
-        handed_on = False
         try:
             claim = Claim(op_id=command.op_id, instance=self._instance)
             answer = await self._orchestrator.claim(claim)
             await message.ack()
-            if answer.outcome == "granted":
-                lease = Lease(self._orchestrator, command.op_id, answer)
-                journal = Journal(answer.journal, lease.record, lease.check)
-                task = asyncio.create_task(self._work(heard, command, lease, journal))
-                self._running[command.op_id] = task
-                task.add_done_callback(partial(self._work_done, command.op_id))
-                handed_on = True
         except UNANSWERED as error:
             log.warning("service.unclaimed", step=command.step, error=type(error).__name__)
             await _later(message)
-        finally:
-            if not handed_on:
-                self._slots.release()
-
-    def _work_done(self, op_id: UUID, task: asyncio.Task[None]) -> None:
-        self._slots.release()
-        if self._running.get(op_id) is task:
-            del self._running[op_id]
+            return
+        if answer.outcome == "granted":
+            lease = Lease(self._orchestrator, command.op_id, answer)
+            journal = Journal(answer.journal, lease.record, lease.check)
+            await self._work(heard, command, lease, journal)
 
     async def _work(self, heard: _Heard, command: Command, lease: Lease, journal: Journal) -> None:
+        with self._cancellable(command.op_id) as stop:
+            async with lease.kept(on_lost=stop):
+                result = await self._outcome(heard, command, journal, lease.epoch)
+                if result is None:
+                    failure = _internal(heard, lease.epoch)
+                    result = Result(op_id=command.op_id, epoch=lease.epoch, failure=failure)
+                await self._orchestrator.result(result)
+
+    @contextlib.contextmanager
+    def _cancellable(self, op_id: UUID) -> Iterator[Callable[[], object]]:
+        """While the block runs, its task can be stopped by the operation's id, or by what this
+        gives."""
         task = asyncio.current_task()
-        async with lease.kept(on_lost=task.cancel if task else _ignore):
-            result = await self._outcome(heard, command, journal, lease.epoch)
-            if result is None:
-                failure = _internal(heard, lease.epoch)
-                result = Result(op_id=command.op_id, epoch=lease.epoch, failure=failure)
-            await self._orchestrator.result(result)
+        if task is None:
+            raise RuntimeError("an operation runs in a task")
+        self._running[op_id] = task
+        try:
+            yield task.cancel
+        finally:
+            if self._running.get(op_id) is task:
+                del self._running[op_id]
 
     async def _outcome(
         self, heard: _Heard, command: Command, journal: Journal, epoch: int | None
@@ -323,10 +338,6 @@ async def _flush_quietly(journal: Journal) -> None:
         await journal.flush()
     except (OperationStopped, DeskError) as error:
         log.info("journal.not_flushed", why=type(error).__name__)
-
-
-def _ignore() -> None:
-    """Nothing to stop."""
 
 
 def _named(handle: Callable[..., object], name: str) -> Callable[..., object]:

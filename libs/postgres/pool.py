@@ -6,7 +6,15 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import asyncpg
-from asyncpg import Connection, DataError, Pool, PostgresError, Record, UniqueViolationError
+from asyncpg import (
+    Connection,
+    DataError,
+    Pool,
+    PostgresError,
+    Record,
+    SerializationError,
+    UniqueViolationError,
+)
 
 from libs.runtime.errors import DeskError
 
@@ -16,6 +24,7 @@ __all__ = [
     "Pool",
     "PostgresError",
     "Record",
+    "SerializationError",
     "UniqueViolationError",
     "open_pool",
 ]
@@ -96,6 +105,7 @@ async def open_pool(
             server_settings={
                 "application_name": name,
                 "jit": "off",
+                "plan_cache_mode": "force_generic_plan",
                 "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
             },
         )

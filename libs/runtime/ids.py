@@ -1,9 +1,12 @@
 """Deterministic ids: the same work has the same id after every crash (DESIGN I2)."""
 
+from functools import lru_cache
 from uuid import UUID, uuid5
 
 NAMESPACE = UUID("6f0f9d8e-6d0b-5c52-9a55-6c1f6b0a2f11")
 """The namespace of all Deskbus ids; never to be changed."""
+CACHED_MAX = 10_000
+"""Ids of work that are kept: an operation's is asked for when it starts, ends and is looked for."""
 
 
 def cycle_id(requester: str, idempotency_key: str) -> UUID:
@@ -11,6 +14,7 @@ def cycle_id(requester: str, idempotency_key: str) -> UUID:
     return uuid5(NAMESPACE, f"{requester}/{idempotency_key}")
 
 
+@lru_cache(CACHED_MAX)
 def operation_id(
     cycle: UUID, pipeline: str, state: str, step: str, attempt: int, sample: int = 1
 ) -> UUID:
@@ -18,6 +22,7 @@ def operation_id(
     return uuid5(cycle, f"{pipeline}/{state}/{step}/{sample}/{attempt}")
 
 
+@lru_cache(CACHED_MAX)
 def pipeline_id(cycle: UUID, pipeline: str) -> UUID:
     """The id of a pipeline as a node of the operation tree."""
     return uuid5(cycle, pipeline)

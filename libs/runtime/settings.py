@@ -63,6 +63,8 @@ class Settings(BaseSettings):
     """How long an orchestrator under load waits for a group to grow."""
     inputs_max: int = Field(default=4096, ge=1, le=100_000)
     """Inputs that may wait in an orchestrator; more are not taken from the bus."""
+    cycles_recent_max: int = Field(default=1_000, ge=0, le=100_000)
+    """Running cycles whose rows an orchestrator keeps in memory; others it reads again."""
     relay_batch_max: int = Field(default=500, ge=1, le=10_000)
     """Events the relay publishes before it moves its cursor."""
     relay_wait_s: float = Field(default=0.004, ge=0, le=1)

@@ -32,6 +32,7 @@ from contracts.query import (
 )
 from contracts.types import Failure, Money
 from libs.bus.dead_letters import DeadLetters
+from libs.postgres.events import event_of
 from libs.postgres.pool import Record
 from services.console import logic, tree
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
@@ -179,7 +180,7 @@ async def events_after(query: EventsAfter, *, store: Store) -> Events:
     """A cycle's events after a sequence number, as they were or will be published."""
     rows = await store.events_after(query.cycle_id, query.sequence, query.limit + 1)
     numbered = enumerate(rows[: query.limit], start=query.sequence + 1)
-    kept = fitting(logic.event_of(row, sequence) for sequence, row in numbered)
+    kept = fitting(event_of(row, sequence) for sequence, row in numbered)
     return Events(events=tuple(kept), more=len(kept) < len(rows))
 
 

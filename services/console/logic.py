@@ -5,12 +5,9 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from pydantic import JsonValue
 
-from contracts.audit import Event, EventType
 from contracts.cycle import CycleStatus
 from contracts.query import CycleView, PipelineView
-from libs.runtime import ids
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
 SHARED = "shared"
@@ -116,21 +113,3 @@ def within(view: CycleView, bytes_max: int = ANSWER_BYTES_MAX) -> CycleView:
     names = ", ".join(sorted("/".join(key) for key in left_out))
     message = f"too large for one answer, ask for the operation instead: {names}"
     return view.model_copy(update={"pipelines": tuple(pipelines), "message": message[:8_000]})
-
-
-def event_of(row: Row, sequence: int) -> Event:
-    """A row of state_events as number `sequence` of its cycle."""
-    data: dict[str, JsonValue] = orjson.loads(row["data"])
-    return Event(
-        event_id=ids.event_id(row["op_id"], row["seq"]),
-        sequence=sequence,
-        type=EventType(row["type"]),
-        owner=row["owner"],
-        cycle_id=row["cycle_id"],
-        op_id=row["op_id"],
-        pipeline=row["pipeline"],
-        state=row["state"],
-        session_id=row["session_id"],
-        at=row["at"],
-        data=data,
-    )

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from contracts.audit import EventType
-from contracts.operation import JournalEntry
+from contracts.operation import JournalEntry, Reserve
 from services.orchestrator.logic import Fact, Start
-from services.orchestrator.rows import CycleRow, OperationRow, Purse
+from services.orchestrator.rows import ZERO, CycleRow, OperationRow, Purse
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,28 @@ class NewOperation:
 
     cycle: CycleRow
     start: Start
+
+    def row(self) -> OperationRow:
+        """The operation as it will stand in the database."""
+        step = self.start.step
+        return OperationRow(
+            op_id=self.start.op_id,
+            cycle_id=self.cycle.cycle_id,
+            started_on=self.cycle.started_on,
+            pipeline=self.start.lane,
+            state=self.start.state,
+            step=step.name,
+            service=step.serves.owner,
+            attempt=self.start.attempt,
+            status="pending",
+            claimed=step.serves.claimed,
+            must_answer=step.must_answer,
+            epoch=0,
+            lease_live=False,
+            tokens=0,
+            cost_usd=ZERO,
+            reserved=Reserve(),
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +77,7 @@ class Stop:
 
 @dataclass
 class Loaded:
-    """What a group needs to know, locked and read at its begin."""
+    """What a group needs to know: locked and read at its begin, or as it was written last."""
 
     cycles: dict[UUID, CycleRow] = field(default_factory=dict)
     operations: dict[UUID, OperationRow] = field(default_factory=dict)

@@ -73,7 +73,6 @@ class Group:
         self._settings = settings
         self._loaded = loaded
         self._now = datetime.now(UTC)
-        self.cycles: dict[UUID, CycleRow] = {}
         self.starts: list[NewOperation] = []
         self.ends: dict[UUID, tuple[OperationRow | None, Ended]] = {}
         self.entries: list[NewEntry] = []
@@ -302,7 +301,6 @@ class Group:
         if not after.changed:
             return
         row.state, row.changed = after.cycle, True
-        self.cycles[row.cycle_id] = row
         self.starts += [NewOperation(row, start) for start in after.starts]
         for op_id in after.stops:
             self._stop(row, op_id)
@@ -320,8 +318,20 @@ class Group:
 
     def changed_cycles(self) -> Sequence[CycleRow]:
         """All cycles to write, with those whose purse alone has changed."""
-        spent = {i: row for i, row in self._loaded.cycles.items() if row.changed}
-        return list({**spent, **self.cycles}.values())
+        return [row for row in self._loaded.cycles.values() if row.changed]
+
+    # --- after the commit ---------------------------------------------------------------------
+
+    @property
+    def cycles(self) -> Sequence[CycleRow]:
+        """All cycles that were read or made."""
+        return list(self._loaded.cycles.values())
+
+    @property
+    def live_operations(self) -> Sequence[OperationRow]:
+        """The operations that run on, old and new."""
+        old = [row for row in self._loaded.operations.values() if not row.ended]
+        return [*old, *(new.row() for new in self.starts)]
 
 
 def hash_of(*parts: str) -> int:

@@ -1,9 +1,10 @@
--- All statements of the orchestrator. One group of inputs is one transaction (DESIGN I3).
+-- All statements of the orchestrator. One group of inputs is one transaction (DESIGN I3), and a
+-- statement alone is one.
 
 -- name: lock_cycles
 select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
        reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
-       tokens_reserved, cost_usd_spent, cost_usd_reserved
+       tokens_reserved, cost_usd_spent, cost_usd_reserved, revision
 from cycles
 where cycle_id = any(array(
     select unnest($1::uuid[]) union select cycle_id from operations where op_id = any($2::uuid[])
@@ -30,22 +31,21 @@ select j.op_id, j.index
 from unnest($1::date[], $2::uuid[], $3::int[]) as wanted (started_on, op_id, index)
 join journal j using (started_on, op_id, index)
 
--- name: load_memories
--- Strictly before as_of: a cycle's memory knows its fills, which lie at the next open.
-select wanted.account, wanted.as_of, memory.op_id
+-- name: load_for_requests
+-- How many cycles run, and who wrote each account's last memory: strictly before as_of, since a
+-- cycle's memory knows its fills, which lie at the next open.
+select wanted.account, wanted.as_of, memory.op_id,
+       (select count(*) from cycles where status = 'running') as running
 from unnest($1::text[], $2::date[]) as wanted (account, as_of)
-cross join lateral (
+left join lateral (
     select o.op_id from operations o
     where o.account = wanted.account and o.as_of < wanted.as_of
       and o.step = 'memorize' and o.status = 'completed'
     order by o.as_of desc, o.finished_at desc limit 1
-) memory
+) memory on true
 
 -- name: load_results
 select op_id, result from operations where op_id = any($1::uuid[])
-
--- name: count_running
-select count(*) from cycles where status = 'running'
 
 -- name: open_day
 insert into day_budgets (day) values ($1) on conflict do nothing
@@ -58,19 +58,6 @@ from day_budgets where day = $1 for update
 update day_budgets
 set tokens_spent = $2, tokens_reserved = $3, cost_usd_spent = $4, cost_usd_reserved = $5
 where day = $1
-
--- name: insert_cycles
-insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key, body_sha256,
-                    request, as_of, started_on, status, reason, state, accepted_at, deadline_at,
-                    ended_at, tokens_max, cost_usd_max)
-select id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
-       accepted_at, clock_timestamp() + timeout_s * interval '1 second',
-       case when status <> 'running' then clock_timestamp() end, tokens_max, cost_max
-from unnest($1::uuid[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bytea[], $7::bytea[],
-            $8::date[], $9::date[], $10::text[], $11::text[], $12::bytea[], $13::timestamptz[],
-            $14::float8[], $15::bigint[], $16::numeric[])
-  as t (id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
-        accepted_at, timeout_s, tokens_max, cost_max)
 
 -- name: touch_operations
 update operations o
@@ -89,17 +76,39 @@ insert into journal (started_on, op_id, index, epoch, entry)
 select * from unnest($1::date[], $2::uuid[], $3::int[], $4::int[], $5::bytea[])
 
 -- name: write_group
--- What nearly every group writes, in one statement: cycles, ended and new operations, events.
-with updated as (
+-- What nearly every group writes, in one statement: cycles, ended and new operations, events. Known
+-- cycles are locked in order of id; one that is no longer as it was read refuses the whole.
+with locked as (
+    select c.cycle_id
+    from cycles c join unnest($1::uuid[], $2::int[]) as t (id, revision) on c.cycle_id = t.id
+    where c.revision = t.revision
+    order by c.cycle_id
+    for update of c
+),
+updated as (
     update cycles c
-    set status = t.status, reason = t.reason, state = t.state, tokens_spent = t.tokens_spent,
-        tokens_reserved = t.tokens_reserved, cost_usd_spent = t.cost_spent,
-        cost_usd_reserved = t.cost_reserved,
+    set revision = c.revision + 1, status = t.status, reason = t.reason, state = t.state,
+        tokens_spent = t.tokens_spent, tokens_reserved = t.tokens_reserved,
+        cost_usd_spent = t.cost_spent, cost_usd_reserved = t.cost_reserved,
         ended_at = case when t.status <> 'running' then clock_timestamp() end
-    from unnest($1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::bigint[],
-                $7::numeric[], $8::numeric[])
+    from locked, unnest($1::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
+                        $8::numeric[], $9::numeric[])
       as t (id, status, reason, state, tokens_spent, tokens_reserved, cost_spent, cost_reserved)
-    where c.cycle_id = t.id
+    where c.cycle_id = locked.cycle_id and t.id = locked.cycle_id
+    returning c.cycle_id
+),
+accepted as (
+    insert into cycles (cycle_id, kind, workflow_version, requester, idempotency_key, body_sha256,
+                        request, as_of, started_on, status, reason, state, accepted_at, deadline_at,
+                        ended_at, tokens_max, cost_usd_max)
+    select id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
+           accepted_at, clock_timestamp() + timeout_s * interval '1 second',
+           case when status <> 'running' then clock_timestamp() end, tokens_max, cost_max
+    from unnest($10::uuid[], $11::text[], $12::int[], $13::text[], $14::text[], $15::bytea[],
+                $16::bytea[], $17::date[], $18::date[], $19::text[], $20::text[], $21::bytea[],
+                $22::timestamptz[], $23::float8[], $24::bigint[], $25::numeric[])
+      as t (id, kind, version, requester, key, body, request, as_of, started_on, status, reason,
+            state, accepted_at, timeout_s, tokens_max, cost_max)
 ),
 ended as (
     update operations o
@@ -107,7 +116,7 @@ ended as (
         tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
         tokens_reserved = 0, cost_usd_reserved = 0,
         started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
-    from unnest($9::uuid[], $10::text[], $11::bytea[], $12::text[], $13::bigint[], $14::numeric[])
+    from unnest($26::uuid[], $27::text[], $28::bytea[], $29::text[], $30::bigint[], $31::numeric[])
       as t (id, status, result, failure, tokens, cost_usd)
     where o.op_id = t.id and o.status in ('pending', 'running')
 ),
@@ -119,20 +128,23 @@ started as (
            claimed, must_answer, command, clock_timestamp() + resend_s * interval '1 second',
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
            clock_timestamp()
-    from unnest($15::uuid[], $16::uuid[], $17::date[], $18::text[], $19::text[], $20::text[], $21::text[],
-                $22::text[], $23::int[], $24::date[], $25::bool[], $26::bool[], $27::bytea[],
-                $28::float8[], $29::float8[])
+    from unnest($32::uuid[], $33::uuid[], $34::date[], $35::text[], $36::text[], $37::text[], $38::text[],
+                $39::text[], $40::int[], $41::date[], $42::bool[], $43::bool[], $44::bytea[],
+                $45::float8[], $46::float8[])
       as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
             must_answer, command, resend_s, limit_s)
+),
+told as (
+    insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,
+                              session_id, data)
+    select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
+           t.session_id, t.data::jsonb
+    from unnest($47::date[], $48::uuid[], $49::int[], $50::uuid[], $51::text[], $52::text[], $53::text[],
+                $54::text[], $55::text[])
+      as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
+    on conflict do nothing
 )
-insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,
-                          session_id, data)
-select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
-       t.session_id, t.data::jsonb
-from unnest($30::date[], $31::uuid[], $32::int[], $33::uuid[], $34::text[], $35::text[], $36::text[],
-            $37::text[], $38::text[])
-  as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
-on conflict do nothing
+select refuse_stale((select count(*) from updated), cardinality($1::uuid[]))
 
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.

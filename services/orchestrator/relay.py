@@ -9,14 +9,13 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
-import orjson
 import structlog
 
-from contracts.audit import Event, EventType
-from libs.bus.publisher import UNPUBLISHED, Publisher
+from contracts.audit import EventType
+from libs.bus.publisher import UNPUBLISHED, OutgoingEvent, Publisher
+from libs.postgres.events import event_json
 from libs.postgres.pool import UNAVAILABLE, Connection, Pool, Record
 from libs.runtime import ids
 from libs.runtime.settings import Settings
@@ -95,7 +94,9 @@ class Relay:
         self._news.clear()
         rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
         if rows:
-            await self._publisher.events(await self._numbered(db, rows))
+            await self._count(db, rows)
+            for row in rows:
+                await self._publisher.event(self._numbered(row))
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
         return bool(rows)
 
@@ -108,42 +109,24 @@ class Relay:
         await db.execute(sql.move_cursor, *self._sent)
         self._saved, self._save_at = self._sent, now + CURSOR_EVERY_S
 
-    async def _numbered(self, db: Connection, rows: Sequence[Record]) -> Sequence[Event]:
+    async def _count(self, db: Connection, rows: Sequence[Record]) -> None:
+        """Learn how many events were published of cycles that are new here."""
         unknown = {row["cycle_id"] for row in rows} - self._counts.keys()
         unknown -= {row["cycle_id"] for row in rows if _is_first(row)}
         if unknown:
             counted = await db.fetch(sql.count_published, list(unknown), *self._sent)
             self._counts.update({row["cycle_id"]: row["published"] for row in counted})
-        events = [self._event(row) for row in rows]
-        while len(self._counts) > CYCLES_KNOWN_MAX:
-            self._counts.popitem(last=False)
-        return events
 
-    def _event(self, row: Record) -> Event:
+    def _numbered(self, row: Record) -> OutgoingEvent:
         cycle_id = row["cycle_id"]
         sequence = self._counts.pop(cycle_id, 0) + 1
         self._counts[cycle_id] = sequence
-        return event_of(row, sequence)
-
-
-def event_of(row: Record, sequence: int) -> Event:
-    """The event that a row of state_events is, as number `sequence` of its cycle."""
-    data: dict[str, Any] = orjson.loads(row["data"])
-    # Its parts were checked when they were written: not once more for every event.
-    return Event.model_construct(
-        version=1,
-        event_id=ids.event_id(row["op_id"], row["seq"]),
-        sequence=sequence,
-        type=EventType(row["type"]),
-        owner=row["owner"],
-        cycle_id=row["cycle_id"],
-        op_id=row["op_id"],
-        pipeline=row["pipeline"],
-        state=row["state"],
-        session_id=row["session_id"],
-        at=row["at"],
-        data=data,
-    )
+        if len(self._counts) > CYCLES_KNOWN_MAX:
+            self._counts.popitem(last=False)
+        node = row["op_id"]
+        event_id = ids.event_id(node, row["seq"])
+        body = event_json(row, sequence)
+        return OutgoingEvent(event_id, row["type"], row["owner"], cycle_id, node, body)
 
 
 def _is_first(row: Record) -> bool:

@@ -55,7 +55,10 @@ class Purse:
 
 @dataclass
 class CycleRow:
-    """A cycle, locked. `state` is the state machine's; the rest is what its commands need."""
+    """A cycle as it stands at `revision`: locked, or to be written only if that still holds.
+
+    `state` is the state machine's; the rest is what its commands need.
+    """
 
     cycle_id: UUID
     kind: str
@@ -69,6 +72,7 @@ class CycleRow:
     state: Cycle
     purse: Purse
     timeout_s: float
+    revision: int = 0
     idempotency_key: str = ""
     new: bool = False
     changed: bool = False
@@ -97,7 +101,13 @@ class CycleRow:
             ),
             # As it was asked for: the two times on record come from two clocks.
             timeout_s=orjson.loads(row["request"])["timeout_s"],
+            revision=row["revision"],
         )
+
+    def stored(self) -> None:
+        """It is in the database as it stands here."""
+        self.revision += self.changed and not self.new
+        self.new = self.changed = False
 
     @cached_property
     def pipelines(self) -> Mapping[str, Mapping[str, Any]]:
@@ -113,7 +123,7 @@ class CycleRow:
 
 @dataclass
 class OperationRow:
-    """An operation of a locked cycle."""
+    """An operation, at its cycle's revision."""
 
     op_id: UUID
     cycle_id: UUID

@@ -19,14 +19,10 @@ from libs.runtime.settings import Settings
 from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewOperation
 from services.orchestrator.group import Group, command_json
 from services.orchestrator.inputs import (
-    CancelAskedFor,
     Claimed,
     CycleAsked,
-    CycleOverdue,
     Given,
-    OperationOverdue,
     Recorded,
-    Resulted,
     cycle_of,
     operation_of,
 )
@@ -38,28 +34,23 @@ NOTHING_HELD = Reserve()
 
 
 async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Loaded:
-    """Lock and read what the inputs speak of: cycles in order of id, the day's budget last."""
+    """Lock and read what the inputs speak of: cycles in order of id, the day's budget last.
+
+    Of these cycles all operations that have not ended: an input may end those it does not name.
+    """
     op_ids = [op_id for op_id in map(operation_of, given) if op_id is not None]
     cycle_ids = [cycle_id for cycle_id in map(cycle_of, given) if cycle_id is not None]
     loaded = Loaded()
     cycles = await db.fetch(sql.lock_cycles, cycle_ids, op_ids)
     loaded.cycles = {row["cycle_id"]: CycleRow.of(row) for row in cycles}
-    if op_ids or cycle_ids:
-        siblings = list(loaded.cycles) if any(map(_may_stop_others, given)) else []
-        rows = await db.fetch(sql.load_operations, op_ids, siblings)
+    if loaded.cycles:
+        rows = await db.fetch(sql.load_operations, op_ids, list(loaded.cycles))
         loaded.operations = {row["op_id"]: OperationRow.of(row) for row in rows}
     await _load_journal(db, given, loaded)
-    await _load_for_requests(db, given, loaded)
+    await load_for_requests(db, given, loaded)
     if any(map(_is_paid, given)) or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
     return loaded
-
-
-def _may_stop_others(given: Given) -> bool:
-    """Whether the input may end operations that it does not name."""
-    if isinstance(given, Resulted):
-        return given.result.failure is not None
-    return isinstance(given, CancelAskedFor | CycleOverdue | OperationOverdue)
 
 
 def _is_paid(given: Given) -> bool:
@@ -96,15 +87,15 @@ async def _load_journal(db: Connection, given: Sequence[Given], loaded: Loaded) 
         loaded.recorded = {(row["op_id"], row["index"]) for row in rows}
 
 
-async def _load_for_requests(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
+async def load_for_requests(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
+    """Read what new cycles begin with."""
     asked = [each for each in given if isinstance(each, CycleAsked)]
     if not asked:
         return
-    loaded.running = await db.fetchval(sql.count_running)
     wanted = sorted({(p.account, each.as_of) for each in asked for p in each.request.pipelines})
-    accounts, days = map(list, zip(*wanted, strict=True))
-    rows = await db.fetch(sql.load_memories, accounts, days)
-    loaded.memories = {(row["account"], row["as_of"]): row["op_id"] for row in rows}
+    rows = await db.fetch(sql.load_for_requests, *map(list, zip(*wanted, strict=True)))
+    loaded.running = rows[0]["running"]
+    loaded.memories = {(row["account"], row["as_of"]): row["op_id"] for row in rows if row["op_id"]}
 
 
 async def _lock_day(db: Connection, settings: Settings) -> Purse:
@@ -122,7 +113,11 @@ async def _lock_day(db: Connection, settings: Settings) -> Purse:
 
 
 async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUID, bytes]:
-    """Write all that the group changed; returns the commands of its new operations."""
+    """Write all that the group changed; returns the commands of its new operations.
+
+    Raises `SerializationError` where a cycle is no longer as the group read it, and
+    `UniqueViolationError` where a new one is not new.
+    """
     cycles = group.changed_cycles()
     results = await _results(db, group)
     commands = {
@@ -133,12 +128,12 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         )
         for new in group.starts
     }
-    await _many(db, sql.insert_cycles, [_new_cycle(row) for row in cycles if row.new])
     await _many(db, sql.touch_operations, [_touched(row, settings) for row in group.touched])
     await _many(db, sql.insert_journal, [_entry(new) for new in group.entries])
     await db.execute(
         sql.write_group,
         *_columns([_cycle(row) for row in cycles if not row.new], CYCLE_COLUMNS),
+        *_columns([_new_cycle(row) for row in cycles if row.new], NEW_CYCLE_COLUMNS),
         *_columns([_ended(op_id, *end) for op_id, end in group.ends.items()], ENDED_COLUMNS),
         *_columns(
             [_started(new, commands[new.start.op_id], settings) for new in group.starts],
@@ -164,7 +159,7 @@ async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:
 
 
 # How many columns each part of the statement write_group takes.
-CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 8, 6, 15, 9
+CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 9, 16, 6, 15, 9
 
 Row = tuple[object, ...]
 
@@ -193,6 +188,7 @@ def _new_cycle(row: CycleRow) -> Row:
 def _cycle(row: CycleRow) -> Row:
     return (
         row.cycle_id,
+        row.revision,
         row.state.status,
         row.state.reason,
         dump_state(row.state),

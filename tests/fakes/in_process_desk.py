@@ -98,33 +98,13 @@ class InProcessDesk:
         for new in group.starts:
             results = {name: self.operations[op].result for name, op in new.start.takes.items()}
             takes = {name: body for name, body in results.items() if body is not None}
-            self._insert(new.cycle, new.start, command_json(new.cycle, new.start, takes))
+            command = command_json(new.cycle, new.start, takes)
+            self.operations[new.start.op_id] = Stored(new.row(), new.start, command)
+            self.pending.append(new.start.op_id)
         for new_entry in group.entries:
             self.operations[new_entry.operation.op_id].journal.append(new_entry.entry)
         self.events += group.events
         return answer
-
-    def _insert(self, cycle: CycleRow, start: Start, command: bytes) -> None:
-        row = OperationRow(
-            op_id=start.op_id,
-            cycle_id=cycle.cycle_id,
-            started_on=cycle.started_on,
-            pipeline=start.lane,
-            state=start.state,
-            step=start.step.name,
-            service=start.step.serves.owner,
-            attempt=start.attempt,
-            status="pending",
-            claimed=start.step.serves.claimed,
-            must_answer=start.step.must_answer,
-            epoch=0,
-            lease_live=False,
-            tokens=0,
-            cost_usd=Decimal(0),
-            reserved=Reserve(),
-        )
-        self.operations[start.op_id] = Stored(row, start, command)
-        self.pending.append(start.op_id)
 
     # --- users --------------------------------------------------------------------------------
 
