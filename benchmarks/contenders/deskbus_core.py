@@ -175,5 +175,5 @@ if __name__ == "__main__":
         protocol.run(
             open_deskbus,
             protocol.parse(modes=("two", "one")),
-            versions={"faststream": importlib.metadata.version("faststream")},
+            versions={"nats-py": importlib.metadata.version("nats-py")},
         )

@@ -1,1 +1,1 @@
-"""The bus: NATS JetStream by FastStream and nats-py. No other module publishes."""
+"""The bus: NATS and JetStream by nats-py. No other module publishes."""

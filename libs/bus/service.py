@@ -1,4 +1,4 @@
-"""The service runtime: hears a service's commands with FastStream and answers each one.
+"""The service runtime: hears a service's commands and answers each one.
 
 Plain commands: run, tell the result, acknowledge. Claimed commands: claim, acknowledge, run with a
 journal, tell the result. The one broad `except` of the product stands here: what a handler raises
@@ -17,10 +17,6 @@ from uuid import UUID
 
 import nats.errors
 import structlog
-from faststream.middlewares import AckPolicy
-from faststream.nats import JStream, NatsBroker, NatsMessage, PullSub
-from faststream.nats.security import NatsNKey
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.errors import NotFoundError
 
@@ -29,15 +25,10 @@ from contracts.operation import CancelOperation, Claim, Result
 from contracts.subjects import COMMANDS, PREFIX, Subject
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
-from libs.bus.connection import (
-    ATTEMPT_TIMEOUT_S,
-    CONNECT_TIMEOUT_S,
-    BusNotReachable,
-    options,
-)
+from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect
 from libs.bus.dead_letters import written
 from libs.bus.operation import UNANSWERED, Lease, Orchestrator
-from libs.bus.permissions import inbox_prefix
+from libs.bus.pull import Pull
 from libs.bus.route import Route, Routes, subject_of
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
@@ -45,11 +36,8 @@ from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
 
-FETCH_BATCH = 32
-# After NATS was killed a pull goes on only when its fetch times out.
-FETCH_TIMEOUT_S = 1.0
 WORKERS_MAX = 64
-"""Commands that are worked on at once by one service's process."""
+"""Commands of one kind that are worked on at once in one process."""
 PROVISIONED_POLL_S = 0.1
 RETRY_DELAY_S = 0.5
 RETRY_DELAY_S_MAX = 8.0
@@ -86,73 +74,50 @@ class ServiceRunner:
             _Heard(route, subject_of(route, routes.service, commands)) for route in routes.commands
         ]
         self._url = url
-        self._slots = asyncio.Semaphore(WORKERS_MAX)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._pulls: list[Pull] = []
+        self._pulling: list[asyncio.Task[None]] = []
         self._running: dict[UUID, asyncio.Task[Any]] = {}
         self.lost = asyncio.Event()
-        self._broker = self._make_broker()
 
     async def start(self) -> None:
         """Connect and begin to take commands. Raises `BusNotReachable`."""
+        service = self._routes.service
+        self._client = await connect(
+            self._url, service, self._settings.secrets_path, on_closed=self._on_closed
+        )
+        self._orchestrator = Orchestrator(self._client, service, self._settings.reply_timeout_s)
+        self._server = Server(self._client, service)
         try:
-            self._client: Client = await asyncio.wait_for(self._broker.connect(), ATTEMPT_TIMEOUT_S)
-            self._orchestrator = Orchestrator(
-                self._client, self._routes.service, self._settings.reply_timeout_s
-            )
-            self._server = Server(self._client, self._routes.service)
             await self._listen()
             await asyncio.wait_for(self._provisioned(), CONNECT_TIMEOUT_S)
-            await asyncio.wait_for(self._broker.start(), CONNECT_TIMEOUT_S)
+            await self._pull()
         except (OSError, TimeoutError, nats.errors.Error) as error:
             # Or it would go on to hear questions that nobody answers.
-            await self._broker.stop()
+            await self._client.close()
             raise BusNotReachable(
-                f"{self._routes.service}: NATS at {self._url} does not answer "
-                f"({type(error).__name__}: {error})"
+                f"{service}: NATS at {self._url} does not answer ({type(error).__name__}: {error})"
             ) from error
-        log.info("service.started", service=self._routes.service, commands=len(self._heard))
+        log.info("service.started", service=service, commands=len(self._heard))
 
     async def stop(self) -> None:
         """Take nothing more, let running work end for GRACE_S, then leave it to others."""
         await self._server.stop()
-        for subscriber in self._broker.subscribers:
-            await subscriber.stop()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE_S)
-        for task in list(self._tasks):
-            task.cancel()
-        await self._broker.stop()
+        for pulling in self._pulling:
+            pulling.cancel()
+        await asyncio.gather(*(pull.drain(GRACE_S) for pull in self._pulls))
+        await self._client.close()
         log.info("service.stopped", service=self._routes.service)
 
-    def _make_broker(self) -> NatsBroker:
-        service = self._routes.service
-        given = options(service, self._settings.secrets_path)
-        seed = given.pop("nkeys_seed", None)
+    async def _on_closed(self) -> None:
+        self.lost.set()
 
-        async def on_closed() -> None:
-            self.lost.set()
-
-        broker = NatsBroker(
-            self._url,
-            **{**given, "inbox_prefix": given["inbox_prefix"]},
-            security=NatsNKey.from_file(seed) if seed else None,
-            closed_cb=on_closed,
-            apply_types=False,
-            logger=None,
-        )
+    async def _pull(self) -> None:
         for heard in self._heard:
-            subscriber = broker.subscriber(
-                heard.row.address,
-                durable=heard.row.durable,
-                stream=JStream(COMMAND_STREAM, declare=False),
-                pull_sub=PullSub(batch_size=FETCH_BATCH, timeout=FETCH_TIMEOUT_S),
-                inbox_prefix=f"{inbox_prefix(service)}.".encode(),
-                ack_policy=AckPolicy.MANUAL,
-                decoder=_undecoded,
-                no_reply=True,
-            )
-            subscriber(_named(partial(self._on_command, heard), heard.row.durable))
-        return broker
+            on_command = partial(self._on_command, heard)
+            pull = Pull(self._client, COMMAND_STREAM, heard.row.durable, on_command, WORKERS_MAX)
+            await pull.start()
+            self._pulls.append(pull)
+            self._pulling.append(asyncio.create_task(pull.run()))
 
     async def _provisioned(self) -> None:
         """Wait for the consumers: to bind to one that is not there yet, nats-py would create it,
@@ -181,30 +146,20 @@ class ServiceRunner:
 
     # --- commands -----------------------------------------------------------------------------
 
-    async def _on_command(self, heard: _Heard, message: NatsMessage) -> None:
-        """Begin a command's work and hear the next one, as long as a slot is free."""
+    async def _on_command(self, heard: _Heard, message: Msg) -> None:
         try:
-            command = decode(heard.row.message, message.body)
+            command = decode(heard.row.message, message.data)
         except MessageInvalid as error:
             await self._bury(heard, message, error)
             return
         if not isinstance(command, Command):
             raise TypeError(f"{heard.row.address} carries {type(command).__name__}, no command")
-        await self._slots.acquire()
-        serve = self._claim if heard.row.claimed else self._answer
-        task = asyncio.create_task(serve(heard, command, message))
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
+        if heard.row.claimed:
+            await self._claim(heard, command, message)
+        else:
+            await self._answer(heard, command, message)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._slots.release()
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            # Not acknowledged, or not heard of again: it comes again.
-            log.error("service.command_lost", error=f"{type(error).__name__}: {error}"[:400])
-
-    async def _answer(self, heard: _Heard, command: Command, message: NatsMessage) -> None:
+    async def _answer(self, heard: _Heard, command: Command, message: Msg) -> None:
         """A plain command: run, tell, acknowledge."""
         result = await self._outcome(heard, command, Journal((), _no_journal), None)
         if result is None:
@@ -215,14 +170,14 @@ class ServiceRunner:
         await self._orchestrator.result(result)
         await message.ack()
 
-    def _give_up(self, heard: _Heard, command: Command, message: NatsMessage) -> Result | None:
+    def _give_up(self, heard: _Heard, command: Command, message: Msg) -> Result | None:
         """After some tries an unexplained fault becomes a failure; effects are tried for ever."""
-        tries: int = message.raw_message.metadata.num_delivered
+        tries: int = message.metadata.num_delivered
         if heard.row.must_answer or tries < DELIVERIES_BEFORE_FAILURE:
             return None
         return Result(op_id=command.op_id, failure=_internal(heard, tries))
 
-    async def _claim(self, heard: _Heard, command: Command, message: NatsMessage) -> None:
+    async def _claim(self, heard: _Heard, command: Command, message: Msg) -> None:
         """A claimed command: it is ours alone once the claim is granted."""
         try:
             claim = Claim(op_id=command.op_id, instance=self._instance)
@@ -298,13 +253,13 @@ class ServiceRunner:
             log.info("operation.cancelled", op_id=str(cancel.op_id), reason=cancel.reason)
             task.cancel()
 
-    async def _bury(self, heard: _Heard, message: NatsMessage, error: MessageInvalid) -> None:
+    async def _bury(self, heard: _Heard, message: Msg, error: MessageInvalid) -> None:
         """A command that cannot be read is kept as a dead letter and never comes again."""
         log.error("service.command_unreadable", step=heard.row.what, why=error.message)
         subject = f"{PREFIX}.dlq.{heard.row.owner}.{heard.row.what}"
-        kept, why = written(message.body, Failure(code=error.code, message=error.message))
+        kept, why = written(message.data, Failure(code=error.code, message=error.message))
         await self._client.publish(subject, kept, headers=why)
-        await message.reject()
+        await message.term()
 
 
 def _internal(heard: _Heard, tries: int) -> Failure:
@@ -317,15 +272,10 @@ def _internal(heard: _Heard, tries: int) -> Failure:
     )
 
 
-async def _later(message: NatsMessage) -> None:
+async def _later(message: Msg) -> None:
     """Give a command back, to come again after a while."""
-    tries: int = message.raw_message.metadata.num_delivered
-    await message.nack(delay=min(RETRY_DELAY_S * 2 ** (tries - 1), RETRY_DELAY_S_MAX))
-
-
-async def _undecoded(message: NatsMessage) -> NatsMessage:
-    """FastStream hands the handler what its decoder returns: we decode ourselves."""
-    return message
+    tries: int = message.metadata.num_delivered
+    await message.nak(delay=min(RETRY_DELAY_S * 2 ** (tries - 1), RETRY_DELAY_S_MAX))
 
 
 async def _no_journal(*_: object) -> None:
@@ -338,13 +288,3 @@ async def _flush_quietly(journal: Journal) -> None:
         await journal.flush()
     except (OperationStopped, DeskError) as error:
         log.info("journal.not_flushed", why=type(error).__name__)
-
-
-def _named(handle: Callable[..., object], name: str) -> Callable[..., object]:
-    """FastStream names a subscriber after its function."""
-
-    async def handler(message: NatsMessage) -> None:
-        await handle(message)  # type: ignore[misc]
-
-    handler.__name__ = name.replace("-", "_")
-    return handler

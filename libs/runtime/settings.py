@@ -59,8 +59,6 @@ class Settings(BaseSettings):
     """The longest wait between two sendings of a command."""
     group_max: int = Field(default=64, ge=1, le=1024)
     """Inputs the orchestrator commits in one transaction."""
-    group_wait_s: float = Field(default=0.005, ge=0, le=1)
-    """How long an orchestrator under load waits for a group to grow."""
     inputs_max: int = Field(default=4096, ge=1, le=100_000)
     """Inputs that may wait in an orchestrator; more are not taken from the bus."""
     cycles_recent_max: int = Field(default=1_000, ge=0, le=100_000)
@@ -68,7 +66,7 @@ class Settings(BaseSettings):
     relay_batch_max: int = Field(default=500, ge=1, le=10_000)
     """Events the relay publishes before it moves its cursor."""
     relay_wait_s: float = Field(default=0.004, ge=0, le=1)
-    """How long the relay lets events gather before it publishes them."""
+    """How long the relay lets events gather, where nobody waits for one of them."""
     relay_poll_s: float = Field(default=0.2, gt=0, le=60)
     """How long the relay sleeps when nothing is new."""
     reply_timeout_s: float = Field(default=5.0, gt=0, le=60)

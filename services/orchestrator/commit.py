@@ -5,13 +5,14 @@ left to the sweep; an answer that does not arrive is asked for again.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
 import structlog
 
+from contracts.audit import DECISION_EVENTS
 from contracts.message import MESSAGE_BYTES_MAX, Message
 from libs.postgres.pool import (
     UNAVAILABLE,
@@ -46,6 +47,13 @@ class Outbox(Protocol):
         """Tell a service that an operation no longer counts."""
 
 
+class OnCommit(Protocol):
+    """Hears that events were committed."""
+
+    def __call__(self, *, hurry: bool) -> None:
+        """`hurry`: there is an event that somebody waits for, and little else to do."""
+
+
 @dataclass(frozen=True)
 class Committed:
     """What a committed group leaves to be done."""
@@ -64,7 +72,7 @@ class Committer:
         workflows: Sequence[Workflow],
         settings: Settings,
         outbox: Outbox,
-        on_commit: Callable[[], None],
+        on_commit: OnCommit,
     ) -> None:
         self._pool = pool
         self._workflows = {(each.kind, each.version): each for each in workflows}
@@ -73,7 +81,7 @@ class Committer:
         self._on_commit = on_commit
         self._recent = Recent(settings.cycles_recent_max)
         self._queue: asyncio.Queue[Ask] = asyncio.Queue(settings.inputs_max)
-        self._busy = False
+        self._loaded = False
 
     async def ask(self, given: Given) -> Message | None:
         """Put an input in; returns its answer once it is committed."""
@@ -98,12 +106,9 @@ class Committer:
 
     async def _group(self) -> Sequence[Ask]:
         group = [await self._queue.get()]
-        if self._busy:
-            # Under load a short wait makes groups larger, and each input cheaper.
-            await asyncio.sleep(self._settings.group_wait_s)
         while len(group) < self._settings.group_max and not self._queue.empty():
             group.append(self._queue.get_nowait())
-        self._busy = len(group) > 1
+        self._loaded = len(group) > 1
         return group
 
     async def _settle(self, db: Connection, asks: Sequence[Ask]) -> None:
@@ -184,7 +189,8 @@ class Committer:
         for stop in done.group.stops:
             await self._outbox.stop(stop)
         if done.group.events:
-            self._on_commit()
+            awaited = any(event.type in DECISION_EVENTS for event in done.group.events)
+            self._on_commit(hurry=awaited and not self._loaded)
 
 
 class InputRefused(Exception):

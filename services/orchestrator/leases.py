@@ -52,12 +52,20 @@ class Leases:
             return ClaimAnswer(outcome="done")
         if claim.epoch is not None:
             return self._page(row, claim)
-        if self._is_held(row):
+        if self._is_held(row) or self._is_out_of_turn(row):
             return ClaimAnswer(outcome="busy")
         return self._grant(row)
 
     def _is_held(self, row: OperationRow) -> bool:
         return row.status == "running" and row.lease_live
+
+    def _is_out_of_turn(self, row: OperationRow) -> bool:
+        """Whether this would be its last claim, and the sweep has not sent it for that.
+
+        The sweep lets such suspects run one at a time; NATS, which delivers again what a killed
+        process did not acknowledge, knows nothing of that.
+        """
+        return row.epoch >= self._settings.epochs_max - 1 > 0 and not row.lease_live
 
     def _grant(self, row: OperationRow) -> ClaimAnswer:
         if row.epoch == 0:

@@ -6,6 +6,7 @@ event's `sequence` is its rank within its cycle in that order: derived, gapless,
 """
 
 import asyncio
+import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -41,14 +42,17 @@ class Relay:
         self._publisher = publisher
         self._settings = settings
         self._news = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._counts: OrderedDict[UUID, int] = OrderedDict()
         self._sent: tuple[int, int] = (0, 0)
         self._saved = self._sent
         self._save_at = 0.0
 
-    def wake(self) -> None:
-        """Something was committed."""
+    def wake(self, *, hurry: bool = False) -> None:
+        """Events were committed; `hurry` says that somebody waits for one of them."""
         self._news.set()
+        if hurry:
+            self._hurry.set()
 
     async def run(self) -> None:
         """Wait for the lock, then relay; again after every lost connection; until cancelled."""
@@ -73,9 +77,9 @@ class Relay:
         try:
             while True:
                 if not await self._pass(db):
-                    await self._rest()
-                # Commands go first, and a batch may grow: events are for watching.
-                await asyncio.sleep(self._settings.relay_wait_s)
+                    await _either(self._news, self._settings.relay_poll_s)
+                    # Commands go first, and a batch may grow: most events are for watching.
+                    await _either(self._hurry, self._settings.relay_wait_s)
                 await self._save(db)
         except UNPUBLISHED as error:
             # The order must hold, so nothing is skipped: begin again at the cursor.
@@ -83,22 +87,17 @@ class Relay:
         finally:
             await db.execute("select pg_advisory_unlock($1)", LOCK_KEY)
 
-    async def _rest(self) -> None:
-        try:
-            await asyncio.wait_for(self._news.wait(), self._settings.relay_poll_s)
-        except TimeoutError:
-            return
-
     async def _pass(self, db: Connection) -> bool:
-        """Publish one batch; False where nothing was new."""
+        """Publish one batch; True where it was full, and there may be more."""
         self._news.clear()
+        self._hurry.clear()
         rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
         if rows:
             await self._count(db, rows)
             for row in rows:
                 await self._publisher.event(self._numbered(row))
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
-        return bool(rows)
+        return len(rows) == self._settings.relay_batch_max
 
     async def _save(self, db: Connection) -> None:
         """Move the cursor, once the server has what was sent; at most every CURSOR_EVERY_S."""
@@ -127,6 +126,12 @@ class Relay:
         event_id = ids.event_id(node, row["seq"])
         body = event_json(row, sequence)
         return OutgoingEvent(event_id, row["type"], row["owner"], cycle_id, node, body)
+
+
+async def _either(event: asyncio.Event, timeout_s: float) -> None:
+    """Wait for the event or until the time has passed."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), timeout_s)
 
 
 def _is_first(row: Record) -> bool:

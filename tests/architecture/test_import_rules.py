@@ -26,12 +26,12 @@ class Offence(NamedTuple):
 
 
 IMPURE = (
-    *("anthropic", "asyncio", "asyncpg", "faststream", "nats"),
+    *("anthropic", "asyncio", "asyncpg", "nats"),
     *("openai", "os", "structlog", "yfinance"),
 )
 THINKERS = ("assessment", "research", "risk", "sentiment", "trader")
 HOMES = {
-    "home-of-nats": ("nats", "faststream"),
+    "home-of-nats": ("nats",),
     "home-of-asyncpg": ("asyncpg",),
     "home-of-model-sdks": ("anthropic", "openai"),
     "home-of-market-vendors": ("exchange_calendars", "pandas", "yfinance"),

@@ -23,6 +23,7 @@ COMMON |= {"tools.py", "store.py", "queries.sql", "prompts"}
 # What a service has beyond the common files. A new file here is a decision, not an accident.
 FURTHER = {
     "orchestrator": {
+        "recent.py",
         "workflow.py",  # the workflows as data
         "inputs.py",  # what reaches it, each with its future
         "commit.py",  # the group transaction's loop
@@ -30,6 +31,7 @@ FURTHER = {
         "leases.py",  # claims, epochs, budgets within a group
         "changes.py",  # what a group leaves to write
         "rows.py",  # rows between loading and writing
+        "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order
         "sweep.py",  # what was lost or is late
     },

@@ -1,9 +1,11 @@
 """What a program outside hears: the decision by the document alone, and events without a gap."""
 
 import ast
+import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.integration.desk.conftest import Desk
 
 DOCUMENT = Path(__file__).parents[3] / "contracts" / "schemas" / "asyncapi.json"
 PROGRAM = Path(plain_subscriber.__file__)
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "faststream_subscriber.py"
 
 
 def test_the_subscriber_knows_nothing_of_ours() -> None:
@@ -94,3 +97,31 @@ async def test_a_gap_is_filled_by_asking_for_what_comes_after(
         last, more = (found[-1]["sequence"] if found else last), page["more"]
 
     assert found == cycle[sequence:]
+
+
+@pytest.fixture
+def faststream_program(desk: Desk) -> Iterator[subprocess.Popen[str]]:
+    """The documentation's example, hearing."""
+    with subprocess.Popen(
+        [sys.executable, EXAMPLE, desk.url, desk.secrets_dir / "user.nk"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as program:
+        lines_until(program, "listening")
+        yield program
+        program.terminate()
+
+
+def lines_until(program: subprocess.Popen[str], beginning: str) -> str:
+    """The program's next line that begins so; it also logs."""
+    assert program.stdout is not None
+    return next(line for line in program.stdout if line.startswith(beginning))
+
+
+async def test_the_documented_faststream_program_prints_a_decision(
+    faststream_program: subprocess.Popen[str], user: Caller
+) -> None:
+    cycle_id = await user.accepted(wish())
+    await user.ended(cycle_id)
+    assert "buy" in await asyncio.to_thread(lines_until, faststream_program, cycle_id)

@@ -15,7 +15,7 @@ from libs.runtime.start_error import StartError
 from services.cli import main as cli
 from services.cli.problem import ExitCode, Problem
 
-HEAVY = ("asyncpg", "faststream", "nats", "polars", "pydantic", "rich", "structlog", "talib")
+HEAVY = ("asyncpg", "nats", "polars", "pydantic", "rich", "structlog", "talib")
 
 
 def _run(arguments: Sequence[str], cwd: Path) -> "subprocess.CompletedProcess[str]":

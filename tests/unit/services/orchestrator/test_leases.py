@@ -84,3 +84,13 @@ def test_a_claim_before_the_late_record_fences_it() -> None:
     assert (granted.outcome, granted.epoch) == ("granted", 2)
     assert leases.record(row, record(epoch=1)).outcome == "fenced"
     assert entries == []
+
+
+def test_a_suspects_last_claim_is_granted_only_when_the_sweep_has_sent_it() -> None:
+    leases = Leases(Settings(epochs_max=5), Loaded(cycles={CYCLE: cycle()}), [], [])
+    claim = Claim(op_id=OPERATION, instance="other")
+    suspect = lost_operation()
+    suspect.epoch = 4
+    assert leases.claim(suspect, claim).outcome == "busy"
+    suspect.lease_live = True  # of a pending operation: it was sent, and waits to be claimed
+    assert leases.claim(suspect, claim).outcome == "granted"

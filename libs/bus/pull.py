@@ -1,0 +1,116 @@
+"""Hear a durable consumer: keep one pull request open for as many messages as may still be taken.
+
+nats-py's own `fetch` asks anew for every few messages and waits for the server's word that there
+are no more, which costs as much as a message. Here a request stays open until it is used up or
+expires.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import nats.errors
+import orjson
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+BATCH_MAX = 32
+"""Messages that one request asks for."""
+EXPIRES_S = 1.0
+"""How long a request stays open: after NATS was killed, nothing is heard until then."""
+ANSWER_S = 0.5
+"""How much later the server says that a request has expired; then it is taken for lost."""
+RETRY_AFTER_S = 0.1
+"""Pause where the server has no such consumer, or too many unacknowledged messages."""
+EXPIRED = "408"
+
+log = structlog.get_logger()
+
+
+class Pull:
+    """Hands each message of a consumer to `handle`, in a task of its own, `at_once_max` at a time.
+
+    `start`, `run` in one task until cancelled, then `drain`. What `handle` raises is logged; the
+    message, unacknowledged, comes again.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        stream: str,
+        durable: str,
+        handle: Callable[[Msg], Coroutine[Any, Any, None]],
+        at_once_max: int,
+    ) -> None:
+        self._client = client
+        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}"
+        self._durable = durable
+        self._handle = handle
+        self._at_once_max = at_once_max
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._asked_for = 0
+        self._turn = asyncio.Event()
+        self._refused = False
+
+    async def start(self) -> None:
+        """Make ready to hear."""
+        self._inbox = self._client.new_inbox()
+        self._subscription: Subscription = await self._client.subscribe(
+            self._inbox, cb=self._on_message
+        )
+
+    async def run(self) -> None:
+        """Ask for messages until cancelled."""
+        while True:
+            await self._ask()
+            try:
+                await asyncio.wait_for(self._turn.wait(), EXPIRES_S + ANSWER_S)
+            except TimeoutError:
+                log.info("pull.unanswered", consumer=self._durable)
+            if self._refused:
+                await asyncio.sleep(RETRY_AFTER_S)
+
+    async def drain(self, grace_s: float) -> None:
+        """Take no more, let what was taken end for `grace_s`, then leave it to others."""
+        await self._subscription.unsubscribe()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace_s)
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _ask(self) -> None:
+        self._turn.clear()
+        self._refused = False
+        self._asked_for = min(BATCH_MAX, self._at_once_max - len(self._tasks))
+        if self._asked_for <= 0:
+            return
+        request = {"batch": self._asked_for, "expires": int(EXPIRES_S * 1e9)}
+        try:
+            await self._client.publish(self._next, orjson.dumps(request), reply=self._inbox)
+        except nats.errors.Error as error:
+            log.warning("pull.unsent", consumer=self._durable, error=type(error).__name__)
+            self._refused = True
+
+    async def _on_message(self, message: Msg) -> None:
+        status = message.headers.get("Status") if message.headers and not message.reply else None
+        if status is not None:
+            self._refused = status != EXPIRED
+            self._turn.set()
+            return
+        self._asked_for -= 1
+        if self._asked_for <= 0:
+            self._turn.set()
+        task = asyncio.create_task(self._handle(message))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._asked_for <= 0:
+            self._turn.set()
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            what = f"{type(error).__name__}: {error}"[:400]
+            log.error("pull.message_failed", consumer=self._durable, error=what)
