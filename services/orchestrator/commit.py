@@ -164,7 +164,8 @@ class Committer:
         try:
             await store.load_for_requests(db, given, loaded)
             return await self._fold(db, given, loaded)
-        except SerializationError:
+        except SerializationError as error:
+            log.info("orchestrator.overtaken", why=str(error))
             self._recent.pause()
             return None
         except UniqueViolationError:

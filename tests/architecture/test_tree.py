@@ -23,7 +23,6 @@ COMMON |= {"tools.py", "store.py", "queries.sql", "prompts"}
 # What a service has beyond the common files. A new file here is a decision, not an accident.
 FURTHER = {
     "orchestrator": {
-        "recent.py",
         "workflow.py",  # the workflows as data
         "inputs.py",  # what reaches it, each with its future
         "commit.py",  # the group transaction's loop

@@ -1,0 +1,66 @@
+"""A real NATS with the desk's streams, and connections under the desk's own keys."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.subjects import COMMANDS, ORCHESTRATOR
+from libs.bus.connection import Client, connect
+from libs.bus.permissions import PROVISIONER
+from libs.bus.streams import Provisioner
+from libs.runtime.embedded import Servers
+from tests.integration.conftest import ServersIn
+from tests.integration.own_servers import OwnServers
+
+Connect = Callable[[str], Coroutine[Any, Any, Client]]
+
+
+@pytest.fixture(scope="session")
+def folder() -> Iterator[Path]:
+    """Where the servers live; every user may enter."""
+    made = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="session")
+def servers(servers_in: ServersIn, folder: Path) -> Iterator[Servers | OwnServers]:
+    """One pair of servers for all tests here."""
+    with servers_in(folder) as held:
+        yield held
+
+
+@pytest.fixture
+async def connected(servers: Servers) -> AsyncIterator[Connect]:
+    """Opens a connection as one identity, and closes it in the end."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(identity: str) -> Client:
+            client = await connect(servers.nats_url, identity, servers.secrets_dir)
+            stack.push_async_callback(client.close)
+            return client
+
+        yield opened
+
+
+@pytest.fixture
+async def provisioner(connected: Connect) -> Provisioner:
+    """The streams and consumers, new and empty."""
+    client = await connected(PROVISIONER)
+    provisioner = Provisioner(client, COMMANDS)
+    await provisioner.provision()
+    for row in COMMANDS[:1]:
+        await client.jsm().purge_stream("COMMANDS", subject=row.address)
+    return provisioner
+
+
+@pytest.fixture
+async def publisher(connected: Connect) -> Client:
+    """A connection that may publish commands."""
+    return await connected(ORCHESTRATOR)

@@ -1,0 +1,174 @@
+"""A real Postgres and orchestrators without a bus: what one commits, and what another one sees."""
+
+import asyncio
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from contracts.cycle import CycleRequest, RequestAnswer
+from contracts.message import Command, Contract, Message, Pipeline
+from contracts.operation import Result, ResultAnswer
+from contracts.subjects import command
+from contracts.types import Failure
+from libs.postgres.migrate import migrate
+from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, Pool, open_pool
+from libs.runtime import ids
+from libs.runtime.embedded import Servers
+from libs.runtime.settings import Settings
+from services.orchestrator.changes import NewOperation, Stop
+from services.orchestrator.commit import Committer
+from services.orchestrator.inputs import CycleAsked, Resulted
+from services.orchestrator.workflow import State, Step, Workflow
+from tests.integration.conftest import ServersIn
+from tests.integration.own_servers import OwnServers
+
+DAY = date(2012, 6, 29)
+LANE = "alpha"
+
+
+class LeftDone(Contract):
+    """One side of the join."""
+
+
+class RightDone(Contract):
+    """The other side."""
+
+
+class Joined(Contract):
+    """What needs both."""
+
+
+class DoLeft(Command):
+    """Do one side."""
+
+
+class DoRight(Command):
+    """Do the other side."""
+
+
+class Join(Command):
+    """Needs both sides."""
+
+    left_done: LeftDone
+    right_done: RightDone
+
+
+CONTRACTS: dict[str, type[Contract]] = {"left": LeftDone, "right": RightDone, "join": Joined}
+SIDES = (
+    Step(command("maker", "left", DoLeft, LeftDone)),
+    Step(command("maker", "right", DoRight, RightDone)),
+)
+WORKFLOW = Workflow(
+    kind="join",
+    version=1,
+    states=(
+        State("sides", SIDES),
+        State("joining", (Step(command("maker", "join", Join, Joined)),)),
+    ),
+)
+
+
+@pytest.fixture(scope="session")
+def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
+    """One pair of servers for all tests here; each test makes cycles of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
+    folder.chmod(0o755)
+    with servers_in(folder) as held:
+        asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
+        yield held
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+async def pool(servers: Servers) -> AsyncIterator[Pool]:
+    """Connections as the orchestrator's own role."""
+    async with open_pool(servers.postgres_dsn(ORCHESTRATOR_ROLE)) as opened:
+        yield opened
+
+
+@dataclass
+class Sent:
+    """An outbox that keeps what would have been published."""
+
+    steps: list[str] = field(default_factory=list)
+    woken: int = 0
+
+    async def send(self, start: NewOperation, command: bytes) -> None:
+        self.steps.append(start.start.step.name)
+
+    async def stop(self, stop: Stop) -> None:
+        self.steps.append(f"stop {stop.op_id}")
+
+    def __call__(self, *, hurry: bool) -> None:
+        self.woken += 1
+
+
+@dataclass
+class Orchestrators:
+    """Some orchestrators on one database, and the service that answers their commands."""
+
+    pool: Pool
+    committers: list[Committer]
+    sent: Sent
+
+    async def begin(self, at: int = 0, key: str = "") -> UUID:
+        """Have a cycle accepted by one of them."""
+        request = CycleRequest(
+            idempotency_key=key or uuid.uuid4().hex,
+            kind="join",
+            as_of=DAY,
+            pipelines=(Pipeline(name=LANE),),
+        )
+        cycle_id = ids.cycle_id("user", request.idempotency_key)
+        asked = CycleAsked(cycle_id, "user", request, DAY, request.idempotency_key.encode())
+        answer = await self.committers[at].ask(asked)
+        assert isinstance(answer, RequestAnswer)
+        assert answer.outcome == "accepted", answer
+        return cycle_id
+
+    async def answer(self, at: int, cycle_id: UUID, step: str, wrong: bool = False) -> str:
+        """Tell one of them a step's result; returns its word."""
+        state = "joining" if step == "join" else "sides"
+        op_id = ids.operation_id(cycle_id, LANE, state, step, 1)
+        body = await self.pool.fetchval("select command from operations where op_id = $1", op_id)
+        contract = CONTRACTS[step].of(Command.model_validate_json(body))
+        result = Result(op_id=op_id, contract=contract.model_dump(mode="json"))
+        if wrong:
+            failure = Failure(code="broken", message="it broke")
+            result = Result(op_id=op_id, failure=failure)
+        answer: Message | None = await self.committers[at].ask(Resulted("maker", result))
+        assert isinstance(answer, ResultAnswer)
+        return answer.outcome
+
+    async def steps(self, cycle_id: UUID) -> list[tuple[str, str]]:
+        """The cycle's operations and how they stand, by step."""
+        rows = await self.pool.fetch(
+            "select step, status from operations where cycle_id = $1 order by step", cycle_id
+        )
+        return [(row["step"], row["status"]) for row in rows]
+
+    async def status(self, cycle_id: UUID) -> str:
+        found: str = await self.pool.fetchval(
+            "select status from cycles where cycle_id = $1", cycle_id
+        )
+        return found
+
+
+@pytest.fixture
+async def orchestrators(pool: Pool) -> AsyncIterator[Orchestrators]:
+    """Two of them, at work."""
+    sent = Sent()
+    committers = [Committer(pool, (WORKFLOW,), Settings(), sent, sent) for _ in range(2)]
+    async with AsyncExitStack() as stack:
+        for committer in committers:
+            running = asyncio.create_task(committer.run())
+            stack.callback(running.cancel)
+        yield Orchestrators(pool, committers, sent)

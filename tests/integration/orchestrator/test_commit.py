@@ -1,0 +1,97 @@
+"""Groups from memory and under locks: two orchestrators on the same cycles, in any order."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.integration.orchestrator.conftest import Orchestrators
+
+CYCLES = 60
+SIDES = ((0, "left"), (1, "right"))
+DONE = [("join", "completed"), ("left", "completed"), ("right", "completed")]
+
+
+async def run_alone(orchestrators: Orchestrators) -> None:
+    cycle_id = await orchestrators.begin()
+    for step in ("left", "right", "join"):
+        assert await orchestrators.answer(0, cycle_id, step) == "ok"
+    assert await orchestrators.steps(cycle_id) == DONE
+    assert await orchestrators.status(cycle_id) == "completed"
+
+
+async def test_one_orchestrator_never_reads_again_what_it_has_just_written(
+    orchestrators: Orchestrators, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read(*_: object) -> None:
+        raise AssertionError("rows were read")
+
+    monkeypatch.setattr("services.orchestrator.store.load", read)
+    await run_alone(orchestrators)
+
+
+async def test_a_join_of_results_at_two_orchestrators_starts_once(
+    orchestrators: Orchestrators,
+) -> None:
+    for number in range(CYCLES):
+        cycle_id = await orchestrators.begin(number % 2)
+        answers = await asyncio.gather(
+            orchestrators.answer(0, cycle_id, "left"), orchestrators.answer(1, cycle_id, "right")
+        )
+        assert answers == ["ok", "ok"]
+        assert ("join", "pending") in await orchestrators.steps(cycle_id)
+        assert await orchestrators.answer(number % 2, cycle_id, "join") == "ok"
+        assert await orchestrators.steps(cycle_id) == DONE
+        assert await orchestrators.status(cycle_id) == "completed"
+    assert orchestrators.sent.steps.count("join") == CYCLES
+
+
+async def test_rows_that_another_has_changed_are_refused_and_read_again(
+    orchestrators: Orchestrators,
+) -> None:
+    cycle_id = await orchestrators.begin(0)
+    await orchestrators.answer(1, cycle_id, "left")
+    with capture_logs() as logs:
+        assert await orchestrators.answer(0, cycle_id, "right") == "ok"
+    assert [line["event"] for line in logs] == ["orchestrator.overtaken"]
+    assert ("join", "pending") in await orchestrators.steps(cycle_id)
+
+
+async def test_a_repeated_result_is_taken_once_at_either_orchestrator(
+    orchestrators: Orchestrators,
+) -> None:
+    cycle_id = await orchestrators.begin(0)
+    answers = [await orchestrators.answer(at, cycle_id, "left") for at in (0, 0, 1, 1)]
+    assert answers == ["ok"] * 4
+    await orchestrators.answer(0, cycle_id, "right")
+    joined = [("join", "pending"), ("left", "completed"), ("right", "completed")]
+    assert await orchestrators.steps(cycle_id) == joined
+
+
+async def test_a_repeated_request_is_one_cycle_at_either_orchestrator(
+    orchestrators: Orchestrators,
+) -> None:
+    cycles = {await orchestrators.begin(at, "the-same-key") for at in (0, 1, 0, 1)}
+    assert len(cycles) == 1
+    assert await orchestrators.steps(cycles.pop()) == [("left", "pending"), ("right", "pending")]
+
+
+async def test_a_failure_stops_the_step_beside_it(orchestrators: Orchestrators) -> None:
+    cycle_id = await orchestrators.begin(0)
+    await orchestrators.answer(0, cycle_id, "left", wrong=True)
+    assert await orchestrators.steps(cycle_id) == [("left", "failed"), ("right", "cancelled")]
+    assert await orchestrators.status(cycle_id) == "failed"
+    assert await orchestrators.answer(0, cycle_id, "right") == "ok"
+
+
+async def test_many_cycles_at_once_at_two_orchestrators_all_end(
+    orchestrators: Orchestrators,
+) -> None:
+    async def cycle(number: int) -> None:
+        cycle_id = await orchestrators.begin(number % 2)
+        sides = (orchestrators.answer((number + i) % 2, cycle_id, s) for i, s in SIDES)
+        await asyncio.gather(*sides)
+        await orchestrators.answer(number % 2, cycle_id, "join")
+        assert await orchestrators.steps(cycle_id) == DONE
+
+    await asyncio.gather(*map(cycle, range(CYCLES)))
