@@ -48,16 +48,17 @@ left join lateral (
 select op_id, result from operations where op_id = any($1::uuid[])
 
 -- name: open_day
-insert into day_budgets (day) values ($1) on conflict do nothing
+insert into day_budgets (day) values ((now() at time zone 'utc')::date) on conflict do nothing
 
 -- name: lock_day
+-- `now` is the transaction's begin: the day that is locked is the day that is saved.
 select tokens_spent, tokens_reserved, cost_usd_spent, cost_usd_reserved
-from day_budgets where day = $1 for update
+from day_budgets where day = (now() at time zone 'utc')::date for update
 
 -- name: save_day
 update day_budgets
-set tokens_spent = $2, tokens_reserved = $3, cost_usd_spent = $4, cost_usd_reserved = $5
-where day = $1
+set tokens_spent = $1, tokens_reserved = $2, cost_usd_spent = $3, cost_usd_reserved = $4
+where day = (now() at time zone 'utc')::date
 
 -- name: touch_operations
 update operations o

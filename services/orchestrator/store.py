@@ -5,7 +5,6 @@ except the sweep's, which touches only `sends` and `due_at`.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from uuid import UUID
 
@@ -99,9 +98,10 @@ async def load_for_requests(db: Connection, given: Sequence[Given], loaded: Load
 
 
 async def _lock_day(db: Connection, settings: Settings) -> Purse:
-    today = await db.fetchval("select (now() at time zone 'utc')::date")
-    await db.execute(sql.open_day, today)
-    row = await db.fetchrow(sql.lock_day, today)
+    row = await db.fetchrow(sql.lock_day)
+    while row is None:
+        await db.execute(sql.open_day)
+        row = await db.fetchrow(sql.lock_day)
     return Purse(
         settings.day_tokens_max,
         settings.day_cost_usd_max,
@@ -141,8 +141,10 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         ),
         *_columns([_event(event) for event in group.events], EVENT_COLUMNS),
     )
-    if group.day is not None:
-        await _write_day(db, group.day)
+    day = group.day
+    if day is not None:
+        spent, reserved = day.tokens_spent, day.tokens_reserved
+        await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
     return commands
 
 
@@ -277,18 +279,6 @@ async def _many(db: Connection, statement: str, rows: Sequence[Row]) -> None:
     """Run a statement over rows; nothing where there are none."""
     if rows:
         await db.execute(statement, *_columns(rows, len(rows[0])))
-
-
-async def _write_day(db: Connection, day: Purse) -> None:
-    today: date = await db.fetchval("select (now() at time zone 'utc')::date")
-    await db.execute(
-        sql.save_day,
-        today,
-        day.tokens_spent,
-        day.tokens_reserved,
-        day.cost_usd_spent,
-        day.cost_usd_reserved,
-    )
 
 
 def failure_of(error: Exception) -> Failure:
