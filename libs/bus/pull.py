@@ -86,18 +86,26 @@ class Pull:
         self._asked_for = min(BATCH_MAX, self._at_once_max - len(self._tasks))
         if self._asked_for <= 0:
             return
+        if not self._client.is_connected:
+            # Requests would gather in the client, and all be open at once when it is back.
+            self._over(refused=True)
+            return
         request = {"batch": self._asked_for, "expires": int(EXPIRES_S * 1e9)}
         try:
             await self._client.publish(self._next, orjson.dumps(request), reply=self._inbox)
         except nats.errors.Error as error:
             log.warning("pull.unsent", consumer=self._durable, error=type(error).__name__)
-            self._refused = True
+            self._over(refused=True)
+
+    def _over(self, *, refused: bool) -> None:
+        """The open request is over; after a refusal the next one waits a little."""
+        self._refused = refused
+        self._turn.set()
 
     async def _on_message(self, message: Msg) -> None:
         status = message.headers.get("Status") if message.headers and not message.reply else None
         if status is not None:
-            self._refused = status != EXPIRED
-            self._turn.set()
+            self._over(refused=status != EXPIRED)
             return
         self._asked_for -= 1
         if self._asked_for <= 0:

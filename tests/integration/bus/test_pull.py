@@ -176,3 +176,24 @@ async def test_stopping_lets_the_work_end_and_leaves_the_rest(
     await hear(rest, 4)
     await asyncio.wait_for(rest.all.wait(), 5)
     assert rest.bodies == [b"1", b"2"]
+
+
+async def test_while_the_connection_is_down_nothing_is_asked(
+    service: Client, hear: Hear, monkeypatch: pytest.MonkeyPatch, publisher: Client
+) -> None:
+    heard, asked = Heard(1), []
+    real = service.publish
+
+    async def publish_noted(subject: str, *args: Any, **more: Any) -> None:
+        if ".MSG.NEXT." in subject:
+            asked.append(subject)
+        await real(subject, *args, **more)
+
+    monkeypatch.setattr(service, "publish", publish_noted)
+    monkeypatch.setattr(type(service), "is_connected", False)
+    await hear(heard, 4)
+    await asyncio.sleep(0.3)
+    assert asked == []
+    monkeypatch.undo()
+    await publish(publisher, 1)
+    await asyncio.wait_for(heard.all.wait(), 5)
