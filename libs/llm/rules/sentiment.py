@@ -9,7 +9,7 @@ from contracts.sentiment import (
     SignalDigest,
     TickerSentiment,
 )
-from libs.llm.rules.lexicon import tone
+from libs.quant.lexicon import tone
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
 
 ONE_SOURCE_SCORE_MAX = 0.5
