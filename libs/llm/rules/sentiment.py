@@ -9,8 +9,8 @@ from contracts.sentiment import (
     SignalDigest,
     TickerSentiment,
 )
-from libs.quant.lexicon import tone
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
+from libs.quant.lexicon import tone
 
 ONE_SOURCE_SCORE_MAX = 0.5
 """Headlines of a single source, however many, move a score no further than this."""
