@@ -25,6 +25,7 @@ CALL_EVENTS = {
     CallKind.READ: EventType.DATA_READ,
 }
 NO_USAGE = Usage()
+NOTHING = Reserve()
 
 
 class Leases:
@@ -131,20 +132,23 @@ class Leases:
 
     def settle(self, row: OperationRow, usage: Usage) -> None:
         """Turn what was held back for the calls in flight into what they used."""
-        held, row.reserved = row.reserved, Reserve()
-        if held == Reserve() and usage == NO_USAGE:
+        held, row.reserved = row.reserved, NOTHING
+        if held == NOTHING and usage == NO_USAGE:
             return
         cycle = self._loaded.cycles[row.cycle_id]
         cycle.changed = True
-        for purse in (cycle.purse, self._loaded.day):
-            if purse is not None:
-                purse.release(held)
-                purse.spend(usage.tokens, usage.cost_usd)
+        cycle.purse.release(held)
+        cycle.purse.spend(usage.tokens, usage.cost_usd)
+        day = self._loaded.day
+        if day is not None:
+            # What an earlier day held back is not this day's to give back; the spending is.
+            day.release(held if row.reserved_today else NOTHING)
+            day.spend(usage.tokens, usage.cost_usd)
         row.spend(usage)
 
     def _reserve(self, row: OperationRow, reserve: Reserve | None) -> RecordAnswer:
         lease_s = self._settings.lease_s
-        if reserve is None or reserve == Reserve():
+        if reserve is None or reserve == NOTHING:
             return RecordAnswer(outcome="ok", lease_s=lease_s)
         cycle = self._loaded.cycles[row.cycle_id]
         for name, purse in (("cycle", cycle.purse), ("day", self._loaded.day)):
@@ -153,7 +157,7 @@ class Leases:
         for purse in (cycle.purse, self._loaded.day):
             if purse is not None:
                 purse.hold(reserve)
-        cycle.changed = True
+        cycle.changed = row.reserved_today = True
         row.reserved = Reserve(
             tokens=row.reserved.tokens + reserve.tokens,
             cost_usd=row.reserved.cost_usd + reserve.cost_usd,

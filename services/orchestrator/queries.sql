@@ -15,7 +15,8 @@ for update
 -- name: load_operations
 select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, claimed,
        must_answer, epoch, tokens, cost_usd, tokens_reserved, cost_usd_reserved,
-       due_at > clock_timestamp() as lease_live
+       due_at > clock_timestamp() as lease_live,
+       coalesce(reserved_on = (now() at time zone 'utc')::date, false) as reserved_today
 from operations
 where op_id = any($1::uuid[])
    or (cycle_id = any($2::uuid[]) and status in ('pending', 'running'))
@@ -64,12 +65,15 @@ where day = (now() at time zone 'utc')::date
 update operations o
 set status = 'running', epoch = t.epoch, tokens = t.tokens, cost_usd = t.cost_usd,
     tokens_reserved = t.tokens_reserved, cost_usd_reserved = t.cost_reserved,
+    reserved_on = case when t.reserved_today then (now() at time zone 'utc')::date
+                       else o.reserved_on end,
     progress = coalesce(t.progress::jsonb, o.progress),
     started_at = coalesce(o.started_at, clock_timestamp()),
     due_at = clock_timestamp() + t.lease_s * interval '1 second'
 from unnest($1::uuid[], $2::int[], $3::bigint[], $4::numeric[], $5::bigint[], $6::numeric[],
-            $7::text[], $8::float8[])
-  as t (id, epoch, tokens, cost_usd, tokens_reserved, cost_reserved, progress, lease_s)
+            $7::bool[], $8::text[], $9::float8[])
+  as t (id, epoch, tokens, cost_usd, tokens_reserved, cost_reserved, reserved_today, progress,
+        lease_s)
 where o.op_id = t.id and o.status in ('pending', 'running')
 
 -- name: insert_journal

@@ -123,7 +123,11 @@ class CycleRow:
 
 @dataclass
 class OperationRow:
-    """An operation, at its cycle's revision."""
+    """An operation, at its cycle's revision.
+
+    `reserved` is held back by its cycle's budget and by that of the UTC day of the reservation;
+    `reserved_today` says whether this is that day.
+    """
 
     op_id: UUID
     cycle_id: UUID
@@ -141,6 +145,7 @@ class OperationRow:
     tokens: int
     cost_usd: Decimal
     reserved: Reserve
+    reserved_today: bool = False
     progress: bytes | None = None
     touched: bool = False
 

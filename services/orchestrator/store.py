@@ -230,6 +230,7 @@ def _touched(row: OperationRow, settings: Settings) -> Row:
         row.cost_usd,
         row.reserved.tokens,
         row.reserved.cost_usd,
+        row.reserved_today,
         row.progress.decode() if row.progress else None,
         settings.lease_s,
     )

@@ -5,6 +5,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from contracts.operation import CallKind, Claim, JournalEntry, Record, Reserve
+from contracts.types import Usage
 from libs.runtime.settings import Settings
 from services.orchestrator.changes import Loaded, NewEntry
 from services.orchestrator.leases import Leases
@@ -94,3 +95,25 @@ def test_a_suspects_last_claim_is_granted_only_when_the_sweep_has_sent_it() -> N
     assert leases.claim(suspect, claim).outcome == "busy"
     suspect.lease_live = True  # of a pending operation: it was sent, and waits to be claimed
     assert leases.claim(suspect, claim).outcome == "granted"
+
+
+def holding(*, today: bool) -> tuple[Leases, OperationRow, Purse]:
+    """An operation with 100 tokens held back, today or the day before, and today's purse."""
+    row, of = lost_operation(), cycle()
+    row.status, row.lease_live = "running", True
+    row.reserved, row.reserved_today = Reserve(tokens=100), today
+    of.purse.hold(row.reserved)
+    day = Purse(1_000, Decimal(1), tokens_reserved=500)
+    return Leases(Settings(), Loaded(cycles={CYCLE: of}, day=day), [], []), row, day
+
+
+def test_what_is_held_back_is_given_back_to_the_same_day() -> None:
+    leases, row, day = holding(today=True)
+    leases.settle(row, Usage(output_tokens=30))
+    assert (day.tokens_reserved, day.tokens_spent) == (400, 30)
+
+
+def test_midnight_leaves_the_new_days_reservations_alone_and_counts_the_spending() -> None:
+    leases, row, day = holding(today=False)
+    leases.settle(row, Usage(output_tokens=30))
+    assert (day.tokens_reserved, day.tokens_spent) == (500, 30)
