@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-ALLOWED = ("docker:", "live:")
+ALLOWED = ("docker:", "live:", "root:")
 """How the reason of an allowed skip begins."""
 
 CONTAINERS = (

@@ -33,7 +33,7 @@ DEADLINE_S = 30
 NOBODY = Identity(uid=65534, gid=65534)
 REPOSITORY = Path(__file__).parents[3]
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes users")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="root: only root changes users")
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc or uses prctl")
 
 HOLD = """

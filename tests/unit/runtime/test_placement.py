@@ -86,7 +86,7 @@ def test_a_root_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_another_user_is_not_taken_over(tmp_path: Path) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can make a folder of another user")
+        pytest.skip("root: only root can make a folder of another user")
     (tmp_path / "postgres").mkdir()
     with pytest.raises(PlacementError, match="belongs to uid 0"):
         hand_over(tmp_path / "postgres", STRANGER)
