@@ -17,6 +17,8 @@ from services.orchestrator.group import Group
 from services.orchestrator.inputs import CycleAsked, Given, Resulted
 from services.orchestrator.rows import CycleRow, OperationRow
 
+REQUEST_BYTES_MAX = 65_536
+"""Of a cycle that is kept: one with a larger request is read again, so that memory has a bound."""
 PAUSE_S = 5.0
 """How long all is read again after another orchestrator was seen to write the same cycles."""
 
@@ -27,6 +29,13 @@ class Kept:
 
     cycle: CycleRow
     operations: Sequence[OperationRow]
+
+    @property
+    def may_stay(self) -> bool:
+        """Whether it need not be read again."""
+        running = self.cycle.state.status is CycleStatus.RUNNING
+        plain = not any(row.claimed for row in self.operations)
+        return running and plain and len(self.cycle.request) <= REQUEST_BYTES_MAX
 
 
 class Recent:
@@ -66,9 +75,9 @@ class Recent:
         for cycle in group.cycles:
             cycle.stored()
             operations = running.get(cycle.cycle_id, [])
-            plain = not any(row.claimed for row in operations)
-            if plain and cycle.state.status is CycleStatus.RUNNING:
-                self._put(Kept(cycle, operations))
+            kept = Kept(cycle, operations)
+            if kept.may_stay:
+                self._put(kept)
         while len(self._kept) > self._cycles_max:
             self._drop(next(iter(self._kept)))
 

@@ -115,6 +115,14 @@ def test_a_cycle_with_claimed_work_is_always_read() -> None:
     assert recent.take([result(work.op_id)]) is None
 
 
+def test_a_cycle_with_a_large_request_is_always_read() -> None:
+    recent, row = Recent(10), cycle()
+    row.request = b" " * (recent_module.REQUEST_BYTES_MAX + 1)
+    work = operation(row)
+    recent.keep(committed((row, work)))
+    assert recent.take([result(work.op_id)]) is None
+
+
 def test_the_longest_untouched_cycle_is_dropped_first() -> None:
     recent = Recent(2)
     rows = [cycle() for _ in range(3)]
