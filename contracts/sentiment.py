@@ -21,7 +21,7 @@ class Headline(Value):
 
 
 class Candidate(Value):
-    """A ticker worth a look, and which sources named it with what score (0..1)."""
+    """A ticker worth a look: which sources named it, with what score (0..1) and why."""
 
     ticker: Ticker
     name: ShortText = ""
@@ -29,6 +29,7 @@ class Candidate(Value):
     sources: tuple[Name, ...]
     mentions: int = Field(default=0, ge=0)
     scores: dict[Name, float] = Field(default_factory=dict)
+    reasons: dict[Name, ShortText] = Field(default_factory=dict)
     headlines: tuple[Headline, ...] = Field(default=(), max_length=10)
 
 

@@ -47,6 +47,11 @@ class Settings(BaseSettings):
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
     """How events are logged; auto is console on a terminal, else json."""
 
+    candidate_sources: str = "screener,news,earnings"
+    """Where a digest's candidates come from, by name or as `package.module:Class` of your own."""
+    candidate_source_timeout_s: float = Field(default=60.0, gt=0, le=300)
+    """How long one candidate source may take; the digest goes on without it."""
+
     lease_s: float = Field(default=10.0, gt=0, le=600)
     """How long a claim holds without a sign of life."""
     epochs_max: int = Field(default=5, ge=1, le=100)

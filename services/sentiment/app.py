@@ -15,7 +15,8 @@ from libs.market.replay import ReplayMarket, ReplayStore
 from libs.market.source import MarketData
 from libs.runtime.settings import Settings
 from services.sentiment.handler import build_digest, score_sentiment
-from services.sentiment.sources import EarningsCalendar, NewsMentions, Screener
+from services.sentiment.reads import Sources
+from services.sentiment.sources import sources_of
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -24,8 +25,8 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
     """What the service hears and says."""
     prompt = Prompt.load(PROMPTS / "sentiment.md")
     role = Role("sentiment", "sentiment", ModelSize.SMALL, prompt, providers, limits_of(settings))
-    plugins = (Screener(market), NewsMentions(market), EarningsCalendar(market))
-    sources = {source.name: source for source in plugins}
+    plugins = sources_of(settings.candidate_sources, market)
+    sources = Sources(plugins, market, settings.candidate_source_timeout_s)
     digest = partial(build_digest, market=market, sources=sources)
     return Routes(
         service="sentiment",

@@ -8,7 +8,9 @@ from contracts.sentiment import (
     SentimentDraft,
     SentimentReport,
     SignalDigest,
+    SourceReport,
 )
+from contracts.types import Failure
 from libs.llm.agent import Role
 from libs.llm.loop import generate
 from libs.llm.prompt import task_for
@@ -16,14 +18,19 @@ from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
 from services.sentiment import logic
-from services.sentiment.reads import ask_sources, headlines_of, refused_tickers
-from services.sentiment.sources import CandidateSource
+from services.sentiment.reads import Sources, ask_sources, headlines_of, refused_tickers
 
 
 class NoCandidates(DeskError):
     """No source named a ticker that can be traded at as_of."""
 
     code = "no_candidates"
+
+
+class SourcesFailed(DeskError):
+    """Not one candidate source could answer."""
+
+    code = "sources_failed"
 
 
 class UnknownSource(DeskError):
@@ -37,29 +44,39 @@ async def build_digest(
     journal: Journal,
     *,
     market: MarketData,
-    sources: Mapping[str, CandidateSource],
+    sources: Sources,
 ) -> SignalDigest:
-    """The candidates of a cycle. NoCandidates where nothing is left, with all the reasons."""
+    """The candidates of a cycle.
+
+    A source that fails is told in the digest; SourcesFailed where all do. NoCandidates where
+    nothing is left, with all the reasons.
+    """
     request = command.request
     chosen = _chosen(request.sources, sources)
     refused: dict[str, str] = {}
     if request.universe is not None:
         refused = await refused_tickers(journal, market, command.as_of, request.universe)
     wanted = _wanted(request.universe, refused)
-    answers = await ask_sources(journal, chosen, command.as_of, wanted)
+    answers = await ask_sources(journal, sources, chosen, command.as_of, wanted)
+    if all(answer.error is not None for answer in answers):
+        raise SourcesFailed(f"every candidate source failed ({_told(answers)}); choose others")
     selection = logic.select(answers, request.universe, refused)
     if not selection.candidates:
         raise NoCandidates(_why_none(selection, answers))
     found = selection.candidates
-    if any(answer.name == logic.NEWS and answer.error is None for answer in answers):
+    reports = [answer.report for answer in answers]
+    if all(report.ok for report in reports if report.name == logic.NEWS):
         names = [candidate.ticker for candidate in found]
         headlines = await headlines_of(journal, market, command.as_of, names)
-        found = logic.with_headlines(found, headlines)
+        if isinstance(headlines, Failure):
+            reports.append(SourceReport(name="headlines", ok=False, error=headlines))
+        else:
+            found = logic.with_headlines(found, headlines)
     return SignalDigest.of(
         command,
         candidates=found,
         dropped=selection.dropped,
-        sources=tuple(answer.report for answer in answers),
+        sources=tuple(reports),
         market_source=market.label.description,
     )
 
@@ -79,13 +96,12 @@ async def score_sentiment(
     return SentimentReport.of(command, **dict(draft))
 
 
-def _chosen(names: Sequence[str], sources: Mapping[str, CandidateSource]) -> list[CandidateSource]:
-    unknown = [name for name in names if name not in sources]
+def _chosen(names: Sequence[str], sources: Sources) -> list[str]:
+    unknown = [name for name in names if name not in sources.by_name]
     if unknown:
-        raise UnknownSource(
-            f"no candidate source is named {', '.join(unknown)}; there are {', '.join(sources)}"
-        )
-    return [sources[name] for name in names] if names else list(sources.values())
+        known = ", ".join(sources.by_name)
+        raise UnknownSource(f"no candidate source is named {', '.join(unknown)}; there are {known}")
+    return list(dict.fromkeys(names or sources.by_name))
 
 
 def _wanted(universe: Sequence[str] | None, refused: Mapping[str, str]) -> list[str] | None:
@@ -94,8 +110,12 @@ def _wanted(universe: Sequence[str] | None, refused: Mapping[str, str]) -> list[
 
 def _why_none(selection: logic.Selection, answers: Sequence[logic.SourceAnswer]) -> str:
     parts = [f"{item.ticker}: {item.reason}" for item in selection.dropped[:10]]
-    parts += [
+    why = "; ".join([*parts, _told(answers)])
+    return f"no ticker is left to look at ({why}); widen the universe"
+
+
+def _told(answers: Sequence[logic.SourceAnswer]) -> str:
+    return "; ".join(
         f"source {answer.name}: {answer.error.message if answer.error else 'named nothing'}"
         for answer in answers
-    ]
-    return f"no ticker is left to look at ({'; '.join(parts)}); widen the universe"
+    )

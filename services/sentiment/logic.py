@@ -1,9 +1,11 @@
 """Which candidates make the digest, in which order, and what is dropped with which reason. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+
+from pydantic import AwareDatetime, Field
 
 from contracts.sentiment import (
     CANDIDATES_MAX,
@@ -28,20 +30,26 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206
 
 
 class Mention(Value):
-    """One source names one ticker: `score` 0..1 within that source, `mentions` where it counts."""
+    """One source names one ticker: `score` 0..1 within that source, `mentions` where it counts.
+
+    `known_at` is the time of the newest datum it rests on; a mention without one is dropped.
+    """
 
     ticker: Ticker
     name: ShortText = ""
     sector: ShortText = "unknown"
-    score: float
-    mentions: int = 0
+    score: float = Field(ge=0.0, le=1.0)
+    mentions: int = Field(default=0, ge=0)
+    reason: ShortText = ""
+    known_at: AwareDatetime | None = None
 
 
 class SourceAnswer(Value):
-    """What one source said: its mentions, or why it could not answer."""
+    """What one source said: its mentions, those not fit for use, or why it could not answer."""
 
     name: Name
     mentions: tuple[Mention, ...] = ()
+    dropped: tuple[DroppedTicker, ...] = ()
     error: Failure | None = None
 
     @property
@@ -70,9 +78,12 @@ def select(
     chosen = _choose(sorted(merged, key=_rank))
     kept = {candidate.ticker for candidate in chosen}
     named = {candidate.ticker for candidate in merged}
-    unnamed = [name for name in wanted or () if name not in refused and name not in named]
+    unfit = {item.ticker for answer in answers for item in answer.dropped}
+    told = named | unfit | refused.keys()
+    unnamed = [name for name in wanted or () if name not in told]
     dropped = [
         *(DroppedTicker(ticker=name, reason=reason[:400]) for name, reason in refused.items()),
+        *_unfit(answers, named | refused.keys()),
         *(DroppedTicker(ticker=name, reason="no source named it") for name in unnamed),
         *(
             DroppedTicker(ticker=item.ticker, reason=f"below the best {CANDIDATES_MAX}")
@@ -123,6 +134,12 @@ def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str
     )
 
 
+def _unfit(answers: Sequence[SourceAnswer], told: Set[str]) -> list[DroppedTicker]:
+    """What sources named in vain, once a ticker, without those of which something else is told."""
+    found = {item.ticker: item for answer in answers for item in answer.dropped}
+    return [item for ticker, item in found.items() if ticker not in told]
+
+
 def _merge(answers: Sequence[SourceAnswer]) -> list[Candidate]:
     found: dict[str, dict[str, Mention]] = {}
     for answer in answers:
@@ -140,6 +157,7 @@ def _candidate(ticker: str, by_source: Mapping[str, Mention]) -> Candidate:
         sources=tuple(by_source),
         mentions=sum(item.mentions for item in mentions),
         scores={name: round(item.score, 4) for name, item in by_source.items()},
+        reasons={name: item.reason for name, item in by_source.items() if item.reason},
     )
 
 

@@ -1,34 +1,53 @@
 """What the sentiment service reads of the market, as journalled calls: each happens once."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 
+import structlog
 from pydantic import JsonValue
 
 from contracts.operation import CallKind
-from contracts.sentiment import Headline
+from contracts.sentiment import DroppedTicker, Headline
+from contracts.types import Failure
 from libs.market.calendar import OutsideCalendar
-from libs.market.errors import LookAhead, MarketError, NoHistory, NotASession
+from libs.market.errors import LookAhead, MarketError, NoHistory, NotASession, NotInSource
 from libs.market.source import MarketData
+from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from services.sentiment.logic import SourceAnswer, headline
+from services.sentiment.logic import Mention, SourceAnswer, headline
 from services.sentiment.sources import CandidateSource, recent
 
+log = structlog.get_logger()
+
+MENTIONS_MAX = 500
+"""Mentions of one source that are looked at; the lowest scores are left out first."""
 HEADLINES_MAX = 5
 """Headlines of one candidate in the digest; the analyst can ask for more."""
 
 # These concern the whole cycle, or the source's honesty; every other failure is one source's own.
-_ENDS_THE_OPERATION = (LookAhead, NotASession, NoHistory, OutsideCalendar)
+_ENDS_THE_OPERATION = (LookAhead, NotASession, OutsideCalendar)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The desk's candidate sources, the market they are checked against, the time each has."""
+
+    by_name: Mapping[str, CandidateSource]
+    market: MarketData
+    timeout_s: float
 
 
 async def ask_sources(
     journal: Journal,
-    sources: Sequence[CandidateSource],
+    sources: Sources,
+    names: Sequence[str],
     as_of: date,
     tickers: Sequence[str] | None,
 ) -> list[SourceAnswer]:
-    """The answer of every source, asked in parallel; one that cannot answer says why."""
-    replies = await journal.calls([_find(source, as_of, tickers) for source in sources])
+    """The answers of the sources named, asked in parallel; one that cannot answer says why."""
+    replies = await journal.calls([_find(sources, name, as_of, tickers) for name in names])
     return [SourceAnswer.model_validate(reply) for reply in replies]
 
 
@@ -51,18 +70,25 @@ async def refused_tickers(
 
 async def headlines_of(
     journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
-) -> dict[str, list[Headline]]:
-    """The newest headlines of each ticker, cleaned."""
+) -> dict[str, list[Headline]] | Failure:
+    """The newest headlines of each ticker, cleaned; a Failure where the market has no news."""
 
     async def run() -> Reply:
-        found: dict[str, JsonValue] = {
-            name: [item.model_dump(mode="json") for item in await _headlines(market, name, as_of)]
-            for name in tickers
-        }
+        try:
+            found: dict[str, JsonValue] = {
+                name: [
+                    item.model_dump(mode="json") for item in await _headlines(market, name, as_of)
+                ]
+                for name in tickers
+            }
+        except NotInSource as error:
+            return Reply({"error": {"code": error.code, "message": error.message}})
         return Reply(found)
 
     request: JsonValue = {"as_of": as_of.isoformat(), "tickers": list(tickers)}
     reply = await journal.call(Call(CallKind.READ, "headlines", request, run))
+    if isinstance(reply, dict) and isinstance(reply.get("error"), dict):
+        return Failure.model_validate(reply["error"])
     return {
         name: [Headline.model_validate(item) for item in items]
         for name, items in (reply.items() if isinstance(reply, dict) else ())
@@ -70,24 +96,73 @@ async def headlines_of(
     }
 
 
-def _find(source: CandidateSource, as_of: date, tickers: Sequence[str] | None) -> Call:
+def _find(sources: Sources, name: str, as_of: date, tickers: Sequence[str] | None) -> Call:
     async def run() -> Reply:
-        answer: dict[str, JsonValue] = {"name": source.name}
+        answer: dict[str, JsonValue] = {"name": name}
         try:
-            found = await source.find(as_of, tickers)
+            async with asyncio.timeout(sources.timeout_s):
+                found = await sources.by_name[name].find(as_of, tickers)
+                fit, unfit = await _checked(sources.market, name, found, as_of, tickers)
         except _ENDS_THE_OPERATION:
             raise
-        except MarketError as error:
+        except NoHistory as error:
+            # Of one ticker it is the source's own failure; a date without any prices is everyone's.
+            await sources.market.universe(as_of)
             answer["error"] = {"code": error.code, "message": error.message}
+        except DeskError as error:
+            answer["error"] = {"code": error.code, "message": error.message}
+        except TimeoutError:
+            message = f"no answer within {sources.timeout_s:g} s (candidate_source_timeout_s)"
+            answer["error"] = {"code": "source_timeout", "message": message}
+        except Exception as error:
+            # Sources are other people's code: whatever goes wrong in one is told in the digest.
+            log.exception("digest.source_failed", source=name)
+            message = f"{type(error).__name__}: {str(error)[:200]}"
+            answer["error"] = {"code": "source_failed", "message": message}
         else:
-            answer["mentions"] = [mention.model_dump(mode="json") for mention in found]
+            answer["mentions"] = [mention.model_dump(mode="json") for mention in fit]
+            answer["dropped"] = [item.model_dump(mode="json") for item in unfit]
         return Reply(answer)
 
     request: JsonValue = {
         "as_of": as_of.isoformat(),
         "tickers": None if tickers is None else list(tickers),
     }
-    return Call(CallKind.READ, f"source {source.name}", request, run)
+    return Call(CallKind.READ, f"source {name}", request, run)
+
+
+async def _checked(
+    market: MarketData,
+    source: str,
+    found: Sequence[Mention],
+    as_of: date,
+    tickers: Sequence[str] | None,
+) -> tuple[list[Mention], list[DroppedTicker]]:
+    """The best MENTIONS_MAX mentions that are dated, asked for and tradable; the others with why.
+
+    Raises LookAhead for one that rests on a datum after the close of as_of.
+    """
+    close = market.calendar.close(as_of)
+    best = sorted(found, key=lambda mention: -mention.score)[:MENTIONS_MAX]
+    listed = {item.ticker for item in await market.universe(as_of, [m.ticker for m in best])}
+    fit, unfit = [], []
+    for mention in best:
+        if mention.known_at is not None and mention.known_at > close:
+            what = f"the mention of {mention.ticker} by candidate source {source}"
+            raise LookAhead(what, mention.known_at, as_of)
+        why = None
+        if mention.known_at is None:
+            why = "undated: nothing says that it was known at as_of"
+        elif tickers is not None and mention.ticker not in tickers:
+            why = "outside the universe that was asked for"
+        elif mention.ticker not in listed:
+            why = await _why_not(market, mention.ticker, as_of)
+        if why is None:
+            fit.append(mention)
+        else:
+            reason = f"named by {source}; {why}"[:400]
+            unfit.append(DroppedTicker(ticker=mention.ticker, reason=reason))
+    return fit, unfit
 
 
 async def _why_not(market: MarketData, ticker: str, as_of: date) -> str:

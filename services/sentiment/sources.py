@@ -1,11 +1,20 @@
-"""Where candidates come from: each source names tickers with a score, as of a session's close."""
+"""Where candidates come from: each source names tickers with a score, as of a session's close.
 
+`REGISTRY` has those that come with the desk. One of your own is a class made with the market data,
+named in the setting `candidate_sources` as `package.module:Class`; docs/market-data.md has one.
+"""
+
+import importlib
 from collections import Counter
-from collections.abc import Collection, Sequence
-from datetime import date, timedelta
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from typing import Protocol
 
-from libs.market.source import Listing, MarketData, NewsItem
+from pydantic import TypeAdapter, ValidationError
+
+from contracts.types import Name
+from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
+from libs.runtime.errors import DeskError
 from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention, clean_line
 
 LIST_LENGTH = 10
@@ -19,7 +28,7 @@ NAME_CHARS_MAX = 200
 
 
 class CandidateSource(Protocol):
-    """Names tickers worth a look. A new source is a class with these two and a row in the app."""
+    """Names tickers worth a look, with the time each rests on: nothing newer than as_of's close."""
 
     @property
     def name(self) -> str:
@@ -27,8 +36,20 @@ class CandidateSource(Protocol):
         ...
 
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
-        """Its mentions, among `tickers` where given. Raises MarketError where it cannot answer."""
+        """Its mentions, among `tickers` where given. Raises DeskError where it cannot answer."""
         ...
+
+
+class BadCandidateSource(DeskError):
+    """The setting candidate_sources names something that is no candidate source."""
+
+    code = "bad_candidate_source"
+
+    def __init__(self, row: str, what: str) -> None:
+        super().__init__(
+            f"candidate_sources: {row[:80]!r} {what}; use {', '.join(REGISTRY)} "
+            f"or package.module:Class"
+        )
 
 
 class Screener:
@@ -42,16 +63,23 @@ class Screener:
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
         """The first LIST_LENGTH of each list; the score is the best rank in any of them."""
         listings = await self._market.universe(as_of, tickers)
+        close = self._market.calendar.close(as_of)
         changes, turnover = await self._session(listings, as_of)
         risers = sorted((name for name in changes if changes[name] > 0), key=lambda n: -changes[n])
         fallers = sorted((name for name in changes if changes[name] < 0), key=changes.__getitem__)
         active = sorted(turnover, key=lambda name: (-turnover[name], name))
         scores: dict[str, float] = {}
-        for ranking in (risers, fallers, active):
+        reasons: dict[str, list[str]] = {}
+        lists = (("gainer", risers), ("loser", fallers), ("most active", active))
+        for word, ranking in lists:
             for place, ticker in enumerate(ranking[:LIST_LENGTH]):
                 scores[ticker] = max(scores.get(ticker, 0.0), 1 - place / LIST_LENGTH)
+                change = "" if ranking is active else f" ({changes[ticker]:+.2f}%)"
+                reasons.setdefault(ticker, []).append(f"{word} {place + 1}{change}")
         return tuple(
-            _mention(item, scores[item.ticker]) for item in listings if item.ticker in scores
+            _mention(item, scores[item.ticker], close, ", ".join(reasons[item.ticker]))
+            for item in listings
+            if item.ticker in scores
         )
 
     async def _session(
@@ -78,13 +106,20 @@ class NewsMentions:
 
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
         """The score is a ticker's share of the most mentioned one's headlines."""
-        items = await self._market.news(as_of, None, NEWS_ITEMS_MAX)
-        counts = Counter(item.ticker for item in recent(items, as_of))
+        items = recent(await self._market.news(as_of, None, NEWS_ITEMS_MAX), as_of)
+        counts = Counter(item.ticker for item in items)
+        newest = {item.ticker: item.known_at for item in reversed(items)}
         listings = await self._market.universe(as_of, _among(counts, tickers))
         ranked = sorted(listings, key=lambda item: (-counts[item.ticker], item.ticker))
         most = max((counts[item.ticker] for item in listings), default=1)
         return tuple(
-            _mention(item, counts[item.ticker] / most, counts[item.ticker])
+            _mention(
+                item,
+                counts[item.ticker] / most,
+                newest[item.ticker],
+                f"headlines in {NEWS_DAYS} days: {counts[item.ticker]}",
+                counts[item.ticker],
+            )
             for item in ranked[:NEWS_TICKERS_MAX]
         )
 
@@ -99,17 +134,52 @@ class EarningsCalendar:
 
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
         """The sooner the report, the higher the score."""
-        days: dict[str, int] = {}
+        due: dict[str, EarningsReport] = {}
         for report in await self._market.earnings(as_of, None):
             ahead = (report.report_date - as_of).days
             if report.eps_actual is None and 0 <= ahead <= EARNINGS_DAYS:
-                days[report.ticker] = min(days.get(report.ticker, ahead), ahead)
-        listings = await self._market.universe(as_of, _among(days, tickers))
-        ranked = sorted(listings, key=lambda item: (days[item.ticker], item.ticker))
-        return tuple(
-            _mention(item, 1 - days[item.ticker] / (EARNINGS_DAYS + 1))
-            for item in ranked[:EARNINGS_TICKERS_MAX]
-        )
+                due.setdefault(report.ticker, report)  # they come sorted by report date
+        listings = await self._market.universe(as_of, _among(due, tickers))
+        ranked = sorted(listings, key=lambda item: (due[item.ticker].report_date, item.ticker))
+        return tuple(_due(item, due[item.ticker], as_of) for item in ranked[:EARNINGS_TICKERS_MAX])
+
+
+REGISTRY: Mapping[str, Callable[[MarketData], CandidateSource]] = {
+    SCREENER: Screener,
+    NEWS: NewsMentions,
+    EARNINGS: EarningsCalendar,
+}
+
+
+def sources_of(rows: str, market: MarketData) -> dict[str, CandidateSource]:
+    """The sources that a comma-separated setting names, by their names, in its order.
+
+    Raises BadCandidateSource for a row that is none, and for a name that comes twice.
+    """
+    found: dict[str, CandidateSource] = {}
+    for row in filter(None, (part.strip() for part in rows.split(","))):
+        source = _made(row, market)
+        if source.name in found:
+            raise BadCandidateSource(row, f"has the name {source.name}, which is there already")
+        found[source.name] = source
+    if not found:
+        raise BadCandidateSource(rows, "names no source")
+    return found
+
+
+def _made(row: str, market: MarketData) -> CandidateSource:
+    module, colon, attribute = row.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), attribute) if colon else REGISTRY[row]
+        source: CandidateSource = factory(market)
+        TypeAdapter(Name).validate_python(source.name)
+    except KeyError as error:
+        raise BadCandidateSource(row, "is no source of the desk") from error
+    except ValidationError as error:
+        raise BadCandidateSource(row, "has a name that is no name") from error
+    except (ImportError, AttributeError, TypeError) as error:
+        raise BadCandidateSource(row, f"cannot be made ({str(error)[:120]})") from error
+    return source
 
 
 def recent(items: Sequence[NewsItem], as_of: date) -> list[NewsItem]:
@@ -121,11 +191,25 @@ def _among(found: Collection[str], tickers: Collection[str] | None) -> tuple[str
     return tuple(sorted(set(found) if tickers is None else set(found) & set(tickers)))
 
 
-def _mention(listing: Listing, score: float, mentions: int = 0) -> Mention:
+def _due(listing: Listing, report: EarningsReport, as_of: date) -> Mention:
+    days = (report.report_date - as_of).days
+    return _mention(
+        listing,
+        1 - days / (EARNINGS_DAYS + 1),
+        report.known_at,
+        f"reports on {report.report_date}",
+    )
+
+
+def _mention(
+    listing: Listing, score: float, known_at: datetime, reason: str, mentions: int = 0
+) -> Mention:
     return Mention(
         ticker=listing.ticker,
         name=clean_line(listing.name, NAME_CHARS_MAX),
         sector=clean_line(listing.sector, NAME_CHARS_MAX) or "unknown",
         score=score,
         mentions=mentions,
+        reason=reason,
+        known_at=known_at,
     )
