@@ -142,6 +142,19 @@ async def desk(
 
 
 @asynccontextmanager
+async def console(settings: Settings) -> AsyncIterator[Settings]:
+    """The servers and the console alone: the record can be read, and no work moves.
+
+    Gives the settings with the servers' addresses in them.
+    """
+    async with AsyncExitStack() as stack:
+        settings = await stack.enter_async_context(_servers(settings))
+        await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
+        await stack.enter_async_context(service_running("console", settings))
+        yield settings
+
+
+@asynccontextmanager
 async def _servers(settings: Settings) -> AsyncIterator[Settings]:
     """Settings with both addresses in them: the given ones, or those of embedded servers."""
     if (settings.nats_url is None) != (settings.postgres_dsn is None):

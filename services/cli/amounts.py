@@ -69,6 +69,22 @@ def plain(text: str) -> str:
 
 
 def cut(text: str, chars_max: int) -> str:
-    """On one line, with … where it was longer."""
+    """On one line, with … where it was longer; cut between words where there is such a place."""
     line = " ".join(plain(text).split())
-    return line if len(line) <= chars_max else line[: chars_max - 1].rstrip() + "…"
+    if len(line) <= chars_max:
+        return line
+    kept = line[: chars_max - 1]
+    blank = kept.rfind(" ")
+    if line[chars_max - 1] != " " and blank > chars_max // 2:
+        kept = kept[:blank]
+    return kept.rstrip(" ,;:") + "…"
+
+
+def change(amount: Decimal) -> str:
+    """`+12.50`, `-1,034.00`."""
+    return f"{amount:+,.2f}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 call`, `3 calls`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,5 +1,6 @@
 """`deskbus cycle`: ask for cycles and look at them."""
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -7,11 +8,11 @@ import typer
 from rich.text import Text
 
 from contracts.cycle import CancelCycle, CycleStatus, RequestAnswer
-from contracts.query import CyclesPage, CyclesQuery, CycleView
+from contracts.query import CyclesPage, CyclesQuery, Recording
 from contracts.subjects import CYCLES
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
-from services.cli import amounts, recordings, story
+from services.cli import amounts, evidence, recordings, story
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.progress import Progress
@@ -19,14 +20,25 @@ from services.cli.recordings import Differs, Replayed
 from services.cli.request import (
     CANCEL_CYCLE,
     ENDS,
+    Told,
     Wish,
     accepted,
     build,
     request_and_follow,
     send,
     show,
+    with_nodes,
 )
-from services.cli.running import asking, desk_client, load_settings
+from services.cli.request_options import (
+    AsOfOption,
+    MaxCostOption,
+    MaxMoneyOption,
+    MaxTokensOption,
+    ProviderOption,
+    TimeoutOption,
+    UniverseOption,
+)
+from services.cli.running import asking, desk_client, load_settings, reading_client
 from services.cli.terminal import (
     STATUS_MARKS,
     STATUS_STYLES,
@@ -53,28 +65,17 @@ def cycle() -> None:
 @app.command()
 def request(
     kind: Annotated[str, typer.Option(help="What kind of cycle.")] = "decision",
-    as_of: Annotated[
-        str | None, typer.Option(help="The session whose close is the present, 2012-06-29.")
-    ] = None,
-    universe: Annotated[
-        list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")
-    ] = None,
-    provider: Annotated[
-        list[str] | None,
-        typer.Option(help="Who thinks: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
-    ] = None,
+    as_of: AsOfOption = None,
+    universe: UniverseOption = None,
+    provider: ProviderOption = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: sent again with the same body, nothing new happens."),
     ] = None,
-    timeout_s: Annotated[
-        float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
-    ] = None,
-    max_money: Annotated[
-        str | None, typer.Option(help="Buys may take this much of an account's cash.")
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Tokens the models may use.")] = None,
-    max_cost: Annotated[str | None, typer.Option(help="US dollars the models may cost.")] = None,
+    timeout_s: TimeoutOption = None,
+    max_money: MaxMoneyOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and show it.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -92,8 +93,9 @@ def request(
     )
     settings = load_settings()
     if wait:
-        _tell(asking(_request_and_wait(settings, wish)), json=json)
-        return
+        told = asking(_request_and_wait(settings, wish))
+        _tell(told, json=json)
+        raise typer.Exit(ENDS[told.view.status or CycleStatus.RUNNING])
     answer = asking(_request(settings, wish))
     if json:
         emit([answer])
@@ -108,35 +110,65 @@ async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
         return await send(client, made)
 
 
-async def _request_and_wait(settings: Settings, wish: Wish) -> CycleView:
+async def _request_and_wait(settings: Settings, wish: Wish) -> Told:
     made = build(wish)
     async with desk_client(settings) as client:
         with Progress(err()) as progress:
-            return await request_and_follow(client, made, progress.heard)
+            view = await request_and_follow(client, made, progress.heard)
+        return await with_nodes(client, view)
 
 
-def _tell(view: CycleView, *, json: bool) -> None:
+def _tell(told: Told, *, json: bool) -> None:
     if json:
-        emit([view])
+        emit([told.view])
     else:
-        story.tell(view, out())
-    raise typer.Exit(ENDS[view.status or CycleStatus.RUNNING])
+        story.tell(told.view, out(), told.nodes)
 
 
 @app.command("show")
-def show_cycle(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
-    """Tell a cycle's story: what was looked at, wanted, allowed and ordered, and why."""
+def show_cycle(
+    cycle_id: CycleArgument = None,
+    evidence_of: Annotated[
+        str | None,
+        typer.Option("--evidence", help="All that is on record of this ticker, calls included."),
+    ] = None,
+    stage: Annotated[
+        str | None,
+        typer.Option(help="One stage's answer and calls: quant, analyst, validate, ..."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Tell a cycle's story: what was looked at, wanted, allowed and ordered, and why.
+
+    With --evidence or --stage, what it stands on: tool calls with their answers, indicators,
+    headlines, reasoning. Where no desk runs, the record is read without starting one.
+    """
     settings = load_settings()
+    if evidence_of is not None and stage is not None:
+        raise Problem(ExitCode.USAGE, "--evidence and --stage are two views", "give one of them")
 
-    async def work() -> CycleView:
-        async with desk_client(settings) as client:
-            return await show(client, cycle_id or str(await newest(client)))
+    async def work() -> tuple[Told, Sequence[Recording]]:
+        async with reading_client(settings) as client:
+            view = await show(client, cycle_id or str(await newest(client)))
+            told = await with_nodes(client, view)
+            if view.cycle_id is None or (evidence_of is None and stage is None):
+                return told, ()
+            return told, await recordings.fetch(client, view.cycle_id)
 
-    view = asking(work())
-    if json:
-        emit([view])
+    told, records = asking(work())
+    if evidence_of is not None:
+        found = evidence.of_ticker(told.view, records, evidence_of.upper())
+    elif stage is not None:
+        found = evidence.of_stage(told.nodes, records, stage)
     else:
-        story.tell(view, out())
+        _tell(told, json=json)
+        return
+    if json:
+        emit(found)
+    elif evidence_of is not None:
+        evidence.tell_ticker(told.view, found, evidence_of.upper(), out())
+    else:
+        evidence.tell_stage(told.nodes, found, out())
 
 
 @app.command("list")
@@ -149,7 +181,7 @@ def list_cycles(
     settings = load_settings()
 
     async def work() -> CyclesPage:
-        async with desk_client(settings) as client:
+        async with reading_client(settings) as client:
             page: CyclesPage = await client.ask(CYCLES, CyclesQuery(status=status, limit=limit))
             return page
 
@@ -220,7 +252,7 @@ def replay(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
 async def _replay(settings: Settings, cycle_id: str | None) -> Replayed:
     from services.replay import replay as run_again  # noqa: PLC0415 - loads every service
 
-    async with desk_client(settings) as client:
+    async with reading_client(settings) as client:
         view = await show(client, cycle_id or str(await newest(client)))
         if view.cycle_id is None or view.status is CycleStatus.RUNNING:
             raise Problem(ExitCode.FAILED, f"cycle {view.cycle_id} is still running", "wait for it")

@@ -20,7 +20,7 @@ from services.cli.commands import JsonOption, group
 from services.cli.cycle import CycleArgument, newest
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import show
-from services.cli.running import asking, desk_client, load_settings
+from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import (
     STATUS_MARKS,
     STATUS_STYLES,
@@ -61,7 +61,7 @@ def list_operations(
     settings = load_settings()
 
     async def work() -> OperationsPage:
-        async with desk_client(settings) as client:
+        async with reading_client(settings) as client:
             found = (await show(client, cycle)).cycle_id if cycle else None
             query = OperationsQuery(cycle_id=found, type=kind, status=status, limit=limit)
             page: OperationsPage = await client.ask(OPERATIONS, query)
@@ -94,7 +94,7 @@ def show_operation(
     settings = load_settings()
 
     async def work() -> OperationDetail:
-        async with desk_client(settings) as client:
+        async with reading_client(settings) as client:
             query = OperationQuery(op_id=await _resolved(client, op_id))
             detail: OperationDetail = await client.ask(OPERATION, query)
             return detail
@@ -197,7 +197,7 @@ def tree(
 
 
 async def _tree(settings: Settings, cycle_id: str | None) -> tuple[OperationView, ...]:
-    async with desk_client(settings) as client:
+    async with reading_client(settings) as client:
         found = (await show(client, cycle_id)).cycle_id if cycle_id else await newest(client)
         query = OperationsQuery(cycle_id=found, limit=LOOKED_THROUGH_MAX)
         page: OperationsPage = await client.ask(OPERATIONS, query)

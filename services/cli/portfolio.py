@@ -15,7 +15,7 @@ from libs.bus.codec import describe
 from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
-from services.cli.running import asking, desk_client, load_settings
+from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import emit, out, table, write
 
 app = group()
@@ -37,7 +37,7 @@ def portfolio(
         ) from None
 
     async def work() -> AccountView:
-        async with desk_client(settings) as client:
+        async with reading_client(settings) as client:
             view: AccountView = await client.ask(ACCOUNT, query)
             return view
 

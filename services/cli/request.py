@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from contracts.audit import Event, EventType
 from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import Pipeline
-from contracts.query import CycleQuery, CycleView
-from contracts.subjects import CYCLE, REQUESTS
+from contracts.operation import OperationView
+from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsPage, OperationsQuery
+from contracts.subjects import CYCLE, OPERATIONS, REQUESTS
 from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
@@ -183,6 +184,22 @@ async def show(client: Client, cycle_id: str) -> CycleView:
     if not view.found:
         raise Problem(ExitCode.NOT_FOUND, view.message, "`deskbus cycle list` shows the newest")
     return view
+
+
+@dataclass(frozen=True)
+class Told:
+    """A cycle with its operation tree: all that its story is made of."""
+
+    view: CycleView
+    nodes: Sequence[OperationView] = ()
+
+
+async def with_nodes(client: Client, view: CycleView) -> Told:
+    """The cycle with its operations and calls."""
+    page: OperationsPage = await client.ask(
+        OPERATIONS, OperationsQuery(cycle_id=view.cycle_id, limit=PAGE_MAX)
+    )
+    return Told(view, page.operations)
 
 
 async def request_and_follow(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from contracts.query import CycleView
 from libs.bus.client import Client, open_client
@@ -15,39 +16,47 @@ from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
 from services import launcher
 from services.cli import story
-from services.cli.amounts import short
 from services.cli.commands import JsonOption, group
 from services.cli.problem import Problem
 from services.cli.progress import Progress
-from services.cli.request import ENDS, Wish, build, new_key, request_and_follow
+from services.cli.request import (
+    ENDS,
+    Told,
+    Wish,
+    build,
+    new_key,
+    request_and_follow,
+    with_nodes,
+)
+from services.cli.request_options import (
+    AS_OF_DEFAULT,
+    AsOfOption,
+    MaxCostOption,
+    MaxMoneyOption,
+    MaxTokensOption,
+    ProviderOption,
+    TimeoutOption,
+    UniverseOption,
+)
 from services.cli.running import RunningDesk, find_desk, load_settings
-from services.cli.terminal import emit, err, out, write
-
-AS_OF_DEFAULT = "2012-06-29"
-"""A session of the bundled prices at which the rules both buy and cut."""
+from services.cli.terminal import emit, err, facts, out, write
 
 app = group()
 
 
 @app.command()
 def run(
-    as_of: Annotated[str, typer.Option(help="The session whose close is the present.")] = (
-        AS_OF_DEFAULT
-    ),
-    universe: Annotated[
-        list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")
-    ] = None,
-    provider: Annotated[
-        list[str] | None,
-        typer.Option(help="Who thinks: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
-    ] = None,
+    as_of: AsOfOption = AS_OF_DEFAULT,
+    universe: UniverseOption = None,
+    provider: ProviderOption = None,
     account: Annotated[
         str | None,
         typer.Option(help="The paper account to trade; by default a fresh one for this run."),
     ] = None,
-    timeout_s: Annotated[
-        float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
-    ] = None,
+    timeout_s: TimeoutOption = None,
+    max_money: MaxMoneyOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run one decision cycle on real prices: start the desk, decide, show why, stop the desk.
@@ -64,25 +73,30 @@ def run(
         account=account or f"run-{secrets.token_hex(4)}",
         key=new_key(),
         timeout_s=timeout_s,
+        money=max_money,
+        tokens=max_tokens,
+        cost_usd=max_cost,
     )
     request = build(wish)
     # What goes wrong is told at the end; the log would bury the story, unless it is asked for.
     asked_for = "log_level" in settings.model_fields_set
     configure_logging(settings.log_level if asked_for else "error", settings.log_format)
 
-    async def decide() -> CycleView:
+    async def decide() -> Told:
         with Progress(err()) as progress:
             async with _desk(settings, progress) as (client, lost):
                 following = asyncio.ensure_future(
                     request_and_follow(client, request, progress.heard)
                 )
-                return await _unless_lost(following, lost)
+                view = await _unless_lost(following, lost)
+                return await with_nodes(client, view)
 
-    view = run_loop(decide())
+    told = run_loop(decide())
+    view = told.view
     if json:
         emit([view])
     else:
-        story.tell(view, out())
+        story.tell(view, out(), told.nodes)
         if view.cycle_id is not None:
             _tell_where(settings, view)
     raise typer.Exit(ENDS[view.status] if view.status else 0)
@@ -136,11 +150,6 @@ async def _unless_lost(
 
 def _tell_where(settings: Settings, view: CycleView) -> None:
     account = view.pipelines[0].account if view.pipelines else ""
-    cycle = short(view.cycle_id)
-    steps = {
-        "Data": f"{settings.data_dir.absolute()}: every call and event of it is on record",
-        "Closer": "deskbus up, and in another terminal:",
-        "": f"deskbus operations tree {cycle}    deskbus cycle replay {cycle}\n"
-        f"deskbus portfolio {account}    deskbus tail",
-    }
-    write(story.next_steps(steps), out())
+    commands = f"deskbus portfolio {account}    deskbus up    deskbus --help"
+    steps = (("Data", str(settings.data_dir.absolute())), ("Next", commands))
+    write(facts([(label, Text(value, style="dim")) for label, value in steps]), out())

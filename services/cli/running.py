@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,8 +15,11 @@ from libs.bus.codec import describe
 from libs.runtime.logging import configure_logging
 from libs.runtime.settings import Settings
 from services.cli.problem import ExitCode, Problem
+from services.cli.terminal import err
 
 RUNTIME_FILE = "runtime.json"
+RECORD_DIR = "servers"
+"""In the data directory, once a desk has been there."""
 START_HINT = "start one with `deskbus up`, or point DESKBUS_DATA_DIR at a running one's data"
 
 T = TypeVar("T")
@@ -97,6 +100,33 @@ async def desk_client(settings: Settings) -> AsyncIterator[Client]:
     desk = find_desk(settings)
     async with open_client(desk.nats_url, desk.secrets_dir) as client:
         yield client
+
+
+@asynccontextmanager
+async def reading_client(settings: Settings) -> AsyncIterator[Client]:
+    """A client that may only ask. Where no desk runs, its servers are started to read the record.
+
+    Nothing is decided meanwhile: of the services only the console runs. Raises `Problem` where
+    there is no record either.
+    """
+    try:
+        find_desk(settings)
+    except Problem:
+        if not (settings.data_dir / RECORD_DIR).is_dir():
+            raise
+    else:
+        async with desk_client(settings) as client:
+            yield client
+        return
+    from services import launcher  # noqa: PLC0415 - loads the servers' packages
+
+    err().print("no desk is running: reading its record", style="dim")
+    async with launcher.console(settings) as reading, _client_of(reading) as client:
+        yield client
+
+
+def _client_of(settings: Settings) -> AbstractAsyncContextManager[Client]:
+    return open_client(settings.nats_address, settings.secrets_path)
 
 
 def asking(work: Coroutine[Any, Any, T]) -> T:

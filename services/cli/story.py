@@ -1,129 +1,74 @@
-"""A cycle as a story on one screen: what was looked at, wanted, allowed, ordered, and why."""
+"""A cycle as a story on one screen: looked at, found, picked, cut, bought, and what it cost."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import TypeVar
 
-from pydantic import JsonValue, ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from contracts.account import Portfolio, Side
 from contracts.cycle import CycleStatus
-from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
-from contracts.memory import AgentMemory
-from contracts.message import Contract
+from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
-from contracts.research import AssetView, Plan, QuantReport, ResearchFinding, ResearchReport
-from contracts.risk import Check, DecisionAction, DecisionValidation, PortfolioDecision, RuleOutcome
-from contracts.sentiment import SentimentReport, SignalDigest
-from contracts.trader import DailyPicks, StockPick
-from services.cli import amounts
-from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table, write
+from contracts.risk import Check
+from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
+from services.cli import amounts, costs, orders, tickers
+from services.cli.made import Made, Row, rows
+from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
-SIGNAL_STYLES = {"bullish": "green", "bearish": "red", "neutral": "dim", "uncertain": "yellow"}
-OUTCOME_STYLES = {RuleOutcome.CUT: "yellow", RuleOutcome.VETOED: "red", RuleOutcome.KEPT: "green"}
-TICKERS_LISTED_MAX = 12
+TICKERS_LISTED_MAX = 25
+DROPPED_LISTED_MAX = 3
+RULES_LISTED_MAX = 12
 TEXT_CHARS = 190
-LINE_CHARS = 96
-REASON_CHARS = 600
+REASON_CHARS = 900
+FEW = 4
 NARROW = 100
-"""Columns below which the scores are left out, so that the reasons have room."""
-LABEL_WIDTH = 11
-
-C = TypeVar("C", bound=Contract)
-
-
-@dataclass(frozen=True)
-class Made:
-    """The contracts of one pipeline; None where it never came so far."""
-
-    digest: SignalDigest | None
-    sentiment: SentimentReport | None
-    portfolio: Portfolio | None
-    plan: Plan | None
-    quant: QuantReport | None
-    research: ResearchReport | None
-    picks: DailyPicks | None
-    validation: DecisionValidation | None
-    execution: ExecutionResult | None
-    memory: AgentMemory | None
-
-    @classmethod
-    def by(cls, pipeline: PipelineView) -> "Made":
-        """What the pipeline has made, as far as it can be read here."""
-        made = pipeline.contracts
-        return cls(
-            digest=_read(SignalDigest, made.get("signal_digest")),
-            sentiment=_read(SentimentReport, made.get("sentiment_report")),
-            portfolio=_read(Portfolio, made.get("portfolio")),
-            plan=_read(Plan, made.get("plan")),
-            quant=_read(QuantReport, made.get("quant_report")),
-            research=_read(ResearchReport, made.get("research_report")),
-            picks=_read(DailyPicks, made.get("daily_picks")),
-            validation=_read(DecisionValidation, made.get("decision_validation")),
-            execution=_read(ExecutionResult, made.get("execution_result")),
-            memory=_read(AgentMemory, made.get("agent_memory")),
-        )
+"""Columns below which the cycle's id is shortened."""
+EDGE = 4
+"""Columns that a table's place takes: its two blanks and the last column's gap."""
 
 
-def _read(kind: type[C], value: JsonValue) -> C | None:
-    try:
-        return None if value is None else kind.model_validate(value)
-    except ValidationError:
-        # Cut to fit into the answer, or a newer desk's: the rest of the story still stands.
-        return None
+def tell(view: CycleView, console: Console, nodes: Sequence[OperationView] = ()) -> None:
+    """Print the story; `nodes` is the cycle's operation tree, for its time and its failures."""
+    write(Group(*_parts(view, nodes, console.width)), console)
 
 
-def tell(view: CycleView, console: Console) -> None:
-    """Print the story."""
-    write(Group(*_parts(view, narrow=console.width < NARROW)), console)
-
-
-def _parts(view: CycleView, *, narrow: bool) -> Iterable[RenderableType]:
+def _parts(view: CycleView, nodes: Sequence[OperationView], width: int) -> Iterable[RenderableType]:
     made = {pipeline.name: Made.by(pipeline) for pipeline in view.pipelines}
+    several = len(view.pipelines) > 1
     yield Text()
-    yield _title(view)
+    yield from _title(view, narrow=width < NARROW)
+    if not several and view.pipelines:
+        yield from _outcome(view.pipelines[0], made[view.pipelines[0].name], nodes, view.reason)
+    yield Text()
     digest = next((each.digest for each in made.values() if each.digest), None)
     if digest is not None:
-        yield _facts([("Looked at", _looked_at(digest)), ("Prices", _prices(digest))])
-    several = len(view.pipelines) > 1
+        yield facts(_looked_at(digest))
     for pipeline in view.pipelines:
         if several:
             yield Text()
             yield _pipeline_title(pipeline)
-        yield from _pipeline(pipeline, made[pipeline.name], several=several, narrow=narrow)
-    yield _facts([("Cost", Text(_cost(view)))])
+            yield from _outcome(pipeline, made[pipeline.name], nodes, pipeline.reason)
+        yield from _pipeline(pipeline, made[pipeline.name], width)
+    yield facts([*costs.told(view, nodes), *_evidence(view, made, nodes)])
     if view.message:
         yield Text(view.message, style="dim")
     yield Text()
 
 
-def _title(view: CycleView) -> RenderableType:
+def _title(view: CycleView, *, narrow: bool) -> Iterable[RenderableType]:
     status = view.status or CycleStatus.RUNNING
     took = amounts.between(view.accepted_at, view.ended_at)
-    line = Text.assemble(
+    yield Text.assemble(
         (f"{STATUS_MARKS[status]} ", STATUS_STYLES[status]),
         (f"{view.kind.capitalize()} of {amounts.session(view.as_of)}", "bold"),
         "  ",
         (status.value, STATUS_STYLES[status]),
         (f" in {took}" if took else "", STATUS_STYLES[status]),
     )
-    under = [f"cycle {view.cycle_id}"]
+    under = [f"cycle {amounts.short(view.cycle_id) if narrow else view.cycle_id}"]
     if len(view.pipelines) == 1:
         under += _whose(view.pipelines[0])
-    lines = [line, Text("  " + " · ".join(under), style="dim")]
-    if view.reason and len(view.pipelines) == 1:
-        reason = Text(amounts.cut(view.reason, REASON_CHARS), style=_reason_style(status))
-        return Group(*lines, Padding(reason, (0, 0, 1, 2)))
-    return Group(*lines, Text())
-
-
-def _reason_style(status: CycleStatus) -> str:
-    return "" if status in {CycleStatus.COMPLETED, CycleStatus.RUNNING} else STATUS_STYLES[status]
+    yield Text("  " + " · ".join(under), style="dim")
 
 
 def _whose(pipeline: PipelineView) -> list[str]:
@@ -141,229 +86,198 @@ def _pipeline_title(pipeline: PipelineView) -> Text:
         (pipeline.name, "bold"),
         (f"  {pipeline.status.value}", style),
         ("  " + " · ".join(_whose(pipeline)), "dim"),
-        (f"\n  {amounts.cut(pipeline.reason, 400)}" if pipeline.reason else "", ""),
     )
-
-
-def _pipeline(
-    pipeline: PipelineView, made: Made, *, several: bool, narrow: bool
-) -> Iterable[RenderableType]:
-    facts: list[tuple[str, RenderableType]] = []
-    if made.sentiment is not None:
-        facts.append(("Mood", Text(amounts.cut(made.sentiment.market_mood, TEXT_CHARS))))
-    if made.plan is not None:
-        facts.append(("Plan", Text(amounts.cut(made.plan.objective, TEXT_CHARS))))
-    if made.quant is not None:
-        facts.append(("Quant", _quant(made.quant)))
-    if pipeline.status is CycleStatus.RUNNING:
-        facts.append(("Now", Text(pipeline.state or "waiting", style="cyan")))
-    yield _facts(facts)
-    rows = _rows(made)
-    if rows:
-        yield Text()
-        yield Padding(_tickers(rows, narrow=narrow), (0, 0, 0, 2))
-        yield Text()
-    remembered = not several and pipeline.status is CycleStatus.COMPLETED
-    yield _facts(_ending(made, remembered=remembered))
-
-
-def _facts(facts: Sequence[tuple[str, RenderableType]]) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
-    grid.add_column()
-    for label, value in facts:
-        grid.add_row(f"  {label}", value)
-    return grid
-
-
-def _looked_at(digest: SignalDigest) -> Text:
-    names = [candidate.ticker for candidate in digest.candidates]
-    more = len(names) - TICKERS_LISTED_MAX
-    text = Text.assemble(
-        ("  ".join(names[:TICKERS_LISTED_MAX]) or "nothing", "bold"),
-        (f"  and {more} more" if more > 0 else "", ""),
-    )
-    notes = [f"{len(names)} candidates"]
-    silent = [source.name for source in digest.sources if not source.ok]
-    notes += [f"no answer from {', '.join(silent)}"] if silent else []
-    return text.append(f"   {' · '.join(notes)}", style="dim")
-
-
-def _prices(digest: SignalDigest) -> Text:
-    return one_line(digest.market_source, "dim")
-
-
-def _quant(report: QuantReport) -> Text:
-    return Text.assemble(
-        _signal(report),
-        "  ",
-        (amounts.cut(report.reasoning, TEXT_CHARS), ""),
-    )
-
-
-def _signal(view: QuantReport | AssetView) -> Text:
-    return Text(f"{view.signal.value} {view.confidence:.2f}", style=SIGNAL_STYLES[view.signal])
-
-
-# --- one row a ticker ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Row:
-    """What each stage said of one ticker."""
-
-    ticker: str
-    signal: AssetView | None
-    finding: ResearchFinding | None
-    pick: StockPick | None
-    decision: PortfolioDecision | None
-    checks: Sequence[Check]
-    judged: bool
-
-
-def _rows(made: Made) -> Sequence[Row]:
-    signals = {view.ticker: view for view in made.quant.assets} if made.quant else {}
-    findings = {each.ticker: each for each in made.research.tickers} if made.research else {}
-    wanted = (*made.picks.picks, *made.picks.sell_recommendations) if made.picks else ()
-    picks = {pick.ticker: pick for pick in wanted}
-    decisions = {each.asset: each for each in made.validation.decisions} if made.validation else {}
-    checks = made.validation.checks if made.validation else ()
-    assets = made.plan.assets if made.plan else ()
-    # Those it decided on first, then the wanted ones, then the rest as planned.
-    names = dict.fromkeys((*decisions, *picks, *assets, *signals, *findings))
-    return [
-        Row(
-            ticker=name,
-            signal=signals.get(name),
-            finding=findings.get(name),
-            pick=picks.get(name),
-            decision=decisions.get(name),
-            checks=[check for check in checks if check.ticker == name and not check.passed],
-            judged=made.validation is not None,
-        )
-        for name in names
-    ]
-
-
-def _tickers(rows: Sequence[Row], *, narrow: bool) -> Table:
-    scores = () if narrow else ("fund/tech/risk",)
-    made = table("", "quant", *scores, ("wanted", "right"), ("allowed", "right"), "why")
-    for row in rows:
-        made.add_row(
-            Text(row.ticker, style="bold" if row.pick else ""),
-            _signal(row.signal) if row.signal else "",
-            *([] if narrow else [_scores(row.finding)]),
-            _wanted(row.pick),
-            _allowed(row),
-            _why(row),
-        )
-    return made
-
-
-def _scores(finding: ResearchFinding | None) -> str:
-    if finding is None:
-        return ""
-    scores = (finding.fundamental_score, finding.technical_score, finding.risk_score)
-    return " / ".join(f"{score:.1f}" for score in scores)
-
-
-def _wanted(pick: StockPick | None) -> Text:
-    if pick is None:
-        return Text("-", style="dim")
-    style = "green" if pick.action is Side.BUY else "red"
-    return Text(f"{pick.action.value} {amounts.percent(pick.allocation_pct)}", style=style)
-
-
-def _allowed(row: Row) -> Text:
-    decision = row.decision
-    if decision is None or decision.action is DecisionAction.HOLD:
-        vetoed = any(check.outcome is RuleOutcome.VETOED for check in row.checks)
-        if row.pick is None or not row.judged:
-            return Text()
-        return Text("vetoed" if vetoed else "0%", style="red")
-    style = "yellow" if row.checks else "green"
-    share = amounts.percent(decision.allocation_pct)
-    return Text(f"{share} = {amounts.quantity(decision.quantity)} sh", style=style)
-
-
-def _why(row: Row) -> Text:
-    if row.pick is None:
-        return Text("not picked", style="dim")
-    if not row.checks:
-        return Text(amounts.cut(row.pick.reasoning, LINE_CHARS), style="dim")
-    first, *others = sorted(row.checks, key=_weight)
-    text = Text.assemble(
-        (f"{first.outcome.value} by {first.rule}", OUTCOME_STYLES[first.outcome]),
-        f": {first.value}, limit {first.limit}",
-    )
-    if others:
-        text.append(f"; also by {', '.join(check.rule for check in others)}", style="dim")
-    return text
-
-
-def _weight(check: Check) -> tuple[bool, int]:
-    """Vetoes first, then what is said shortest; a person finds the rest in the operation."""
-    return check.outcome is not RuleOutcome.VETOED, len(check.value)
 
 
 # --- how it ended -------------------------------------------------------------------------------
 
 
-def _ending(made: Made, *, remembered: bool) -> Sequence[tuple[str, RenderableType]]:
-    facts: list[tuple[str, RenderableType]] = []
-    execution = made.execution
-    if execution is not None:
-        facts.append(("Orders", _orders(execution)))
-        facts.append(("Cash", _cash(execution)))
-    elif made.validation is not None:
-        nothing = not made.validation.decisions
-        facts.append(("Orders", Text("none" if nothing else "not placed yet", style="dim")))
-    if execution is None and made.portfolio is not None:
-        cash = made.portfolio.cash
-        facts.append(("Cash", Text(amounts.money(cash.amount, cash.currency))))
-    if made.memory is not None and remembered:
-        facts.append(("Memory", Text(amounts.cut(made.memory.short_term_summary, TEXT_CHARS))))
-    return facts
+def _outcome(
+    pipeline: PipelineView, made: Made, nodes: Sequence[OperationView], reason: str
+) -> Iterable[RenderableType]:
+    """The end in one sentence: what was traded, why nothing was, or why it did not come so far."""
+    if pipeline.status is CycleStatus.RUNNING:
+        yield Text(f"  now {pipeline.state or 'waiting'}", style="cyan")
+        return
+    if pipeline.status is CycleStatus.COMPLETED:
+        yield Padding(Text(_achieved(made, reason), style="bold"), (0, 0, 0, 2))
+        return
+    where = _where(pipeline, nodes)
+    text = reason.removeprefix(f"{where} failed: ")
+    if where:
+        yield Text(f"  {pipeline.status.value} in {where}", style=STATUS_STYLES[pipeline.status])
+    told = amounts.cut(text, REASON_CHARS)
+    yield Padding(Text(told, style=STATUS_STYLES[pipeline.status]), (0, 0, 0, 2))
 
 
-def _orders(result: ExecutionResult) -> Text:
-    fills: dict[object, Fill] = {fill.order_id: fill for fill in result.fills}
-    lines = [_order(order, fills.get(order.order_id)) for order in result.orders]
-    return Text("\n").join(lines) if lines else Text("none", style="dim")
+def _achieved(made: Made, reason: str) -> str:
+    if made.execution is not None and made.execution.orders:
+        return orders.in_short(made.execution)
+    if made.picks is not None and not made.wanted:
+        return "nothing ordered: the trader picked nothing"
+    if made.validation is not None and not made.validation.decisions:
+        count = amounts.count(len(made.wanted), "pick")
+        return f"nothing ordered: the rules left nothing of {count}"
+    return amounts.cut(reason, REASON_CHARS) or "completed"
 
 
-def _order(order: Order, fill: Fill | None) -> Text:
-    side = "green" if order.side is Side.BUY else "red"
-    line = Text.assemble(
-        (f"{order.side.value} {amounts.quantity(order.quantity)} {order.asset}", f"bold {side}"),
-        f"  {order.status.value}",
+def _where(pipeline: PipelineView, nodes: Sequence[OperationView]) -> str:
+    """The step at which it stopped, as `state/step`; the state alone where no step is known."""
+    ends = {OperationStatus.FAILED, OperationStatus.CANCELLED}
+    stopped = [
+        f"{node.state}/{node.name}"
+        for node in nodes
+        if node.type == "operation"
+        and node.status in ends
+        and node.pipeline in {pipeline.name, "shared"}
+    ]
+    return stopped[-1] if stopped else pipeline.state
+
+
+# --- what was looked at -------------------------------------------------------------------------
+
+
+def _looked_at(digest: SignalDigest) -> Sequence[tuple[str, RenderableType]]:
+    names = [candidate.ticker for candidate in digest.candidates]
+    more = len(names) - TICKERS_LISTED_MAX
+    named = Text.assemble(
+        f"{amounts.count(len(names), 'candidate')}: ",
+        (" ".join(names[:TICKERS_LISTED_MAX]) or "none", "bold"),
+        (f" and {more} more" if more > 0 else "", ""),
     )
-    if fill is not None:
-        value = fill.price.amount * fill.quantity
-        line.append(
-            f" at {amounts.money(fill.price.amount)} on {amounts.session(fill.session)}'s open"
-            f" = {amounts.money(value)}, fee {amounts.money(fill.fee.amount)}"
+    told: list[tuple[str, RenderableType]] = [("Looked at", named)]
+    told.append(("Sources", _sources(digest.sources)))
+    # What follows the first clause is in the digest's own view.
+    told.append(("Prices", Text(amounts.cut(digest.market_source.split(";")[0], TEXT_CHARS))))
+    if digest.dropped:
+        told.append(("Dropped", _dropped(digest)))
+    return told
+
+
+def _sources(sources: Sequence[SourceReport]) -> Text:
+    heard = [source.name for source in sources if source.ok]
+    text = Text(", ".join(heard) or "none answered")
+    silent = [_silence(source) for source in sources if not source.ok]
+    return text.append(f"; no answer from {', '.join(silent)}", "yellow") if silent else text
+
+
+def _silence(source: SourceReport) -> str:
+    """The source and why it was silent; what to do about it is in the digest's own view."""
+    if source.error is None:
+        return source.name
+    return f"{source.name} ({amounts.cut(source.error.message.split(';')[0], TEXT_CHARS)})"
+
+
+def _dropped(digest: SignalDigest) -> Text:
+    told = [
+        f"{each.ticker}: {amounts.cut(each.reason, 120)}"
+        for each in digest.dropped[:DROPPED_LISTED_MAX]
+    ]
+    more = len(digest.dropped) - len(told)
+    return Text("\n".join((*told, *([f"and {more} more: --stage digest"] if more > 0 else []))))
+
+
+# --- one pipeline -------------------------------------------------------------------------------
+
+
+def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[RenderableType]:
+    yield facts(_thought(made))
+    found = rows(made)
+    if found:
+        yield Text()
+        yield _inset(tickers.found(found, width - EDGE))
+        yield _inset(Text(tickers.LEGEND, style="dim"))
+        yield Text()
+    picked = [row for row in found if row.pick]
+    if picked:
+        yield facts([("Picked", _reasons(picked, width - LABEL_WIDTH - EDGE))])
+    against = [check for row in found for check in row.against]
+    if against:
+        yield from (Text(), *map(_inset, _ruled(against)), Text())
+    if made.execution is not None and made.execution.orders:
+        yield from ((Text(),) if picked and not against else ())
+        yield from (_inset(orders.placed(made.execution)), Text())
+        notes = orders.notes(made.execution)
+        yield from (_inset(notes), Text()) if notes.plain else ()
+    else:
+        yield facts(_nothing_ordered(pipeline, made))
+
+
+def _inset(what: RenderableType) -> RenderableType:
+    return Padding(what, (0, 0, 0, 2))
+
+
+def _thought(made: Made) -> Sequence[tuple[str, RenderableType]]:
+    told: list[tuple[str, RenderableType]] = []
+    if made.sentiment is not None:
+        told.append(("Mood", _mood(made.sentiment)))
+    if made.plan is not None:
+        told.append(("Plan", Text(_said(made.plan.objective))))
+    if made.quant is not None:
+        told.append(
+            ("Quant", tickers.signal(made.quant).append(f": {_said(made.quant.reasoning)}", "none"))
         )
-    if order.reason and order.status is not OrderStatus.FILLED:
-        line.append(f": {amounts.cut(order.reason, 160)}", style="yellow")
-    return line
+    return told
 
 
-def _cash(result: ExecutionResult) -> Text:
-    before, after = result.cash_before, result.cash_after
-    change: Decimal = after.amount - before.amount
-    return Text.assemble(
-        f"{amounts.money(before.amount)} → ",
-        (amounts.money(after.amount, after.currency), "bold"),
-        (f"  ({change:+,.2f})" if change else "", "dim"),
-    )
+def _said(text: str, chars_max: int = TEXT_CHARS) -> str:
+    """What a provider said. The rules sign their sentences; the head names the provider already."""
+    return amounts.cut(text.removeprefix("rules: "), chars_max)
 
 
-def _cost(view: CycleView) -> str:
-    free = not view.tokens and all(each.provider == "rules" for each in view.pipelines)
-    return amounts.cost(view.tokens, view.cost_usd) + (" (no model was asked)" if free else "")
+def _mood(report: SentimentReport) -> Text:
+    mood = amounts.cut(report.market_mood, TEXT_CHARS)
+    if not report.tickers:
+        return Text(mood)
+    heard = sum(1 for each in report.tickers if each.confidence > 0)
+    return Text(f"{mood}; headlines were scored for {heard} of {len(report.tickers)} tickers")
 
 
-def next_steps(where: Mapping[str, str]) -> RenderableType:
-    """What to look at next: commands for a desk that runs, and where things are."""
-    return _facts([(label, Text(value, style="dim")) for label, value in where.items()])
+def _reasons(picked: Sequence[Row], width: int) -> Text:
+    """One line a pick, two where they are few."""
+    room = max(width, 40) * (2 if len(picked) <= FEW else 1)
+    lines = [f"{row.ticker}: {_said(row.pick.reasoning, room)}" for row in picked if row.pick]
+    return Text("\n".join(lines))
+
+
+def _ruled(against: Sequence[Check]) -> Iterable[RenderableType]:
+    yield tickers.ruled(against[:RULES_LISTED_MAX])
+    more = len(against) - RULES_LISTED_MAX
+    if more > 0:
+        yield Text(f"and {more} more: --stage validate", style="dim")
+
+
+def _nothing_ordered(pipeline: PipelineView, made: Made) -> Sequence[tuple[str, RenderableType]]:
+    validation = made.validation
+    told: list[tuple[str, RenderableType]] = []
+    if validation is not None:
+        waits = validation.decisions and pipeline.status is CycleStatus.RUNNING
+        told.append(("Orders", Text("not placed yet" if waits else "none", style="dim")))
+    if made.portfolio is not None:
+        cash = made.portfolio.cash
+        told.append(("Cash", Text(f"{amounts.money(cash.amount, cash.currency)}, unchanged")))
+    return told
+
+
+# --- where the evidence is ----------------------------------------------------------------------
+
+
+def _evidence(
+    view: CycleView, made: Mapping[str, Made], nodes: Sequence[OperationView]
+) -> Sequence[tuple[str, RenderableType]]:
+    show = f"deskbus cycle show {amounts.short(view.cycle_id)}"
+    seen = [row.ticker for each in made.values() for row in rows(each)]
+    steps = dict.fromkeys(node.name for node in nodes if node.type == "operation")
+    lines = [f"{show} --evidence {seen[0]}"] if seen else []
+    lines += [f"{show} --stage {_telling(nodes, steps)}"] if steps else []
+    if len(steps) > 1:
+        lines.append("stages: " + " ".join(steps))
+    return [("Evidence", Text("\n".join(lines), style="dim"))] if lines else []
+
+
+def _telling(nodes: Sequence[OperationView], steps: Mapping[str, None]) -> str:
+    """The stage to look at first: the one that failed, the quant's, else the newest."""
+    failed = [n.name for n in nodes if n.type == "operation" and n.status is OperationStatus.FAILED]
+    if failed:
+        return failed[-1]
+    return "quant" if "quant" in steps else list(steps)[-1]

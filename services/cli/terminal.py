@@ -1,7 +1,8 @@
 """Where words go: data to stdout, everything else to stderr; colour only where a person looks."""
 
+import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Literal
 
@@ -17,6 +18,8 @@ PLAIN_WIDTH = 110
 """Columns when the output is no terminal: wide enough that nothing is broken or cut."""
 WIDTH_MAX = 118
 """Wider lines are hard to read."""
+LABEL_WIDTH = 12
+"""Of the labels that stand before facts, with their two blanks."""
 
 STATUS_STYLES = {
     "completed": "green",
@@ -52,7 +55,10 @@ def err() -> Console:
 
 def _console(*, stderr: bool) -> Console:
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    console.width = min(console.width, WIDTH_MAX) if console.is_terminal else PLAIN_WIDTH
+    # COLUMNS is the reader's own word; rich's guess about a pipe is not.
+    asked_for = os.environ.get("COLUMNS", "").isdigit()
+    wide = console.width if console.is_terminal or asked_for else PLAIN_WIDTH
+    console.width = min(wide, WIDTH_MAX)
     return console
 
 
@@ -84,6 +90,16 @@ def table(*columns: str | tuple[str, str]) -> Table:
         justify: Literal["left", "right"] = "right" if side == "right" else "left"
         made.add_column(title, justify=justify, no_wrap=number < len(columns))
     return made
+
+
+def facts(rows: Sequence[tuple[str, RenderableType]]) -> Table:
+    """Labels at the left, what there is to say beside them."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
+    grid.add_column()
+    for label, value in rows:
+        grid.add_row(f"  {label}", value)
+    return grid
 
 
 def one_line(text: str, style: str = "") -> Text:

@@ -10,7 +10,8 @@ from contracts.account import AccountLimits, Portfolio, Side
 from contracts.cycle import CycleStatus
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.message import Contract
-from contracts.query import CycleView, PipelineView
+from contracts.operation import CallKind, JournalEntry, OperationStatus, OperationView
+from contracts.query import CycleView, PipelineView, Recording
 from contracts.research import (
     AssetView,
     Plan,
@@ -20,15 +21,36 @@ from contracts.research import (
     ResearchReport,
 )
 from contracts.risk import Check, DecisionAction, DecisionValidation, PortfolioDecision, RuleOutcome
-from contracts.sentiment import Candidate, SentimentReport, SignalDigest, SourceReport
+from contracts.sentiment import (
+    Candidate,
+    DroppedTicker,
+    Headline,
+    SentimentReport,
+    SignalDigest,
+    SourceReport,
+    TickerSentiment,
+)
 from contracts.subjects import snake
 from contracts.trader import DailyPicks, StockPick
-from contracts.types import Money
+from contracts.types import Failure, Money, Usage
 
 CYCLE_ID = UUID("4332d851-4ebc-510c-b28d-0f5c50338936")
 ORDER_ID = UUID("1f23ea1e-d284-50f0-b17f-1463970b7725")
 AS_OF = date(2012, 6, 29)
 ACCEPTED_AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
+NO_NEWS = Failure(code="not_in_source", message="made-up prices has no news; use another source")
+DROPPED = (DroppedTicker(ticker="XYZ", reason="fewer than 20 sessions of prices"),)
+SOURCES = (
+    SourceReport(name="screener", ok=True),
+    SourceReport(name="news", ok=False, error=NO_NEWS),
+)
+MOODS = (
+    TickerSentiment(ticker="AAPL", score=0.5, confidence=0.4, mentions=2, key_quotes=("it rises",)),
+    TickerSentiment(ticker="GOOG", score=0.0, confidence=0.0),
+)
+HEADLINE = Headline(
+    title="it rises", source="a paper", published_at=datetime(2012, 6, 28, 14, 0, tzinfo=UTC)
+)
 
 
 def _usd(amount: str) -> Money:
@@ -64,7 +86,14 @@ def _finding(ticker: str, risk: float) -> ResearchFinding:
 
 
 def _view(ticker: str, signal: QuantSignal) -> AssetView:
-    return AssetView(ticker=ticker, signal=signal, confidence=0.4, reasoning="votes")
+    indicators = {"close": 584.0, "rsi_14": 55.58, "sma_200": 486.6}
+    return AssetView(
+        ticker=ticker,
+        signal=signal,
+        confidence=0.4,
+        reasoning="votes",
+        technical_indicators=indicators,
+    )
 
 
 @pytest.fixture
@@ -75,12 +104,14 @@ def contracts() -> dict[str, Contract]:
         SignalDigest(
             **ids,
             candidates=tuple(
-                Candidate(ticker=name, sources=("screener",)) for name in ("AAPL", "GOOG", "IBM")
+                Candidate(ticker=name, sources=("screener",), headlines=(HEADLINE,))
+                for name in ("AAPL", "GOOG", "IBM")
             ),
-            sources=(SourceReport(name="screener", ok=True), SourceReport(name="news", ok=False)),
+            dropped=DROPPED,
+            sources=SOURCES,
             market_source="made-up prices",
         ),
-        SentimentReport(**ids, tickers=(), market_mood="calm"),
+        SentimentReport(**ids, tickers=MOODS, market_mood="calm"),
         Portfolio(**ids, account="main", cash=_usd("100000"), equity=_usd("100000")),
         Plan(
             **ids,
@@ -192,3 +223,99 @@ def cycle_view(contracts: dict[str, Contract]) -> CycleView:
             ),
         ),
     )
+
+
+DIGEST_ID, QUANT_ID = UUID(int=11), UUID(int=12)
+CALLS = {
+    "digest": (
+        JournalEntry(
+            index=0,
+            kind=CallKind.READ,
+            name="source screener",
+            request_sha256="0" * 64,
+            request={"as_of": "2012-06-29"},
+            reply={"mentions": [{"ticker": "AAPL", "score": 1.0}, {"ticker": "IBM", "score": 0.7}]},
+        ),
+    ),
+    "quant": (
+        JournalEntry(
+            index=0,
+            kind=CallKind.TOOL,
+            name="get_technical_indicators",
+            request_sha256="0" * 64,
+            request={"arguments": {"ticker": "AAPL"}},
+            reply={"values": {"rsi_14": 55.5816}, "source": "made-up prices"},
+            duration_ms=3,
+        ),
+        JournalEntry(
+            index=1,
+            kind=CallKind.READ,
+            name="indicators IBM",
+            request_sha256="0" * 64,
+            request={"ticker": "IBM"},
+            reply={"rows": [[n, n + 0.5] for n in range(10)]},
+        ),
+        JournalEntry(
+            index=2,
+            kind=CallKind.MODEL,
+            name="claude:some-model",
+            request_sha256="0" * 64,
+            request={"agent": "quant"},
+            reply={"text": "AAPL rises, so I say bullish", "tool_calls": []},
+            usage=Usage(input_tokens=12_400, cost_usd=Decimal("0.0312")),
+        ),
+    ),
+}
+
+
+def _node(op_id: UUID, state: str, step: str, took_ms: int, tokens: int = 0) -> OperationView:
+    return OperationView(
+        op_id=op_id,
+        cycle_id=CYCLE_ID,
+        type="operation",
+        name=step,
+        status=OperationStatus.COMPLETED,
+        pipeline="claude",
+        state=state,
+        service="research",
+        tokens=tokens,
+        cost_usd=Decimal("0.0312") if tokens else Decimal(0),
+        created_at=ACCEPTED_AT,
+        started_at=ACCEPTED_AT,
+        finished_at=ACCEPTED_AT + timedelta(milliseconds=took_ms),
+    )
+
+
+@pytest.fixture
+def nodes() -> list[OperationView]:
+    """The cycle's operations with their calls; the last one is the quant's."""
+    digest = _node(DIGEST_ID, "scanning", "digest", 200)
+    quant = _node(QUANT_ID, "analyzing", "quant", 800, tokens=12_400)
+    calls = [
+        parent.model_copy(
+            update={"op_id": UUID(int=100 + n), "type": call.kind.value, "name": call.name}
+        )
+        for parent in (digest, quant)
+        for n, call in enumerate(CALLS[parent.name])
+    ]
+    return [digest, *calls, quant]
+
+
+@pytest.fixture
+def records(contracts: dict[str, Contract]) -> list[Recording]:
+    """What is on record of the two operations."""
+    return [
+        Recording(
+            op_id=op_id,
+            service="research",
+            step=step,
+            pipeline="claude",
+            status="completed",
+            result=contracts[made].model_dump(mode="json"),
+            journal=CALLS[step],
+        )
+        for op_id, step, made in (
+            (DIGEST_ID, "digest", "signal_digest"),
+            (QUANT_ID, "quant", "quant_report"),
+        )
+    ]

@@ -1,19 +1,29 @@
 """The story of a cycle, as lines."""
 
 import io
+from collections.abc import Sequence
+from decimal import Decimal
 
 import pytest
 from rich.console import Console
 
 from contracts.cycle import CycleStatus
+from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView
+from contracts.risk import DecisionValidation
 from services.cli import story
 
 WIDTH = 110
-SCREEN_LINES = 40
+SCREEN_LINES = 48
 
 
-def _told(view: CycleView, *, width: int = WIDTH, colour: bool = False) -> str:
+def _told(
+    view: CycleView,
+    *,
+    width: int = WIDTH,
+    colour: bool = False,
+    nodes: Sequence[OperationView] = (),
+) -> str:
     sink = io.StringIO()
     console = Console(
         file=sink,
@@ -24,8 +34,13 @@ def _told(view: CycleView, *, width: int = WIDTH, colour: bool = False) -> str:
         color_system="truecolor" if colour else None,
         legacy_windows=False,
     )
-    story.tell(view, console)
+    story.tell(view, console, nodes)
     return sink.getvalue()
+
+
+def _spaced(text: str) -> str:
+    """Words and numbers alone: what is said, not how it is laid out."""
+    return " ".join(text.split())
 
 
 def _line_with(text: str, what: str) -> str:
@@ -40,32 +55,54 @@ def test_the_head_says_what_when_and_how_it_ended(cycle_view: CycleView) -> None
 
 
 def test_it_says_what_was_looked_at_and_which_source_was_silent(cycle_view: CycleView) -> None:
-    line = _line_with(_told(cycle_view), "Looked at")
+    text = _told(cycle_view)
 
-    assert "AAPL  GOOG  IBM" in line
-    assert "3 candidates" in line
-    assert "no answer from news" in line
+    assert "3 candidates: AAPL GOOG IBM" in text
+    assert "screener; no answer from news (made-up prices has no news)" in text
+    assert "XYZ: fewer than 20 sessions of prices" in text
+
+
+def test_it_says_what_was_heard_of_the_tickers(cycle_view: CycleView) -> None:
+    text = _told(cycle_view)
+
+    assert "calm; headlines were scored for 1 of 2 tickers" in text
+    assert "+0.50" in _line_with(text, "buy 60%")
 
 
 def test_a_cut_pick_shows_what_was_wanted_what_was_allowed_and_the_rule_with_its_numbers(
     cycle_view: CycleView,
 ) -> None:
-    line = _line_with(_told(cycle_view), "AAPL  bullish")
+    text = _told(cycle_view)
 
-    assert "buy 60%" in line
-    assert "40% = 68 sh" in line
-    assert "cut by position_size: 60%, limit 40%" in line
+    words = _line_with(text, "buy 60%").split()
+    assert words[0] == "AAPL"
+    assert words[-4:] == ["buy", "60%", "40%", "68"]
+    assert "AAPL cut position_size 60% 40%" in _spaced(text)
 
 
 def test_a_vetoed_pick_shows_the_rule_with_its_numbers(cycle_view: CycleView) -> None:
     text = _told(cycle_view)
 
-    assert "vetoed  vetoed by risk_needs_catalyst: 8.1, no catalyst," in text
-    assert "limit 7" in text
+    assert _line_with(text, "buy 20%").split()[-2:] == ["vetoed", "0"]
+    assert "GOOG vetoed risk_needs_catalyst 8.1, no catalyst 7" in _spaced(text)
+
+
+def test_rules_that_say_the_same_of_several_tickers_are_one_line(cycle_view: CycleView) -> None:
+    first = cycle_view.pipelines[0]
+    validation = DecisionValidation.model_validate(first.contracts["decision_validation"])
+    cut = validation.checks[1]
+    checks = (*validation.checks, cut.model_copy(update={"ticker": "GOOG"}))
+    changed = validation.model_copy(update={"checks": checks}).model_dump(mode="json")
+    made = {**first.contracts, "decision_validation": changed}
+    pipeline = first.model_copy(update={"contracts": made})
+
+    text = _told(cycle_view.model_copy(update={"pipelines": (pipeline,)}))
+
+    assert "AAPL GOOG cut position_size 60% 40%" in _spaced(text)
 
 
 def test_what_was_not_picked_is_said_too(cycle_view: CycleView) -> None:
-    assert _line_with(_told(cycle_view), "IBM   bearish").endswith("not picked")
+    assert _line_with(_told(cycle_view), "IBM  ").split()[-1] == "-"
 
 
 def test_orders_show_price_session_value_and_fee_and_cash_before_and_after(
@@ -73,13 +110,45 @@ def test_orders_show_price_session_value_and_fee_and_cash_before_and_after(
 ) -> None:
     text = _told(cycle_view)
 
-    filled = "buy 68 AAPL  filled at 585.03 on Mon 2012-07-02's open = 39,782.04, fee 19.89"
-    assert filled in text
-    assert "100,000.00 → 60,198.07 USD  (-39,801.93)" in text
+    assert "bought 68 AAPL for 39,782.04 USD" in text
+    assert "price USD" in text
+    assert "buy AAPL filled 68 585.03 Mon 2012-07-02 39,782.04 19.89" in _spaced(text)
+    money = [_line_with(text, label) for label in ("cash before", "change", "cash after")]
+    assert [line.split()[-1] for line in money] == ["100,000.00", "-39,801.93", "60,198.07"]
+    assert len({len(line) for line in money}) == 1, "money is aligned to the right"
 
 
-def test_it_says_what_the_models_cost(cycle_view: CycleView) -> None:
-    assert "12,400 tokens · $0.0312" in _told(cycle_view)
+def test_it_says_what_the_models_cost_stage_by_stage(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
+    text = _spaced(_told(cycle_view, nodes=nodes))
+
+    assert "stage seconds model calls tool calls reads tokens USD" in text
+    assert "analyzing 0.80 1 1 1 12,400 0.0312" in text
+    assert "total 1.50 1 1 2 12,400 0.0312" in text
+
+
+def test_what_was_free_costs_no_table(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
+    pipeline = cycle_view.pipelines[0].model_copy(update={"provider": "rules"})
+    free = cycle_view.model_copy(
+        update={"tokens": 0, "cost_usd": Decimal(0), "pipelines": (pipeline,)}
+    )
+
+    text = _spaced(_told(free, nodes=nodes))
+
+    assert "0 tokens · $0, no model was asked; 1 call of the rules provider, 1 tool call" in text
+    assert "scanning 200 ms, analyzing 800 ms" in text
+
+
+def test_the_evidence_is_one_command_away(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
+    text = _told(cycle_view, nodes=nodes)
+
+    assert "deskbus cycle show 4332d851 --evidence AAPL" in text
+    assert "deskbus cycle show 4332d851 --stage quant" in text
 
 
 def test_it_fits_on_one_screen_without_trailing_blanks(cycle_view: CycleView) -> None:
@@ -99,14 +168,67 @@ def test_without_a_terminal_it_holds_no_control_codes(cycle_view: CycleView) -> 
 def test_the_numbers_stay_whole_in_a_narrow_terminal(cycle_view: CycleView, width: int) -> None:
     text = _told(cycle_view, width=width)
 
-    assert "40% = 68 sh" in text
+    assert "buy 60%" in text
     assert "60,198.07" in text
 
 
-def test_a_failed_cycle_gives_its_reason(cycle_view: CycleView) -> None:
+@pytest.mark.parametrize("width", [80, 100, 118])
+def test_on_a_usual_screen_no_word_of_a_table_is_cut(cycle_view: CycleView, width: int) -> None:
+    assert "…" not in _told(cycle_view, width=width)
+
+
+def test_what_matters_least_goes_first_where_there_is_no_room(cycle_view: CycleView) -> None:
+    assert "fund" in _told(cycle_view, width=118)
+    assert "fund" not in _told(cycle_view, width=70)
+    assert "risk" in _told(cycle_view, width=70)
+
+
+def test_nothing_worth_buying_is_said_to_be_that(cycle_view: CycleView) -> None:
+    text = _told(_without_orders(cycle_view, picks=()))
+
+    assert "nothing ordered: the trader picked nothing" in text
+    assert "100,000.00 USD, unchanged" in text
+
+
+def test_picks_that_were_all_vetoed_are_said_to_be_that(cycle_view: CycleView) -> None:
+    text = _told(_without_orders(cycle_view))
+
+    assert "nothing ordered: the rules left nothing of 2 picks" in text
+    assert "100,000.00 USD, unchanged" in text
+
+
+def _without_orders(view: CycleView, **picked: object) -> CycleView:
+    first = view.pipelines[0]
+    made = {name: each for name, each in first.contracts.items() if name != "execution_result"}
+    picks = {**made["daily_picks"], **picked}  # type: ignore[dict-item]
+    none = {**made["decision_validation"], "decisions": [], "passed": False}  # type: ignore[dict-item]
+    changed = {**made, "decision_validation": none, "daily_picks": picks}
+    return view.model_copy(update={"pipelines": (first.model_copy(update={"contracts": changed}),)})
+
+
+def test_a_cancelled_cycle_says_where_it_was_stopped_and_why(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
+    stopped = nodes[-1].model_copy(update={"status": OperationStatus.CANCELLED})
+    pipeline = cycle_view.pipelines[0].model_copy(
+        update={"status": CycleStatus.CANCELLED, "contracts": {}}
+    )
+    cancelled = cycle_view.model_copy(
+        update={"status": CycleStatus.CANCELLED, "reason": "enough", "pipelines": (pipeline,)}
+    )
+
+    text = _told(cancelled, nodes=(stopped,))
+
+    assert "cancelled in analyzing/quant\n  enough\n" in text
+
+
+def test_a_failed_cycle_gives_its_reason(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
     pipeline = cycle_view.pipelines[0].model_copy(
         update={"status": CycleStatus.FAILED, "contracts": {}}
     )
+    node = nodes[0].model_copy(update={"status": OperationStatus.FAILED})
     failed = cycle_view.model_copy(
         update={
             "status": CycleStatus.FAILED,
@@ -115,10 +237,11 @@ def test_a_failed_cycle_gives_its_reason(cycle_view: CycleView) -> None:
         }
     )
 
-    text = _told(failed)
+    text = _told(failed, nodes=(node,))
 
     assert "✗ Decision of Fri 2012-06-29  failed in 1.50 s" in text
-    assert "scanning/digest failed: 2012-06-30 is a weekend (not_a_session)" in text
+    assert "failed in scanning/digest\n  2012-06-30 is a weekend (not_a_session)\n" in text
+    assert "deskbus cycle show 4332d851 --stage digest" in text
     assert "Orders" not in text
 
 
@@ -130,7 +253,7 @@ def test_a_running_cycle_says_where_it_is(cycle_view: CycleView) -> None:
         update={"status": CycleStatus.RUNNING, "ended_at": None, "pipelines": (pipeline,)}
     )
 
-    assert _line_with(_told(running), "Now").split() == ["Now", "analyzing"]
+    assert "  now analyzing\n" in _told(running)
 
 
 def test_what_a_model_writes_cannot_move_the_cursor_or_hide_text(cycle_view: CycleView) -> None:
@@ -155,7 +278,7 @@ def test_several_pipelines_are_told_one_after_the_other(cycle_view: CycleView) -
     assert text.index("✓ claude") < text.index("✓ rules")
     assert "provider rules (stated rules, no model)" in text
     assert text.count("Looked at") == 1
-    assert text.count("buy 68 AAPL") == 2
+    assert text.count("bought 68 AAPL") == 2
 
 
 def test_a_contract_that_was_cut_leaves_the_rest_of_the_story(cycle_view: CycleView) -> None:
@@ -170,5 +293,5 @@ def test_a_contract_that_was_cut_leaves_the_rest_of_the_story(cycle_view: CycleV
 
     text = _told(view)
 
-    assert "buy 68 AAPL" in text
+    assert "bought 68 AAPL" in text
     assert "too large for one answer: claude/research_report" in text

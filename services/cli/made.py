@@ -1,0 +1,124 @@
+"""What one pipeline has made, and all that its stages said of one ticker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import JsonValue, ValidationError
+
+from contracts.account import Portfolio
+from contracts.execution import ExecutionResult, Fill, Order
+from contracts.message import Contract
+from contracts.query import PipelineView
+from contracts.research import AssetView, Plan, QuantReport, ResearchFinding, ResearchReport
+from contracts.risk import Check, DecisionAction, DecisionValidation, PortfolioDecision, RuleOutcome
+from contracts.sentiment import Candidate, SentimentReport, SignalDigest, TickerSentiment
+from contracts.trader import DailyPicks, StockPick
+
+C = TypeVar("C", bound=Contract)
+
+
+@dataclass(frozen=True)
+class Made:
+    """The contracts of one pipeline; None where it never came so far."""
+
+    digest: SignalDigest | None
+    sentiment: SentimentReport | None
+    portfolio: Portfolio | None
+    plan: Plan | None
+    quant: QuantReport | None
+    research: ResearchReport | None
+    picks: DailyPicks | None
+    validation: DecisionValidation | None
+    execution: ExecutionResult | None
+
+    @classmethod
+    def by(cls, pipeline: PipelineView) -> "Made":
+        """What the pipeline has made, as far as it can be read here."""
+        made = pipeline.contracts
+        return cls(
+            digest=_read(SignalDigest, made.get("signal_digest")),
+            sentiment=_read(SentimentReport, made.get("sentiment_report")),
+            portfolio=_read(Portfolio, made.get("portfolio")),
+            plan=_read(Plan, made.get("plan")),
+            quant=_read(QuantReport, made.get("quant_report")),
+            research=_read(ResearchReport, made.get("research_report")),
+            picks=_read(DailyPicks, made.get("daily_picks")),
+            validation=_read(DecisionValidation, made.get("decision_validation")),
+            execution=_read(ExecutionResult, made.get("execution_result")),
+        )
+
+    @property
+    def wanted(self) -> Sequence[StockPick]:
+        """The trader's picks, buys first."""
+        return (*self.picks.picks, *self.picks.sell_recommendations) if self.picks else ()
+
+
+def _read(kind: type[C], value: JsonValue) -> C | None:
+    try:
+        return None if value is None else kind.model_validate(value)
+    except ValidationError:
+        # Cut to fit into the answer, or a newer desk's: the rest of the story still stands.
+        return None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What each stage said of one ticker; None where it said nothing."""
+
+    ticker: str
+    candidate: Candidate | None
+    mood: TickerSentiment | None
+    signal: AssetView | None
+    finding: ResearchFinding | None
+    pick: StockPick | None
+    checks: Sequence[Check]
+    decision: PortfolioDecision | None
+    order: Order | None
+    fill: Fill | None
+    judged: bool
+
+    @property
+    def against(self) -> Sequence[Check]:
+        """The rules that cut or vetoed it, vetoes first."""
+        failed = [check for check in self.checks if not check.passed]
+        return sorted(failed, key=lambda check: check.outcome is not RuleOutcome.VETOED)
+
+    @property
+    def is_vetoed(self) -> bool:
+        """Whether the rules left nothing of a pick."""
+        nothing = self.decision is None or self.decision.action is DecisionAction.HOLD
+        return self.pick is not None and self.judged and nothing
+
+
+def rows(made: Made) -> Sequence[Row]:
+    """One row a ticker that was looked into: what was decided on first, then as it was planned."""
+    digest, mood, quant, research = made.digest, made.sentiment, made.quant, made.research
+    validation, execution = made.validation, made.execution
+    candidates = {each.ticker: each for each in digest.candidates} if digest else {}
+    moods = {each.ticker: each for each in mood.tickers} if mood else {}
+    signals = {each.ticker: each for each in quant.assets} if quant else {}
+    findings = {each.ticker: each for each in research.tickers} if research else {}
+    picks = {each.ticker: each for each in made.wanted}
+    decisions = {each.asset: each for each in validation.decisions} if validation else {}
+    orders = {each.asset: each for each in execution.orders} if execution else {}
+    fills = {each.asset: each for each in execution.fills} if execution else {}
+    assets = made.plan.assets if made.plan else ()
+    names = dict.fromkeys((*decisions, *picks, *assets, *signals, *findings))
+    checks = validation.checks if validation else ()
+    return [
+        Row(
+            ticker=name,
+            candidate=candidates.get(name),
+            mood=moods.get(name),
+            signal=signals.get(name),
+            finding=findings.get(name),
+            pick=picks.get(name),
+            checks=[check for check in checks if check.ticker == name],
+            decision=decisions.get(name),
+            order=orders.get(name),
+            fill=fills.get(name),
+            judged=validation is not None,
+        )
+        for name in names
+    ]

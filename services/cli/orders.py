@@ -1,0 +1,85 @@
+"""What was ordered and filled, and what it did to the cash."""
+
+from decimal import Decimal
+
+from rich.table import Table
+from rich.text import Text
+
+from contracts.account import Side
+from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
+from services.cli import amounts
+from services.cli.terminal import table
+
+REASON_CHARS = 160
+
+
+def placed(result: ExecutionResult) -> Table:
+    """One line an order with its fill; below the values what they did to the cash."""
+    currency = result.cash_after.currency
+    made = table(
+        "order",
+        "status",
+        ("shares", "right"),
+        (f"price {currency}", "right"),
+        "at the open of",
+        (f"value {currency}", "right"),
+        (f"fee {currency}", "right"),
+    )
+    fills = {fill.order_id: fill for fill in result.fills}
+    for order in result.orders:
+        _add(made, order, fills.get(order.order_id))
+    before, after = result.cash_before.amount, result.cash_after.amount
+    for label, value in (
+        ("cash before", amounts.money(before)),
+        ("change", amounts.change(after - before)),
+        ("cash after", amounts.money(after)),
+    ):
+        made.add_row(Text(label, "cyan"), "", "", "", "", value, "")
+    return made
+
+
+def _add(made: Table, order: Order, fill: Fill | None) -> None:
+    made.add_row(
+        Text(f"{order.side.value} {order.asset}", side_style(order.side)),
+        order.status.value,
+        amounts.quantity(order.quantity),
+        amounts.money(fill.price.amount) if fill else "",
+        amounts.session(fill.session) if fill else "",
+        amounts.money(fill.price.amount * fill.quantity) if fill else "",
+        amounts.money(fill.fee.amount) if fill else "",
+    )
+
+
+def notes(result: ExecutionResult) -> Text:
+    """Why an order was not filled, or was cut; empty where all went as asked."""
+    told = [
+        f"{order.side.value} {order.asset}: {amounts.cut(order.reason, REASON_CHARS)}"
+        for order in result.orders
+        if order.reason
+    ]
+    return Text("\n".join(told), style="yellow")
+
+
+def side_style(side: Side) -> str:
+    """Green for what comes in, red for what goes out."""
+    return "bold green" if side is Side.BUY else "bold red"
+
+
+def in_short(result: ExecutionResult) -> str:
+    """`bought 39 AAPL and 888 MSFT for 50,024.49 USD`: the fills in one sentence."""
+    parts = [_traded(result, side) for side in (Side.SELL, Side.BUY)]
+    waiting = sum(order.status is OrderStatus.WORKING for order in result.orders)
+    if waiting:
+        parts.append(f"{amounts.count(waiting, 'order')} still to be filled")
+    return "; ".join(filter(None, parts)) or "no order was filled"
+
+
+def _traded(result: ExecutionResult, side: Side) -> str:
+    fills = [fill for fill in result.fills if fill.side is side]
+    if not fills:
+        return ""
+    names = [f"{amounts.quantity(fill.quantity)} {fill.asset}" for fill in fills]
+    value = sum((fill.price.amount * fill.quantity for fill in fills), Decimal(0))
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    verb = "bought" if side is Side.BUY else "sold"
+    return f"{verb} {listed} for {amounts.money(value, fills[0].price.currency)}"

@@ -1,0 +1,91 @@
+"""Recorded values as people read them: nothing is cut within a word, long lists are counted. Pure.
+
+What is recorded comes from models, news and strangers, so control characters are taken out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from services.cli.amounts import plain
+
+ITEMS_SHOWN_MAX = 4
+"""Of a long list: half from its beginning, half from its end."""
+HIDDEN = frozenset({"version", "cycle_id", "op_id", "system_sha256", "proposal_hash", "raw"})
+"""Ids and hashes: exact with --json, of no use to a reader here."""
+
+Fields = Mapping[str, JsonValue]
+
+
+def flat(value: JsonValue) -> str:
+    """On one line: `price 584.0, currency USD, (…)`."""
+    if isinstance(value, dict):
+        shown = {key: each for key, each in value.items() if key not in HIDDEN and not _empty(each)}
+        return ", ".join(f"{key} {_nested(each)}" for key, each in shown.items())
+    if isinstance(value, list):
+        return _listed(value)
+    return _scalar(value)
+
+
+def _nested(value: JsonValue) -> str:
+    text = flat(value)
+    return f"({text})" if isinstance(value, dict) else text
+
+
+def _listed(items: Sequence[JsonValue]) -> str:
+    if not any(isinstance(each, dict | list) for each in items):
+        return " ".join(map(flat, items)) or "none"
+    half = ITEMS_SHOWN_MAX // 2
+    if len(items) <= ITEMS_SHOWN_MAX:
+        return "; ".join(f"({flat(each)})" for each in items)
+    ends = [f"({flat(each)})" for each in (*items[:half], *items[-half:])]
+    return f"{len(items)} items: {'; '.join(ends[:half])} … {'; '.join(ends[half:])}"
+
+
+def _empty(value: JsonValue) -> bool:
+    return value is None or value in ("", [], {})
+
+
+def _scalar(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "nothing" if value is None else " ".join(plain(str(value)).split())
+
+
+def lines(value: JsonValue, leave_out: Iterable[str] = ()) -> Sequence[tuple[str, str]]:
+    """A result as fields: a list of objects is one line an object."""
+    if not isinstance(value, dict):
+        return [("", flat(value))]
+    left_out = {*HIDDEN, *leave_out}
+    return [
+        line
+        for key, each in value.items()
+        if key not in left_out and not _empty(each)
+        for line in _field(key, each)
+    ]
+
+
+def _field(key: str, value: JsonValue) -> Iterable[tuple[str, str]]:
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        for number, each in enumerate(value):
+            yield ("" if number else key, flat(each))
+    else:
+        yield key, flat(value)
+
+
+def names(value: JsonValue, ticker: str) -> bool:
+    """Whether a recorded value is about the ticker: it stands there as a whole value or key."""
+    if isinstance(value, dict):
+        return ticker in value or any(names(each, ticker) for each in value.values())
+    if isinstance(value, list):
+        return any(names(each, ticker) for each in value)
+    return value == ticker
+
+
+def about(value: JsonValue, ticker: str) -> JsonValue:
+    """The value without what lists in it say of other tickers."""
+    if isinstance(value, dict):
+        return {key: about(each, ticker) for key, each in value.items()}
+    if isinstance(value, list) and any(isinstance(e, dict) and names(e, ticker) for e in value):
+        return [about(each, ticker) for each in value if names(each, ticker)]
+    return value

@@ -1,0 +1,25 @@
+"""The options that make up a request, for every command that sends one."""
+
+from typing import Annotated
+
+import typer
+
+AS_OF_DEFAULT = "2012-06-29"
+"""A session of the bundled prices at which the rules both buy and cut."""
+
+AsOfOption = Annotated[
+    str | None, typer.Option(help=f"The session whose close is the present, {AS_OF_DEFAULT}.")
+]
+UniverseOption = Annotated[list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")]
+ProviderOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Who thinks: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
+]
+TimeoutOption = Annotated[
+    float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+]
+MaxMoneyOption = Annotated[
+    str | None, typer.Option(help="Buys may take this much of an account's cash.")
+]
+MaxTokensOption = Annotated[int | None, typer.Option(help="Tokens the models may use.")]
+MaxCostOption = Annotated[str | None, typer.Option(help="US dollars the models may cost.")]

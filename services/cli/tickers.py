@@ -1,0 +1,182 @@
+"""The tickers of a story as tables: what was found and decided, and which rule cut what."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rich.table import Table
+from rich.text import Text
+
+from contracts.account import Side
+from contracts.research import AssetView, QuantReport
+from contracts.risk import Check, DecisionAction, RuleOutcome
+from services.cli import amounts
+from services.cli.made import Row
+from services.cli.terminal import table
+
+SIGNAL_STYLES = {"bullish": "green", "bearish": "red", "neutral": "dim", "uncertain": "yellow"}
+OUTCOME_STYLES = {RuleOutcome.CUT: "yellow", RuleOutcome.VETOED: "red", RuleOutcome.KEPT: "green"}
+GAP = 2
+KEEP = 9
+"""Columns that never go, unless they are empty."""
+ALWAYS = ("ticker", "wanted")
+LEGEND = "wanted: % of budget (sale: of position); scores: 0 to 10, high risk is bad"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `keep` is how late it goes where the line is too narrow, `KEEP` is never."""
+
+    title: str
+    keep: int
+    cell: Callable[[Row], Text]
+    is_number: bool = True
+
+
+def found(rows: Sequence[Row], width: int) -> Table:
+    """One line a ticker. What has no value at all is left out, then what matters least."""
+    columns = [each for each in _columns(rows) if each.title in ALWAYS or _has(each, rows)]
+    while _width(columns, rows) > width and any(each.keep < KEEP for each in columns):
+        columns.remove(min(columns, key=lambda each: each.keep))
+    made = table(*((each.title, "right") if each.is_number else each.title for each in columns))
+    for column in made.columns:
+        column.no_wrap = True
+    for row in rows:
+        made.add_row(*(each.cell(row) for each in columns))
+    return made
+
+
+def _has(column: Column, rows: Sequence[Row]) -> bool:
+    return any(column.cell(row).plain for row in rows)
+
+
+def _width(columns: Sequence[Column], rows: Sequence[Row]) -> int:
+    widest = (max(len(c.title), *(c.cell(row).cell_len for row in rows)) for c in columns)
+    return sum(widest) + GAP * (len(columns) - 1)
+
+
+def _columns(rows: Sequence[Row]) -> Sequence[Column]:
+    currencies = {row.finding.currency for row in rows if row.finding}
+    currency = f" {currencies.pop()}" if len(currencies) == 1 else ""
+    return (
+        Column("ticker", KEEP, lambda r: Text(r.ticker, "bold" if r.pick else ""), is_number=False),
+        Column(f"close{currency}", 6, _price),
+        Column("mood", 7, _mood),
+        Column("quant", KEEP, _quant, is_number=False),
+        Column("RSI 14", 5, _indicator("rsi_14", "{:.0f}")),
+        Column("to SMA 200", 2, _to_average),
+        Column("3 months", 3, _indicator("momentum_3m_pct", "{:+.1f}%")),
+        Column("volatility", 1, _indicator("volatility_3m_pct", "{:.0f}%")),
+        Column("fund", 4, lambda r: _score(r.finding.fundamental_score if r.finding else None)),
+        Column("tech", 7, lambda r: _score(r.finding.technical_score if r.finding else None)),
+        Column("risk", 8, lambda r: _score(r.finding.risk_score if r.finding else None)),
+        Column("wanted", KEEP, _wanted),
+        Column("allowed", KEEP, _allowed),
+        Column("shares", KEEP, _shares),
+    )
+
+
+def _price(row: Row) -> Text:
+    return Text(amounts.money(row.finding.current_price) if row.finding else "")
+
+
+def _mood(row: Row) -> Text:
+    mood = row.mood
+    if mood is None or not mood.confidence:
+        return Text()
+    style = "green" if mood.score > 0 else "red" if mood.score < 0 else "dim"
+    return Text(f"{mood.score:+.2f}", style)
+
+
+def signal(view: QuantReport | AssetView) -> Text:
+    """`bullish 0.36`: the direction and how sure of it the quant is, 0 to 1."""
+    return Text(f"{view.signal.value} {view.confidence:.2f}", style=SIGNAL_STYLES[view.signal])
+
+
+def _quant(row: Row) -> Text:
+    return signal(row.signal) if row.signal else Text()
+
+
+def _indicator(name: str, form: str) -> Callable[[Row], Text]:
+    def cell(row: Row) -> Text:
+        value = row.signal.technical_indicators.get(name) if row.signal else None
+        return Text("" if value is None else form.format(value))
+
+    return cell
+
+
+def _to_average(row: Row) -> Text:
+    values = row.signal.technical_indicators if row.signal else {}
+    close, average = values.get("close"), values.get("sma_200")
+    return Text(f"{(close / average - 1) * 100:+.1f}%" if close and average else "")
+
+
+def _score(score: float | None) -> Text:
+    return Text("" if score is None else f"{score:.1f}")
+
+
+def _wanted(row: Row) -> Text:
+    if row.pick is None:
+        return Text("-", style="dim")
+    style = "green" if row.pick.action is Side.BUY else "red"
+    return Text(f"{row.pick.action.value} {amounts.percent(row.pick.allocation_pct)}", style=style)
+
+
+def _allowed(row: Row) -> Text:
+    if row.is_vetoed:
+        vetoed = any(check.outcome is RuleOutcome.VETOED for check in row.checks)
+        return Text("vetoed" if vetoed else "0%", style="red")
+    if row.decision is None or row.decision.action is DecisionAction.HOLD:
+        return Text()
+    return Text(amounts.percent(row.decision.allocation_pct), "yellow" if row.against else "green")
+
+
+def _shares(row: Row) -> Text:
+    if row.is_vetoed:
+        return Text("0", style="red")
+    decision = row.decision
+    if (
+        decision is None
+        or decision.action is DecisionAction.HOLD
+        or decision.quantity == Decimal(0)
+    ):
+        return Text()
+    return Text(amounts.quantity(decision.quantity))
+
+
+def ruled(checks: Sequence[Check]) -> Table:
+    """What the rules cut or vetoed: the value against the limit, one line for equal findings."""
+    made = table("tickers", "was", "by the rule", "value", "limit")
+    made.columns[3].no_wrap = False
+    for check, names in gathered(checks):
+        made.add_row(
+            Text(" ".join(names), style="bold"),
+            Text(check.outcome.value, style=OUTCOME_STYLES[check.outcome]),
+            check.rule,
+            Text(amounts.plain(check.value)),
+            Text(amounts.plain(check.limit)),
+        )
+    return made
+
+
+def gathered(checks: Sequence[Check]) -> Sequence[tuple[Check, Sequence[str]]]:
+    """Checks that say the same of several tickers, once, with the tickers' names."""
+    same: dict[tuple[str, ...], list[Check]] = {}
+    for check in checks:
+        key = (check.rule, check.outcome.value, check.value, check.limit)
+        same.setdefault(key, []).append(check)
+    return [(group[0], [each.ticker or "all" for each in group]) for group in same.values()]
+
+
+def explained(checks: Sequence[Check]) -> Table:
+    """Each rule with its finding and its reason."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for check in checks:
+        said = f"{check.rule}: {check.value}, limit {check.limit}"
+        grid.add_row(
+            Text(check.outcome.value, style=OUTCOME_STYLES[check.outcome]),
+            Text.assemble(amounts.plain(said), (f"; {amounts.plain(check.reason)}", "dim")),
+        )
+    return grid
