@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from contracts.audit import Event, EventType
 from contracts.cycle import RequestAnswer
 from contracts.operation import OperationView
-from contracts.query import AccountView, CycleView
+from contracts.query import AccountView, CycleView, Recording
 from services.cli.problem import ExitCode
 from services.cli.recordings import Replayed
 
@@ -109,12 +109,31 @@ def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
 
     assert done.code == 0, done.err
     assert "✓ Decision of Fri 2012-06-29  completed" in done.out
-    assert "cut by" in done.out or "vetoed by" in done.out
-    assert "filled at" in done.out
-    assert "deskbus operations tree" in done.out
+    assert "AAPL MSFT  cut  sector_allocation  73.59%" in done.out
+    assert "bought 39 AAPL and 888 MSFT for 50,024.49 USD" in done.out
+    assert "--evidence AAPL" in done.out
     assert "\x1b" not in done.out + done.err
     assert "planning" in done.err
     assert not (folder / "desk" / "runtime.json").exists()
+
+
+def test_after_a_run_its_evidence_is_read_without_a_running_desk(folder: Path) -> None:
+    _run(folder / "desk", "run", "--universe", "AAPL,MSFT")
+
+    told = _run(folder / "desk", "cycle", "show", "--evidence", "AAPL")
+    exact = _run(folder / "desk", "cycle", "show", "--evidence", "aapl", "--json")
+    stage = _run(folder / "desk", "cycle", "show", "--stage", "validate")
+    neither = _run(folder / "desk", "cycle", "show", "--stage", "nonsense")
+
+    assert (told.code, stage.code, neither.code) == (0, 0, ExitCode.NOT_FOUND)
+    assert "get_technical_indicators  tool  ticker AAPL" in told.out
+    assert "rsi_14" in told.out
+    parts = [each for each in _exactly(Recording, exact.out) if isinstance(each, Recording)]
+    asked = [str(entry.request) for part in parts for entry in part.journal]
+    assert len(asked) > 5
+    assert not any("'ticker': 'MSFT'" in each for each in asked)
+    assert "whole_shares" in stage.out
+    assert "its stages: digest" in neither.err
 
 
 def test_a_cycle_is_one_exact_line_of_json(cycle: CycleView) -> None:
