@@ -31,6 +31,8 @@ class EventType(StrEnum):
     ORDER_REJECTED = "order_rejected"
     ORDER_CANCELLED = "order_cancelled"
     DECISION = "decision"
+    LETTER_RETRIED = "letter_retried"
+    LETTER_DISCARDED = "letter_discarded"
 
 
 DECISION_EVENTS = (

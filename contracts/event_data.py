@@ -91,6 +91,18 @@ class FillEvent(OrderEvent):
     session: date
 
 
+class LetterEvent(Value):
+    """A person dealt with a dead letter. Without a known operation, the event's `cycle_id` stands
+    for a cycle that is not."""
+
+    sequence: int = Field(ge=1)
+    subject: ShortText
+    code: ShortText
+    by: ShortText
+    reason: ShortText = ""
+    operation: UUID | None = None
+
+
 EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.REQUEST_REJECTED: Refused,
     EventType.CYCLE_ACCEPTED: Empty,
@@ -110,4 +122,6 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.ORDER_REJECTED: OrderEvent,
     EventType.ORDER_CANCELLED: OrderEvent,
     EventType.DECISION: DecisionValidation,
+    EventType.LETTER_RETRIED: LetterEvent,
+    EventType.LETTER_DISCARDED: LetterEvent,
 }

@@ -17,6 +17,7 @@ from contracts.account import OpenBooks, Portfolio, PortfolioQuery
 from contracts.assessment import Memorize
 from contracts.audit import Event, Events, EventsAfter, EventType
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
+from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.memory import AgentMemory
 from contracts.message import Message
@@ -119,9 +120,17 @@ def snake(name: str) -> str:
 USERS = ("cli", "user")
 """Identities of people and their programs: `cli` is ours, `user` is anyone's own code."""
 
+RETRY_LETTER = Subject(
+    Class.REQUEST, ORCHESTRATOR, "retry_letter", RetryLetter, LetterAnswer, USERS
+)
+DISCARD_LETTER = Subject(
+    Class.REQUEST, ORCHESTRATOR, "discard_letter", DiscardLetter, LetterAnswer, USERS
+)
 REQUESTS = (
     Subject(Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, USERS),
     Subject(Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, USERS),
+    RETRY_LETTER,
+    DISCARD_LETTER,
 )
 
 

@@ -1,4 +1,4 @@
-"""Read the dead letters: messages that nobody could read, and commands that nobody answered.
+"""The dead letters: messages that nobody could read, and commands that nobody answered.
 
 A service that cannot read a command publishes its body to `dlq` with the reason in two headers. A
 command that was delivered too often leaves only an advisory of the server; its body is then fetched
@@ -27,6 +27,8 @@ from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 
 API_TIMEOUT_S = 5.0
 BODY_CHARS_MAX = 100_000
+NEIGHBOURS_MAX = 100
+"""How far behind a service's letter the server's word on the same message is looked for."""
 HOLES_MAX = 1_000
 """Sequences without a message that are stepped over before the search ends."""
 
@@ -45,7 +47,7 @@ class _Found:
 
 
 class DeadLetters:
-    """The dead-letter stream, read-only."""
+    """The dead-letter stream. Reading takes the console's rights, `discard` the orchestrator's."""
 
     def __init__(self, client: Client) -> None:
         self._manager: JetStreamManager = client.jsm(timeout=API_TIMEOUT_S)
@@ -72,6 +74,24 @@ class DeadLetters:
             return None
         text = None if found.body is None else shown(found.body)
         return found.letter.model_copy(update={"body": text})
+
+    async def stored(self, sequence: int) -> tuple[DeadLetter, bytes | None] | None:
+        """The letter and the whole body as it was kept; None where there is no such letter."""
+        found = await self._find(sequence)
+        return None if found is None else (found.letter, found.body)
+
+    async def discard(self, sequence: int) -> None:
+        """Delete the letter, with the server's word on the same message, which would show in its
+        place. A letter that is gone already is no error."""
+        found = await self._find(sequence)
+        if found is None:
+            return
+        last = (await self._manager.stream_info(DEAD_LETTER_STREAM)).state.last_seq
+        for other in range(sequence + 1, min(last, sequence + NEIGHBOURS_MAX) + 1):
+            word = await self._find(other)
+            if word is not None and word.terminated and word.body == found.body:
+                await self._manager.delete_msg(DEAD_LETTER_STREAM, other)
+        await self._manager.delete_msg(DEAD_LETTER_STREAM, sequence)
 
     async def _find(self, sequence: int) -> _Found | None:
         message = await self._get(DEAD_LETTER_STREAM, sequence)

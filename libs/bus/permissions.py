@@ -46,7 +46,14 @@ def _inbox(identity: str) -> str:
 
 def _orchestrator() -> NatsPermissions:
     return NatsPermissions(
-        publish=tuple(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ctl", "dlq")),
+        publish=(
+            *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ctl", "dlq")),
+            # Of streams it may read two by number, and throw away single dead letters.
+            f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
+            f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
+            f"$JS.API.STREAM.MSG.DELETE.{DEAD_LETTER_STREAM}",
+            f"$JS.API.STREAM.INFO.{DEAD_LETTER_STREAM}",
+        ),
         subscribe=(
             f"{PREFIX}.req.{ORCHESTRATOR}.>",
             f"{PREFIX}.qry.{ORCHESTRATOR}.>",

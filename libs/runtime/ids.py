@@ -1,5 +1,6 @@
 """Deterministic ids: the same work has the same id after every crash (DESIGN I2)."""
 
+from datetime import datetime
 from functools import lru_cache
 from uuid import UUID, uuid5
 
@@ -36,6 +37,11 @@ def order_id(cycle: UUID, pipeline: str, leg: str) -> UUID:
 def event_id(op_id: UUID, seq: int) -> UUID:
     """The id of the event number `seq` of an operation."""
     return uuid5(op_id, f"event/{seq}")
+
+
+def letter_id(sequence: int, at: datetime) -> UUID:
+    """The id of a dead letter. Numbers begin anew after a stream was wiped, so its time counts."""
+    return uuid5(NAMESPACE, f"dead_letter/{sequence}/{at.isoformat()}")
 
 
 def call_id(op_id: UUID, index: int) -> UUID:

@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
+from contracts.message import Message
 from contracts.query import DeadLetter, DeadLettersPage, DeadLettersQuery
-from contracts.subjects import DEAD_LETTERS
+from contracts.subjects import DEAD_LETTERS, DISCARD_LETTER, RETRY_LETTER, Subject
 from libs.runtime.settings import Settings
 from services.cli import amounts
 from services.cli.commands import JsonOption, group
@@ -15,6 +17,8 @@ from services.cli.running import asking, desk_client, load_settings
 from services.cli.terminal import emit, err, out, table, write
 
 app = group()
+
+REASON_CHARS_MAX = 400
 
 
 @app.callback()
@@ -64,6 +68,51 @@ def show_letter(
         emit(letters)
     else:
         _show(letters[0])
+
+
+@app.command("retry")
+def retry_letter(
+    number: Annotated[int, typer.Argument(min=1, help="The letter's number.")],
+    json: JsonOption = False,
+) -> None:
+    """Have the command that a letter speaks of sent again, if its operation is still open.
+
+    The letter stays until it is discarded. What cannot be sent again is told with what to do.
+    """
+    _tell(asking(_request(load_settings(), RETRY_LETTER, RetryLetter(sequence=number))), json)
+
+
+@app.command("discard")
+def discard_letter(
+    number: Annotated[int, typer.Argument(min=1, help="The letter's number.")],
+    reason: Annotated[str, typer.Option(help="Why; it stays on record as an event.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Delete a letter. Who did it stays on record; its operation is not touched."""
+    if len(reason) > REASON_CHARS_MAX:
+        text = f"the reason has {len(reason):,} characters; the limit is {REASON_CHARS_MAX}"
+        raise Problem(ExitCode.USAGE, text)
+    request = DiscardLetter(sequence=number, reason=reason)
+    _tell(asking(_request(load_settings(), DISCARD_LETTER, request)), json)
+
+
+async def _request(settings: Settings, row: Subject, message: Message) -> LetterAnswer:
+    async with desk_client(settings) as client:
+        answer: LetterAnswer = await client.ask(row, message)
+        return answer
+
+
+def _tell(answer: LetterAnswer, json: bool) -> None:
+    if answer.outcome == "rejected":
+        missing = answer.code == "not_found"
+        code = ExitCode.NOT_FOUND if missing else ExitCode.REJECTED
+        raise Problem(code, f"{answer.message} ({answer.code})")
+    if json:
+        emit([answer])
+        return
+    out().print(Text(answer.message))
+    if answer.cycle_id is not None:
+        err().print(f"deskbus operations tree {answer.cycle_id}", style="dim")
 
 
 async def _ask(settings: Settings, query: DeadLettersQuery) -> tuple[DeadLetter, ...]:

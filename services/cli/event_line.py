@@ -103,6 +103,12 @@ def _decision(event: Event) -> str:
     return f"{text}; vetoed {', '.join(vetoed)}" if vetoed else text
 
 
+def _letter(event: Event) -> str:
+    data = event.data
+    text = f"{data.get('sequence')} {data.get('subject')} ({data.get('code')}) by {data.get('by')}"
+    return f"{text}: {data['reason']}" if data.get("reason") else text
+
+
 def _refused(event: Event) -> str:
     data = event.data
     if "message" in data:
@@ -126,4 +132,6 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.DECISION: _decision,
     EventType.REQUEST_REJECTED: _refused,
     EventType.MESSAGE_REFUSED: _refused,
+    EventType.LETTER_RETRIED: _letter,
+    EventType.LETTER_DISCARDED: _letter,
 }

@@ -35,7 +35,7 @@ GRACE_S = 30.0
 ASK_AGAIN_MAX = 3
 """Sendings of a request: the same key makes the second one harmless."""
 
-REQUEST_CYCLE, CANCEL_CYCLE = REQUESTS
+REQUEST_CYCLE, CANCEL_CYCLE = REQUESTS[:2]
 ENDS = {
     CycleStatus.COMPLETED: ExitCode.OK,
     CycleStatus.RUNNING: ExitCode.OK,

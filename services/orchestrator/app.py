@@ -8,6 +8,7 @@ from typing import Any
 
 from contracts.subjects import ORCHESTRATOR
 from libs.bus.connection import BusLost, Client, connect
+from libs.bus.dead_letters import DeadLetters
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.market.replay import ReplayStore
@@ -16,6 +17,7 @@ from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer
 from services.orchestrator.handler import BusOutbox, Handler
+from services.orchestrator.letters import Letters
 from services.orchestrator.relay import Relay
 from services.orchestrator.sweep import Sweep
 from services.orchestrator.workflow import WORKFLOWS, Workflow
@@ -63,6 +65,7 @@ async def _orchestrating(
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
         await Handler(committer, publisher, LatestSession(settings)).serve(server)
+        await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
         parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
         async with Background(*parts) as background:
             try:

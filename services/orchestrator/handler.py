@@ -55,7 +55,7 @@ class Handler:
 
     async def serve(self, server: Server) -> None:
         """Begin to answer everything that the orchestrator hears."""
-        cycle, cancel = REQUESTS
+        cycle, cancel = REQUESTS[:2]
         await server.serve(cycle, self._cycle, self._refuse_request)
         await server.serve(cancel, self._cancel, self._refuse_request)
         await server.serve(CLAIM, self._claim, self._refused("claim", ClaimAnswer))

@@ -175,6 +175,23 @@ from (
 where o.op_id = lost.op_id
 returning o.op_id, o.cycle_id, o.service, o.step, o.command, o.sends, o.must_answer
 
+-- name: send_again
+-- A person wants a command sent now. As the sweep does: only `sends` and `due_at` change, and what
+-- is left to the sweep stays with it (a live claim, a suspect of poison).
+update operations
+set sends = sends + 1, due_at = clock_timestamp() + $2 * interval '1 second'
+where op_id = $1 and status = 'pending' and epoch < $3 and octet_length(command) <= $4
+returning op_id, cycle_id, started_on, service, step, command, sends
+
+-- name: operation_of_letter
+select op_id, cycle_id, started_on, service, step, status, epoch, octet_length(command) as bytes
+from operations where op_id = $1
+
+-- name: tell_of_letter
+insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
+values ($1, $2, $3, $4, $5, 'orchestrator', $6::jsonb)
+on conflict do nothing
+
 -- name: overdue_operations
 select op_id from operations
 where status in ('pending', 'running') and not must_answer and deadline_at <= clock_timestamp()

@@ -16,7 +16,7 @@ from contracts.subjects import (
     USERS,
 )
 from libs.bus.permissions import CONSOLE, PROVISIONER, permissions
-from libs.bus.streams import COMMAND_STREAM
+from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, streams
 from services.launcher import BACKBONE, SERVICES
 
 ALL = permissions()
@@ -127,10 +127,24 @@ def test_commands_are_pulled_never_listened_to(identity: str) -> None:
     assert not may_hear(identity, f"{PREFIX}.cmd.>")
 
 
-@pytest.mark.parametrize("identity", [name for name in EVERYONE if name != PROVISIONER])
-@pytest.mark.parametrize("call", CHANGES)
+@pytest.mark.parametrize(
+    ("identity", "call"),
+    [
+        (name, call)
+        for name in EVERYONE
+        for call in CHANGES
+        # The orchestrator throws away dead letters: the next test says how far that goes.
+        if name != PROVISIONER and (name, call) != (ORCHESTRATOR, "STREAM.MSG.DELETE.*")
+    ],
+)
 def test_only_the_provisioner_changes_streams_and_consumers(identity: str, call: str) -> None:
     assert not may_publish(identity, f"$JS.API.{call}")
+
+
+@pytest.mark.parametrize("stream", [each.name for each in streams()])
+def test_the_orchestrator_deletes_dead_letters_and_nothing_else(stream: str) -> None:
+    deletes = may_publish(ORCHESTRATOR, f"$JS.API.STREAM.MSG.DELETE.{stream}")
+    assert deletes is (stream == DEAD_LETTER_STREAM)
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -33,6 +33,7 @@ FURTHER = {
         "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order
         "sweep.py",  # what was lost or is late
+        "letters.py",  # dead letters: send again, throw away
     },
     "execution": {"books.py", "account.py"},  # double entry, pure; an account as the rules see it
     "risk": {"review.py"},  # the model's half; logic.py is the rules' half
