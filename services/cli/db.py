@@ -4,12 +4,12 @@ from pydantic import BaseModel
 
 from libs.postgres.migrate import migrate as run_migrations
 from libs.postgres.migrate import migrations
-from libs.postgres.pool import OWNER_ROLE, UNAVAILABLE, PostgresError, dsn_for
-from libs.runtime.settings import Settings
+from libs.postgres.pool import OWNER_ROLE, UNAVAILABLE, PostgresError
 from services.cli.commands import JsonOption, group
 from services.cli.config import without_login
+from services.cli.database import database_dsn
 from services.cli.problem import ExitCode, Problem
-from services.cli.running import asking, find_desk, load_settings
+from services.cli.running import asking, load_settings
 from services.cli.terminal import emit, err, out
 
 app = group()
@@ -33,7 +33,7 @@ def migrate(json: JsonOption = False) -> None:
 
     `deskbus up` does it by itself; this is for a Postgres of your own, before an upgrade.
     """
-    dsn = _owner_dsn(load_settings())
+    dsn = database_dsn(load_settings(), OWNER_ROLE)
     try:
         done = asking(run_migrations(dsn))
     except (*UNAVAILABLE, PostgresError) as error:
@@ -50,16 +50,3 @@ def migrate(json: JsonOption = False) -> None:
         out().print(f"{each.version:04} {each.name}")
     if not done:
         err().print(f"nothing to do: version {migrations()[-1].version} is there", style="dim")
-
-
-def _owner_dsn(settings: Settings) -> str:
-    if settings.postgres_dsn is not None:
-        return dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path)
-    desk = find_desk(settings)
-    if desk.postgres_dsn is None:
-        raise Problem(
-            ExitCode.NOT_REACHABLE,
-            "it is not known where Postgres is",
-            "set DESKBUS_POSTGRES_DSN, or start the desk with `deskbus up`",
-        )
-    return dsn_for(desk.postgres_dsn, OWNER_ROLE, desk.secrets_dir)

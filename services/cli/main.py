@@ -46,6 +46,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("doctor", "doctor", "Check this machine and the running desk"),
             Entry("config", "config", "Every setting, its value, and where that came from"),
             Entry("dlq", "dlq", "Messages that could not be used"),
+            Entry("export", "export", "What is on record, as Parquet files"),
             Entry("db", "db", "The database's tables"),
         ),
     ),
