@@ -131,7 +131,7 @@ async def desk(
     of its own (`replicas` of it), restarted when it dies; else all live in this one.
     """
     async with AsyncExitStack() as stack:
-        settings = await stack.enter_async_context(_servers(settings))
+        settings = await stack.enter_async_context(servers_of(settings))
         await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
         if processes:
             finished = await stack.enter_async_context(_as_processes(settings, replicas or {}))
@@ -148,14 +148,14 @@ async def console(settings: Settings) -> AsyncIterator[Settings]:
     Gives the settings with the servers' addresses in them.
     """
     async with AsyncExitStack() as stack:
-        settings = await stack.enter_async_context(_servers(settings))
+        settings = await stack.enter_async_context(servers_of(settings))
         await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
         await stack.enter_async_context(service_running("console", settings))
         yield settings
 
 
 @asynccontextmanager
-async def _servers(settings: Settings) -> AsyncIterator[Settings]:
+async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
     """Settings with both addresses in them: the given ones, or those of embedded servers."""
     if (settings.nats_url is None) != (settings.postgres_dsn is None):
         missing = "DESKBUS_NATS_URL" if settings.nats_url is None else "DESKBUS_POSTGRES_DSN"

@@ -13,6 +13,7 @@ import asyncpg
 import structlog
 
 from libs.postgres.pool import CONNECT_TIMEOUT_S, NO_CONNECTION, ROLES, DatabaseNotReachable
+from libs.postgres.restored import settle_restored
 from libs.runtime.errors import DeskError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -58,6 +59,8 @@ def migrations(directory: Path = MIGRATIONS) -> Sequence[Migration]:
 async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]:
     """Bring the database to the newest version as the role in `dsn`; returns what was run.
 
+    One that was restored from a dump is made ready too: see `libs.postgres.restored`.
+
     Raises `MigrationChanged` where a file that has run was edited since, `RolesMissing` and
     `DatabaseNotReachable`.
     """
@@ -75,11 +78,14 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
         )
         rows = await connection.fetch("select version, sha256 from schema_migrations")
         done = {row["version"]: row["sha256"] for row in rows}
-        return [
+        run = [
             await _run(connection, migration)
             for migration in migrations(directory)
             if not _has_run(migration, done)
         ]
+        if await connection.fetchval("select to_regclass('state_events') is not null"):
+            await settle_restored(connection)
+        return run
     finally:
         await connection.close()
 

@@ -1,16 +1,25 @@
 """`deskbus db`: the database's tables."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
 from pydantic import BaseModel
 
 from libs.postgres.migrate import migrate as run_migrations
 from libs.postgres.migrate import migrations
-from libs.postgres.pool import OWNER_ROLE, UNAVAILABLE, PostgresError
+from libs.postgres.pool import OWNER_ROLE, UNAVAILABLE, PostgresError, dsn_for, open_pool
+from libs.runtime.binaries import find_postgres_bindir
+from libs.runtime.postgres_backup import dump
+from libs.runtime.postgres_backup import restore as restore_dump
+from libs.runtime.settings import Settings
 from services.cli.commands import JsonOption, group
 from services.cli.config import without_login
 from services.cli.database import database_dsn
 from services.cli.problem import ExitCode, Problem
 from services.cli.running import asking, load_settings
 from services.cli.terminal import emit, err, out
+from services.launcher import servers_of
 
 app = group()
 
@@ -20,6 +29,13 @@ class Migrated(BaseModel):
 
     version: int
     name: str
+
+
+class BackedUp(BaseModel):
+    """A dump that was written or restored."""
+
+    file: Path
+    size_bytes: int
 
 
 @app.callback()
@@ -50,3 +66,50 @@ def migrate(json: JsonOption = False) -> None:
         out().print(f"{each.version:04} {each.name}")
     if not done:
         err().print(f"nothing to do: version {migrations()[-1].version} is there", style="dim")
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file.")], json: JsonOption = False
+) -> None:
+    """Dump the whole database into one file, by pg_dump; the desk may go on meanwhile."""
+    settings = load_settings()
+    dsn = database_dsn(settings, OWNER_ROLE)
+    asking(dump(find_postgres_bindir(settings.pg_bindir), dsn, file))
+    _tell(file, "written", json)
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `deskbus db backup` wrote.")],
+    json: JsonOption = False,
+) -> None:
+    """Restore a dump into a new, empty database, and make it ready for a desk.
+
+    Without servers of your own it makes embedded ones in DESKBUS_DATA_DIR, where no desk may run.
+    """
+    asking(_restore(load_settings(), file))
+    _tell(file, "restored; `deskbus up` starts the desk on it", json)
+
+
+async def _restore(settings: Settings, file: Path) -> None:
+    async with servers_of(settings) as placed:
+        dsn = dsn_for(placed.postgres_address, OWNER_ROLE, placed.secrets_path)
+        async with open_pool(dsn, size_max=1) as pool:
+            if await pool.fetchval("select to_regclass('cycles') is not null"):
+                raise Problem(
+                    ExitCode.FAILED,
+                    f"the database at {without_login(dsn)} has a desk's tables already",
+                    "restore into a new database: with embedded servers, name a new folder by "
+                    "DESKBUS_DATA_DIR",
+                )
+        await restore_dump(find_postgres_bindir(settings.pg_bindir), dsn, file)
+        await run_migrations(dsn)
+
+
+def _tell(file: Path, what: str, json: bool) -> None:
+    size = file.stat().st_size
+    if json:
+        emit([BackedUp(file=file, size_bytes=size)])
+    else:
+        out().print(f"{file}: {size:,} bytes {what}")
