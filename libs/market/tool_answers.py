@@ -12,7 +12,8 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from libs.market.errors import NotInSource
-from libs.market.source import EarningsReport, MarketData, NewsItem
+from libs.market.european_names import NAMES_KNOWN_AT, EuropeanName, european_names, venue_of
+from libs.market.source import UNKNOWN_SECTOR, EarningsReport, Listing, MarketData, NewsItem
 from libs.quant.indicators import BARS_WANTED, indicators
 
 RESULT_BYTES_MAX = 32_000
@@ -151,7 +152,7 @@ async def fundamentals(
     return {
         "ticker": ticker,
         "session": as_of.isoformat(),
-        "sector": listing.sector,
+        "sector": _clean(listing.sector, TITLE_CHARS_MAX),
         "figures": {
             "known_at": known.known_at.isoformat(),
             "period_end": known.period_end.isoformat(),
@@ -270,27 +271,66 @@ def _report(report: EarningsReport) -> dict[str, Any]:
 async def search_eu_stocks(
     arguments: SearchArguments, market: MarketData, as_of: date
 ) -> dict[str, Any]:
-    """European listings that match; NotInSource where the source has none."""
-    listings = await market.universe(as_of)
-    european = [listing for listing in listings if listing.country in EUROPEAN_COUNTRIES]
-    if not european:
-        remedy = "look at the tickers of the universe instead"
+    """European listings that match, those of the source first; NotInSource where none are known.
+
+    Names of the offline table count from the day it was published.
+    """
+    listed = [listing for listing in await market.universe(as_of) if _country(listing)]
+    names = european_names() if market.calendar.close(as_of) >= NAMES_KNOWN_AT else ()
+    by_ticker = {each.ticker: each for each in names}
+    if not listed and not names:
+        remedy = (
+            f"look at the tickers of the universe instead; the offline names count from "
+            f"{NAMES_KNOWN_AT.date()} on"
+        )
         raise NotInSource("European listings", market.label.name, remedy)
+    priced = {listing.ticker for listing in listed}
+    found = [
+        *(_listed(listing, by_ticker.get(listing.ticker)) for listing in listed),
+        *(_named(each) for each in names if each.ticker not in priced),
+    ]
     wanted = arguments.query.casefold()
     matches = [
-        {
-            "ticker": listing.ticker,
-            "name": _clean(listing.name, TITLE_CHARS_MAX),
-            "sector": listing.sector,
-            "exchange": listing.exchange,
-            "currency": listing.currency,
-            "country": listing.country,
-        }
-        for listing in european
-        if wanted in f"{listing.ticker} {listing.name} {listing.sector}".casefold()
+        match
+        for match in found
+        if wanted in f"{match['ticker']} {match['name']} {match['sector']}".casefold()
     ]
     return {
         "session": as_of.isoformat(),
         "matches": matches[:SEARCH_RESULTS_MAX],
         "omitted_for_size": max(0, len(matches) - SEARCH_RESULTS_MAX),
+    }
+
+
+def _country(listing: Listing) -> str | None:
+    """The European country of a listing, by the source or by the ticker's suffix."""
+    venue = venue_of(listing.ticker)
+    country = listing.country or (venue.country if venue else "")
+    return country if country in EUROPEAN_COUNTRIES else None
+
+
+def _listed(listing: Listing, known: EuropeanName | None) -> dict[str, Any]:
+    # A source without names calls a listing by its ticker.
+    nameless = known is not None and listing.name == listing.ticker
+    return {
+        "ticker": listing.ticker,
+        "name": known.name if known and nameless else _clean(listing.name, TITLE_CHARS_MAX),
+        "sector": _clean(listing.sector, TITLE_CHARS_MAX),
+        "exchange": listing.exchange,
+        "currency": listing.currency,
+        "country": _country(listing),
+        "in_source": True,
+    }
+
+
+def _named(each: EuropeanName) -> dict[str, Any]:
+    return {
+        "ticker": each.ticker,
+        "name": each.name,
+        "sector": UNKNOWN_SECTOR,
+        "exchange": each.venue.exchange,
+        "currency": each.venue.currency,
+        "country": each.venue.country,
+        "in_source": False,
+        "known_at": NAMES_KNOWN_AT.isoformat(),
     }

@@ -15,6 +15,7 @@ from libs.market.calendar import exchange_calendar
 from libs.market.errors import MarketError
 from libs.market.replay import ReplayMarket, ReplayStore
 from libs.market.replay_files import find_bundled, read_bundled
+from libs.market.tool_answers import RESULT_BYTES_MAX
 from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
 from tests.data.fixture_market.make_fixture import HERE as FIXTURE_DIRECTORY
 from tests.data.fixture_market.make_fixture import LAST, SESSIONS, STORIES
@@ -193,3 +194,40 @@ async def test_returns_do_not_depend_on_the_day_they_are_asked_on(
 
 def test_the_last_session_of_the_fixture_is_the_end_of_its_calendar() -> None:
     assert SESSIONS[-1] == LAST
+
+
+@pytest.fixture(scope="module")
+def bare_fixtures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReplayMarket]:
+    """The fixture directory without one of its files of records each."""
+    made = {}
+    for missing in RECORDS:
+        folder = tmp_path_factory.mktemp(missing)
+        for path in FIXTURE_DIRECTORY.iterdir():
+            if path.suffix in {".csv", ".toml"} and path.stem != missing:
+                shutil.copy(path, folder)
+        made[missing] = ReplayMarket(ReplayStore(folder))
+    return made
+
+
+REFUSALS = {"not_a_session", "no_history", "not_in_source", "unknown_ticker"}
+
+
+@quick
+@given(
+    missing=st.sampled_from(RECORDS),
+    as_of=st.dates(date(2022, 12, 20), date(2024, 4, 30)),
+    call=calls([*FIXTURE_TICKERS, "NOPE"]),
+)
+async def test_whatever_file_is_missing_on_whatever_day_an_answer_is_bounded_and_of_the_past(
+    bare_fixtures: dict[str, ReplayMarket],
+    missing: str,
+    as_of: date,
+    call: tuple[str, dict[str, Any]],
+) -> None:
+    found = await outcome(bare_fixtures[missing], as_of, *call)
+    if isinstance(found, tuple):
+        assert found[0] in REFUSALS
+        return
+    assert len(orjson.dumps(found)) <= RESULT_BYTES_MAX
+    assert all(time <= CALENDAR.close(as_of) for time in times_of(found))
+    assert missing not in {"news", "fundamentals", "earnings"} or missing not in call[0]

@@ -2,6 +2,7 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -293,7 +294,7 @@ class LeakyMarket(ReplayMarket):
     ) -> tuple[Listing, ...]:
         (listing, *_) = await super().universe(as_of)
         return tuple(
-            replace(listing, name="n" * 300, sector="s" * 4_000, country="DE") for _ in range(25)
+            replace(listing, name="n" * 300, exchange="e" * 4_000, country="DE") for _ in range(25)
         )
 
 
@@ -341,3 +342,102 @@ async def test_invisible_tag_characters_are_removed(fixture_store: ReplayStore) 
 
     found = await tools(TaggedMarket(fixture_store), AS_OF).call("get_news", {"ticker": "ALFA"})
     assert found["items"][0]["title"] == "buy  now"
+
+
+SPRING = date(2026, 6, 30)
+
+
+def one_price(folder: Path, *tickers: str, day: date) -> ReplayMarket:
+    """A directory of prices only: no sectors, news, fundamentals or earnings."""
+    for ticker in tickers:
+        rows = f"date,open,high,low,close,volume\n{day},10,11,9,10,1000\n"
+        (folder / f"{ticker}.csv").write_text(rows)
+    return ReplayMarket(ReplayStore(folder))
+
+
+async def test_offline_names_are_found_and_said_to_have_no_prices(tmp_path: Path) -> None:
+    market = one_price(tmp_path, "SIE.DE", "IBM", day=SPRING)
+    found = await tools(market, SPRING).call("search_eu_stocks", {"query": "asml"})
+    assert [(match["ticker"], match["in_source"]) for match in found["matches"]] == [
+        ("ASML.AS", False)
+    ]
+    assert found["matches"][0]["country"] == "NL"
+    assert found["newest"] == market.calendar.close(SPRING).isoformat()
+
+
+async def test_a_listing_without_a_name_is_found_by_its_offline_name(tmp_path: Path) -> None:
+    market = one_price(tmp_path, "SIE.DE", "IBM", day=SPRING)
+    found = await tools(market, SPRING).call("search_eu_stocks", {"query": "siemens"})
+    first = found["matches"][0]
+    assert (first["ticker"], first["in_source"], first["country"]) == ("SIE.DE", True, "DE")
+    assert "Siemens" in first["name"]
+
+
+async def test_offline_names_are_silent_before_they_were_published(tmp_path: Path) -> None:
+    before = date(2026, 3, 30)
+    market = one_price(tmp_path, "SIE.DE", day=before)
+    look = tools(market, before)
+    assert (await look.call("search_eu_stocks", {"query": "siemens"}))["matches"] == []
+    by_ticker = await look.call("search_eu_stocks", {"query": "sie.de"})
+    assert [match["name"] for match in by_ticker["matches"]] == ["SIE.DE"]
+
+
+async def test_without_european_listings_or_names_the_search_is_not_in_the_source(
+    tmp_path: Path,
+) -> None:
+    before = date(2026, 3, 30)
+    market = one_price(tmp_path, "IBM", "BRK.B", day=before)
+    with pytest.raises(NotInSource, match="offline names count from 2026-03-31"):
+        await tools(market, before).call("search_eu_stocks", {"query": "a"})
+
+
+async def test_a_wide_search_is_cut_and_says_by_how_much(tmp_path: Path) -> None:
+    market = one_price(tmp_path, "SIE.DE", day=SPRING)
+    found = await tools(market, SPRING).call("search_eu_stocks", {"query": "a"})
+    assert len(found["matches"]) == 25
+    assert found["omitted_for_size"] > 100
+    assert len(orjson.dumps(found)) <= RESULT_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("get_news", {"ticker": "IBM"}),
+        ("get_fundamentals", {"ticker": "IBM"}),
+        ("get_earnings", {"ticker": "IBM"}),
+        ("get_earnings_calendar", {}),
+    ],
+)
+async def test_a_directory_of_prices_alone_says_which_file_is_missing(
+    tmp_path: Path, name: str, arguments: dict[str, Any]
+) -> None:
+    market = one_price(tmp_path, "IBM", day=SPRING)
+    with pytest.raises(NotInSource, match=r"put (news|fundamentals|earnings)\.csv into"):
+        await tools(market, SPRING).call(name, arguments)
+    price = await tools(market, SPRING).call("get_stock_price", {"ticker": "IBM"})
+    assert price["price"] == 10.0
+
+
+async def test_one_bar_leaves_every_indicator_absent_with_its_reason(tmp_path: Path) -> None:
+    market = one_price(tmp_path, "IBM", day=SPRING)
+    found = await tools(market, SPRING).call("get_technical_indicators", {"ticker": "IBM"})
+    given = {name for name, value in found["values"].items() if value is not None}
+    assert given == {"close"}
+    assert found["absent"].keys() == found["values"].keys() - given
+    assert found["absent"]["rsi_14"] == "needs 250 bars, has 1"
+
+
+async def test_a_sector_is_untrusted_text_too(fixture_store: ReplayStore) -> None:
+    class WordySector(ReplayMarket):
+        async def universe(
+            self, as_of: date, tickers: Collection[str] | None = None
+        ) -> tuple[Listing, ...]:
+            found = await super().universe(as_of, tickers)
+            return tuple(replace(item, sector="\u202eTech\n" + "s" * 4_000) for item in found)
+
+    market = WordySector(fixture_store)
+    figures = await tools(market, AS_OF).call("get_fundamentals", {"ticker": "ALFA"})
+    search = await tools(market, AS_OF).call("search_eu_stocks", {"query": "golf"})
+    for sector in (figures["sector"], search["matches"][0]["sector"]):
+        assert sector.startswith("Tech s")
+        assert len(sector) == 200
