@@ -53,7 +53,7 @@ async def test_rows_that_another_has_changed_are_refused_and_read_again(
     await orchestrators.answer(1, cycle_id, "left")
     with capture_logs() as logs:
         assert await orchestrators.answer(0, cycle_id, "right") == "ok"
-    assert [line["event"] for line in logs] == ["orchestrator.overtaken"]
+    assert "orchestrator.overtaken" in {line["event"] for line in logs}
     assert ("join", "pending") in await orchestrators.steps(cycle_id)
 
 
