@@ -129,13 +129,41 @@ class AccountQuery(Message):
 
 
 class AccountView(Message):
-    """An account; `found` is False where no such account was ever opened."""
+    """An account; `found` is False where no such account was ever opened.
+
+    Realised gains (before fees), dividends and fees are since the opening; a loss is negative.
+    """
 
     found: bool = True
     portfolio: Portfolio | None = None
     starting_cash: Decimal = Decimal(0)
     fills: tuple[Fill, ...] = ()
     accounts: tuple[Name, ...] = ()
+    realised: Decimal = Decimal(0)
+    dividends: Decimal = Decimal(0)
+    fees: Decimal = Decimal(0)
+
+
+class EquityQuery(Message):
+    """An account's equity over its sessions, at most `points` of them, evenly picked."""
+
+    account: Name
+    points: int = Field(default=60, ge=2, le=PAGE_MAX)
+
+
+class EquityPoint(Value):
+    """Cash and equity as they stood at the close of a session, in the account's currency."""
+
+    session: date
+    cash: Decimal
+    equity: Decimal
+
+
+class EquityView(Message):
+    """The points, oldest first: from the opening to how the account stands now."""
+
+    found: bool = True
+    points: tuple[EquityPoint, ...] = ()
 
 
 class RecordingQuery(Message):

@@ -39,6 +39,8 @@ from contracts.query import (
     CycleView,
     DeadLettersPage,
     DeadLettersQuery,
+    EquityQuery,
+    EquityView,
     OperationDetail,
     OperationQuery,
     OperationsPage,
@@ -181,6 +183,7 @@ OPERATIONS = console("operations", OperationsQuery, OperationsPage)
 OPERATION = console("operation", OperationQuery, OperationDetail)
 DEAD_LETTERS = console("dead_letters", DeadLettersQuery, DeadLettersPage)
 ACCOUNT = console("account", AccountQuery, AccountView)
+EQUITY = console("equity", EquityQuery, EquityView)
 RECORDING = console("recording", RecordingQuery, Recording)
 
 QUERIES = (
@@ -192,6 +195,7 @@ QUERIES = (
     OPERATION,
     DEAD_LETTERS,
     ACCOUNT,
+    EQUITY,
     RECORDING,
 )
 """What users may ask."""

@@ -1,22 +1,28 @@
 """`deskbus portfolio`: an account's books."""
 
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from contracts.account import Portfolio, Position, Side
-from contracts.query import AccountQuery, AccountView
-from contracts.subjects import ACCOUNT
+from contracts.account import OpenOrder, Portfolio, Position, Side
+from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
+from contracts.subjects import ACCOUNT, EQUITY
+from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
-from services.cli import amounts
+from services.cli import amounts, chart
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import emit, out, table, write
+
+NARROW = 100
+"""Columns below which the sectors are left out, so that every amount stays whole."""
 
 app = group()
 
@@ -27,7 +33,7 @@ def portfolio(
     fills: Annotated[int, typer.Option(min=0, max=200, help="How many newest fills.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """Show cash, positions, open orders and the newest fills of an account."""
+    """Show an account: cash, positions, the parts of its gain, the equity's chart, newest fills."""
     settings = load_settings()
     try:
         query = AccountQuery(account=account, fills=fills)
@@ -36,51 +42,101 @@ def portfolio(
             ExitCode.USAGE, f"{account!r} is no account name: {describe(error)}"
         ) from None
 
-    async def work() -> AccountView:
+    async def work() -> tuple[AccountView, EquityView]:
         async with reading_client(settings) as client:
             view: AccountView = await client.ask(ACCOUNT, query)
-            return view
+            if json or not view.found:
+                return view, EquityView(found=False)
+            return view, await _over_time(client, account)
 
-    view = asking(work())
+    view, over_time = asking(work())
     if not view.found or view.portfolio is None:
         known = ", ".join(view.accounts) or "none: a cycle opens the account it trades"
         raise Problem(ExitCode.NOT_FOUND, f"no account is named {account!r}", f"there is: {known}")
     if json:
         emit([view])
     else:
-        _show(view, view.portfolio)
+        show(view, view.portfolio, over_time.points, out())
 
 
-def _show(view: AccountView, books: Portfolio) -> None:
-    console = out()
-    gain = books.equity.amount - view.starting_cash
-    console.print(
-        Text.assemble(
-            (books.account, "bold"),
-            f"  equity {amounts.money(books.equity.amount, books.equity.currency)}",
-            (f"  {_signed(gain, view.starting_cash)}", _style(gain)),
-            (f"  since {amounts.money(view.starting_cash)}", "dim"),
-        )
+async def _over_time(client: Client, account: str) -> EquityView:
+    try:
+        view: EquityView = await client.ask(EQUITY, EquityQuery(account=account))
+    except DeskNotReachable:
+        # A desk of an older version does not know the question; its books are shown all the same.
+        return EquityView(found=False)
+    return view
+
+
+def show(
+    view: AccountView, books: Portfolio, points: Sequence[EquityPoint], console: Console
+) -> None:
+    """Print the account: what it is worth and why, its chart, positions, orders and fills."""
+    currency = books.equity.currency
+    head = Text.assemble(
+        (f"account {books.account}", "bold"),
+        (f"  as of {amounts.session(books.as_of)}, amounts in {currency}", "dim"),
     )
-    console.print(
-        Text(
-            f"cash {amounts.money(books.cash.amount)} · as of {amounts.session(books.as_of)}",
-            style="dim",
-        )
-    )
+    parts: list[RenderableType] = [head, Text(), _worth(view, books)]
+    if len(points) > 1:
+        parts += [Text(), *_chart(points, console)]
     if books.positions:
-        console.print()
-        write(_positions(books), console)
-    for order in books.open_orders:
-        what = f"{order.side.value} {amounts.quantity(order.quantity)} {order.asset}"
-        held = f", {amounts.money(order.hold.amount)} held back" if order.hold.amount else ""
-        console.print(Text(f"open order: {what}{held}", style="yellow"))
+        parts += [Text(), _positions(books, narrow=console.width < NARROW)]
+    if books.open_orders:
+        parts += [Text(), *map(_open, books.open_orders)]
     if view.fills:
-        console.print()
-        write(_fills(view), console)
+        parts += [Text(), _fills(view)]
+    write(Group(*parts), console)
 
 
-def _positions(books: Portfolio) -> Table:
+def _worth(view: AccountView, books: Portfolio) -> Table:
+    """How the starting cash became the equity, amount below amount."""
+    held = sum((each.value for each in books.positions), Decimal(0))
+    open_gain = sum((_gain(each) for each in books.positions), Decimal(0))
+    equity = books.equity.amount
+    gain = equity - view.starting_cash
+    grid = table("", ("", "right"), "", ("", "right"))
+    grid.show_header = False
+    rows = (
+        ("cash", amounts.money(books.cash.amount), "realised gain", _change(view.realised)),
+        ("positions", amounts.money(held), "unrealised gain", _change(open_gain)),
+        ("equity", amounts.money(equity), "dividends", _change(view.dividends)),
+        ("began with", amounts.money(view.starting_cash), "fees", _change(-view.fees)),
+        ("", "", "gain in all", Text(_signed(gain, view.starting_cash), _style(gain))),
+    )
+    for label, amount, other, change in rows:
+        style = "bold" if label == "equity" else ""
+        grid.add_row(Text(label, "cyan"), Text(amount, style), Text(other, "cyan"), change)
+    return grid
+
+
+def _change(amount: Decimal) -> Text:
+    return Text(amounts.change(amount), _style(amount))
+
+
+def _chart(points: Sequence[EquityPoint], console: Console) -> Iterable[RenderableType]:
+    """The equity at each session's close, its highest and lowest at the left."""
+    values = [point.equity for point in points]
+    labels = [amounts.money(max(values)), amounts.money(min(values))]
+    margin = max(map(len, labels))
+    marks = chart.levels(console.encoding)
+    lines = chart.drawn(values, console.width - margin - 4, marks)
+    for number, line in enumerate(lines):
+        label = labels[0] if number == 0 else labels[1] if number == len(lines) - 1 else ""
+        text = Text.assemble((f"{label:>{margin}}  ", "dim"), (line, "cyan"))
+        text.no_wrap = True
+        yield text
+    ends = f"{amounts.session(points[0].session)} to {amounts.session(points[-1].session)}"
+    yield Text(f"{'':>{margin}}  equity at the close, {ends}", style="dim")
+
+
+def _open(order: OpenOrder) -> Text:
+    what = f"{order.side.value} {amounts.quantity(order.quantity)} {order.asset}"
+    held = f", {amounts.money(order.hold.amount)} held back" if order.hold.amount else ""
+    return Text(f"open order: {what}{held}", style="yellow")
+
+
+def _positions(books: Portfolio, *, narrow: bool) -> Table:
     made = table(
         "position",
         ("shares", "right"),
@@ -89,7 +145,7 @@ def _positions(books: Portfolio) -> Table:
         ("value", "right"),
         ("of equity", "right"),
         ("gain", "right"),
-        "sector",
+        *([] if narrow else ["sector"]),
     )
     for held in books.positions:
         gain = _gain(held)
@@ -102,7 +158,7 @@ def _positions(books: Portfolio) -> Table:
             amounts.money(held.value),
             amounts.percent(share),
             Text(_signed(gain, held.value - gain), style=_style(gain)),
-            held.sector,
+            *([] if narrow else [held.sector]),
         )
     return made
 

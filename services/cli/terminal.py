@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from io import TextIOWrapper
 from typing import Literal
 
 from pydantic import BaseModel
@@ -55,6 +56,10 @@ def err() -> Console:
 
 def _console(*, stderr: bool) -> Console:
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+        # A mark that the terminal cannot show is a question mark, not the end of the command.
+        stream.reconfigure(errors="replace")
     # COLUMNS is the reader's own word; rich's guess about a pipe is not.
     asked_for = os.environ.get("COLUMNS", "").isdigit()
     wide = console.width if console.is_terminal or asked_for else PLAIN_WIDTH

@@ -1,6 +1,6 @@
 """Wiring of the console."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
 from decimal import Decimal
@@ -11,6 +11,7 @@ from contracts.subjects import (
     CYCLE,
     CYCLES,
     DEAD_LETTERS,
+    EQUITY,
     EVENTS_AFTER,
     OPERATION,
     OPERATIONS,
@@ -45,6 +46,10 @@ class MarketCloses:
             return None
         return Decimal(str(bars["close"][-1]))
 
+    def sessions(self, first: date, last: date) -> Sequence[date]:
+        """The sessions of the source's exchange, both ends included where they are sessions."""
+        return self._market.calendar.sessions(first, last)
+
 
 def routes(store: Store, letters: DeadLetters, closes: handler.Closes) -> Routes:
     """What the console answers."""
@@ -59,6 +64,7 @@ def routes(store: Store, letters: DeadLetters, closes: handler.Closes) -> Routes
             QueryRoute(RECORDING, partial(handler.recording, store=store)),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
             QueryRoute(ACCOUNT, partial(handler.account, store=store, closes=closes)),
+            QueryRoute(EQUITY, partial(handler.equity, store=store, closes=closes)),
         ),
     )
 

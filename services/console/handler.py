@@ -1,7 +1,7 @@
 """One function per question: read the rows, give the view that people get."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any, Protocol
@@ -23,6 +23,9 @@ from contracts.query import (
     CycleView,
     DeadLettersPage,
     DeadLettersQuery,
+    EquityPoint,
+    EquityQuery,
+    EquityView,
     OperationDetail,
     OperationQuery,
     OperationsPage,
@@ -52,6 +55,10 @@ class Closes(Protocol):
 
     async def close(self, ticker: str, session: date) -> Decimal | None:
         """The raw close; None where the source has none."""
+        ...
+
+    def sessions(self, first: date, last: date) -> Sequence[date]:
+        """The exchange's sessions from `first` to `last`."""
         ...
 
 
@@ -199,12 +206,44 @@ async def account(query: AccountQuery, *, store: Store, closes: Closes) -> Accou
     if row is None:
         return AccountView(found=False, accounts=names)
     fills = await store.newest_fills(query.account, query.fills)
+    sums = {each["book"]: each["amount"] for each in await store.balances(query.account)}
     return AccountView(
         portfolio=await _portfolio(row, store, closes),
         starting_cash=row["starting_cash"],
         fills=tuple(_fill(each, row["currency"]) for each in fills),
         accounts=names,
+        # What came in is a credit, which the ledger writes with a minus.
+        realised=-sums.get("realised", Decimal(0)),
+        dividends=-sums.get("dividends", Decimal(0)),
+        fees=sums.get("fees", Decimal(0)),
     )
+
+
+async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityView:
+    """The account's equity over its sessions.
+
+    A session up to the account's clock is marked by its closes. What was filled after the clock
+    shows in the last point, marked as the account itself is: its closes are not known to it yet.
+    """
+    row = await store.account(query.account)
+    if row is None:
+        return EquityView(found=False)
+    moves = await store.moves(query.account)
+    first = min((each["session"] for each in moves), default=row["clock"])
+    days = logic.picked(closes.sessions(first, row["clock"]), query.points - 1)
+    points = [await _point(books, closes) for books in logic.books_at(moves, days)]
+    now = await _portfolio(row, store, closes)
+    last = EquityPoint(session=now.as_of, cash=now.cash.amount, equity=now.equity.amount)
+    before = [each for each in points if each.session < last.session]
+    return EquityView(points=(*before, last))
+
+
+async def _point(books: logic.BooksAt, closes: Closes) -> EquityPoint:
+    equity = books.cash
+    for ticker, held in books.held.items():
+        close = await closes.close(ticker, books.session)
+        equity += held.cost if close is None else close * held.quantity
+    return EquityPoint(session=books.session, cash=books.cash, equity=equity.quantize(PRICE_STEP))
 
 
 async def _portfolio(row: Record, store: Store, closes: Closes) -> Portfolio:

@@ -76,8 +76,14 @@ from accounts a where a.account = $1
 select account from accounts order by main desc, opened_at limit $1
 
 -- name: balances
-select book, ticker, amount, quantity from balances
-where account = $1 and book in ('cash', 'position')
+select book, ticker, amount, quantity from balances where account = $1
+
+-- name: moves
+-- What each session moved: cash, and per ticker its shares with what they cost.
+select e.session, p.ticker, sum(p.amount) as amount, sum(p.quantity) as quantity
+from entries e join postings p using (entry_id)
+where e.account = $1 and p.book in ('cash', 'position')
+group by e.session, p.ticker order by e.session
 
 -- name: held
 -- What research and the market last said of what is held: the sector, and the newest fill.

@@ -85,8 +85,12 @@ class Store:
         return [row["account"] for row in await self._rows(sql.accounts, ACCOUNTS_MAX)]
 
     async def balances(self, account: str) -> Sequence[Record]:
-        """Cash and positions."""
+        """Every book's sum; positions by ticker."""
         return await self._rows(sql.balances, account)
+
+    async def moves(self, account: str) -> Sequence[Record]:
+        """What each session moved of cash (`ticker` None) and of each ticker, oldest first."""
+        return await self._rows(sql.moves, account)
 
     async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
         """The sector and the newest fill of each ticker."""

@@ -23,6 +23,8 @@ from contracts.query import (
     CyclesPage,
     CyclesQuery,
     CycleView,
+    EquityQuery,
+    EquityView,
     OperationDetail,
     OperationQuery,
     OperationsPage,
@@ -34,6 +36,7 @@ from contracts.subjects import (
     ACCOUNT,
     CYCLE,
     CYCLES,
+    EQUITY,
     EVENTS_AFTER,
     OPERATION,
     OPERATIONS,
@@ -396,6 +399,36 @@ async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_ac
     assert view.portfolio is not None
     assert view.portfolio.as_of == date(2012, 7, 3)
     assert view.portfolio.positions[0].price.amount == Decimal("599.41")  # the bundled close
+
+
+async def test_equity_is_marked_by_closes_up_to_the_clock_and_as_the_account_is_after_it(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    await _account(db, name)
+
+    at_first: EquityView = await client.ask(EQUITY, EquityQuery(account=name))
+    await db.execute("update accounts set clock = '2012-07-05' where account = $1", name)
+    later: EquityView = await client.ask(EQUITY, EquityQuery(account=name))
+    few: EquityView = await client.ask(EQUITY, EquityQuery(account=name, points=2))
+    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+
+    # Monday's close is not known at Friday's clock: its fill marks the shares.
+    assert [(each.session.day, each.equity) for each in at_first.points] == [
+        (29, Decimal(100_000)),
+        (2, Decimal("99988.59")),
+    ]
+    assert [each.session.day for each in later.points] == [29, 2, 3, 5]
+    assert later.points[2].equity == Decimal("77172.42") + 39 * Decimal("599.41")
+    assert view.portfolio is not None
+    assert later.points[-1].equity == few.points[-1].equity == view.portfolio.equity.amount
+    assert (view.fees, view.realised, view.dividends) == (Decimal("11.41"), 0, 0)
+
+
+async def test_the_equity_of_no_account_is_not_found(client: Client) -> None:
+    view: EquityView = await client.ask(EQUITY, EquityQuery(account="nobody"))
+
+    assert (view.found, view.points) == (False, ())
 
 
 async def test_an_account_that_was_never_opened_is_not_found_but_the_others_are_named(

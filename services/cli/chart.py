@@ -1,0 +1,47 @@
+"""A line of numbers as a small chart in the terminal: block characters, or ASCII. Pure."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+ASCII = " .:#"
+HEIGHT = 5
+COLUMNS_A_POINT_MAX = 3
+FOOT = Decimal("0.08")
+"""Of the range, below the smallest value: it too is to be seen."""
+
+
+def levels(encoding: str) -> str:
+    """The characters that an output with this encoding can show, from empty to full."""
+    try:
+        BLOCKS.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return BLOCKS
+
+
+def drawn(values: Sequence[Decimal], room: int, marks: str = BLOCKS) -> Sequence[str]:
+    """The chart's lines from top to bottom, `HEIGHT` of them, at most `room` columns wide.
+
+    Where there are more values than columns, the newest of each column stands for it.
+    """
+    if not values or room < 1:
+        return []
+    columns = _columns(values, room)
+    low, high = min(columns), max(columns)
+    spread = high - low
+    floor = low - spread * FOOT if spread else low - 1
+    full = len(marks) - 1
+    top = high + 1 if not spread else high
+    heights = [round((each - floor) / (top - floor) * HEIGHT * full) for each in columns]
+    return [
+        "".join(marks[min(max(height - row * full, 0), full)] for height in heights).rstrip()
+        for row in reversed(range(HEIGHT))
+    ]
+
+
+def _columns(values: Sequence[Decimal], room: int) -> Sequence[Decimal]:
+    if len(values) > room:
+        return [values[(number + 1) * len(values) // room - 1] for number in range(room)]
+    wide = min(room // len(values), COLUMNS_A_POINT_MAX)
+    return [value for value in values for _ in range(wide)]

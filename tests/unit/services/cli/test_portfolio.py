@@ -1,0 +1,123 @@
+"""An account on the screen: its worth, the parts of its gain, and the equity's chart."""
+
+import io
+from datetime import date, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+from rich.console import Console
+
+from contracts.account import Portfolio, Position
+from contracts.query import AccountView, EquityPoint
+from contracts.types import Money
+from services.cli import chart, portfolio
+
+DAY = date(2012, 6, 29)
+
+
+def _usd(amount: str) -> Money:
+    return Money(amount=Decimal(amount))
+
+
+BOOKS = Portfolio(
+    cycle_id=UUID(int=0),
+    op_id=UUID(int=0),
+    as_of=date(2012, 7, 31),
+    account="main",
+    cash=_usd("49950.49"),
+    equity=_usd("51950.49"),
+    positions=(
+        Position(
+            ticker="AAPL",
+            quantity=Decimal(10),
+            average_cost=_usd("150"),
+            price=_usd("200"),
+            sector="Information Technology",
+        ),
+    ),
+)
+VIEW = AccountView(
+    portfolio=BOOKS,
+    starting_cash=Decimal(50_000),
+    realised=Decimal("1500.49"),
+    dividends=Decimal(25),
+    fees=Decimal(75),
+)
+
+
+def _points(*values: int) -> list[EquityPoint]:
+    return [
+        EquityPoint(session=DAY + timedelta(days=n), cash=Decimal(0), equity=Decimal(value))
+        for n, value in enumerate(values)
+    ]
+
+
+def _told(points: list[EquityPoint], width: int = 80, encoding: str = "utf-8") -> str:
+    raw = io.BytesIO()
+    sink = io.TextIOWrapper(raw, encoding=encoding)
+    portfolio.show(VIEW, BOOKS, points, Console(file=sink, width=width, highlight=False))
+    sink.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def test_the_gain_is_told_in_its_parts_and_they_sum_to_it() -> None:
+    text = " ".join(_told([]).split())
+
+    assert "account main as of Tue 2012-07-31, amounts in USD" in text
+    assert "cash 49,950.49 realised gain +1,500.49" in text
+    assert "positions 2,000.00 unrealised gain +500.00" in text
+    assert "equity 51,950.49 dividends +25.00" in text
+    assert "began with 50,000.00 fees -75.00" in text
+    assert "gain in all +1,950.49 (+3.90%)" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 118])
+def test_the_chart_names_its_ends_and_fits(width: int) -> None:
+    text = _told(_points(*range(50_000, 50_200)), width)
+
+    assert "50,199.00" in text
+    assert "50,000.00" in text
+    assert "Fri 2012-06-29" in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "█" in text
+
+
+@pytest.mark.parametrize("width", [80, 118])
+def test_no_word_of_an_account_is_cut(width: int) -> None:
+    assert "…" not in _told(_points(1, 2), width)
+
+
+def test_a_terminal_that_knows_only_ascii_gets_ascii() -> None:
+    text = _told(_points(1, 5, 3), encoding="ascii")
+
+    assert text.isascii()
+    assert "#" in text
+
+
+def test_an_account_of_one_session_has_no_chart() -> None:
+    assert "equity at the close" not in _told(_points(50_000))
+
+
+def test_a_chart_rises_where_the_values_rise() -> None:
+    lines = chart.drawn([Decimal(n) for n in (1, 2, 3)], 3)
+
+    heights = [sum(line.ljust(3)[column] != " " for line in lines) for column in range(3)]
+    assert heights == sorted(heights)
+    assert heights[0] >= 1
+    assert heights[-1] == chart.HEIGHT
+    assert lines[0].endswith("█")
+
+
+def test_a_flat_account_is_a_flat_line() -> None:
+    lines = chart.drawn([Decimal(7)] * 4, 4)
+
+    assert len({line.ljust(4) for line in lines if line}) <= 2
+    assert any(lines)
+
+
+def test_more_values_than_columns_keep_the_newest() -> None:
+    values = [Decimal(n) for n in (*([1] * 999), 9)]
+
+    assert chart.drawn(values, 10)[0].endswith("█")
+    assert chart.drawn([], 10) == []
