@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from libs.postgres.migrate import migrate as run_migrations
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import OWNER_ROLE, UNAVAILABLE, PostgresError, dsn_for, open_pool
+from libs.postgres.retention import retain as drop_months
 from libs.runtime.binaries import find_postgres_bindir
 from libs.runtime.postgres_backup import dump
 from libs.runtime.postgres_backup import restore as restore_dump
@@ -18,7 +19,7 @@ from services.cli.config import without_login
 from services.cli.database import database_dsn
 from services.cli.problem import ExitCode, Problem
 from services.cli.running import asking, load_settings
-from services.cli.terminal import emit, err, out
+from services.cli.terminal import emit, err, out, table, write
 from services.launcher import servers_of
 
 app = group()
@@ -90,6 +91,28 @@ def restore(
     """
     asking(_restore(load_settings(), file))
     _tell(file, "restored; `deskbus up` starts the desk on it", json)
+
+
+@app.command()
+def retain(
+    months: Annotated[int, typer.Option(min=1, help="Whole months to keep before this one.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell only what would go.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Drop the journal and the events of older months whose cycles have all ended.
+
+    Cycles, operations and the ledger stay. `deskbus export` first, where the rest is still wanted.
+    """
+    dsn = database_dsn(load_settings(), OWNER_ROLE)
+    told = asking(drop_months(dsn, months, dry_run=dry_run))
+    if json:
+        emit(told)
+        return
+    made = table("month", "what", ("cycles", "right"), ("bytes", "right"), "why")
+    for each in told:
+        size = f"{each.size_bytes:,}"
+        made.add_row(f"{each.month:%Y-%m}", each.verdict, f"{each.cycles:,}", size, each.reason)
+    write(made, out())
 
 
 async def _restore(settings: Settings, file: Path) -> None:

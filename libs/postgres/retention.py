@@ -1,0 +1,158 @@
+"""Retention: drop the journal and the events of whole months, once all their cycles have ended.
+
+These two tables hold nearly all bytes and are partitioned by the month in which a cycle began. The
+ledger is never touched. Cycles and operations stay too: they carry the contracts that were made,
+the memories that later cycles read, and the keys that keep a repeated request from running twice.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from enum import StrEnum
+
+import asyncpg
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from libs.postgres.pool import CONNECT_TIMEOUT_S, NO_CONNECTION, DatabaseNotReachable
+from libs.runtime.errors import DeskError
+
+PARENTS = ("journal", "state_events")
+"""In the order in which the orchestrator writes them, so that the locks come in one order too."""
+LOCK_TIMEOUT_S = 3
+"""How long a drop waits for the tables. While it waits everybody else waits behind it."""
+
+_MONTHS = (
+    "select distinct to_date(right(c.relname, 7), 'YYYY_MM') as month"
+    " from pg_inherits i join pg_class c on c.oid = i.inhrelid"
+    " where i.inhparent = any($1::text[]::regclass[]) and c.relname ~ '_[0-9]{4}_[0-9]{2}$'"
+    " union select date_trunc('month', started_on)::date from journal_rest"
+    " union select date_trunc('month', started_on)::date from state_events_rest"
+    " order by month"
+)
+_STATE = """
+select (select count(*) from cycles where started_on >= $1 and started_on < $2) as cycles,
+       (select count(*) from cycles
+        where started_on >= $1 and started_on < $2 and (status = 'running' or ended_at is null))
+           as running,
+       (select count(*) from operations
+        where started_on >= $1 and started_on < $2 and status in ('pending', 'running')) as open,
+       (select count(*) from state_events e, relay_cursor c
+        where e.started_on >= $1 and e.started_on < $2 and (e.xid, e.id) > (c.xid, c.id))
+           as unpublished,
+       (select coalesce(sum(pg_total_relation_size(to_regclass(name))), 0)::bigint
+        from unnest($3::text[]) name) as size_bytes
+"""
+
+log = structlog.get_logger()
+
+
+class Busy(DeskError):
+    """The tables are in use for longer than a drop may wait."""
+
+    code = "busy"
+
+
+class Verdict(StrEnum):
+    """What became of a month, or `due`: what would become of it without --dry-run."""
+
+    DROPPED = "dropped"
+    DUE = "due"
+    KEPT = "kept"
+
+
+class Month(BaseModel):
+    """One month by its first day; `size_bytes` is what its journal and events take on disk."""
+
+    model_config = ConfigDict(frozen=True)
+
+    month: date
+    verdict: Verdict
+    reason: str
+    cycles: int
+    size_bytes: int
+
+
+async def retain(
+    dsn: str, months: int, *, dry_run: bool = False, today: date | None = None
+) -> Sequence[Month]:
+    """Keep this month and `months` whole ones before it; tells of every month there is.
+
+    An older month is dropped in a transaction of its own, unless one of its cycles runs or an event
+    of it is not published yet: then it stays whole. `dsn` is the owner's. Raises `Busy` where the
+    tables are in use (months dropped before that stay dropped) and `DatabaseNotReachable`.
+    """
+    if months < 1:
+        raise ValueError(f"at least one whole month is kept, not {months}")
+    try:
+        db = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
+    except NO_CONNECTION as error:
+        raise DatabaseNotReachable(dsn, error) from error
+    try:
+        now = today or await db.fetchval("select (now() at time zone 'utc')::date")
+        oldest = month_before(now, months)
+        found = [row["month"] for row in await db.fetch(_MONTHS, list(PARENTS))]
+        return [await _one(db, month, oldest, dry_run=dry_run) for month in found]
+    finally:
+        await db.close()
+
+
+def month_before(day: date, months: int) -> date:
+    """The first day of the month that many months before the day's own."""
+    count = day.year * 12 + day.month - 1 - months
+    return date(count // 12, count % 12 + 1, 1)
+
+
+async def _one(
+    db: "asyncpg.Connection[asyncpg.Record]", month: date, oldest: date, *, dry_run: bool
+) -> Month:
+    after = month_before(month, -1)
+    partitions = [f"{parent}_{month:%Y_%m}" for parent in PARENTS]
+    row = await db.fetchrow(_STATE, month, after, partitions)
+    if row is None:
+        raise RuntimeError("a select without a from gives one row")
+    reason = _why_kept(row, month, oldest)
+    verdict = Verdict.KEPT if reason else Verdict.DUE
+    if verdict is Verdict.DUE and not dry_run:
+        await _drop(db, month, after, partitions)
+        verdict = Verdict.DROPPED
+        log.info("postgres.month_dropped", month=f"{month:%Y-%m}", bytes=row["size_bytes"])
+    return Month(
+        month=month,
+        verdict=verdict,
+        reason=reason,
+        cycles=row["cycles"],
+        size_bytes=row["size_bytes"],
+    )
+
+
+def _why_kept(row: "asyncpg.Record", month: date, oldest: date) -> str:
+    if month >= oldest:
+        return f"from {oldest:%Y-%m} on all is kept"
+    if row["running"] or row["open"]:
+        return f"{row['running']} of its cycles have not ended ({row['open']} open operations)"
+    if row["unpublished"]:
+        return f"{row['unpublished']} of its events are not published yet"
+    return ""
+
+
+async def _drop(
+    db: "asyncpg.Connection[asyncpg.Record]", month: date, after: date, partitions: Sequence[str]
+) -> None:
+    # What was looked at cannot change meanwhile: no cycle begins in a past month or runs again.
+    try:
+        async with db.transaction():
+            await db.execute(f"set local lock_timeout = '{LOCK_TIMEOUT_S}s'")
+            await db.execute("select pg_advisory_xact_lock(hashtext('deskbus.partitions'))")
+            for parent, partition in zip(PARENTS, partitions, strict=True):
+                await db.execute(f'drop table if exists "{partition}"')
+                # Rows that came while the month had no partition.
+                await db.execute(
+                    f"delete from {parent}_rest where started_on >= $1 and started_on < $2",  # noqa: S608
+                    month,
+                    after,
+                )
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
+        raise Busy(
+            f"{month:%Y-%m} was not dropped: the tables were in use for {LOCK_TIMEOUT_S} s (an "
+            "export, a backup?); try again later, months before it are done"
+        ) from error
