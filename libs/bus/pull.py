@@ -53,12 +53,13 @@ class Pull:
         self._asked_for = 0
         self._turn = asyncio.Event()
         self._refused = False
+        self._number = 0
 
     async def start(self) -> None:
         """Make ready to hear."""
         self._inbox = self._client.new_inbox()
         self._subscription: Subscription = await self._client.subscribe(
-            self._inbox, cb=self._on_message
+            f"{self._inbox}.*", cb=self._on_message
         )
 
     async def run(self) -> None:
@@ -66,7 +67,9 @@ class Pull:
         while True:
             await self._ask()
             try:
-                await asyncio.wait_for(self._turn.wait(), EXPIRES_S + ANSWER_S)
+                # Not `wait_for`: up to Python 3.11 it may swallow a cancellation.
+                async with asyncio.timeout(EXPIRES_S + ANSWER_S):
+                    await self._turn.wait()
             except TimeoutError:
                 log.info("pull.unanswered", consumer=self._durable)
             if self._refused:
@@ -90,12 +93,18 @@ class Pull:
             # Requests would gather in the client, and all be open at once when it is back.
             self._over(refused=True)
             return
+        self._number += 1
         request = {"batch": self._asked_for, "expires": int(EXPIRES_S * 1e9)}
         try:
-            await self._client.publish(self._next, orjson.dumps(request), reply=self._inbox)
+            await self._client.publish(self._next, orjson.dumps(request), reply=self._reply)
         except nats.errors.Error as error:
             log.warning("pull.unsent", consumer=self._durable, error=type(error).__name__)
             self._over(refused=True)
+
+    @property
+    def _reply(self) -> str:
+        """Where the present request is answered; what is said of older ones comes elsewhere."""
+        return f"{self._inbox}.{self._number}"
 
     def _over(self, *, refused: bool) -> None:
         """The open request is over; after a refusal the next one waits a little."""
@@ -105,7 +114,8 @@ class Pull:
     async def _on_message(self, message: Msg) -> None:
         status = message.headers.get("Status") if message.headers and not message.reply else None
         if status is not None:
-            self._over(refused=status != EXPIRED)
+            if message.subject == self._reply:
+                self._over(refused=status != EXPIRED)
             return
         self._asked_for -= 1
         if self._asked_for <= 0:

@@ -101,9 +101,9 @@ class ServiceRunner:
 
     async def stop(self) -> None:
         """Take nothing more, let running work end for GRACE_S, then leave it to others."""
-        await self._server.stop()
         for pulling in self._pulling:
             pulling.cancel()
+        await self._server.stop()
         await asyncio.gather(*(pull.drain(GRACE_S) for pull in self._pulls))
         await self._client.close()
         log.info("service.stopped", service=self._routes.service)
@@ -117,7 +117,15 @@ class ServiceRunner:
             pull = Pull(self._client, COMMAND_STREAM, heard.row.durable, on_command, WORKERS_MAX)
             await pull.start()
             self._pulls.append(pull)
-            self._pulling.append(asyncio.create_task(pull.run()))
+            pulling = asyncio.create_task(pull.run())
+            pulling.add_done_callback(self._pull_ended)
+            self._pulling.append(pulling)
+
+    def _pull_ended(self, pulling: asyncio.Task[None]) -> None:
+        """A service that hears no commands must not look alive."""
+        if not pulling.cancelled():
+            log.error("service.deaf", error=repr(pulling.exception())[:400])
+            self.lost.set()
 
     async def _provisioned(self) -> None:
         """Wait for the consumers: to bind to one that is not there yet, nats-py would create it,

@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     """Events the relay publishes before it moves its cursor."""
     relay_wait_s: float = Field(default=0.004, ge=0, le=1)
     """How long the relay lets events gather, where nobody waits for one of them."""
-    relay_poll_s: float = Field(default=0.2, gt=0, le=60)
+    relay_poll_s: float = Field(default=0.2, gt=0, le=5)
     """How long the relay sleeps when nothing is new."""
     reply_timeout_s: float = Field(default=5.0, gt=0, le=60)
     """How long a service waits for the orchestrator before it asks again."""

@@ -20,7 +20,7 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.types import Failure, Usage
+from contracts.types import Failure
 from libs.bus.codec import describe
 from libs.runtime import ids
 from libs.runtime.settings import Settings
@@ -206,6 +206,7 @@ class Group:
             self._forged(row, given.service, "claim")
             return ClaimAnswer(outcome="forbidden")
         if not row.ended and given.claim.epoch is None and self._leases.is_poison(row):
+            self._leases.forfeit(row)
             self._fail(row, Failure(code="poison", message=self._leases.poison(row)))
         return self._leases.claim(row, given.claim)
 
@@ -268,6 +269,7 @@ class Group:
         row = self._loaded.operations.get(given.op_id)
         if row is None or row.ended:
             return
+        self._leases.forfeit(row)
         self._fail(row, given.failure)
         reason = given.failure.message[:400]
         self.stops.append(Stop(row.op_id, row.cycle_id, row.service, reason))
@@ -310,7 +312,7 @@ class Group:
         known = self._loaded.operations.get(op_id)
         if known is not None:
             known.status = "cancelled"
-            self._leases.settle(known, Usage(cost_usd=known.reserved.cost_usd))
+            self._leases.forfeit(known)
         self.ends[op_id] = (known, Ended("cancelled"))
         self.starts = [new for new in self.starts if new.start.op_id != op_id]
         service = known.service if known else ""

@@ -42,6 +42,9 @@ LatestSession = Callable[[], Awaitable[date]]
 
 M = TypeVar("M", bound=Message)
 
+REASON_CHARS_MAX = 400
+"""Of the reason that a service is told."""
+
 
 class Handler:
     """Answers requests and services' questions by inputs to the committer."""
@@ -142,7 +145,9 @@ class BusOutbox:
     async def stop(self, stop: Stop) -> None:
         """Tell a service that an operation no longer counts."""
         if stop.service:
-            cancel = CancelOperation(op_id=stop.op_id, cycle_id=stop.cycle_id, reason=stop.reason)
+            cancel = CancelOperation(
+                op_id=stop.op_id, cycle_id=stop.cycle_id, reason=stop.reason[:REASON_CHARS_MAX]
+            )
             await self._publisher.cancel(stop.service, cancel)
 
 

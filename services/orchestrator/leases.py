@@ -73,8 +73,7 @@ class Leases:
             cycle = self._loaded.cycles[row.cycle_id]
             started = step_event(cycle, row, row.op_id, SEQ_STARTED, EventType.OPERATION_STARTED)
             self._events.append(started)
-        # Whoever had it may have paid for a call that was not recorded: that money stays spent.
-        self.settle(row, Usage(output_tokens=row.reserved.tokens, cost_usd=row.reserved.cost_usd))
+        self.forfeit(row)
         row.epoch += 1
         _hold(row)
         return self._granted(row, 0)
@@ -130,6 +129,12 @@ class Leases:
             seq, what = SEQ_CALLS + entry.index, CALL_EVENTS[entry.kind]
             self._events.append(step_event(cycle, row, row.op_id, seq, what, data))
 
+    def forfeit(self, row: OperationRow) -> None:
+        """Count all that is held back as spent: whoever had the operation may have paid for a call
+        that nobody recorded."""
+        held = row.reserved
+        self.settle(row, Usage(output_tokens=held.tokens, cost_usd=held.cost_usd))
+
     def settle(self, row: OperationRow, usage: Usage) -> None:
         """Turn what was held back for the calls in flight into what they used."""
         held, row.reserved = row.reserved, NOTHING
@@ -150,6 +155,8 @@ class Leases:
         lease_s = self._settings.lease_s
         if reserve is None or reserve == NOTHING:
             return RecordAnswer(outcome="ok", lease_s=lease_s)
+        # One reservation at a time: a record that comes again, or after a failed call, replaces it.
+        self.settle(row, NO_USAGE)
         cycle = self._loaded.cycles[row.cycle_id]
         for name, purse in (("cycle", cycle.purse), ("day", self._loaded.day)):
             if purse is not None and not purse.affords(reserve):
@@ -158,10 +165,7 @@ class Leases:
             if purse is not None:
                 purse.hold(reserve)
         cycle.changed = row.reserved_today = True
-        row.reserved = Reserve(
-            tokens=row.reserved.tokens + reserve.tokens,
-            cost_usd=row.reserved.cost_usd + reserve.cost_usd,
-        )
+        row.reserved = reserve
         return RecordAnswer(outcome="ok", lease_s=lease_s)
 
 

@@ -2,6 +2,19 @@
 -- statement alone is one.
 
 -- name: lock_cycles
+-- Locks that leave the transaction without an id: it gets one when it writes, after whoever held a
+-- cycle before. So the order of transaction ids, by which events are told, is the order of a cycle.
+select pg_advisory_xact_lock(key)
+from (
+    select distinct hashtextextended(cycle_id::text, 0) as key
+    from (
+        select unnest($1::uuid[]) as cycle_id
+        union all select cycle_id from operations where op_id = any($2::uuid[])
+    ) wanted
+    order by key
+) ordered
+
+-- name: load_cycles
 select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
        reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
        tokens_reserved, cost_usd_spent, cost_usd_reserved, revision
@@ -9,8 +22,6 @@ from cycles
 where cycle_id = any(array(
     select unnest($1::uuid[]) union select cycle_id from operations where op_id = any($2::uuid[])
 ))
-order by cycle_id
-for update
 
 -- name: load_operations
 select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, claimed,
@@ -81,14 +92,11 @@ insert into journal (started_on, op_id, index, epoch, entry)
 select * from unnest($1::date[], $2::uuid[], $3::int[], $4::int[], $5::bytea[])
 
 -- name: write_group
--- What nearly every group writes, in one statement: cycles, ended and new operations, events. Known
--- cycles are locked in order of id; one that is no longer as it was read refuses the whole.
-with locked as (
-    select c.cycle_id
-    from cycles c join unnest($1::uuid[], $2::int[]) as t (id, revision) on c.cycle_id = t.id
-    where c.revision = t.revision
-    order by c.cycle_id
-    for update of c
+-- What nearly every group writes, in one statement: cycles, ended and new operations, events. A
+-- cycle that somebody else has locked, or that is no longer as it was read, refuses the whole.
+with held as materialized (
+    select count(*) as cycles from unnest($1::uuid[] || $10::uuid[]) as t (id)
+    where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
 ),
 updated as (
     update cycles c
@@ -96,10 +104,12 @@ updated as (
         tokens_spent = t.tokens_spent, tokens_reserved = t.tokens_reserved,
         cost_usd_spent = t.cost_spent, cost_usd_reserved = t.cost_reserved,
         ended_at = case when t.status <> 'running' then clock_timestamp() end
-    from locked, unnest($1::uuid[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
+    from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
                         $8::numeric[], $9::numeric[])
-      as t (id, status, reason, state, tokens_spent, tokens_reserved, cost_spent, cost_reserved)
-    where c.cycle_id = locked.cycle_id and t.id = locked.cycle_id
+      as t (id, revision, status, reason, state, tokens_spent, tokens_reserved, cost_spent,
+            cost_reserved)
+    where c.cycle_id = t.id and c.revision = t.revision
+      and (select cycles from held) = cardinality($1::uuid[]) + cardinality($10::uuid[])
     returning c.cycle_id
 ),
 accepted as (
@@ -149,7 +159,8 @@ told as (
       as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
     on conflict do nothing
 )
-select refuse_stale((select count(*) from updated), cardinality($1::uuid[]))
+select refuse_stale((select count(*) from updated) + (select cycles from held),
+                    2 * cardinality($1::uuid[]) + cardinality($10::uuid[]))
 
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.

@@ -74,6 +74,8 @@ class Recent:
             running.setdefault(row.cycle_id, []).append(row)
         for cycle in group.cycles:
             cycle.stored()
+            if cycle.cycle_id in self._kept:
+                self._drop(cycle.cycle_id)
             operations = running.get(cycle.cycle_id, [])
             kept = Kept(cycle, operations)
             if kept.may_stay:

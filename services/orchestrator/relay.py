@@ -97,6 +97,8 @@ class Relay:
             for row in rows:
                 await self._publisher.event(self._numbered(row))
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
+            while len(self._counts) > CYCLES_KNOWN_MAX:
+                self._counts.popitem(last=False)
         return len(rows) == self._settings.relay_batch_max
 
     async def _save(self, db: Connection) -> None:
@@ -120,8 +122,6 @@ class Relay:
         cycle_id = row["cycle_id"]
         sequence = self._counts.pop(cycle_id, 0) + 1
         self._counts[cycle_id] = sequence
-        if len(self._counts) > CYCLES_KNOWN_MAX:
-            self._counts.popitem(last=False)
         node = row["op_id"]
         event_id = ids.event_id(node, row["seq"])
         body = event_json(row, sequence)
@@ -130,8 +130,10 @@ class Relay:
 
 async def _either(event: asyncio.Event, timeout_s: float) -> None:
     """Wait for the event or until the time has passed."""
+    # Not `wait_for`: up to Python 3.11 it may swallow a cancellation.
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), timeout_s)
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
 
 
 def _is_first(row: Record) -> bool:

@@ -40,7 +40,8 @@ async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Lo
     op_ids = [op_id for op_id in map(operation_of, given) if op_id is not None]
     cycle_ids = [cycle_id for cycle_id in map(cycle_of, given) if cycle_id is not None]
     loaded = Loaded()
-    cycles = await db.fetch(sql.lock_cycles, cycle_ids, op_ids)
+    await db.execute(sql.lock_cycles, cycle_ids, op_ids)
+    cycles = await db.fetch(sql.load_cycles, cycle_ids, op_ids)
     loaded.cycles = {row["cycle_id"]: CycleRow.of(row) for row in cycles}
     if loaded.cycles:
         rows = await db.fetch(sql.load_operations, op_ids, list(loaded.cycles))

@@ -95,3 +95,20 @@ async def test_many_cycles_at_once_at_two_orchestrators_all_end(
         assert await orchestrators.steps(cycle_id) == DONE
 
     await asyncio.gather(*map(cycle, range(CYCLES)))
+
+
+async def test_events_of_a_cycle_are_told_in_the_order_in_which_they_happened(
+    orchestrators: Orchestrators,
+) -> None:
+    async def cycle(number: int) -> None:
+        cycle_id = await orchestrators.begin(number % 2)
+        sides = (orchestrators.answer((number + i) % 2, cycle_id, s) for i, s in SIDES)
+        await asyncio.gather(*sides)
+
+    for _ in range(3):
+        await asyncio.gather(*map(cycle, range(CYCLES)))
+    rows = await orchestrators.pool.fetch("select cycle_id, id from state_events order by xid, id")
+    told: dict[object, list[int]] = {}
+    for row in rows:
+        told.setdefault(row["cycle_id"], []).append(row["id"])
+    assert all(ids == sorted(ids) for ids in told.values())

@@ -117,3 +117,18 @@ def test_midnight_leaves_the_new_days_reservations_alone_and_counts_the_spending
     leases, row, day = holding(today=False)
     leases.settle(row, Usage(output_tokens=30))
     assert (day.tokens_reserved, day.tokens_spent) == (500, 30)
+
+
+def test_a_record_that_comes_again_reserves_once() -> None:
+    leases, row, day = holding(today=True)
+    again = Record(op_id=OPERATION, epoch=1, reserve=Reserve(tokens=600))
+    row.epoch = 1
+    assert [leases.record(row, again).outcome for _ in range(2)] == ["ok", "ok"]
+    assert (row.reserved.tokens, day.tokens_reserved) == (600, 1_000)
+
+
+def test_what_was_in_flight_when_an_operation_is_given_up_stays_spent() -> None:
+    leases, row, day = holding(today=True)
+    leases.forfeit(row)
+    assert (row.reserved.tokens, row.tokens) == (0, 100)
+    assert (day.tokens_reserved, day.tokens_spent) == (400, 100)

@@ -115,6 +115,18 @@ def test_a_cycle_with_claimed_work_is_always_read() -> None:
     assert recent.take([result(work.op_id)]) is None
 
 
+def test_of_a_cycle_that_moved_on_nothing_old_is_left() -> None:
+    recent, row = Recent(10), cycle()
+    old, new = operation(row), operation(row)
+    recent.keep(committed((row, old)))
+    recent.keep(committed((row, new)))
+    assert recent.take([result(old.op_id)]) is None
+    assert recent.take([result(new.op_id)]) is not None
+    recent.keep(committed((row, old)))
+    recent.keep(committed((row, operation(row, claimed=True))))
+    assert recent.take([result(old.op_id)]) is None
+
+
 def test_a_cycle_with_a_large_request_is_always_read() -> None:
     recent, row = Recent(10), cycle()
     row.request = b" " * (recent_module.REQUEST_BYTES_MAX + 1)
