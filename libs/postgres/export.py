@@ -188,14 +188,15 @@ def _make_empty(directory: Path) -> None:
 async def _table(db: Connection, source: _Source, directory: Path, wanted: Wanted) -> Table:
     parts = directory / f".{source.name}.parts"
     parts.mkdir()
-    rows = 0
+    rows = tallest = 0
     schema, statement = await _statement(db, source)
     async for frame in _frames(db, source, schema, statement, wanted):
         # The thread leaves the loop free to answer the server.
         await asyncio.to_thread(frame.write_parquet, parts / f"{rows:012}.parquet")
         rows += frame.height
+        tallest = max(tallest, frame.height)
     path = directory / f"{source.name}.parquet"
-    await asyncio.to_thread(_join, parts, path, pl.DataFrame(schema=schema))
+    await asyncio.to_thread(_join, parts, path, pl.DataFrame(schema=schema), tallest)
     shutil.rmtree(parts)
     return Table(
         name=source.name,
@@ -206,14 +207,15 @@ async def _table(db: Connection, source: _Source, directory: Path, wanted: Wante
     )
 
 
-def _join(parts: Path, path: Path, empty: pl.DataFrame) -> None:
+def _join(parts: Path, path: Path, empty: pl.DataFrame, group_rows: int) -> None:
+    """One file of the parts. A row group is what polars gathers in memory: as tall as a part."""
     files = sorted(parts.iterdir())
     if not files:
         empty.write_parquet(path)
     elif len(files) == 1:
         files[0].replace(path)
     else:
-        pl.scan_parquet(files).sink_parquet(path)
+        pl.scan_parquet(files).sink_parquet(path, row_group_size=group_rows)
 
 
 async def _statement(db: Connection, source: _Source) -> tuple[dict[str, pl.DataType], str]:
