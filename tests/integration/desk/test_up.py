@@ -48,7 +48,10 @@ def test_a_desk_that_was_killed_starts_again_with_all_it_knew(deskbus: CommandLi
 
     assert (second.code, "running in" in second.err) == (1, True)
     assert killed.code == -signal.SIGKILL
-    assert deskbus("cycle list").code == 5
+    listed = deskbus("cycle list")  # its record can be read; nothing is asked of a desk that is off
+    assert (listed.code, "no desk is running" in listed.err) == (0, True)
+    assert first["cycle_id"][:8] in listed.out
+    assert deskbus("cycle request --as-of 2012-06-29").code == 5
     with up(deskbus) as (process, again):
         assert gone(servers)
         assert deskbus(f"cycle show {first['cycle_id']} --json").rows == [first]
