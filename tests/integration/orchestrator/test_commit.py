@@ -1,10 +1,14 @@
 """Groups from memory and under locks: two orchestrators on the same cycles, in any order."""
 
 import asyncio
+from uuid import UUID
 
 import pytest
 import structlog.testing
 
+from libs.runtime.settings import Settings
+from services.orchestrator import store
+from services.orchestrator.inputs import CancelAskedFor
 from tests.integration.orchestrator.conftest import Orchestrators
 
 CYCLES = 60
@@ -18,6 +22,14 @@ async def run_alone(orchestrators: Orchestrators) -> None:
         assert await orchestrators.answer(0, cycle_id, step) == "ok"
     assert await orchestrators.steps(cycle_id) == DONE
     assert await orchestrators.status(cycle_id) == "completed"
+
+
+async def both_sides(orchestrators: Orchestrators, number: int) -> UUID:
+    """A new cycle whose two results arrive at two orchestrators at once."""
+    cycle_id = await orchestrators.begin(number % 2)
+    sides = (orchestrators.answer((number + i) % 2, cycle_id, s) for i, s in SIDES)
+    await asyncio.gather(*sides)
+    return cycle_id
 
 
 async def test_one_orchestrator_never_reads_again_what_it_has_just_written(
@@ -89,9 +101,7 @@ async def test_many_cycles_at_once_at_two_orchestrators_all_end(
     orchestrators: Orchestrators,
 ) -> None:
     async def cycle(number: int) -> None:
-        cycle_id = await orchestrators.begin(number % 2)
-        sides = (orchestrators.answer((number + i) % 2, cycle_id, s) for i, s in SIDES)
-        await asyncio.gather(*sides)
+        cycle_id = await both_sides(orchestrators, number)
         await orchestrators.answer(number % 2, cycle_id, "join")
         assert await orchestrators.steps(cycle_id) == DONE
 
@@ -101,15 +111,36 @@ async def test_many_cycles_at_once_at_two_orchestrators_all_end(
 async def test_events_of_a_cycle_are_told_in_the_order_in_which_they_happened(
     orchestrators: Orchestrators,
 ) -> None:
-    async def cycle(number: int) -> None:
-        cycle_id = await orchestrators.begin(number % 2)
-        sides = (orchestrators.answer((number + i) % 2, cycle_id, s) for i, s in SIDES)
-        await asyncio.gather(*sides)
-
     for _ in range(3):
-        await asyncio.gather(*map(cycle, range(CYCLES)))
+        await asyncio.gather(*(both_sides(orchestrators, number) for number in range(CYCLES)))
     rows = await orchestrators.pool.fetch("select cycle_id, id from state_events order by xid, id")
     told: dict[object, list[int]] = {}
     for row in rows:
         told.setdefault(row["cycle_id"], []).append(row["id"])
     assert all(ids == sorted(ids) for ids in told.values())
+
+
+async def test_a_group_that_waits_for_a_cycle_has_no_transaction_id_yet(
+    orchestrators: Orchestrators,
+) -> None:
+    first, second = sorted([await orchestrators.begin(), await orchestrators.begin()])
+    both = [CancelAskedFor(first, ""), CancelAskedFor(second, "")]
+    pool = orchestrators.pool
+    async with (
+        asyncio.timeout(10),
+        pool.acquire() as holder,
+        pool.acquire() as waiter,
+        waiter.transaction(),
+    ):
+        async with holder.transaction():
+            await store.load(holder, both[1:], Settings())
+            waiting = asyncio.create_task(store.load(waiter, both, Settings()))
+            pid, held = waiter.get_server_pid(), None
+            while held is None:
+                held = await pool.fetchrow(
+                    "select backend_xid from pg_stat_activity"
+                    " where pid = $1 and wait_event_type = 'Lock'",
+                    pid,
+                )
+            assert held["backend_xid"] is None
+        await waiting
