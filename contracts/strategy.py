@@ -1,0 +1,306 @@
+"""A strategy's design. What its run finds is in `contracts/strategy_result.py`.
+
+A spec is all that a run needs besides prices: the same spec, prices and code give the same result.
+Everything in it is decided at a session's close and filled at the next open; nothing may look
+ahead, and each refusal names its field.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from contracts.indicator import INDICATORS
+from contracts.message import Request
+from contracts.types import ShortText, Text, Ticker, Value
+
+STRATEGY_NAME_PATTERN = r"[a-z][a-z0-9_-]{0,59}"
+STRATEGY_UNIVERSE_MAX = 500
+FEATURES_MAX = 32
+CONDITIONS_MAX = 8
+HORIZON_BARS_MAX = 63
+EPOCHS_MAX = 1_000
+FOLDS_MAX = 20
+PROBABILITY = "probability"
+"""The signal that the model gives: how probable a label of 1 is."""
+
+
+class Part(Value):
+    """A part of a spec. Unknown fields are refused: a typing mistake must not pass silently."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FeatureSpec(Part):
+    """An indicator with its parameters; those left out have the indicator's defaults.
+
+    `contracts/indicator.py` lists what there is.
+    """
+
+    indicator: ShortText
+    parameters: dict[str, float] = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("indicator")
+    @classmethod
+    def _indicator_is_known(cls, name: str) -> str:
+        if name not in INDICATORS:
+            raise ValueError(f"unknown indicator {name}; there are {', '.join(sorted(INDICATORS))}")
+        return name
+
+    @field_validator("parameters")
+    @classmethod
+    def _parameters_fit(cls, given: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        name = info.data.get("indicator")
+        if name is None:
+            return given  # the indicator's own error is told instead
+        wanted = INDICATORS[name].parameters
+        if unknown := sorted(set(given) - set(wanted)):
+            there_are = ", ".join(wanted) or "none"
+            raise ValueError(f"{name} has no parameter {unknown[0]}; it has: {there_are}")
+        full = {key: given.get(key, row.default) for key, row in wanted.items()}
+        for key, value in full.items():
+            row = wanted[key]
+            if not row.least <= value <= row.most:
+                raise ValueError(f"{key} is {value:g}; it must be {row.least:g} to {row.most:g}")
+            if row.whole and value != int(value):
+                raise ValueError(f"{key} is {value:g}; it must be a whole number")
+        if {"fast", "slow"} <= set(full) and full["fast"] >= full["slow"]:
+            raise ValueError(f"fast is {full['fast']:g}; it must be below slow ({full['slow']:g})")
+        return full
+
+    @property
+    def key(self) -> str:
+        """What rules and reports call it: `rsi(14)`."""
+        return f"{self.indicator}({', '.join(f'{value:g}' for value in self.parameters.values())})"
+
+
+class LabelSpec(Part):
+    """What the model learns: 1 where the return from the next open over `horizon_bars` sessions is
+    above `return_pct_min`, else 0. The return is between opens, since that is where orders fill.
+    """
+
+    horizon_bars: int = Field(default=5, ge=1, le=HORIZON_BARS_MAX)
+    return_pct_min: float = Field(default=0.0, ge=-50, le=50)
+
+
+class MlpSpec(Part):
+    """A multi-layer perceptron (scikit-learn's MLPClassifier, adam, no early stopping)."""
+
+    kind: Literal["mlp"] = "mlp"
+    hidden: tuple[Annotated[int, Field(ge=1, le=512)], ...] = Field(
+        (16,), min_length=1, max_length=4
+    )
+    activation: Literal["relu", "tanh"] = "relu"
+    l2: float = Field(default=1e-4, ge=0, le=100)
+    learning_rate: float = Field(default=1e-3, gt=0, le=1)
+    batch_rows: int = Field(default=200, ge=1, le=100_000)
+    epochs: int = Field(default=60, ge=1, le=EPOCHS_MAX)
+
+
+class LogisticSpec(Part):
+    """Logistic regression with an L2 penalty; `c` is the inverse of its strength."""
+
+    kind: Literal["logistic"] = "logistic"
+    c: float = Field(default=1.0, gt=0, le=1e6)
+
+
+class BoostingSpec(Part):
+    """Gradient-boosted trees with log-loss."""
+
+    kind: Literal["gradient_boosting"] = "gradient_boosting"
+    trees: int = Field(default=60, ge=1, le=500)
+    learning_rate: float = Field(default=0.1, gt=0, le=1)
+    depth: int = Field(default=3, ge=1, le=8)
+    leaf_rows_min: int = Field(default=20, ge=1, le=100_000)
+
+
+ModelSpec = Annotated[MlpSpec | LogisticSpec | BoostingSpec, Field(discriminator="kind")]
+
+
+class Condition(Part):
+    """`signal` (`probability` or a feature's key) above or below a number at a session's close.
+
+    `bars_ago` looks back that many sessions; it is never negative, which would be a look ahead.
+    """
+
+    signal: ShortText
+    above: float | None = None
+    below: float | None = None
+    bars_ago: int = Field(default=0, le=250)
+
+    @field_validator("bars_ago")
+    @classmethod
+    def _looks_back(cls, bars: int) -> int:
+        if bars < 0:
+            raise ValueError(f"{bars} looks ahead: a rule sees this close and those before; use 0")
+        return bars
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.above is None and self.below is None:
+            raise ValueError("needs `above` or `below`, or nothing is compared")
+        return self
+
+
+Conditions = Annotated[tuple[Condition, ...], Field(max_length=CONDITIONS_MAX)]
+
+
+class EntryRules(Part):
+    """A position is opened where all conditions of its side hold. No `short`: long or flat."""
+
+    long: Conditions = ()
+    short: Conditions = ()
+
+    @model_validator(mode="after")
+    def _some_side_can_open(self) -> Self:
+        if not self.long and not self.short:
+            raise ValueError("names no condition: nothing would ever be traded")
+        return self
+
+
+class ExitRules(Part):
+    """A position is closed where any condition of its side, or one of these limits, is met.
+
+    `hold_bars_max` counts sessions from the fill. `stop_loss_pct` and `take_profit_pct` compare the
+    close with the price paid, and like all else they act at the next open.
+    """
+
+    long: Conditions = ()
+    short: Conditions = ()
+    hold_bars_max: int | None = Field(default=None, ge=1, le=2_520)
+    stop_loss_pct: float | None = Field(default=None, gt=0, lt=100)
+    take_profit_pct: float | None = Field(default=None, gt=0, le=1_000)
+
+    def can_close(self, side: Literal["long", "short"]) -> bool:
+        """Whether a position of this side can ever end before the period does."""
+        return bool(getattr(self, side)) or self.hold_bars_max is not None
+
+
+class SizingSpec(Part):
+    """How large a position is. The capital is split evenly over the universe's tickers; each trades
+    `position_pct` of what its own part has grown to.
+    """
+
+    capital: float = Field(default=100_000.0, gt=0, le=1e12)
+    position_pct: float = Field(default=100.0, gt=0, le=100)
+
+
+class CostSpec(Part):
+    """The paper broker's costs: fee on the traded value, fills that much worse than the open."""
+
+    fee_bps: float = Field(default=5.0, ge=0, le=1_000)
+    slippage_bps: float = Field(default=5.0, ge=0, le=1_000)
+
+
+class Period(Part):
+    """Sessions from `first` to `last`, both included."""
+
+    first: date
+    last: date
+
+    @field_validator("last")
+    @classmethod
+    def _last_after_first(cls, last: date, info: ValidationInfo) -> date:
+        first = info.data.get("first")
+        if first is not None and last <= first:
+            raise ValueError(f"{last} is not after first ({first})")
+        return last
+
+
+class FoldSpec(Part):
+    """The walk forward inside the training period: each fold learns on what came before it.
+
+    `embargo_bars` sessions before each test are left out besides those whose labels reach into it.
+    """
+
+    count: int = Field(default=5, ge=2, le=FOLDS_MAX)
+    embargo_bars: int = Field(default=5, ge=0, le=250)
+
+
+class StrategySpec(Request):
+    """A strategy as it was designed: readable, editable, and the whole input of its run."""
+
+    name: str
+    hypothesis: Text = Field(min_length=1)
+    universe: tuple[Ticker, ...] = Field(min_length=1, max_length=STRATEGY_UNIVERSE_MAX)
+    timeframe: Literal["1d"] = "1d"
+    features: tuple[FeatureSpec, ...] = Field(min_length=1, max_length=FEATURES_MAX)
+    label: LabelSpec = LabelSpec()
+    model: ModelSpec
+    entry: EntryRules
+    exit: ExitRules
+    sizing: SizingSpec = SizingSpec()
+    costs: CostSpec = CostSpec()
+    train: Period
+    held_out: Period
+    folds: FoldSpec = FoldSpec()
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_no_path(cls, name: str) -> str:
+        if any(mark in name for mark in ("/", "\\", "..")):
+            raise ValueError(f"{name[:60]!r} has a path in it; a name has none")
+        if not re.fullmatch(STRATEGY_NAME_PATTERN, name):
+            raise ValueError(f"{name[:60]!r} is not a letter and up to 59 of a-z, 0-9, _ and -")
+        return name
+
+    @field_validator("universe")
+    @classmethod
+    def _tickers_differ(cls, tickers: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := _first_repeated(tickers):
+            raise ValueError(f"names {twice} twice")
+        return tickers
+
+    @field_validator("features")
+    @classmethod
+    def _features_differ(cls, features: tuple[FeatureSpec, ...]) -> tuple[FeatureSpec, ...]:
+        if twice := _first_repeated(feature.key for feature in features):
+            raise ValueError(f"names {twice} twice")
+        return features
+
+    @field_validator("entry", "exit")
+    @classmethod
+    def _signals_are_known(cls, rules: EntryRules | ExitRules, info: ValidationInfo) -> object:
+        if "features" not in info.data:
+            return rules  # the features' own error is told instead
+        known = [PROBABILITY, *(feature.key for feature in info.data["features"])]
+        for side in ("long", "short"):
+            for place, condition in enumerate(getattr(rules, side)):
+                if condition.signal not in known:
+                    raise ValueError(
+                        f"{side}.{place}.signal: {condition.signal} is not known at the close; "
+                        f"rules see {', '.join(known)}, never what comes after"
+                    )
+        return rules
+
+    @field_validator("exit")
+    @classmethod
+    def _what_opens_can_close(cls, rules: ExitRules, info: ValidationInfo) -> ExitRules:
+        entry = info.data.get("entry")
+        for side in ("long", "short"):
+            if entry is not None and getattr(entry, side) and not rules.can_close(side):
+                raise ValueError(f"{side}: no condition and no hold_bars_max closes a position")
+        return rules
+
+    @field_validator("held_out")
+    @classmethod
+    def _periods_are_apart(cls, held_out: Period, info: ValidationInfo) -> Period:
+        train = info.data.get("train")
+        if train is not None and held_out.first <= train.last:
+            raise ValueError(
+                f"begins {held_out.first}, train ends {train.last}: they overlap, or the held-out "
+                "period comes first; begin it after the training period"
+            )
+        return held_out
+
+
+def _first_repeated(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

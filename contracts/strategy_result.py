@@ -1,0 +1,178 @@
+"""What a strategy's run has found: training, backtest, the gates between, and the assessment.
+
+A figure that is not defined (a win rate without a trade, a Sharpe ratio without variation) is None,
+never a stand-in. `libs/quant` says by which formula each is computed.
+"""
+
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from contracts.message import Contract
+from contracts.strategy import EPOCHS_MAX, FEATURES_MAX, FOLDS_MAX, Period
+from contracts.types import Name, ShortText, Text, Ticker, Value
+
+SESSIONS_MAX = 5_000
+TRADES_SHOWN_MAX = 200
+CHECKS_MAX = 20
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Loss = Annotated[float, Field(ge=0)]
+Points = Annotated[tuple[Text, ...], Field(min_length=2, max_length=4)]
+
+
+class GateCheck(Value):
+    """One rule of a gate: what it saw (None: not defined), against which threshold."""
+
+    rule: Name
+    passed: bool
+    value: float | None
+    threshold: float
+    reason: Text
+
+
+class GateResult(Value):
+    """What a gate says. `reason` is empty where it passed, else names every rule that failed:
+    `Training gate failed: accuracy_below_threshold (42.3% < 45.0%)`.
+    """
+
+    gate: Literal["training", "backtest"]
+    profile: Name
+    passed: bool
+    checks: tuple[GateCheck, ...] = Field(min_length=1, max_length=CHECKS_MAX)
+    reason: Text = ""
+
+
+class FoldResult(Value):
+    """One step of the walk forward: learned on `train`, tried on `test`, which lies after it."""
+
+    train: Period
+    test: Period
+    train_rows: int = Field(ge=1)
+    test_rows: int = Field(ge=1)
+    accuracy: Fraction
+    base_rate: Fraction
+    log_loss: Loss
+    base_log_loss: Loss
+
+
+class TrainingResult(Contract):
+    """A trained model and how well it did out of sample.
+
+    `accuracy`, `base_rate`, `log_loss` and `base_log_loss` are means over the folds' tests; the
+    base rate is the accuracy of always saying what was more frequent in the fold's training rows,
+    its log-loss that of always giving their frequency. `initial_loss` and `final_loss` are the
+    first and last training loss of the final fit (for logistic regression and boosting the first is
+    the base rate's), and `loss_curve` is what lies between.
+    """
+
+    strategy_name: ShortText
+    accuracy: Fraction
+    base_rate: Fraction
+    log_loss: Loss
+    base_log_loss: Loss
+    initial_loss: Loss
+    final_loss: Loss
+    loss_curve: tuple[float, ...] = Field(min_length=2, max_length=EPOCHS_MAX + 1)
+    folds: tuple[FoldResult, ...] = Field(min_length=1, max_length=FOLDS_MAX)
+    features: tuple[ShortText, ...] = Field(min_length=1, max_length=FEATURES_MAX)
+    rows: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    spec_sha256: Sha256
+    data_sha256: Sha256
+    model_sha256: Sha256
+    gate: GateResult | None = None
+
+    @property
+    def loss_decrease(self) -> float:
+        """The part of the first loss that training took away; 0 where there was none to take."""
+        return loss_decrease(self.initial_loss, self.final_loss)
+
+
+def loss_decrease(initial: float, final: float) -> float:
+    """(initial - final) / initial, and 0 where initial is not above 0."""
+    return (initial - final) / initial if initial > 0 else 0.0
+
+
+class TradeShown(Value):
+    """One round trip of a ticker, with costs in both prices; still open where `exit` is None."""
+
+    ticker: Ticker
+    side: Literal["long", "short"]
+    quantity: float
+    entry: date
+    entry_price: float
+    exit: date | None = None
+    exit_price: float | None = None
+    profit: float
+    return_pct: float
+
+
+class BacktestResult(Contract):
+    """A strategy on its held-out period, after costs.
+
+    Fractions, not percent: `max_drawdown` 0.12 is a fall of 12% from the highest equity before.
+    `exposure` is the mean of the invested share of equity, `turnover` what was traded in a year
+    over the mean equity. `benchmark_*` is buying the same universe at the first open and holding
+    it, with the same costs. The three series have one value a session.
+    """
+
+    strategy_name: ShortText
+    held_out: Period
+    capital: float
+    sharpe_ratio: float | None
+    sortino_ratio: float | None
+    win_rate: Fraction | None
+    max_drawdown: float = Field(ge=0)
+    total_return: float
+    cagr: float | None
+    turnover: float = Field(ge=0)
+    exposure: float = Field(ge=0)
+    total_trades: int = Field(ge=0)
+    fees: float = Field(ge=0)
+    benchmark_return: float
+    benchmark_sharpe_ratio: float | None
+    deflated_sharpe: Fraction | None = None
+    trials: int = Field(default=1, ge=1)
+    sessions: tuple[date, ...] = Field(min_length=1, max_length=SESSIONS_MAX)
+    equity: tuple[float, ...] = Field(min_length=1, max_length=SESSIONS_MAX)
+    benchmark: tuple[float, ...] = Field(min_length=1, max_length=SESSIONS_MAX)
+    trades: tuple[TradeShown, ...] = Field(default=(), max_length=TRADES_SHOWN_MAX)
+    spec_sha256: Sha256
+    data_sha256: Sha256
+    model_sha256: Sha256
+    gate: GateResult | None = None
+
+    @model_validator(mode="after")
+    def _series_have_one_length(self) -> Self:
+        for name in ("equity", "benchmark"):
+            if len(getattr(self, name)) != len(self.sessions):
+                raise ValueError(f"{name} has not one value for each of the sessions")
+        return self
+
+
+class Verdict(StrEnum):
+    """What the reader of the results thinks of the strategy."""
+
+    PROMISING = "promising"
+    MEDIOCRE = "mediocre"
+    POOR = "poor"
+
+
+class AssessmentDraft(Value):
+    """What a model hands to `save_assessment`: two to four points of each kind."""
+
+    verdict: Verdict
+    strengths: Points
+    weaknesses: Points
+    suggestions: Points
+
+
+class StrategyAssessment(AssessmentDraft, Contract):
+    """An assessment as it is kept; `strategies/<name>/assessment.json` shows it."""
+
+    strategy_name: ShortText
+    assessed_at: datetime
