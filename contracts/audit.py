@@ -33,10 +33,16 @@ class EventType(StrEnum):
     DECISION = "decision"
     LETTER_RETRIED = "letter_retried"
     LETTER_DISCARDED = "letter_discarded"
+    APPROVAL_REQUESTED = "approval_requested"
+    APPROVAL_DECIDED = "approval_decided"
+    APPROVAL_EXPIRED = "approval_expired"
 
 
 DECISION_EVENTS = (
     EventType.DECISION,
+    EventType.APPROVAL_REQUESTED,
+    EventType.APPROVAL_DECIDED,
+    EventType.APPROVAL_EXPIRED,
     EventType.CYCLE_ENDED,
     EventType.ORDER_FILLED,
     EventType.ORDER_REJECTED,

@@ -103,7 +103,8 @@ class RequestAnswer(Message):
     """What became of a request. `accepted` also answers a repeated one, with the present status.
 
     `code` where it was rejected: `invalid`, `too_large` (see `field`), `key_reused`, `busy`,
-    `not_storable`, `not_found`, `too_late`. What only the work itself can find out, such as an
+    `not_storable`, `not_found`, `too_late`; of an approval also `not_waiting`, `proposal_changed`,
+    `decided`, `expired`. What only the work itself can find out, such as an
     unknown ticker or a date that is no session, ends the cycle and not the request.
     """
 

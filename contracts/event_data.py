@@ -9,11 +9,12 @@ from uuid import UUID
 from pydantic import Field
 
 from contracts.account import Side
+from contracts.approval import Approval
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus, OrderType
 from contracts.message import Message
-from contracts.risk import DecisionValidation
+from contracts.risk import DecisionValidation, PortfolioDecision
 from contracts.types import Failure, Name, Quantity, ShortText, Text, Ticker, Usage, Value
 
 
@@ -67,6 +68,14 @@ class MessageRefused(StepEvent):
     service: ShortText
     what: Literal["claim", "record", "result"]
     owner: Name
+
+
+class ApprovalRequested(StepEvent):
+    """A proposal waits for a person, for `time_limit_s` seconds from the event's `at` on."""
+
+    proposal_hash: str
+    decisions: tuple[PortfolioDecision, ...] = ()
+    time_limit_s: float = Field(gt=0)
 
 
 class OrderEvent(Value):
@@ -124,4 +133,7 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.DECISION: DecisionValidation,
     EventType.LETTER_RETRIED: LetterEvent,
     EventType.LETTER_DISCARDED: LetterEvent,
+    EventType.APPROVAL_REQUESTED: ApprovalRequested,
+    EventType.APPROVAL_DECIDED: Approval,
+    EventType.APPROVAL_EXPIRED: StepFailedEvent,
 }

@@ -5,6 +5,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from contracts.account import Side
+from contracts.approval import Approval
 from contracts.message import Command, Contract
 from contracts.risk import DecisionValidation
 from contracts.types import Money, Name, Quantity, Text, Ticker, Value
@@ -61,6 +62,10 @@ class ExecutionResult(Contract):
 
 
 class ExecuteDecisions(Command):
-    """Execute a validated proposal. The rules run again on the account now; they may only cut."""
+    """Execute a validated proposal. The rules run again on the account now; they may only cut.
+
+    Where a person was asked, `approval` says what may be executed, and until when.
+    """
 
     decision_validation: DecisionValidation
+    approval: Approval | None = None

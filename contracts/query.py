@@ -12,6 +12,7 @@ from contracts.cycle import CycleStatus
 from contracts.execution import Fill
 from contracts.message import Message
 from contracts.operation import JournalEntry, OperationStatus, OperationView
+from contracts.risk import DecisionValidation
 from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Value
 
 PAGE_MAX = 200
@@ -187,3 +188,31 @@ class Recording(Message):
     result: JsonValue = None
     failure: Failure | None = None
     journal: tuple[JournalEntry, ...] = ()
+
+
+class ApprovalsQuery(Message):
+    """Proposals that wait for a person, the one that expires first at the top."""
+
+    cycle_id: CycleId | None = None
+    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+
+
+class WaitingApproval(Value):
+    """One proposal that waits; it is answered by its cycle and the proposal's hash."""
+
+    cycle_id: CycleId
+    op_id: OperationId
+    pipeline: Name
+    account: Name
+    as_of: date
+    requester: ShortText
+    requested_at: datetime
+    expires_at: datetime
+    proposal: DecisionValidation
+
+
+class ApprovalsPage(Message):
+    """The proposals that wait; `more` where the limit or the message's size cut the list."""
+
+    approvals: tuple[WaitingApproval, ...] = ()
+    more: bool = False

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from contracts.account import OpenBooks, Portfolio, PortfolioQuery
+from contracts.approval import AnswerProposal, Approval, AwaitApproval
 from contracts.assessment import Memorize
 from contracts.audit import Event, Events, EventsAfter, EventType
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
@@ -33,6 +34,8 @@ from contracts.operation import (
 from contracts.query import (
     AccountQuery,
     AccountView,
+    ApprovalsPage,
+    ApprovalsQuery,
     CycleQuery,
     CyclesPage,
     CyclesQuery,
@@ -128,9 +131,13 @@ RETRY_LETTER = Subject(
 DISCARD_LETTER = Subject(
     Class.REQUEST, ORCHESTRATOR, "discard_letter", DiscardLetter, LetterAnswer, USERS
 )
+ANSWER_PROPOSAL = Subject(
+    Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, USERS
+)
 REQUESTS = (
     Subject(Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, USERS),
     Subject(Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, USERS),
+    ANSWER_PROPOSAL,
     RETRY_LETTER,
     DISCARD_LETTER,
 )
@@ -165,6 +172,9 @@ COMMANDS = (
     command("assessment", "memorize", Memorize, AgentMemory, claimed=True),
 )
 
+APPROVAL = Subject(Class.COMMAND, ORCHESTRATOR, "approval", AwaitApproval, Approval)
+"""What a person answers, not a service: an operation like any other, but nothing is published."""
+
 CLAIM = Subject(Class.QUERY, ORCHESTRATOR, "claim", Claim, ClaimAnswer, ())
 RECORD = Subject(Class.QUERY, ORCHESTRATOR, "record", Record, RecordAnswer, ())
 RESULT = Subject(Class.QUERY, ORCHESTRATOR, "result", Result, ResultAnswer, ())
@@ -185,6 +195,7 @@ DEAD_LETTERS = console("dead_letters", DeadLettersQuery, DeadLettersPage)
 ACCOUNT = console("account", AccountQuery, AccountView)
 EQUITY = console("equity", EquityQuery, EquityView)
 RECORDING = console("recording", RecordingQuery, Recording)
+APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 
 QUERIES = (
     PORTFOLIO,
@@ -197,6 +208,7 @@ QUERIES = (
     ACCOUNT,
     EQUITY,
     RECORDING,
+    APPROVALS,
 )
 """What users may ask."""
 

@@ -111,7 +111,8 @@ class _Replay:
         self._report = report
         self._results: dict[UUID, Any] = {}
         names = tuple(pipeline.name for pipeline in view.pipelines)
-        self._cycle: Cycle = begin(report.cycle_id, names, names[0])
+        passes = _passes(workflow, recordings.values())
+        self._cycle: Cycle = begin(report.cycle_id, names, names[0], passes)
         self._memories = _memories(recordings.values(), names)
 
     async def run(self) -> None:
@@ -184,6 +185,17 @@ class _Replay:
 
     def _differ(self, start: Start, what: str) -> None:
         self._report.differences.append(Difference(start.op_id, start.step.name, what))
+
+
+def _passes(workflow: Workflow, recordings: Iterable[Recording]) -> Mapping[str, tuple[str, ...]]:
+    """The optional states that each pipeline came to: those it has operations of."""
+    optional = {state.name for state in workflow.states if state.optional}
+    found: dict[str, tuple[str, ...]] = {}
+    for each in recordings:
+        state = each.command.get("state") if isinstance(each.command, dict) else None
+        if each.pipeline and state in optional:
+            found[each.pipeline] = (*found.get(each.pipeline, ()), str(state))
+    return found
 
 
 def _memories(recordings: Iterable[Recording], names: Sequence[str]) -> dict[str, UUID]:

@@ -79,6 +79,13 @@ class Settings(BaseSettings):
     cycles_running_max: int = Field(default=1_000, ge=1)
     """Cycles in progress; a request above it is rejected as busy."""
 
+    approval_timeout_s: float = Field(default=3_600.0, gt=0, le=604_800)
+    """How long a proposal waits for a person before its cycle ends as expired."""
+    approval_valid_s: float = Field(default=900.0, gt=0, le=86_400)
+    """How long after an approval execution may still begin; a later one is refused."""
+    approval_accounts: tuple[str, ...] = ()
+    """Accounts that a person approves every proposal for, whatever the request asks."""
+
     day_tokens_max: int = Field(default=20_000_000, ge=0)
     """Tokens that all cycles of one UTC day may use."""
     day_cost_usd_max: Decimal = Field(default=Decimal(100), ge=0)

@@ -8,6 +8,7 @@ from functools import partial
 
 from contracts.subjects import (
     ACCOUNT,
+    APPROVALS,
     CYCLE,
     CYCLES,
     DEAD_LETTERS,
@@ -62,6 +63,7 @@ def routes(store: Store, letters: DeadLetters, closes: handler.Closes) -> Routes
             QueryRoute(OPERATIONS, partial(handler.operations, store=store)),
             QueryRoute(OPERATION, partial(handler.operation, store=store)),
             QueryRoute(RECORDING, partial(handler.recording, store=store)),
+            QueryRoute(APPROVALS, partial(handler.approvals, store=store)),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
             QueryRoute(ACCOUNT, partial(handler.account, store=store, closes=closes)),
             QueryRoute(EQUITY, partial(handler.equity, store=store, closes=closes)),

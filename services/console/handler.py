@@ -17,6 +17,8 @@ from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import (
     AccountQuery,
     AccountView,
+    ApprovalsPage,
+    ApprovalsQuery,
     CycleQuery,
     CyclesPage,
     CyclesQuery,
@@ -181,6 +183,13 @@ async def recording(query: RecordingQuery, *, store: Store) -> Recording:
         failure=Failure.model_validate_json(row["failure"]) if row["failure"] else None,
         journal=tuple(map(JournalEntry.model_validate_json, entries)),
     )
+
+
+async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
+    """The proposals that wait for a person."""
+    rows = await store.waiting_approvals(query.cycle_id, query.limit + 1)
+    kept = fitting(map(logic.waiting_approval, rows[: query.limit]))
+    return ApprovalsPage(approvals=tuple(kept), more=len(kept) < len(rows))
 
 
 async def events_after(query: EventsAfter, *, store: Store) -> Events:

@@ -9,8 +9,9 @@ from uuid import UUID
 
 import orjson
 
+from contracts.approval import AwaitApproval
 from contracts.cycle import CycleStatus
-from contracts.query import CycleView, PipelineView
+from contracts.query import CycleView, PipelineView, WaitingApproval
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
 SHARED = "shared"
@@ -79,6 +80,22 @@ def _pipeline(
         contracts={
             what: orjson.loads(results[op_id]) for what, op_id in made.items() if op_id in results
         },
+    )
+
+
+def waiting_approval(row: Row) -> WaitingApproval:
+    """A proposal that waits."""
+    asked = AwaitApproval.model_validate_json(row["command"])
+    return WaitingApproval(
+        cycle_id=row["cycle_id"],
+        op_id=row["op_id"],
+        pipeline=row["pipeline"],
+        account=row["account"],
+        as_of=row["as_of"],
+        requester=row["requester"][:400],
+        requested_at=row["created_at"],
+        expires_at=row["deadline_at"],
+        proposal=asked.decision_validation,
     )
 
 

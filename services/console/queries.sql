@@ -60,6 +60,13 @@ where o.cycle_id = $1
 group by o.op_id
 order by o.created_at, o.op_id
 
+-- name: waiting_approvals
+select o.op_id, o.cycle_id, o.pipeline, o.account, o.as_of, o.command, o.created_at, o.deadline_at,
+       c.requester
+from operations o join cycles c using (cycle_id)
+where o.step = 'approval' and o.status = 'pending' and ($1::uuid is null or o.cycle_id = $1)
+order by o.deadline_at, o.op_id limit $2
+
 -- name: events_after
 -- The rank in commit-safe order is the sequence: the relay counts the same way.
 select op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data

@@ -72,6 +72,10 @@ class Store:
         """How large the records of a cycle's operations are."""
         return await self._rows(sql.sizes_on_record, cycle_id)
 
+    async def waiting_approvals(self, cycle_id: UUID | None, limit: int) -> Sequence[Record]:
+        """What waits for a person, in one cycle or in all; the first to expire first."""
+        return await self._rows(sql.waiting_approvals, cycle_id, limit)
+
     async def events_after(self, cycle_id: UUID, sequence: int, limit: int) -> Sequence[Record]:
         """A cycle's events in order, after the first `sequence` ones."""
         return await self._rows(sql.events_after, cycle_id, sequence, limit)

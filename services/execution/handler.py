@@ -22,7 +22,7 @@ from libs.postgres.pool import Connection, Pool
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
-from services.execution import books, logic, store
+from services.execution import approvals, books, logic, store
 from services.execution.account import (
     AMOUNT_STEP,
     Account,
@@ -125,10 +125,11 @@ async def execute_decisions(
 ) -> ExecutionResult:
     """Execute once; the same command again gets the stored answer.
 
-    Raises ProposalChanged, CommandChanged, BooksNotOpen, ClockBack, CurrencyMismatch and
-    NoExchangeRate. Everything else propagates: the command is then sent again.
+    Raises ProposalChanged, ApprovalTooOld, CommandChanged, BooksNotOpen, ClockBack,
+    CurrencyMismatch and NoExchangeRate. Everything else propagates: the command is then sent again.
     """
-    logic.require_validated(command)
+    approvals.require_validated(command)
+    command = approvals.require_approved(command)
 
     async def round_() -> ExecutionResult:
         async with trading.pool.acquire() as db:
@@ -154,6 +155,7 @@ async def _execute(command: ExecuteDecisions, quotes: Quotes, trading: Trading) 
         done = await store.find_execution(db, command.op_id)
         if done is not None:
             return _same(command, *done)
+        approvals.require_in_time(command, await store.now(db))
         existing = await store.find_orders(db, logic.order_ids(command))
         result, changes = logic.execute(command, account, quotes, trading.broker, existing)
         await store.write(db, changes)

@@ -19,11 +19,10 @@ from contracts.execution import ExecuteDecisions, ExecutionResult, Fill, Order, 
 from contracts.risk import DecisionAction, PortfolioDecision
 from contracts.trader import StockPick
 from libs.broker.broker import Broker, Filled, MarketOrder, Opening, Working
-from libs.quant.risk import RuleVerdict, evaluate, proposal_hash
+from libs.quant.risk import RuleVerdict, evaluate
 from libs.quant.risk_rules import CASH_RESERVE_BPS
 from libs.quant.sizing import cash_hold
 from libs.runtime import ids
-from libs.runtime.errors import DeskError
 from services.execution import books as ledger
 from services.execution.account import (
     Account,
@@ -42,12 +41,6 @@ from services.execution.books import Entry
 
 REASON_CHARS_MAX = 4_000
 _ZERO: Final = Decimal(0)
-
-
-class ProposalChanged(DeskError):
-    """The decisions are not the ones that were validated."""
-
-    code = "proposal_changed"
 
 
 @dataclass(frozen=True)
@@ -193,21 +186,6 @@ def _try_fill(
 
 def _also(reason: str, more: str) -> str:
     return "; ".join(part for part in (reason, more) if part)[:REASON_CHARS_MAX]
-
-
-def require_validated(command: ExecuteDecisions) -> None:
-    """Raise ProposalChanged where the decisions are not those of the hash, or of another cycle."""
-    validation = command.decision_validation
-    if proposal_hash(validation.decisions) != validation.proposal_hash:
-        raise ProposalChanged(
-            f"the decisions do not have the hash {validation.proposal_hash} that was validated; "
-            "nothing was ordered: request the cycle again"
-        )
-    if validation.cycle_id != command.cycle_id or validation.as_of != command.as_of:
-        raise ProposalChanged(
-            f"the validation is of cycle {validation.cycle_id} at {validation.as_of}, the command "
-            f"of {command.cycle_id} at {command.as_of}; nothing was ordered"
-        )
 
 
 def command_sha256(command: ExecuteDecisions) -> str:

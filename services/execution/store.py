@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,12 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
         return found
     sectors = await db.fetch(sql.sectors, account, found.touched)
     return replace(found, sectors={row["ticker"]: row["sector"] for row in sectors})
+
+
+async def now(db: Connection) -> datetime:
+    """The time by the database's clock, which all the desk goes by."""
+    found: datetime = await db.fetchval("select clock_timestamp()")
+    return found
 
 
 def _books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:

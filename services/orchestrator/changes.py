@@ -6,10 +6,12 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
+import orjson
+
 from contracts.audit import EventType
 from contracts.operation import JournalEntry, Reserve
 from services.orchestrator.logic import Fact, Start
-from services.orchestrator.rows import ZERO, CycleRow, OperationRow, Purse
+from services.orchestrator.rows import ZERO, CycleRow, OperationRow, Proposal, Purse
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Loaded:
     journals: dict[UUID, list[JournalEntry]] = field(default_factory=dict)
     recorded: set[tuple[UUID, int]] = field(default_factory=set)
     memories: dict[tuple[str, date], UUID] = field(default_factory=dict)
+    proposals: dict[UUID, list[Proposal]] = field(default_factory=dict)
     running: int = 0
     day: Purse | None = None
 
@@ -119,3 +122,33 @@ def step_event(
     """An event about a step's operation, as number `seq` under `node`."""
     said = {"step": row.step, **(data or {})}
     return new_event(cycle, Fact(node, seq, what, row.pipeline, row.state, said))
+
+
+def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) -> bytes:
+    """The command as it is stored and sent: the contracts are put in as they were written."""
+    outcome = start.outcome
+    given: dict[str, Any] = {name: orjson.Fragment(body) for name, body in contracts.items()}
+    if outcome is not None:
+        given |= {"outcome": outcome.status, "reason": outcome.reason}
+    fields = start.step.serves.message.model_fields
+    if "request" in fields:
+        given["request"] = orjson.Fragment(row.request)
+    return orjson.dumps(
+        {
+            "version": 1,
+            "cycle_id": row.cycle_id,
+            "op_id": start.op_id,
+            "as_of": row.as_of,
+            "now": row.accepted_at,
+            "pipeline": row.pipelines[start.lane],
+            "state": start.state,
+            "step": start.step.name,
+            "attempt": start.attempt,
+            "workflow_version": row.workflow_version,
+            "seed": row.cycle_id.int & 0xFFFF_FFFF,
+            "deadline": None if start.step.must_answer else row.deadline_at,
+            "errors": start.errors,
+            **given,
+        },
+        default=str,
+    )

@@ -184,8 +184,9 @@ class Committer:
     async def _publish(self, done: Committed) -> None:
         for new in done.group.starts:
             command = done.commands[new.start.op_id]
-            # One that no service could read is left to the sweep, which fails its operation.
-            if len(command) <= MESSAGE_BYTES_MAX:
+            # A person is asked by an event. What no service could read is left to the sweep, which
+            # fails its operation.
+            if not new.start.step.asks and len(command) <= MESSAGE_BYTES_MAX:
                 await self._outbox.send(new, command)
         for stop in done.group.stops:
             await self._outbox.stop(stop)

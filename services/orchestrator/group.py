@@ -5,7 +5,7 @@ No I/O: `store.py` loads the rows before and writes them after, in one transacti
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, assert_never
+from typing import assert_never
 from uuid import UUID
 
 import orjson
@@ -24,6 +24,8 @@ from contracts.types import Failure
 from libs.bus.codec import describe
 from libs.runtime import ids
 from libs.runtime.settings import Settings
+from services.orchestrator import approvals
+from services.orchestrator.answers import accepted, rejection, repeated, with_status
 from services.orchestrator.changes import (
     Loaded,
     NewEntry,
@@ -40,6 +42,7 @@ from services.orchestrator.inputs import (
     CycleOverdue,
     Given,
     OperationOverdue,
+    ProposalAnswered,
     Recorded,
     RequestRefused,
     Resulted,
@@ -49,13 +52,13 @@ from services.orchestrator.logic import (
     SHARED,
     CancelAsked,
     Input,
-    Start,
     Started,
     StepDone,
     StepFailed,
     TimeIsUp,
     advance,
     begin,
+    is_waiting,
     may_cancel,
 )
 from services.orchestrator.rows import CycleRow, Ended, OperationRow, Purse
@@ -94,10 +97,8 @@ class Group:
     def take(self, given: Given) -> Message | None:
         """Fold one input; returns its answer, which counts once the group has committed."""
         match given:
-            case CycleAsked():
-                return self._cycle_asked(given)
-            case CancelAskedFor():
-                return self._cancel(given)
+            case CycleAsked() | CancelAskedFor() | ProposalAnswered():
+                return self._request(given)
             case Claimed():
                 return self._claim(given)
             case Recorded():
@@ -116,27 +117,38 @@ class Group:
 
     # --- requests ---------------------------------------------------------------------------
 
+    def _request(self, given: CycleAsked | CancelAskedFor | ProposalAnswered) -> RequestAnswer:
+        match given:
+            case CycleAsked():
+                return self._cycle_asked(given)
+            case CancelAskedFor():
+                return self._cancel(given)
+            case ProposalAnswered():
+                return self._answered(given)
+
     def _cycle_asked(self, given: CycleAsked) -> RequestAnswer:
         known = self._loaded.cycles.get(given.cycle_id)
         if known is not None:
-            return _repeated(known, given)
+            return repeated(known, given)
         if given.request.kind not in self._newest:
             known_kinds = ", ".join(sorted(self._newest))
             text = f"kind: there is no cycle of kind {given.request.kind!r}; known: {known_kinds}"
             return rejection("invalid", text, "kind")
-        if given.request.approval_required:
-            text = "approval_required: this release has no approvals yet; leave it out or set false"
+        workflow = self._workflows[given.request.kind, self._newest[given.request.kind]]
+        passes = approvals.asked_for(given.request, workflow, self._settings)
+        if passes is None:
+            text = f"approval_required: a cycle of kind {given.request.kind!r} has no such state"
             return rejection("not_supported", text, "approval_required")
         if self._loaded.running >= self._settings.cycles_running_max:
             text = f"{self._loaded.running} cycles are running; try again when some have ended"
             return rejection("busy", text)
-        row = self._new_cycle(given)
+        row = self._new_cycle(given, passes)
         self._loaded.running += 1
         self._loaded.cycles[row.cycle_id] = row
         self._apply(row, Started(self._memories(given)))
-        return _accepted(row)
+        return accepted(row)
 
-    def _new_cycle(self, given: CycleAsked) -> CycleRow:
+    def _new_cycle(self, given: CycleAsked, passes: approvals.Passes) -> CycleRow:
         request = given.request
         names = tuple(pipeline.name for pipeline in request.pipelines)
         budgets = request.budgets
@@ -151,7 +163,7 @@ class Group:
             as_of=given.as_of,
             started_on=self._now.date(),
             accepted_at=self._now,
-            state=begin(given.cycle_id, names, request.main_pipeline),
+            state=begin(given.cycle_id, names, request.main_pipeline, passes),
             purse=Purse(budgets.tokens, budgets.cost_usd),
             timeout_s=request.timeout_s,
             new=True,
@@ -169,16 +181,35 @@ class Group:
         if row is None:
             return rejection("not_found", f"there is no cycle {given.cycle_id}", "cycle_id")
         if row.state.status is CycleStatus.CANCELLED:
-            return _accepted(row)
+            return accepted(row)
         if not may_cancel(self._workflow(row), row.state):
             text = "it is executing or has ended, and orders are not called back by a cancel"
-            return replace_answer(rejection("too_late", text), row)
+            return with_status(rejection("too_late", text), row)
         self._apply(row, CancelAsked(given.reason))
-        return _accepted(row)
+        return accepted(row)
+
+    def _answered(self, given: ProposalAnswered) -> RequestAnswer:
+        row = self._loaded.cycles.get(given.cycle_id)
+        if row is None:
+            return rejection("not_found", f"there is no cycle {given.cycle_id}", "cycle_id")
+        waiting = {op_id for op_id, each in self._loaded.operations.items() if not each.ended}
+        known = self._loaded.proposals.get(given.cycle_id, ())
+        try:
+            asked, approval = approvals.judge(
+                given, known, waiting, self._settings.approval_valid_s
+            )
+        except approvals.Refused as refused:
+            return with_status(refused.answer, row)
+        if asked.approval is None:
+            asked.approval = approval
+            contract = approval.model_dump(mode="json")
+            result = Result(op_id=asked.op_id, contract=contract)
+            self._complete(self._loaded.operations[asked.op_id], result)
+        return accepted(row)
 
     def _cycle_overdue(self, given: CycleOverdue) -> None:
         row = self._loaded.cycles.get(given.cycle_id)
-        if row is not None:
+        if row is not None and row.is_late:
             self._apply(row, TimeIsUp(row.timeout_s))
 
     def _refused(self, given: RequestRefused) -> None:
@@ -269,6 +300,9 @@ class Group:
         row = self._loaded.operations.get(given.op_id)
         if row is None or row.ended:
             return
+        if self._step(row).asks:
+            self._fail(row, approvals.nobody_answered(self._settings.approval_timeout_s))
+            return
         self._leases.forfeit(row)
         self._fail(row, given.failure)
         reason = given.failure.message[:400]
@@ -303,10 +337,12 @@ class Group:
         if not after.changed:
             return
         row.state, row.changed = after.cycle, True
+        row.waiting = is_waiting(self._workflow(row), after.cycle)
         self.starts += [NewOperation(row, start) for start in after.starts]
         for op_id in after.stops:
             self._stop(row, op_id)
-        self.events += [new_event(row, fact) for fact in after.facts]
+        limit_s = self._settings.approval_timeout_s
+        self.events += [new_event(row, approvals.timed(fact, limit_s)) for fact in after.facts]
 
     def _stop(self, row: CycleRow, op_id: UUID) -> None:
         known = self._loaded.operations.get(op_id)
@@ -339,55 +375,3 @@ class Group:
 def hash_of(*parts: str) -> int:
     """A small stable number for a refused message's kind, so that a flood makes one event."""
     return sum(map(ord, "/".join(parts))) + 1_000_000
-
-
-def rejection(code: str, message: str, name: str | None = None) -> RequestAnswer:
-    """A request's refusal."""
-    return RequestAnswer(outcome="rejected", code=code, message=message, field=name)
-
-
-def replace_answer(answer: RequestAnswer, row: CycleRow) -> RequestAnswer:
-    """The answer with the cycle's present status in it."""
-    return answer.model_copy(update={"cycle_id": row.cycle_id, "status": row.state.status})
-
-
-def _accepted(row: CycleRow) -> RequestAnswer:
-    return RequestAnswer(outcome="accepted", cycle_id=row.cycle_id, status=row.state.status)
-
-
-def _repeated(row: CycleRow, given: CycleAsked) -> RequestAnswer:
-    if row.body_sha256 == given.body_sha256:
-        return _accepted(row)
-    key = given.request.idempotency_key
-    text = f"idempotency_key {key!r} was used for another request; take a new key or the same body"
-    return replace_answer(rejection("key_reused", text, "idempotency_key"), row)
-
-
-def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) -> bytes:
-    """The command as it is stored and sent: the contracts are put in as they were written."""
-    outcome = start.outcome
-    given: dict[str, Any] = {name: orjson.Fragment(body) for name, body in contracts.items()}
-    if outcome is not None:
-        given |= {"outcome": outcome.status, "reason": outcome.reason}
-    fields = start.step.serves.message.model_fields
-    if "request" in fields:
-        given["request"] = orjson.Fragment(row.request)
-    return orjson.dumps(
-        {
-            "version": 1,
-            "cycle_id": row.cycle_id,
-            "op_id": start.op_id,
-            "as_of": row.as_of,
-            "now": row.accepted_at,
-            "pipeline": row.pipelines[start.lane],
-            "state": start.state,
-            "step": start.step.name,
-            "attempt": start.attempt,
-            "workflow_version": row.workflow_version,
-            "seed": row.cycle_id.int & 0xFFFF_FFFF,
-            "deadline": None if start.step.must_answer else row.deadline_at,
-            "errors": start.errors,
-            **given,
-        },
-        default=str,
-    )

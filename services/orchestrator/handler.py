@@ -6,6 +6,7 @@ from datetime import date
 from typing import TypeVar
 from uuid import UUID
 
+from contracts.approval import AnswerProposal
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.message import Message
 from contracts.operation import (
@@ -17,21 +18,22 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.subjects import CLAIM, RECORD, REQUESTS, RESULT
+from contracts.subjects import ANSWER_PROPOSAL, CLAIM, ORCHESTRATOR, RECORD, REQUESTS, RESULT
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
+from services.orchestrator.answers import rejection
 from services.orchestrator.changes import NewOperation, Stop
 from services.orchestrator.commit import Committer, InputRefused
-from services.orchestrator.group import rejection
 from services.orchestrator.inputs import (
     CancelAskedFor,
     Claimed,
     CycleAsked,
     Given,
+    ProposalAnswered,
     Recorded,
     RequestRefused,
     Resulted,
@@ -61,6 +63,7 @@ class Handler:
         cycle, cancel = REQUESTS[:2]
         await server.serve(cycle, self._cycle, self._refuse_request)
         await server.serve(cancel, self._cancel, self._refuse_request)
+        await server.serve(ANSWER_PROPOSAL, self._approval, self._refuse_request)
         await server.serve(CLAIM, self._claim, self._refused("claim", ClaimAnswer))
         await server.serve(RECORD, self._record, self._refused("record", RecordAnswer))
         await server.serve(RESULT, self._result, self._refused("result", ResultAnswer))
@@ -90,6 +93,9 @@ class Handler:
     async def _cancel(self, _requester: str, message: Message) -> Message | None:
         cancel = _as(CancelCycle, message)
         return await self._ask(CancelAskedFor(cancel.cycle_id, cancel.reason))
+
+    async def _approval(self, approver: str, message: Message) -> Message | None:
+        return await self._ask(ProposalAnswered(approver, _as(AnswerProposal, message)))
 
     async def _refuse_request(
         self, requester: str, body: bytes, error: MessageInvalid
@@ -144,7 +150,8 @@ class BusOutbox:
 
     async def stop(self, stop: Stop) -> None:
         """Tell a service that an operation no longer counts."""
-        if stop.service:
+        # What a person was asked has no service to be told.
+        if stop.service not in {"", ORCHESTRATOR}:
             cancel = CancelOperation(
                 op_id=stop.op_id, cycle_id=stop.cycle_id, reason=stop.reason[:REASON_CHARS_MAX]
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from uuid import UUID
 
+from contracts.approval import AnswerProposal
 from contracts.cycle import CycleRequest
 from contracts.message import Message
 from contracts.operation import Claim, Record, Result
@@ -31,6 +32,19 @@ class CancelAskedFor:
 
     cycle_id: UUID
     reason: str
+
+
+@dataclass(frozen=True)
+class ProposalAnswered:
+    """`approver` says what becomes of a proposal that waits."""
+
+    approver: str
+    answer: AnswerProposal
+
+    @property
+    def cycle_id(self) -> UUID:
+        """The cycle that waits."""
+        return self.answer.cycle_id
 
 
 @dataclass(frozen=True)
@@ -84,6 +98,7 @@ class RequestRefused:
 Given = (
     CycleAsked
     | CancelAskedFor
+    | ProposalAnswered
     | Claimed
     | Recorded
     | Resulted
@@ -121,7 +136,7 @@ def operation_of(given: Given) -> UUID | None:
 def cycle_of(given: Given) -> UUID | None:
     """The cycle that an input names itself."""
     match given:
-        case CycleAsked() | CancelAskedFor() | CycleOverdue():
+        case CycleAsked() | CancelAskedFor() | ProposalAnswered() | CycleOverdue():
             return given.cycle_id
         case _:
             return None

@@ -23,6 +23,7 @@ RUNNING = CycleStatus.RUNNING
 COMPLETED = CycleStatus.COMPLETED
 FAILED = CycleStatus.FAILED
 CANCELLED = CycleStatus.CANCELLED
+EXPIRED = CycleStatus.EXPIRED
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Lane:
 
     `live` holds the attempt of every step that runs, `done` the steps of the present state that
     ended, `outputs` the operation that made each contract. `ending` is set once the end is known;
-    the lane then only has to pass its closing state.
+    the lane then only has to pass its closing state. `passes` are its optional states.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Lane:
     ending: Ending | None = None
     status: CycleStatus = RUNNING
     entered: int = 0
+    passes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,12 +144,19 @@ class Advance:
 
 
 # Numbers of an operation's own events; journalled calls come after them.
-SEQ_STARTED, SEQ_ENDED, SEQ_ANNOUNCED, SEQ_CALLS = 0, 1, 2, 10
+SEQ_STARTED, SEQ_ENDED, SEQ_ANNOUNCED, SEQ_ASKED, SEQ_CALLS = 0, 1, 2, 3, 10
 
 
-def begin(cycle_id: UUID, pipelines: tuple[str, ...], main: str) -> Cycle:
-    """A cycle before its first input."""
-    return Cycle(cycle_id, main, {name: Lane(name) for name in (SHARED, *pipelines)})
+def begin(
+    cycle_id: UUID,
+    pipelines: tuple[str, ...],
+    main: str,
+    passes: Mapping[str, tuple[str, ...]] | None = None,
+) -> Cycle:
+    """A cycle before its first input; `passes` are the optional states of each pipeline."""
+    asked = passes or {}
+    lanes = {name: Lane(name, passes=asked.get(name, ())) for name in (SHARED, *pipelines)}
+    return Cycle(cycle_id, main, lanes)
 
 
 def advance(workflow: Workflow, cycle: Cycle, given: Input) -> Advance:
@@ -183,6 +192,17 @@ def may_cancel(workflow: Workflow, cycle: Cycle) -> bool:
     )
 
 
+def is_waiting(workflow: Workflow, cycle: Cycle) -> bool:
+    """Whether a person is asked: the cycle's clock stands then."""
+    return any(
+        step.asks and step.name in lane.live
+        for lane in cycle.lanes.values()
+        for state in workflow.states
+        if state.name == lane.state
+        for step in state.steps
+    )
+
+
 class _Turn:
     """One input's consequences, gathered. Lives for one call of `advance`."""
 
@@ -193,6 +213,7 @@ class _Turn:
         self._starts: list[Start] = []
         self._stops: list[UUID] = []
         self._facts: list[Fact] = []
+        self._contract: Mapping[str, Any] = {}
         self._changed = True
 
     # --- inputs -----------------------------------------------------------------------------
@@ -210,6 +231,7 @@ class _Turn:
         lane, step = self._live(given)
         if lane is None or step is None:
             return
+        self._contract = given.contract
         op_id = self._op_id(lane, step, given.attempt)
         verdict = step.gate(given.contract) if step.gate else None
         lane = replace(
@@ -230,21 +252,22 @@ class _Turn:
         if lane is None or step is None:
             return
         failure = given.failure
-        self._fact(
-            self._op_id(lane, step, given.attempt),
-            SEQ_ENDED,
-            EventType.OPERATION_FAILED,
-            lane,
-            {"step": step.name, "code": failure.code, "message": failure.message},
-        )
+        op_id = self._op_id(lane, step, given.attempt)
+        said = {"step": step.name, "code": failure.code, "message": failure.message}
+        self._fact(op_id, SEQ_ENDED, EventType.OPERATION_FAILED, lane, said)
         if given.wrong_answer and given.attempt < step.attempts_max:
             self._lanes[lane.name] = replace(lane, live={**lane.live, step.name: given.attempt + 1})
             self._send(lane.name, step, given.attempt + 1, (failure.message,))
             return
         live = {name: n for name, n in lane.live.items() if name != step.name}
         self._lanes[lane.name] = replace(lane, live=live)
-        reason = f"{lane.state}/{step.name} failed: {failure.message} ({failure.code})"
-        self._end_early(lane.name, Ending(FAILED, reason))
+        ending = Ending(
+            FAILED, f"{lane.state}/{step.name} failed: {failure.message} ({failure.code})"
+        )
+        if step.asks and failure.code == EXPIRED:
+            self._fact(op_id, SEQ_ANNOUNCED, step.asks.expired, lane, said)
+            ending = Ending(EXPIRED, failure.message)
+        self._end_early(lane.name, ending)
 
     def cancel(self, given: CancelAsked) -> None:
         if not may_cancel(self._workflow, self._cycle):
@@ -260,6 +283,8 @@ class _Turn:
     def time_is_up(self, given: TimeIsUp) -> None:
         ending = Ending(FAILED, f"time limit of {given.limit_s:g} s passed")
         self._changed = False
+        if is_waiting(self._workflow, self._cycle):
+            return
         for name, lane in list(self._lanes.items()):
             if lane.status is RUNNING and lane.state and self._may_run_out(lane):
                 self._changed = True
@@ -305,11 +330,12 @@ class _Turn:
 
     def _next_state(self, name: str, state: State) -> None:
         states = self._workflow.of(shared=name == SHARED)
-        after = states.index(state) + 1
-        if after < len(states):
-            self._enter(name, states[after])
-        else:
-            self._close(name, Ending(COMPLETED, ""))
+        passes = self._lanes[name].passes
+        for after in states[states.index(state) + 1 :]:
+            if not after.optional or after.name in passes:
+                self._enter(name, after)
+                return
+        self._close(name, Ending(COMPLETED, ""))
 
     def _enter(self, name: str, state: State) -> None:
         lane = self._lanes[name]
@@ -397,6 +423,10 @@ class _Turn:
         lane = self._lanes[name]
         known = self._known(lane)
         wanted = step.needs | step.takes
+        if step.asks:
+            told = {key: self._contract[key] for key in step.asks.tells if key in self._contract}
+            node = self._op_id(lane, step, attempt)
+            self._fact(node, SEQ_ASKED, step.asks.asked, lane, {"step": step.name, **told})
         self._starts.append(
             Start(
                 op_id=self._op_id(lane, step, attempt),

@@ -17,7 +17,10 @@ from (
 -- name: load_cycles
 select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of, started_on, status,
        reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
-       tokens_reserved, cost_usd_spent, cost_usd_reserved, revision
+       tokens_reserved, cost_usd_spent, cost_usd_reserved, revision,
+       waited_s + coalesce(extract(epoch from clock_timestamp() - waiting_since), 0)::float8 as waited_s,
+       waiting_since is null and deadline_at <= clock_timestamp() as is_late,
+       waiting_since is not null as waiting
 from cycles
 where cycle_id = any(array(
     select unnest($1::uuid[]) union select cycle_id from operations where op_id = any($2::uuid[])
@@ -31,6 +34,14 @@ select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, sta
 from operations
 where op_id = any($1::uuid[])
    or (cycle_id = any($2::uuid[]) and status in ('pending', 'running'))
+
+-- name: load_proposals
+-- Run under the cycles' locks, so that whoever answers in time is in time when it counts.
+select op_id, cycle_id, pipeline, command, result, deadline_at, clock_timestamp() as now,
+       deadline_at > clock_timestamp() as in_time
+from operations
+where cycle_id = any($1::uuid[]) and step = 'approval'
+order by pipeline
 
 -- name: load_journal
 select j.op_id, j.entry
@@ -95,7 +106,7 @@ select * from unnest($1::date[], $2::uuid[], $3::int[], $4::int[], $5::bytea[])
 -- What nearly every group writes, in one statement: cycles, ended and new operations, events. A
 -- cycle that somebody else has locked, or that is no longer as it was read, refuses the whole.
 with held as materialized (
-    select count(*) as cycles from unnest($1::uuid[] || $10::uuid[]) as t (id)
+    select count(*) as cycles from unnest($1::uuid[] || $11::uuid[]) as t (id)
     where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
 ),
 updated as (
@@ -103,13 +114,19 @@ updated as (
     set revision = c.revision + 1, status = t.status, reason = t.reason, state = t.state,
         tokens_spent = t.tokens_spent, tokens_reserved = t.tokens_reserved,
         cost_usd_spent = t.cost_spent, cost_usd_reserved = t.cost_reserved,
-        ended_at = case when t.status <> 'running' then clock_timestamp() end
+        ended_at = case when t.status <> 'running' then clock_timestamp() end,
+        -- The clock stands while a person is asked: the limit moves by that time once it is over.
+        waiting_since = case when t.waiting then coalesce(c.waiting_since, clock_timestamp()) end,
+        waited_s = c.waited_s + case when t.waiting or c.waiting_since is null then 0
+            else extract(epoch from clock_timestamp() - c.waiting_since) end,
+        deadline_at = c.deadline_at + case when t.waiting or c.waiting_since is null then interval '0'
+            else clock_timestamp() - c.waiting_since end
     from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
-                        $8::numeric[], $9::numeric[])
+                        $8::numeric[], $9::numeric[], $10::bool[])
       as t (id, revision, status, reason, state, tokens_spent, tokens_reserved, cost_spent,
-            cost_reserved)
+            cost_reserved, waiting)
     where c.cycle_id = t.id and c.revision = t.revision
-      and (select cycles from held) = cardinality($1::uuid[]) + cardinality($10::uuid[])
+      and (select cycles from held) = cardinality($1::uuid[]) + cardinality($11::uuid[])
     returning c.cycle_id
 ),
 accepted as (
@@ -119,9 +136,9 @@ accepted as (
     select id, kind, version, requester, key, body, request, as_of, started_on, status, reason, state,
            accepted_at, clock_timestamp() + timeout_s * interval '1 second',
            case when status <> 'running' then clock_timestamp() end, tokens_max, cost_max
-    from unnest($10::uuid[], $11::text[], $12::int[], $13::text[], $14::text[], $15::bytea[],
-                $16::bytea[], $17::date[], $18::date[], $19::text[], $20::text[], $21::bytea[],
-                $22::timestamptz[], $23::float8[], $24::bigint[], $25::numeric[])
+    from unnest($11::uuid[], $12::text[], $13::int[], $14::text[], $15::text[], $16::bytea[],
+                $17::bytea[], $18::date[], $19::date[], $20::text[], $21::text[], $22::bytea[],
+                $23::timestamptz[], $24::float8[], $25::bigint[], $26::numeric[])
       as t (id, kind, version, requester, key, body, request, as_of, started_on, status, reason,
             state, accepted_at, timeout_s, tokens_max, cost_max)
 ),
@@ -131,7 +148,7 @@ ended as (
         tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
         tokens_reserved = 0, cost_usd_reserved = 0,
         started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
-    from unnest($26::uuid[], $27::text[], $28::bytea[], $29::text[], $30::bigint[], $31::numeric[])
+    from unnest($27::uuid[], $28::text[], $29::bytea[], $30::text[], $31::bigint[], $32::numeric[])
       as t (id, status, result, failure, tokens, cost_usd)
     where o.op_id = t.id and o.status in ('pending', 'running')
 ),
@@ -140,12 +157,13 @@ started as (
                             attempt, as_of, status, claimed, must_answer, command, due_at, deadline_at,
                             created_at)
     select id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, 'pending',
-           claimed, must_answer, command, clock_timestamp() + resend_s * interval '1 second',
+           claimed, must_answer, command,
+           coalesce(clock_timestamp() + resend_s * interval '1 second', 'infinity'),
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
            clock_timestamp()
-    from unnest($32::uuid[], $33::uuid[], $34::date[], $35::text[], $36::text[], $37::text[], $38::text[],
-                $39::text[], $40::int[], $41::date[], $42::bool[], $43::bool[], $44::bytea[],
-                $45::float8[], $46::float8[])
+    from unnest($33::uuid[], $34::uuid[], $35::date[], $36::text[], $37::text[], $38::text[], $39::text[],
+                $40::text[], $41::int[], $42::date[], $43::bool[], $44::bool[], $45::bytea[],
+                $46::float8[], $47::float8[])
       as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
             must_answer, command, resend_s, limit_s)
 ),
@@ -154,13 +172,13 @@ told as (
                               session_id, data)
     select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
            t.session_id, t.data::jsonb
-    from unnest($47::date[], $48::uuid[], $49::int[], $50::uuid[], $51::text[], $52::text[], $53::text[],
-                $54::text[], $55::text[])
+    from unnest($48::date[], $49::uuid[], $50::int[], $51::uuid[], $52::text[], $53::text[], $54::text[],
+                $55::text[], $56::text[])
       as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
     on conflict do nothing
 )
 select refuse_stale((select count(*) from updated) + (select cycles from held),
-                    2 * cardinality($1::uuid[]) + cardinality($10::uuid[]))
+                    2 * cardinality($1::uuid[]) + cardinality($11::uuid[]))
 
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.
@@ -210,7 +228,7 @@ order by deadline_at limit $1
 
 -- name: overdue_cycles
 select cycle_id from cycles
-where status = 'running' and deadline_at <= clock_timestamp()
+where status = 'running' and waiting_since is null and deadline_at <= clock_timestamp()
 order by deadline_at limit $1
 
 -- name: unpublished_events

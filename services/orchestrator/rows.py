@@ -10,6 +10,7 @@ from uuid import UUID
 
 import orjson
 
+from contracts.approval import Approval, AwaitApproval
 from contracts.cycle import CycleStatus
 from contracts.operation import Reserve
 from contracts.types import Usage
@@ -57,7 +58,9 @@ class Purse:
 class CycleRow:
     """A cycle as it stands at `revision`: locked, or to be written only if that still holds.
 
-    `state` is the state machine's; the rest is what its commands need.
+    `state` is the state machine's; the rest is what its commands need. `waited_s` is how long it
+    has waited for people, which its time limit does not count; `waiting` is whether it does now;
+    `is_late` whether the limit had passed when it was locked.
     """
 
     cycle_id: UUID
@@ -72,6 +75,9 @@ class CycleRow:
     state: Cycle
     purse: Purse
     timeout_s: float
+    waited_s: float = 0.0
+    is_late: bool = True
+    waiting: bool = False
     revision: int = 0
     idempotency_key: str = ""
     new: bool = False
@@ -101,6 +107,9 @@ class CycleRow:
             ),
             # As it was asked for: the two times on record come from two clocks.
             timeout_s=orjson.loads(row["request"])["timeout_s"],
+            waited_s=row["waited_s"],
+            is_late=row["is_late"],
+            waiting=row["waiting"],
             revision=row["revision"],
         )
 
@@ -118,7 +127,7 @@ class CycleRow:
     @property
     def deadline_at(self) -> datetime:
         """When the cycle's time is up."""
-        return self.accepted_at + timedelta(seconds=self.timeout_s)
+        return self.accepted_at + timedelta(seconds=self.timeout_s + self.waited_s)
 
 
 @dataclass
@@ -167,6 +176,33 @@ class OperationRow:
         self.cost_usd += usage.cost_usd
 
 
+@dataclass
+class Proposal:
+    """What a person is or was asked; all times are the database's, read under the lock."""
+
+    op_id: UUID
+    pipeline: str
+    command: AwaitApproval
+    now: datetime
+    expires_at: datetime
+    in_time: bool
+    approval: Approval | None = None
+
+    @classmethod
+    def of(cls, row: Record) -> "Proposal":
+        """The row as the statement load_proposals reads it."""
+        result = row["result"]
+        return cls(
+            op_id=row["op_id"],
+            pipeline=row["pipeline"],
+            command=AwaitApproval.model_validate_json(row["command"]),
+            now=row["now"],
+            expires_at=row["deadline_at"],
+            in_time=row["in_time"],
+            approval=Approval.model_validate_json(result) if result else None,
+        )
+
+
 @dataclass(frozen=True)
 class Ended:
     """How an operation is to be written at its end."""
@@ -205,4 +241,5 @@ def _lane(stored: Mapping[str, Any]) -> Lane:
         ending=Ending(CycleStatus(ending["status"]), ending["reason"]) if ending else None,
         status=CycleStatus(stored["status"]),
         entered=stored["entered"],
+        passes=tuple(stored.get("passes", ())),
     )

@@ -15,17 +15,18 @@ from contracts.types import Failure, Usage
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
 from libs.runtime.settings import Settings
-from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewOperation
-from services.orchestrator.group import Group, command_json
+from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewOperation, command_json
+from services.orchestrator.group import Group
 from services.orchestrator.inputs import (
     Claimed,
     CycleAsked,
     Given,
+    ProposalAnswered,
     Recorded,
     cycle_of,
     operation_of,
 )
-from services.orchestrator.rows import CycleRow, Ended, OperationRow, Purse, dump_state
+from services.orchestrator.rows import CycleRow, Ended, OperationRow, Proposal, Purse, dump_state
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 NO_USAGE = Usage()
@@ -46,6 +47,7 @@ async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Lo
     if loaded.cycles:
         rows = await db.fetch(sql.load_operations, op_ids, list(loaded.cycles))
         loaded.operations = {row["op_id"]: OperationRow.of(row) for row in rows}
+    await _load_proposals(db, given, loaded)
     await _load_journal(db, given, loaded)
     await load_for_requests(db, given, loaded)
     if any(map(_is_paid, given)) or _money_is_held(loaded):
@@ -65,6 +67,13 @@ def _money_is_held(loaded: Loaded) -> bool:
     """Whether an operation has a reservation, which any input may settle: a claim after a crash,
     a result without a reply to its last paid call, whatever stops it."""
     return any(row.reserved != NOTHING_HELD for row in loaded.operations.values())
+
+
+async def _load_proposals(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
+    """What people were asked in the cycles that one answers; read under the cycles' locks."""
+    asked = [each.cycle_id for each in given if isinstance(each, ProposalAnswered)]
+    for row in await db.fetch(sql.load_proposals, asked) if asked else ():
+        loaded.proposals.setdefault(row["cycle_id"], []).append(Proposal.of(row))
 
 
 async def _load_journal(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
@@ -162,7 +171,7 @@ async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:
 
 
 # How many columns each part of the statement write_group takes.
-CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 9, 16, 6, 15, 9
+CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 6, 15, 9
 
 Row = tuple[object, ...]
 
@@ -199,6 +208,7 @@ def _cycle(row: CycleRow) -> Row:
         row.purse.tokens_reserved,
         row.purse.cost_usd_spent,
         row.purse.cost_usd_reserved,
+        row.waiting,
     )
 
 
@@ -218,8 +228,8 @@ def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
         start.step.serves.claimed,
         start.step.must_answer,
         command,
-        settings.resend_after_s,
-        start.step.time_limit_s,
+        None if start.step.asks else settings.resend_after_s,
+        settings.approval_timeout_s if start.step.asks else start.step.time_limit_s,
     )
 
 

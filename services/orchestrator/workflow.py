@@ -5,14 +5,15 @@ contract must be there before the step starts; an optional one is filled where i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from contracts.approval import Verdict
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.message import Command
-from contracts.subjects import COMMANDS, Subject
+from contracts.subjects import APPROVAL, COMMANDS, Subject
 
 GIVEN = frozenset({"request", "outcome", "reason"})
 """Command fields that the orchestrator itself fills."""
@@ -35,10 +36,24 @@ Gate = Callable[[Mapping[str, Any]], Ending | None]
 
 
 @dataclass(frozen=True)
+class Asks:
+    """A step that a person answers: nothing is sent, and the cycle's clock stands meanwhile.
+
+    `asked` tells that it waits, with these fields of the contract that led to it (`tells`);
+    `expired` tells that nobody answered in time, which is the cycle's end of that name.
+    """
+
+    asked: EventType
+    expired: EventType
+    tells: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Step:
     """One command of a state. A wrong answer is tried again up to `attempts_max` in all.
 
-    `announces` publishes its contract as an event.
+    `announces` publishes its contract as an event. The time limit of a step that `asks` a person
+    is the desk's setting, not `time_limit_s`.
     """
 
     serves: Subject
@@ -46,6 +61,7 @@ class Step:
     time_limit_s: float = STEP_TIME_LIMIT_S
     gate: Gate | None = None
     announces: EventType | None = None
+    asks: Asks | None = None
 
     @property
     def name(self) -> str:
@@ -76,10 +92,14 @@ class Step:
 
 @dataclass(frozen=True)
 class State:
-    """Steps that run as soon as their contracts are there; the state ends when all are done."""
+    """Steps that run as soon as their contracts are there; the state ends when all are done.
+
+    An `optional` one is passed only by pipelines for which it was asked.
+    """
 
     name: str
     steps: tuple[Step, ...]
+    optional: bool = False
 
     def step(self, name: str) -> Step:
         """The step of that name; raises KeyError."""
@@ -122,7 +142,32 @@ def nothing_to_execute(validation: Mapping[str, Any]) -> Ending | None:
     return Ending(CycleStatus.COMPLETED, "nothing to execute: no pick was left after the rules")
 
 
-DECISION = Workflow(
+def approved(approval: Mapping[str, Any]) -> Ending | None:
+    """What was rejected ends there, with the approver's reason."""
+    if approval["verdict"] != Verdict.REJECT:
+        return None
+    why = f": {approval['reason']}" if approval["reason"] else ""
+    return Ending(CycleStatus.REJECTED, f"rejected by {approval['approver']}{why}")
+
+
+AWAITING_APPROVAL = State(
+    "awaiting_approval",
+    (
+        Step(
+            APPROVAL,
+            gate=approved,
+            announces=EventType.APPROVAL_DECIDED,
+            asks=Asks(
+                asked=EventType.APPROVAL_REQUESTED,
+                expired=EventType.APPROVAL_EXPIRED,
+                tells=("proposal_hash", "decisions"),
+            ),
+        ),
+    ),
+    optional=True,
+)
+
+DECISION_1 = Workflow(
     kind="decision",
     version=1,
     shared=(State("scanning", (Step(command("sentiment", "digest")),)),),
@@ -161,7 +206,14 @@ DECISION = Workflow(
     ),
 )
 
-WORKFLOWS = (DECISION,)
+DECISION = replace(
+    DECISION_1,
+    version=2,
+    states=(*DECISION_1.states[:-1], AWAITING_APPROVAL, DECISION_1.states[-1]),
+)
+"""With a person between the rules and execution, where one was asked for."""
+
+WORKFLOWS = (DECISION_1, DECISION)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
 
 
@@ -180,6 +232,11 @@ def check(workflow: Workflow) -> Sequence[str]:
         *_lane_problems(closing, frozenset())[0],
         *_twice("state", [state.name for state in workflow.shared]),
         *_twice("state", [state.name for state in (*workflow.states, *closing)]),
+        *(
+            f"{state.name} is optional; only a pipeline's states may be"
+            for state in (*workflow.shared, *closing)
+            if state.optional
+        ),
         *(
             f"{state.name}/{step.name} has effects; only a pipeline's states may have such steps"
             for state in (*workflow.shared, *closing)
@@ -202,7 +259,7 @@ def _lane_problems(
             made = [step.serves.gives for step in ready]
             problems += [f"{state.name} makes {name} again" for name in made if name in known]
             problems += _twice(f"contract made in {state.name}", made)
-            known |= frozenset(made)
+            known |= frozenset() if state.optional else frozenset(made)
         for step in waiting:
             missing = ", ".join(sorted(step.needs - known))
             problems.append(

@@ -30,12 +30,18 @@ FURTHER = {
         "leases.py",  # claims, epochs, budgets within a group
         "changes.py",  # what a group leaves to write
         "rows.py",  # rows between loading and writing
+        "approvals.py",  # what a person's answer to a proposal comes to
+        "answers.py",  # what becomes of a request, as its sender is told
         "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order
         "sweep.py",  # what was lost or is late
         "letters.py",  # dead letters: send again, throw away
     },
-    "execution": {"books.py", "account.py"},  # double entry, pure; an account as the rules see it
+    "execution": {
+        "books.py",  # double entry, pure
+        "account.py",  # an account as the rules see it
+        "approvals.py",  # what may be executed: validated, approved, in time
+    },
     "risk": {"review.py"},  # the model's half; logic.py is the rules' half
     "sentiment": {"sources.py", "reads.py"},  # candidate sources; their journalled reads
     "console": {"tree.py", "sizes.py"},  # the operation tree; answers that fit a message
@@ -46,7 +52,7 @@ EDGES = {"cli"}
 
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
-    "services/orchestrator/logic.py": 450,  # the state machine: one class, read in one sitting
+    "services/orchestrator/logic.py": 480,  # the state machine: one class, read in one sitting
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 FORBIDDEN_NAMES = {"utils", "helpers", "manager", "base", "common", "misc"}

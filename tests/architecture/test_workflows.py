@@ -4,14 +4,25 @@ from dataclasses import replace
 
 from contracts.subjects import COMMANDS, EVENTS, QUERIES, REQUESTS, Class
 from services.launcher import SERVICES
-from services.orchestrator.workflow import DECISION, WORKFLOWS, State, Step, check, command
+from services.orchestrator.workflow import (
+    DECISION,
+    DECISION_1,
+    WORKFLOWS,
+    State,
+    Step,
+    Workflow,
+    check,
+    command,
+)
 
-STEPS = [
-    step
-    for workflow in WORKFLOWS
-    for state in (*workflow.shared, *workflow.states, *filter(None, (workflow.closing,)))
-    for step in state.steps
-]
+
+def steps(*workflows: Workflow) -> list[Step]:
+    return [
+        step
+        for workflow in workflows
+        for state in (*workflow.shared, *workflow.states, *filter(None, (workflow.closing,)))
+        for step in state.steps
+    ]
 
 
 def test_the_workflows_are_sound() -> None:
@@ -19,9 +30,29 @@ def test_the_workflows_are_sound() -> None:
 
 
 def test_every_command_is_exactly_one_step_of_the_newest_workflow() -> None:
-    newest = {(workflow.kind): workflow for workflow in WORKFLOWS}
+    newest = {workflow.kind: workflow for workflow in WORKFLOWS}
     assert newest["decision"] is DECISION
-    assert sorted(step.serves.address for step in STEPS) == sorted(row.address for row in COMMANDS)
+    sent = [step.serves.address for step in steps(*newest.values()) if not step.asks]
+    assert sorted(sent) == sorted(row.address for row in COMMANDS)
+
+
+def test_every_older_version_sends_only_commands_that_are_still_served() -> None:
+    sent = {step.serves.address for step in steps(*WORKFLOWS) if not step.asks}
+    assert sent <= {row.address for row in COMMANDS}
+    assert len({(each.kind, each.version) for each in WORKFLOWS}) == len(WORKFLOWS)
+
+
+def test_what_an_optional_state_makes_is_never_required_later() -> None:
+    optional = replace(DECISION.states[1], optional=True)
+    workflow = replace(DECISION, states=(DECISION.states[0], optional, *DECISION.states[2:]))
+    assert any("nothing before makes plan" in problem for problem in check(workflow))
+
+
+def test_only_a_pipelines_state_may_be_optional() -> None:
+    closing = State("closing", (), optional=True)
+    assert "closing is optional; only a pipeline's states may be" in check(
+        replace(DECISION, closing=closing)
+    )
 
 
 def test_no_two_rows_share_an_address_or_a_consumer() -> None:
@@ -50,8 +81,8 @@ def test_a_step_whose_contract_nobody_makes_is_named() -> None:
 
 
 def test_a_step_may_wait_for_another_of_its_state() -> None:
-    together = State("validating", DECISION.states[-2].steps)
-    assert check(replace(DECISION, states=(*DECISION.states[:-2], together))) == []
+    together = State("validating", DECISION_1.states[-2].steps)
+    assert check(replace(DECISION_1, states=(*DECISION_1.states[:-2], together))) == []
 
 
 def test_a_closing_step_may_need_nothing() -> None:

@@ -6,13 +6,14 @@ in for Postgres is a dictionary, for the bus a list, for execution a function gi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
 import orjson
 
 from contracts.account import OpenBooks, Portfolio
+from contracts.approval import AnswerProposal, Approval, AwaitApproval
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.message import Message
@@ -33,11 +34,18 @@ from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
-from services.orchestrator.changes import Loaded, NewEvent
-from services.orchestrator.group import Group, command_json
-from services.orchestrator.inputs import Claimed, CycleAsked, Given, Recorded, Resulted
+from services.orchestrator.changes import Loaded, NewEvent, command_json
+from services.orchestrator.group import Group
+from services.orchestrator.inputs import (
+    Claimed,
+    CycleAsked,
+    Given,
+    ProposalAnswered,
+    Recorded,
+    Resulted,
+)
 from services.orchestrator.logic import Start
-from services.orchestrator.rows import CycleRow, OperationRow, Purse
+from services.orchestrator.rows import CycleRow, OperationRow, Proposal, Purse
 from services.orchestrator.workflow import DECISION, Workflow
 
 CASH = Money(amount=Decimal(100_000))
@@ -71,6 +79,8 @@ class InProcessDesk:
         self.operations: dict[UUID, Stored] = {}
         self.events: list[NewEvent] = []
         self.pending: list[UUID] = []
+        self.now = datetime(2026, 11, 22, 1, tzinfo=UTC)
+        self.too_late: set[UUID] = set()
         self.day = Purse(self.settings.day_tokens_max, self.settings.day_cost_usd_max)
 
     # --- the orchestrator's transaction -------------------------------------------------------
@@ -88,6 +98,7 @@ class InProcessDesk:
             },
             running=sum(row.state.status == "running" for row in self.cycles.values()),
             day=self.day,
+            proposals=self._proposals(),
         )
         group = Group(self._workflows, self.settings, loaded)
         answer = group.take(given)
@@ -100,11 +111,29 @@ class InProcessDesk:
             takes = {name: body for name, body in results.items() if body is not None}
             command = command_json(new.cycle, new.start, takes)
             self.operations[new.start.op_id] = Stored(new.row(), new.start, command)
-            self.pending.append(new.start.op_id)
+            if not new.start.step.asks:
+                self.pending.append(new.start.op_id)
         for new_entry in group.entries:
             self.operations[new_entry.operation.op_id].journal.append(new_entry.entry)
         self.events += group.events
         return answer
+
+    def _proposals(self) -> dict[UUID, list[Proposal]]:
+        found: dict[UUID, list[Proposal]] = {}
+        for op_id, each in self.operations.items():
+            if each.start.step.asks:
+                expires_at = self.now + timedelta(seconds=-1 if op_id in self.too_late else 3600)
+                proposal = Proposal(
+                    op_id=op_id,
+                    pipeline=each.row.pipeline,
+                    command=AwaitApproval.model_validate_json(each.command),
+                    now=self.now,
+                    expires_at=expires_at,
+                    in_time=op_id not in self.too_late,
+                    approval=Approval.model_validate_json(each.result) if each.result else None,
+                )
+                found.setdefault(each.row.cycle_id, []).append(proposal)
+        return found
 
     # --- users --------------------------------------------------------------------------------
 
@@ -126,9 +155,19 @@ class InProcessDesk:
         """Request a cycle and work until nothing is pending."""
         answer = self.ask(request)
         assert answer.cycle_id is not None, answer
+        await self.work_on()
+        return self.cycles[answer.cycle_id]
+
+    async def work_on(self) -> None:
+        """Work until nothing is pending but what waits for a person."""
         while self.pending:
             await self.work(self.pending.pop(0))
-        return self.cycles[answer.cycle_id]
+
+    def answer(self, answer: AnswerProposal, approver: str = "user") -> RequestAnswer:
+        """Answer a proposal."""
+        said = self.commit(ProposalAnswered(approver, answer))
+        assert isinstance(said, RequestAnswer)
+        return said
 
     # --- services -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from libs.runtime.embedded import Servers
 from services.execution import store
 from services.execution.account import BooksNotOpen, ClockBack, NoPrice
 from services.execution.handler import CommandChanged, show_portfolio
-from services.execution.logic import ProposalChanged
+from services.execution.approvals import ProposalChanged
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
 
 D = Decimal

@@ -1,0 +1,68 @@
+"""Approvals: a person's word on a validated proposal, bound to its hash."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from contracts.message import Command, Contract, Request
+from contracts.risk import DecisionValidation, PortfolioDecision
+from contracts.types import CycleId, Name, Quantity, ShortText, Ticker, Value
+
+EDITS_MAX = 40
+
+
+class Verdict(StrEnum):
+    """What was said to a proposal."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    EDIT = "edit"
+
+
+class QuantityEdit(Value):
+    """One decision made smaller: this many shares in its place; 0 drops the decision."""
+
+    asset: Ticker
+    quantity: Quantity
+
+
+class AnswerProposal(Request):
+    """Approve, reject or edit the proposal that a cycle waits with; the sender is the approver.
+
+    `proposal_hash` is that of the proposal as it was seen. `pipeline` is needed only where two of
+    the cycle wait with the same proposal. An edit names every decision that is to become smaller,
+    approves the rest as it is, and can make nothing larger.
+    """
+
+    cycle_id: CycleId
+    pipeline: Name | None = None
+    proposal_hash: str = Field(pattern=r"^[0-9a-f]{64}$")
+    verdict: Verdict
+    edits: tuple[QuantityEdit, ...] = Field(default=(), max_length=EDITS_MAX)
+    reason: ShortText = ""
+
+
+class AwaitApproval(Command):
+    """What a person is asked: the operation that waits. It is never sent to a service."""
+
+    decision_validation: DecisionValidation
+
+
+class Approval(Contract):
+    """The answer that counted: the first one before `expires_at`, by the database's clock.
+
+    `proposal_hash` is the hash of what may be executed: that of the proposal, after an edit that of
+    `decisions`, which then stand in the proposal's place. `validated_hash` is always that of the
+    proposal which was answered. Execution begins by `not_after` or never.
+    """
+
+    proposal_hash: str
+    validated_hash: str
+    verdict: Verdict
+    approver: Name
+    reason: ShortText = ""
+    decided_at: datetime
+    expires_at: datetime
+    not_after: datetime
+    decisions: tuple[PortfolioDecision, ...] = ()

@@ -1,0 +1,92 @@
+"""What may be executed: what was validated and, where a person was asked, approved."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from contracts.approval import Verdict
+from contracts.execution import ExecuteDecisions
+from contracts.risk import PortfolioDecision
+from libs.quant.risk import proposal_hash
+from libs.runtime.errors import DeskError
+
+
+class ProposalChanged(DeskError):
+    """The decisions are not the ones that were validated."""
+
+    code = "proposal_changed"
+
+
+class ApprovalTooOld(DeskError):
+    """The command came after the time until which the approval holds."""
+
+    code = "approval_too_old"
+
+
+def require_validated(command: ExecuteDecisions) -> None:
+    """Raise ProposalChanged where the decisions are not those of the hash, or of another cycle."""
+    validation = command.decision_validation
+    if proposal_hash(validation.decisions) != validation.proposal_hash:
+        raise ProposalChanged(
+            f"the decisions do not have the hash {validation.proposal_hash} that was validated; "
+            "nothing was ordered: request the cycle again"
+        )
+    if validation.cycle_id != command.cycle_id or validation.as_of != command.as_of:
+        raise ProposalChanged(
+            f"the validation is of cycle {validation.cycle_id} at {validation.as_of}, the command "
+            f"of {command.cycle_id} at {command.as_of}; nothing was ordered"
+        )
+
+
+def require_approved(command: ExecuteDecisions) -> ExecuteDecisions:
+    """The command with what a person approved in the place of what was proposed.
+
+    As it is where nobody was asked. Raises ProposalChanged where the approval is not of this
+    proposal, is a rejection, or would make anything larger.
+    """
+    approval, validation = command.approval, command.decision_validation
+    if approval is None:
+        return command
+    edit = approval.verdict is Verdict.EDIT
+    decisions = approval.decisions if edit else validation.decisions
+    why = _why_not_approved(command, decisions)
+    if why:
+        raise ProposalChanged(f"{why}; nothing was ordered: request the cycle again")
+    update = {"decisions": decisions, "proposal_hash": approval.proposal_hash}
+    approved = validation.model_copy(update=update)
+    return command.model_copy(update={"decision_validation": approved})
+
+
+def _why_not_approved(
+    command: ExecuteDecisions, decisions: Sequence[PortfolioDecision]
+) -> str | None:
+    approval, validation = command.approval, command.decision_validation
+    if approval is None or approval.verdict is Verdict.REJECT:
+        return "the proposal was not approved"
+    if (approval.cycle_id, approval.as_of) != (command.cycle_id, command.as_of):
+        return f"the approval is of cycle {approval.cycle_id} at {approval.as_of}"
+    if approval.validated_hash != validation.proposal_hash:
+        return f"the approval is of the proposal {approval.validated_hash}"
+    if proposal_hash(decisions) != approval.proposal_hash:
+        return f"the decisions do not have the approved hash {approval.proposal_hash}"
+    allowed = {(each.action, each.asset): each for each in validation.decisions}
+    for each in decisions:
+        whole = allowed.get((each.action, each.asset))
+        if whole is None or not _is_smaller(each, whole):
+            return f"the approval makes {each.asset} larger or other than it was validated"
+    return None
+
+
+def _is_smaller(edited: PortfolioDecision, whole: PortfolioDecision) -> bool:
+    same = edited.model_copy(update={"quantity": whole.quantity}) == whole
+    return same and edited.quantity <= whole.quantity
+
+
+def require_in_time(command: ExecuteDecisions, now: datetime) -> None:
+    """Raise ApprovalTooOld where the approval no longer holds at `now`."""
+    approval = command.approval
+    if approval is not None and now > approval.not_after:
+        raise ApprovalTooOld(
+            f"{approval.approver}'s approval held until {approval.not_after:%Y-%m-%d %H:%M:%S} "
+            f"UTC and execution was ready at {now:%Y-%m-%d %H:%M:%S}; "
+            "nothing was ordered: request the cycle again"
+        )
