@@ -7,6 +7,9 @@ import typer
 JsonOption = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on stdout, for programs.")
 ]
+ApprovalOption = Annotated[
+    bool, typer.Option("--approval-required", help="A person approves before orders are placed.")
+]
 
 
 def group() -> typer.Typer:

@@ -20,6 +20,9 @@ STYLES = {
     EventType.PIPELINE_ENDED: "cyan",
     EventType.STATE_ENTERED: "blue",
     EventType.DECISION: "bold magenta",
+    EventType.APPROVAL_REQUESTED: "bold yellow",
+    EventType.APPROVAL_DECIDED: "bold magenta",
+    EventType.APPROVAL_EXPIRED: "bold red",
     EventType.ORDER_PLACED: "green",
     EventType.ORDER_FILLED: "bold green",
     EventType.LLM_CALLED: "dim",
@@ -27,7 +30,12 @@ STYLES = {
     EventType.DATA_READ: "dim",
 }
 FAILURES = frozenset(
-    {EventType.REQUEST_REJECTED, EventType.OPERATION_FAILED, EventType.MESSAGE_REFUSED}
+    {
+        EventType.REQUEST_REJECTED,
+        EventType.OPERATION_FAILED,
+        EventType.MESSAGE_REFUSED,
+        EventType.APPROVAL_EXPIRED,
+    }
 )
 BAD_ENDS = frozenset({"failed", "rejected", "expired"})
 
@@ -109,6 +117,13 @@ def _letter(event: Event) -> str:
     return f"{text}: {data['reason']}" if data.get("reason") else text
 
 
+def _approval(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    left = f": {_decision(event)}" if data.get("decisions") else ""
+    why = f" ({data['reason']})" if data.get("reason") else ""
+    return f"{data.get('verdict')} by {data.get('approver')}{left}{why}"
+
+
 def _refused(event: Event) -> str:
     data = event.data
     if "message" in data:
@@ -130,6 +145,9 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.ORDER_PLACED: _order,
     EventType.ORDER_FILLED: _order,
     EventType.DECISION: _decision,
+    EventType.APPROVAL_REQUESTED: _decision,
+    EventType.APPROVAL_DECIDED: _approval,
+    EventType.APPROVAL_EXPIRED: lambda event: str(event.data.get("message", "")),
     EventType.REQUEST_REJECTED: _refused,
     EventType.MESSAGE_REFUSED: _refused,
     EventType.LETTER_RETRIED: _letter,

@@ -50,6 +50,13 @@ class Progress:
         if event.type is EventType.STATE_ENTERED and event.state:
             self._states[event.pipeline or SHARED] = event.state
             self._show(event)
+        elif event.type is EventType.APPROVAL_REQUESTED:
+            short = amounts.short(event.cycle_id)
+            self._line(
+                f"{_lane(event.pipeline)}waits for you: deskbus approvals, "
+                f"then deskbus cycle approve|reject {short}",
+                style="bold yellow",
+            )
         elif event.type is EventType.OPERATION_FAILED:
             why = event.data.get("message") or event.data.get("code") or ""
             self._line(f"{event.state}/{event.data.get('step')} failed: {why}", style="red")

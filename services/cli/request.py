@@ -63,6 +63,7 @@ class Wish:
     money: str | None = None
     tokens: int | None = None
     cost_usd: str | None = None
+    approval_required: bool = False
 
 
 def new_key() -> str:
@@ -80,6 +81,8 @@ def build(wish: Wish) -> CycleRequest:
     if wish.cost_usd is not None:
         budgets["cost_usd"] = _number("--max-cost", wish.cost_usd)
     given: dict[str, object] = {} if wish.timeout_s is None else {"timeout_s": wish.timeout_s}
+    if wish.approval_required:
+        given["approval_required"] = True
     if budgets:
         given["budgets"] = budgets
     if wish.universe:
@@ -207,20 +210,33 @@ async def request_and_follow(
 ) -> CycleView:
     """Send the request and wait for the cycle's end; `heard` is told every event meanwhile.
 
-    Raises `Problem`: rejected, or timed out (the cycle then goes on by itself).
+    While a proposal waits for a person, the time that it may wait is waited too. Raises
+    `Problem`: rejected, or timed out (the cycle then goes on by itself).
     """
     cycle_id = ids.cycle_id(REQUESTER, request.idempotency_key)
     async with client.events(cycle_id) as events:
         await send(client, request)
         try:
-            async with asyncio.timeout(request.timeout_s + GRACE_S):
-                return await _ended(client, cycle_id, events, heard)
+            async with asyncio.timeout(request.timeout_s + GRACE_S) as limit:
+                return await _ended(client, cycle_id, events, _patient(limit, heard))
         except TimeoutError:
             raise Problem(
                 ExitCode.TIMED_OUT,
                 f"cycle {cycle_id} has not ended within {request.timeout_s + GRACE_S:g} s",
                 f"it goes on by itself: deskbus cycle show {cycle_id}",
             ) from None
+
+
+def _patient(limit: asyncio.Timeout, heard: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Hear events; where one asks a person, wait that much longer."""
+
+    def hear(event: Event) -> None:
+        until = limit.when()
+        if event.type is EventType.APPROVAL_REQUESTED and until is not None:
+            limit.reschedule(until + float(str(event.data.get("time_limit_s", 0))))
+        heard(event)
+
+    return hear
 
 
 async def _ended(

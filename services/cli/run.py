@@ -16,7 +16,7 @@ from libs.runtime.loop import run as run_loop
 from libs.runtime.settings import Settings
 from services import launcher
 from services.cli import story
-from services.cli.commands import JsonOption, group
+from services.cli.commands import ApprovalOption, JsonOption, group
 from services.cli.problem import Problem
 from services.cli.progress import Progress
 from services.cli.request import (
@@ -57,6 +57,7 @@ def run(
     max_money: MaxMoneyOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
+    approval_required: ApprovalOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run one decision cycle on real prices: start the desk, decide, show why, stop the desk.
@@ -76,6 +77,7 @@ def run(
         money=max_money,
         tokens=max_tokens,
         cost_usd=max_cost,
+        approval_required=approval_required,
     )
     request = build(wish)
     # What goes wrong is told at the end; the log would bury the story, unless it is asked for.

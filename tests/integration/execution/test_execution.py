@@ -17,8 +17,8 @@ from libs.postgres.pool import CONSOLE_ROLE, ORCHESTRATOR_ROLE, Pool, PostgresEr
 from libs.runtime.embedded import Servers
 from services.execution import store
 from services.execution.account import BooksNotOpen, ClockBack, NoPrice
-from services.execution.handler import CommandChanged, show_portfolio
 from services.execution.approvals import ProposalChanged
+from services.execution.handler import CommandChanged, show_portfolio
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
 
 D = Decimal

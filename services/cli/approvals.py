@@ -1,0 +1,272 @@
+"""`deskbus approvals`: the proposals that wait for a person, and the answers to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from pydantic import ValidationError
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contracts.account import Side
+from contracts.approval import AnswerProposal, QuantityEdit, Verdict
+from contracts.cycle import RequestAnswer
+from contracts.query import ApprovalsPage, ApprovalsQuery, CycleView, WaitingApproval
+from contracts.risk import Check, PortfolioDecision
+from contracts.subjects import APPROVALS
+from libs.bus.client import Client
+from services.cli import amounts
+from services.cli.commands import JsonOption, group
+from services.cli.problem import ExitCode, Problem
+from services.cli.request import ANSWER_PROPOSAL, accepted, invalid, show
+from services.cli.running import asking, desk_client, load_settings
+from services.cli.terminal import emit, err, one_line, out, table, write
+
+CHECKS_SHOWN_MAX = 6
+WAITING_MAX = 200
+
+app = group()
+
+CycleArgument = Annotated[str, typer.Argument(help="A cycle's id or its first digits.")]
+PipelineOption = Annotated[
+    str | None, typer.Option(help="Which pipeline's proposal, where several wait.")
+]
+HashOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hash", help="The first digits of the proposal's hash: refused where it is another."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True, no_args_is_help=False)
+def approvals(context: typer.Context, json: JsonOption = False) -> None:
+    """Show the proposals that wait for an approval; the one that expires first is on top."""
+    if context.invoked_subcommand is None:
+        _list(json=json)
+
+
+@app.command("list")
+def list_approvals(json: JsonOption = False) -> None:
+    """Show the proposals that wait."""
+    _list(json=json)
+
+
+@app.command()
+def approve(
+    cycle_id: CycleArgument,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Leave this ticker's decision out; may be repeated.")
+    ] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(help="Fewer shares, TICKER=N; never more; may be repeated."),
+    ] = None,
+    pipeline: PipelineOption = None,
+    proposal: HashOption = None,
+    reason: Annotated[str, typer.Option(help="Kept with the approval.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Approve a cycle's proposal, whole or smaller. What is not named is approved as it is."""
+    edits = edits_of(drop or (), quantity or ())
+    verdict = Verdict.EDIT if edits else Verdict.APPROVE
+    _answer(cycle_id, pipeline, proposal, json=json, verdict=verdict, edits=edits, reason=reason)
+
+
+@app.command()
+def reject(
+    cycle_id: CycleArgument,
+    pipeline: PipelineOption = None,
+    proposal: HashOption = None,
+    reason: Annotated[str, typer.Option(help="Why: the cycle ends with it.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Reject a cycle's proposal: nothing is ordered, and its pipeline ends as rejected."""
+    _answer(
+        cycle_id, pipeline, proposal, json=json, verdict=Verdict.REJECT, edits=(), reason=reason
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One proposal, by what an answer names it with."""
+
+    cycle_id: UUID
+    pipeline: str
+    proposal_hash: str
+
+
+def edits_of(drop: Sequence[str], quantity: Sequence[str]) -> tuple[QuantityEdit, ...]:
+    """The edits as they were typed. Raises `Problem` (usage)."""
+    typed = [(ticker, "0") for ticker in drop]
+    for text in quantity:
+        ticker, equals, number = text.partition("=")
+        if not equals:
+            raise Problem(
+                ExitCode.USAGE, f"--quantity {text!r} is not understood", "write TICKER=N"
+            )
+        typed.append((ticker, number))
+    try:
+        return tuple(
+            QuantityEdit(asset=ticker.strip().upper(), quantity=Decimal(number))
+            for ticker, number in typed
+        )
+    except InvalidOperation:
+        raise Problem(ExitCode.USAGE, "--quantity needs a number of shares: TICKER=N") from None
+    except ValidationError as error:
+        raise invalid("edit", error) from error
+
+
+def _answer(
+    cycle_id: str,
+    pipeline: str | None,
+    proposal: str | None,
+    *,
+    json: bool,
+    verdict: Verdict,
+    edits: tuple[QuantityEdit, ...],
+    reason: str,
+) -> None:
+    settings = load_settings()
+
+    async def work() -> RequestAnswer:
+        async with desk_client(settings) as client:
+            asked = await _asked(client, cycle_id, pipeline)
+            known = asked.proposal_hash
+            if proposal is not None and not known.startswith(proposal.lower()):
+                raise Problem(
+                    ExitCode.REJECTED,
+                    f"the proposal's hash is {known}, not {proposal}...",
+                    "look at it again: deskbus approvals",
+                )
+            try:
+                said = AnswerProposal(
+                    cycle_id=asked.cycle_id,
+                    pipeline=asked.pipeline,
+                    proposal_hash=known,
+                    verdict=verdict,
+                    edits=edits,
+                    reason=reason,
+                )
+            except ValidationError as error:
+                raise invalid("answer", error) from error
+            answer: RequestAnswer = await client.ask(ANSWER_PROPOSAL, said)
+            return accepted(answer)
+
+    answer = asking(work())
+    if json:
+        emit([answer])
+    else:
+        out().print(f"{answer.cycle_id} {answer.status}")
+        err().print(f"deskbus cycle show {answer.cycle_id}", style="dim")
+
+
+async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
+    """The proposal that is meant. Raises `Problem`: not found, none was asked, or several wait."""
+    view = await show(client, cycle_id)
+    page: ApprovalsPage = await client.ask(APPROVALS, ApprovalsQuery(cycle_id=view.cycle_id))
+    found = [
+        Asked(each.cycle_id, each.pipeline, each.proposal.proposal_hash) for each in page.approvals
+    ]
+    # Where none waits, the desk itself says what became of the one that did.
+    found = [each for each in found or _answered(view) if pipeline in {None, each.pipeline}]
+    if not found:
+        status = view.status.value if view.status else "unknown"
+        raise Problem(
+            ExitCode.REJECTED,
+            f"cycle {view.cycle_id} ({status}) waits for no approval",
+            "deskbus approvals shows what waits",
+        )
+    if len(found) > 1:
+        names = ", ".join(each.pipeline for each in found)
+        raise Problem(ExitCode.USAGE, f"several pipelines wait: {names}", "name one: --pipeline")
+    return found[0]
+
+
+def _answered(view: CycleView) -> list[Asked]:
+    found = []
+    for each in view.pipelines:
+        made = each.contracts.get("approval")
+        if view.cycle_id is not None and isinstance(made, dict):
+            found.append(Asked(view.cycle_id, each.name, str(made.get("validated_hash"))))
+    return found
+
+
+def _list(*, json: bool) -> None:
+    settings = load_settings()
+
+    async def work() -> ApprovalsPage:
+        async with desk_client(settings) as client:
+            page: ApprovalsPage = await client.ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
+            return page
+
+    page = asking(work())
+    if json:
+        emit(page.approvals)
+        return
+    if not page.approvals:
+        err().print("nothing waits for an approval", style="dim")
+    for each in page.approvals:
+        write(proposal_screen(each), out())
+    if page.more:
+        err().print("more wait: answer these, or ask for one cycle's", style="dim")
+
+
+def proposal_screen(waiting: WaitingApproval) -> RenderableType:
+    """One proposal: what would be ordered, what the rules cut, until when, how to answer."""
+    short = amounts.short(waiting.cycle_id)
+    head = Text.assemble(
+        ("▸ ", "cyan"),
+        (f"{waiting.pipeline} of {amounts.session(waiting.as_of)}", "bold"),
+        f"  account {waiting.account}",
+        (f"  cycle {short} · asked by {waiting.requester}", "dim"),
+    )
+    until = Text(
+        f"  waits until {waiting.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+        f" · hash {waiting.proposal.proposal_hash[:12]}",
+        style="dim",
+    )
+    how = Text(
+        f"  deskbus cycle approve {short} [--drop TICKER] [--quantity TICKER=N]\n"
+        f"  deskbus cycle reject {short} --reason WHY\n",
+        style="dim",
+    )
+    checks = [check for check in waiting.proposal.checks if not check.passed]
+    parts: list[RenderableType] = [head, until, Text()]
+    parts += [Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)), Text()]
+    parts += [_changed(check) for check in checks[:CHECKS_SHOWN_MAX]]
+    if len(checks) > CHECKS_SHOWN_MAX:
+        parts.append(Text(f"  and {len(checks) - CHECKS_SHOWN_MAX} more", style="dim"))
+    return Group(*parts, how)
+
+
+def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
+    made = table(
+        "", ("shares", "right"), ("price", "right"), ("value", "right"), ("share", "right"), "why"
+    )
+    for each in decisions:
+        style = "green" if each.action.value == Side.BUY.value else "red"
+        value = each.price.amount * each.quantity
+        made.add_row(
+            Text(f"{each.action.value} {each.asset}", style=f"bold {style}"),
+            amounts.quantity(each.quantity),
+            amounts.money(each.price.amount),
+            amounts.money(value, each.price.currency),
+            amounts.percent(each.allocation_pct),
+            one_line(each.reasoning, "dim"),
+        )
+    return made
+
+
+def _changed(check: Check) -> RenderableType:
+    who = f"{check.ticker}: " if check.ticker else ""
+    text = one_line(
+        f"{who}{check.outcome.value} by {check.rule} ({check.value}, limit {check.limit})",
+        "yellow",
+    )
+    return Padding(text, (0, 0, 0, 2))

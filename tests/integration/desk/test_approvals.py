@@ -1,0 +1,182 @@
+"""A person between the rules and execution: over the real bus, with nothing but JSON."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.integration.desk.caller import Caller, Json, account_of, picked, wish
+from tests.integration.desk.command_line import CommandLine
+from tests.integration.desk.conftest import Desk
+
+pytestmark = pytest.mark.usefixtures("unharmed")
+
+
+@pytest.fixture
+async def cli(desk: Desk) -> AsyncIterator[Caller]:
+    """A second approver."""
+    async with desk.calling("cli") as caller:
+        yield caller
+
+
+async def waiting(user: Caller, **fields: object) -> Json:
+    """A cycle's proposal, once it waits."""
+    cycle_id = await user.accepted(wish(approval_required=True, **fields))
+    await user.events.first(cycle_id=cycle_id, type="approval_requested")
+    page = await user.query("approvals", cycle_id=cycle_id)
+    (found,) = page["approvals"]
+    asked: Json = found
+    return asked
+
+
+def answer(asked: Json, verdict: str = "approve", **fields: object) -> Json:
+    return {
+        "cycle_id": asked["cycle_id"],
+        "proposal_hash": asked["proposal"]["proposal_hash"],
+        "verdict": verdict,
+        **fields,
+    }
+
+
+async def ordered(user: Caller, account: str) -> list[Json]:
+    view = await user.query("account", account=account)
+    found: list[Json] = view["fills"]
+    return found
+
+
+async def test_an_approved_proposal_is_executed_as_it_was_shown(user: Caller) -> None:
+    asked = await waiting(user)
+    assert await ordered(user, asked["account"]) == []
+
+    said = await user.ask(answer(asked, reason="go"), "approval")
+    ended = await user.ended(asked["cycle_id"])
+    again = await user.ask(answer(asked, reason="go"), "approval")
+
+    assert (said["outcome"], ended["status"]) == ("accepted", "completed")
+    assert (again["outcome"], again["status"]) == ("accepted", "completed")
+    wanted = {each["asset"] for each in asked["proposal"]["decisions"]}
+    assert {each["asset"] for each in await ordered(user, asked["account"])} == wanted
+    view = await user.query("cycle", cycle_id=asked["cycle_id"])
+    approval = picked(view, "approval")
+    assert (approval["approver"], approval["verdict"], approval["reason"]) == (
+        "user",
+        "approve",
+        "go",
+    )
+    decided = await user.events.first(cycle_id=asked["cycle_id"], type="approval_decided")
+    assert decided["data"]["proposal_hash"] == asked["proposal"]["proposal_hash"]
+    assert (await user.query("approvals", cycle_id=asked["cycle_id"]))["approvals"] == []
+
+
+async def test_a_rejected_proposal_orders_nothing_and_is_remembered(user: Caller) -> None:
+    asked = await waiting(user)
+    await user.ask(answer(asked, "reject", reason="too hot"), "approval")
+    ended = await user.ended(asked["cycle_id"])
+    assert ended == {"status": "rejected", "reason": "rejected by user: too hot"}
+    view = await user.query("cycle", cycle_id=asked["cycle_id"])
+    assert "too hot" in picked(view, "agent_memory")["short_term_summary"]
+    assert await ordered(user, asked["account"]) == []
+
+
+async def test_a_proposal_that_nobody_answers_expires(desk: Desk, user: Caller) -> None:
+    asked = await waiting(user)
+    async with desk.postgres() as db:
+        await db.execute(
+            "update operations set deadline_at = clock_timestamp() where op_id = $1",
+            asked["op_id"],
+        )
+    ended = await user.ended(asked["cycle_id"])
+    late = await user.ask(answer(asked), "approval")
+    assert ended["status"] == "expired"
+    assert "nobody answered" in ended["reason"]
+    await user.events.first(cycle_id=asked["cycle_id"], type="approval_expired")
+    assert (late["outcome"], late["code"], late["status"]) == ("rejected", "expired", "expired")
+    assert await ordered(user, asked["account"]) == []
+
+
+async def test_an_edit_orders_less_and_never_more(user: Caller) -> None:
+    asked = await waiting(user)
+    first, *rest = asked["proposal"]["decisions"]
+    more = [{"asset": first["asset"], "quantity": "1000000"}]
+    up = await user.ask(answer(asked, "edit", edits=more), "approval")
+    assert (up["outcome"], up["code"]) == ("rejected", "invalid")
+    assert "can only make it smaller" in up["message"]
+
+    less = [{"asset": first["asset"], "quantity": "1"}]
+    less += [{"asset": each["asset"], "quantity": "0"} for each in rest]
+    assert (await user.ask(answer(asked, "edit", edits=less), "approval"))["outcome"] == "accepted"
+    assert (await user.ended(asked["cycle_id"]))["status"] == "completed"
+    (fill,) = await ordered(user, asked["account"])
+    assert (fill["asset"], float(fill["quantity"])) == (first["asset"], 1.0)
+
+
+async def test_another_hash_is_refused_and_the_proposal_waits_on(user: Caller) -> None:
+    asked = await waiting(user)
+    said = await user.ask({**answer(asked), "proposal_hash": "0" * 64}, "approval")
+    assert (said["outcome"], said["code"], said["field"]) == (
+        "rejected",
+        "proposal_changed",
+        "proposal_hash",
+    )
+    assert (await user.ask(answer(asked), "approval"))["outcome"] == "accepted"
+
+
+async def test_the_second_approver_loses(user: Caller, cli: Caller) -> None:
+    asked = await waiting(user)
+    assert (await cli.ask(answer(asked, "reject"), "approval"))["outcome"] == "accepted"
+    second = await user.ask(answer(asked), "approval")
+    assert (second["outcome"], second["code"]) == ("rejected", "decided")
+    assert "cli has said reject" in second["message"]
+    assert (await user.ended(asked["cycle_id"]))["reason"] == "rejected by cli"
+
+
+async def test_a_cancel_while_it_waits_ends_the_cycle(user: Caller) -> None:
+    asked = await waiting(user)
+    assert (await user.ask({"cycle_id": asked["cycle_id"]}, "cancel"))["outcome"] == "accepted"
+    assert (await user.ended(asked["cycle_id"]))["status"] == "cancelled"
+    late = await user.ask(answer(asked), "approval")
+    assert (late["outcome"], late["code"]) == ("rejected", "too_late")
+
+
+async def test_a_cycle_that_asks_nobody_takes_no_approval(user: Caller) -> None:
+    body = wish()
+    view = await user.run(body)
+    said = await user.ask(
+        {"cycle_id": view["cycle_id"], "proposal_hash": "0" * 64, "verdict": "approve"}, "approval"
+    )
+    assert (said["outcome"], said["code"]) == ("rejected", "not_waiting")
+    assert len(await ordered(user, account_of(body))) > 0
+
+
+def test_proposals_are_listed_approved_and_rejected_by_command(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    deskbus = CommandLine(desk.settings.data_dir, tmp_path_factory.mktemp("typed"))
+    asking = "cycle request --as-of 2012-06-29 --approval-required --json --provider"
+    first = deskbus(f"{asking} rules@asked-one").rows[0]["cycle_id"]
+    with deskbus.started(f"{asking} rules@asked-two --wait") as second:
+        assert second.stderr is not None
+        line = next(line for line in second.stderr if "waits for you" in line)
+        shown = deskbus("approvals")
+        listed = {each["account"]: each for each in deskbus("approvals --json").rows}
+        other = listed["asked-two"]["cycle_id"]
+        rejected = deskbus(f"cycle reject {other} --reason nope --json")
+        out, _ = second.communicate(timeout=60)
+
+    assert other[:8] in line
+    assert "deskbus cycle approve" in shown.out
+    assert listed["asked-one"]["cycle_id"] == first
+    assert (rejected.code, rejected.rows[0]["outcome"]) == (0, "accepted")
+    assert second.returncode == 4
+    assert "rejected by cli: nope" in out
+
+    asset = listed["asked-one"]["proposal"]["decisions"][0]["asset"]
+    usage = deskbus(f"cycle approve {first} --quantity {asset}")
+    stale = deskbus(f"cycle approve {first} --hash 0000")
+    up = deskbus(f"cycle approve {first} --quantity {asset}=9999999")
+    done = deskbus(f"cycle approve {first} --quantity {asset}=1")
+    again = deskbus(f"approvals approve {first} --quantity {asset}=1 --json")
+    lost = deskbus(f"cycle reject {first}")
+    assert [said.code for said in (usage, stale, up, done, again, lost)] == [2, 4, 4, 0, 0, 4]
+    assert "decided" in lost.err
+    nobody = deskbus("cycle approve 12345678-1234-4234-8234-123456789abc")
+    assert nobody.code == 3

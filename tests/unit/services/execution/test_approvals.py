@@ -1,0 +1,124 @@
+"""What execution accepts as approved."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contracts.account import AccountLimits
+from contracts.approval import Approval, Verdict
+from contracts.execution import ExecuteDecisions
+from contracts.message import Pipeline
+from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
+from contracts.types import Money
+from libs.quant.risk import proposal_hash
+from services.execution.approvals import (
+    ApprovalTooOld,
+    ProposalChanged,
+    require_approved,
+    require_in_time,
+)
+
+CYCLE = UUID("11111111-2222-3333-4444-555555555555")
+DAY = date(2012, 6, 29)
+NOW = datetime(2026, 11, 22, 6, tzinfo=UTC)
+
+
+def decision(asset: str, quantity: int, **fields: Any) -> PortfolioDecision:
+    body = {
+        "action": DecisionAction.BUY,
+        "asset": asset,
+        "quantity": Decimal(quantity),
+        "price": Money(amount=Decimal(10)),
+        "allocation_pct": Decimal(10),
+        "confidence": 0.5,
+        "reasoning": "because",
+        "strategy_used": "rules",
+    }
+    return PortfolioDecision.model_validate({**body, **fields})
+
+
+DECISIONS = (decision("AAPL", 40), decision("IBM", 20))
+HASH = proposal_hash(DECISIONS)
+
+
+def approval(decisions: tuple[PortfolioDecision, ...] = (), **fields: Any) -> Approval:
+    body = {
+        "cycle_id": CYCLE,
+        "op_id": UUID(int=3),
+        "as_of": DAY,
+        "proposal_hash": proposal_hash(decisions) if decisions else HASH,
+        "validated_hash": HASH,
+        "verdict": Verdict.EDIT if decisions else Verdict.APPROVE,
+        "approver": "user",
+        "decided_at": NOW,
+        "expires_at": NOW + timedelta(hours=1),
+        "not_after": NOW + timedelta(minutes=15),
+        "decisions": decisions,
+    }
+    return Approval.model_validate({**body, **fields})
+
+
+def command(given: Approval | None) -> ExecuteDecisions:
+    return ExecuteDecisions(
+        cycle_id=CYCLE,
+        op_id=UUID(int=4),
+        as_of=DAY,
+        now=NOW,
+        pipeline=Pipeline(name="rules"),
+        state="executing",
+        step="execute",
+        workflow_version=2,
+        seed=0,
+        decision_validation=DecisionValidation(
+            cycle_id=CYCLE,
+            op_id=UUID(int=9),
+            as_of=DAY,
+            passed=True,
+            decisions=DECISIONS,
+            proposal_hash=HASH,
+            limits=AccountLimits(),
+        ),
+        approval=given,
+    )
+
+
+@pytest.mark.parametrize("given", [None, approval()], ids=["nobody was asked", "approved whole"])
+def test_a_proposal_that_was_approved_whole_stays_as_it_was(given: Approval | None) -> None:
+    made = require_approved(command(given)).decision_validation
+    assert (made.decisions, made.proposal_hash) == (DECISIONS, HASH)
+
+
+def test_after_an_edit_only_what_the_edit_left_is_executed() -> None:
+    left = (decision("AAPL", 15),)
+    made = require_approved(command(approval(left))).decision_validation
+    assert (made.decisions, made.proposal_hash) == (left, proposal_hash(left))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        approval(verdict=Verdict.REJECT),
+        approval(validated_hash="0" * 64),
+        approval(proposal_hash="0" * 64),
+        approval(cycle_id=UUID(int=8)),
+        approval((decision("AAPL", 15),), proposal_hash=HASH),
+        approval((decision("AAPL", 41),)),
+        approval((decision("MSFT", 1),)),
+        approval((decision("AAPL", 15, action=DecisionAction.SELL),)),
+        approval((decision("AAPL", 15, price=Money(amount=Decimal(99))),)),
+    ],
+)
+def test_what_was_not_approved_is_refused(given: Approval) -> None:
+    with pytest.raises(ProposalChanged, match="nothing was ordered"):
+        require_approved(command(given))
+
+
+def test_an_approval_holds_until_its_time_and_not_after() -> None:
+    until = approval().not_after
+    require_in_time(command(approval()), until)
+    require_in_time(command(None), until + timedelta(days=900))
+    with pytest.raises(ApprovalTooOld, match="held until 2026-11-22 06:15:00"):
+        require_in_time(command(approval()), until + timedelta(seconds=1))
