@@ -18,12 +18,12 @@ from contracts.approval import AnswerProposal, QuantityEdit, Verdict
 from contracts.cycle import RequestAnswer
 from contracts.query import ApprovalsPage, ApprovalsQuery, CycleView, WaitingApproval
 from contracts.risk import Check, PortfolioDecision
-from contracts.subjects import APPROVALS
+from contracts.subjects import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
 from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
-from services.cli.request import ANSWER_PROPOSAL, accepted, invalid, show
+from services.cli.request import accepted, invalid, show
 from services.cli.running import asking, desk_client, load_settings
 from services.cli.terminal import emit, err, one_line, out, table, write
 
