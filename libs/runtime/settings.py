@@ -83,6 +83,8 @@ class Settings(BaseSettings):
     """How long a proposal waits for a person before its cycle ends as expired."""
     approval_valid_s: float = Field(default=900.0, gt=0, le=86_400)
     """How long after an approval execution may still begin; a later one is refused."""
+    approval_move_pct_max: Decimal = Field(default=Decimal(5), gt=0)
+    """How far a price may be from the approved one, in percent, when execution begins."""
     approval_accounts: tuple[str, ...] = ()
     """Accounts that a person approves every proposal for, whatever the request asks."""
 

@@ -55,5 +55,6 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
                 fills=ReplayFills(prices),
                 broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
                 starting_cash=settings.starting_cash_usd,
+                approval_move_pct_max=settings.approval_move_pct_max,
             )
         )

@@ -1,19 +1,27 @@
 """What may be executed: what was validated and, where a person was asked, approved."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 
 from contracts.approval import Verdict
 from contracts.execution import ExecuteDecisions
-from contracts.risk import PortfolioDecision
+from contracts.risk import DecisionAction, PortfolioDecision
 from libs.quant.risk import proposal_hash
 from libs.runtime.errors import DeskError
+from services.execution.account import Quotes
 
 
 class ProposalChanged(DeskError):
     """The decisions are not the ones that were validated."""
 
     code = "proposal_changed"
+
+
+class PriceDrifted(DeskError):
+    """A price is no longer near the one that was approved."""
+
+    code = "price_drifted"
 
 
 class ApprovalTooOld(DeskError):
@@ -90,3 +98,34 @@ def require_in_time(command: ExecuteDecisions, now: datetime) -> None:
             f"UTC and execution was ready at {now:%Y-%m-%d %H:%M:%S}; "
             "nothing was ordered: request the cycle again"
         )
+
+
+def require_near(command: ExecuteDecisions, quotes: Quotes, move_pct_max: Decimal) -> None:
+    """Raise PriceDrifted where an approved asset's price is further off than `move_pct_max`.
+
+    Its open, where that is known already, else its close, against the price that was shown to the
+    approver. What nobody was asked about is left to the rules.
+    """
+    if command.approval is None:
+        return
+    moves = {
+        decision.asset: _move_pct(decision, quotes, command.as_of)
+        for decision in command.decision_validation.decisions
+        if decision.action is not DecisionAction.HOLD
+    }
+    far = {asset: pct for asset, pct in moves.items() if abs(pct) > move_pct_max}
+    if far:
+        told = ", ".join(f"{asset} {pct:+.1f}%" for asset, pct in sorted(far.items()))
+        raise PriceDrifted(
+            f"prices have moved since they were approved: {told}, limit {move_pct_max:f}%; nothing "
+            "was ordered: request the cycle again"
+        )
+
+
+def _move_pct(decision: PortfolioDecision, quotes: Quotes, as_of: date) -> Decimal:
+    opening = quotes.openings.get((decision.asset, as_of))
+    # Of a share as it was before a split on the day of the open.
+    price = opening.price * opening.split_ratio if opening else quotes.closes.get(decision.asset)
+    if price is None:
+        return Decimal(0)
+    return 100 * (price - decision.price.amount) / decision.price.amount

@@ -38,6 +38,8 @@ from services.execution.account import (
 from services.execution.logic import Changes
 
 BASE_CURRENCY = "USD"
+APPROVAL_MOVE_PCT_MAX = Decimal(5)
+"""How far a price may be from the approved one, in percent, unless the settings say otherwise."""
 READS_MAX = 8
 """Rounds of market reads before the account counts as too busy, and the bus tries again later."""
 
@@ -70,6 +72,7 @@ class Trading:
     fills: FillPrices
     broker: Broker
     starting_cash: Decimal
+    approval_move_pct_max: Decimal = APPROVAL_MOVE_PCT_MAX
 
 
 async def open_books(command: OpenBooks, _: Journal, *, trading: Trading) -> Portfolio:
@@ -125,7 +128,7 @@ async def execute_decisions(
 ) -> ExecutionResult:
     """Execute once; the same command again gets the stored answer.
 
-    Raises ProposalChanged, ApprovalTooOld, CommandChanged, BooksNotOpen, ClockBack,
+    Raises ProposalChanged, ApprovalTooOld, PriceDrifted, CommandChanged, BooksNotOpen, ClockBack,
     CurrencyMismatch and NoExchangeRate. Everything else propagates: the command is then sent again.
     """
     approvals.require_validated(command)
@@ -156,6 +159,7 @@ async def _execute(command: ExecuteDecisions, quotes: Quotes, trading: Trading) 
         if done is not None:
             return _same(command, *done)
         approvals.require_in_time(command, await store.now(db))
+        approvals.require_near(command, quotes, trading.approval_move_pct_max)
         existing = await store.find_orders(db, logic.order_ids(command))
         result, changes = logic.execute(command, account, quotes, trading.broker, existing)
         await store.write(db, changes)

@@ -13,12 +13,16 @@ from contracts.execution import ExecuteDecisions
 from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import Money
+from libs.broker.broker import Opening
 from libs.quant.risk import proposal_hash
+from services.execution.account import Quotes
 from services.execution.approvals import (
     ApprovalTooOld,
+    PriceDrifted,
     ProposalChanged,
     require_approved,
     require_in_time,
+    require_near,
 )
 
 CYCLE = UUID("11111111-2222-3333-4444-555555555555")
@@ -122,3 +126,43 @@ def test_an_approval_holds_until_its_time_and_not_after() -> None:
     require_in_time(command(None), until + timedelta(days=900))
     with pytest.raises(ApprovalTooOld, match="held until 2026-11-22 06:15:00"):
         require_in_time(command(approval()), until + timedelta(seconds=1))
+
+
+def quotes(*, opens: str | None = None, closes: str | None = None, ratio: int = 1) -> Quotes:
+    opening = Opening(date(2012, 7, 2), Decimal(opens), Decimal(ratio)) if opens else None
+    return Quotes(
+        closes={"AAPL": Decimal(closes) if closes else None, "IBM": Decimal(10)},
+        openings={("AAPL", DAY): opening},
+        since=None,
+    )
+
+
+@pytest.mark.parametrize(
+    "market",
+    [
+        quotes(opens="10.5"),
+        quotes(opens="9.5"),
+        quotes(opens="9.9", closes="20"),
+        quotes(closes="10.5"),
+        quotes(),
+        quotes(opens="5.1", ratio=2),
+    ],
+    ids=["up to the limit", "down to it", "the open counts", "its close", "no price", "a split"],
+)
+def test_a_price_near_the_approved_one_is_executed(market: Quotes) -> None:
+    require_near(command(approval()), market, Decimal(5))
+
+
+@pytest.mark.parametrize(
+    ("market", "told"),
+    [
+        (quotes(opens="10.51"), r"AAPL \+5.1%, limit 5%"),
+        (quotes(opens="9.49"), "AAPL -5.1%"),
+        (quotes(closes="11"), r"AAPL \+10.0%"),
+        (quotes(opens="10", ratio=2), r"AAPL \+100.0%"),
+    ],
+)
+def test_a_price_that_has_drifted_orders_nothing(market: Quotes, told: str) -> None:
+    with pytest.raises(PriceDrifted, match=told):
+        require_near(command(approval()), market, Decimal(5))
+    require_near(command(None), market, Decimal(5))

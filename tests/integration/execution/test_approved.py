@@ -1,0 +1,86 @@
+"""Approved proposals on a real ledger: in time, near the price, and once."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from contracts.approval import Approval, Verdict
+from contracts.execution import ExecuteDecisions, OrderStatus
+from libs.runtime.errors import DeskError
+from services.execution.approvals import ApprovalTooOld, PriceDrifted, ProposalChanged
+from tests.integration.execution.conftest import FRIDAY, MONDAY, Desk, decision
+
+D = Decimal
+NOW = datetime.now(UTC)
+
+
+def approved(command: ExecuteDecisions, **fields: Any) -> ExecuteDecisions:
+    """The command as it comes after a person's yes."""
+    known = command.decision_validation.proposal_hash
+    body = {
+        "cycle_id": command.cycle_id,
+        "op_id": command.op_id,
+        "as_of": command.as_of,
+        "proposal_hash": known,
+        "validated_hash": known,
+        "verdict": Verdict.APPROVE,
+        "approver": "user",
+        "decided_at": NOW,
+        "expires_at": NOW + timedelta(hours=1),
+        "not_after": NOW + timedelta(minutes=15),
+        **fields,
+    }
+    return command.model_copy(update={"approval": Approval.model_validate(body)})
+
+
+async def refused(desk: Desk, command: ExecuteDecisions, by: type[DeskError]) -> None:
+    """The command is refused and leaves the account as it was."""
+    before = await desk.open()
+    with pytest.raises(by, match="nothing was ordered"):
+        await desk.execute(command)
+    after = await desk.open()
+    assert (after.cash, after.positions, after.open_orders) == (
+        before.cash,
+        before.positions,
+        before.open_orders,
+    )
+
+
+async def test_what_was_approved_in_time_is_ordered_once(desk: Desk) -> None:
+    await desk.open()
+    command = approved(desk.command({"AAA": 40}))
+    first = await desk.execute(command)
+    assert [order.status for order in first.orders] == [OrderStatus.FILLED]
+    # Sent again after the approval's time: what was done stands.
+    late = approved(command, not_after=NOW - timedelta(days=1))
+    assert await desk.execute(late) == first
+
+
+async def test_an_approval_whose_time_has_passed_orders_nothing(desk: Desk) -> None:
+    command = approved(desk.command({"AAA": 40}), not_after=NOW - timedelta(seconds=60))
+    await refused(desk, command, ApprovalTooOld)
+
+
+async def test_another_hash_than_the_approved_one_orders_nothing(desk: Desk) -> None:
+    other = (decision("AAA", 41, D(10)),)
+    command = desk.command({"AAA": 40})
+    await refused(desk, approved(command, validated_hash="0" * 64), ProposalChanged)
+    await refused(desk, approved(command, verdict=Verdict.EDIT, decisions=other), ProposalChanged)
+
+
+async def test_a_price_that_opens_far_from_the_approved_one_orders_nothing(desk: Desk) -> None:
+    desk.prices.opens["AAA", MONDAY] = D("10.51")
+    command = desk.command({"AAA": 40})
+    await refused(desk, approved(command), PriceDrifted)
+    # Whom nobody asked, the rules alone judge.
+    result = await desk.execute(desk.command({"AAA": 40}))
+    assert [order.status for order in result.orders] == [OrderStatus.FILLED]
+
+
+async def test_a_price_that_opens_near_the_approved_one_is_ordered(desk: Desk) -> None:
+    await desk.open(FRIDAY)
+    desk.prices.opens["AAA", MONDAY] = D("10.5")
+    result = await desk.execute(approved(desk.command({"AAA": 40})))
+    assert [order.status for order in result.orders] == [OrderStatus.FILLED]
