@@ -44,17 +44,31 @@ HashOption = Annotated[
 ]
 
 
-@app.callback(invoke_without_command=True, no_args_is_help=False)
-def approvals(context: typer.Context, json: JsonOption = False) -> None:
-    """Show the proposals that wait for an approval; the one that expires first is on top."""
-    if context.invoked_subcommand is None:
-        _list(json=json)
+@app.callback()
+def approvals() -> None:
+    """See the proposals that wait for a person, and answer them."""
 
 
 @app.command("list")
 def list_approvals(json: JsonOption = False) -> None:
-    """Show the proposals that wait."""
-    _list(json=json)
+    """Show the proposals that wait; the one that expires first is on top."""
+    settings = load_settings()
+
+    async def work() -> ApprovalsPage:
+        async with desk_client(settings) as client:
+            page: ApprovalsPage = await client.ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
+            return page
+
+    page = asking(work())
+    if json:
+        emit(page.approvals)
+        return
+    if not page.approvals:
+        err().print("nothing waits for an approval", style="dim")
+    for each in page.approvals:
+        write(proposal_screen(each), out())
+    if page.more:
+        err().print("more wait: answer these first", style="dim")
 
 
 @app.command()
@@ -142,7 +156,7 @@ def _answer(
                 raise Problem(
                     ExitCode.REJECTED,
                     f"the proposal's hash is {known}, not {proposal}...",
-                    "look at it again: deskbus approvals",
+                    "look at it again: deskbus approvals list",
                 )
             try:
                 said = AnswerProposal(
@@ -180,7 +194,7 @@ async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
         raise Problem(
             ExitCode.REJECTED,
             f"cycle {view.cycle_id} ({status}) waits for no approval",
-            "deskbus approvals shows what waits",
+            "`deskbus approvals list` shows what waits",
         )
     if len(found) > 1:
         names = ", ".join(each.pipeline for each in found)
@@ -195,26 +209,6 @@ def _answered(view: CycleView) -> list[Asked]:
         if view.cycle_id is not None and isinstance(made, dict):
             found.append(Asked(view.cycle_id, each.name, str(made.get("validated_hash"))))
     return found
-
-
-def _list(*, json: bool) -> None:
-    settings = load_settings()
-
-    async def work() -> ApprovalsPage:
-        async with desk_client(settings) as client:
-            page: ApprovalsPage = await client.ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
-            return page
-
-    page = asking(work())
-    if json:
-        emit(page.approvals)
-        return
-    if not page.approvals:
-        err().print("nothing waits for an approval", style="dim")
-    for each in page.approvals:
-        write(proposal_screen(each), out())
-    if page.more:
-        err().print("more wait: answer these, or ask for one cycle's", style="dim")
 
 
 def proposal_screen(waiting: WaitingApproval) -> RenderableType:
@@ -232,8 +226,8 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
         style="dim",
     )
     how = Text(
-        f"  deskbus cycle approve {short} [--drop TICKER] [--quantity TICKER=N]\n"
-        f"  deskbus cycle reject {short} --reason WHY\n",
+        f"  deskbus approvals approve {short} [--drop TICKER] [--quantity TICKER=N]\n"
+        f"  deskbus approvals reject {short} --reason WHY\n",
         style="dim",
     )
     checks = [check for check in waiting.proposal.checks if not check.passed]

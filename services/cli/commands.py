@@ -8,7 +8,7 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="One JSON object a line on stdout, for programs.")
 ]
 ApprovalOption = Annotated[
-    bool, typer.Option("--approval-required", help="A person approves before orders are placed.")
+    bool, typer.Option("--approval", help="Wait for a person's approval before orders are placed.")
 ]
 
 

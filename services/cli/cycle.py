@@ -12,7 +12,7 @@ from contracts.query import CyclesPage, CyclesQuery, Recording
 from contracts.subjects import CYCLES
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
-from services.cli import amounts, approvals, evidence, recordings, story
+from services.cli import amounts, evidence, recordings, story
 from services.cli.commands import ApprovalOption, JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.progress import Progress
@@ -59,7 +59,7 @@ CycleArgument = Annotated[
 
 @app.callback()
 def cycle() -> None:
-    """Request, show, list, approve, reject, cancel and replay cycles."""
+    """Request, show, list, cancel and replay cycles."""
 
 
 @app.command()
@@ -76,7 +76,7 @@ def request(
     max_money: MaxMoneyOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
-    approval_required: ApprovalOption = False,
+    approval: ApprovalOption = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and show it.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -91,7 +91,7 @@ def request(
         money=max_money,
         tokens=max_tokens,
         cost_usd=max_cost,
-        approval_required=approval_required,
+        approval_required=approval,
     )
     settings = load_settings()
     if wait:
@@ -233,10 +233,6 @@ def cancel(
         emit([answer])
     else:
         out().print(f"{answer.cycle_id} {answer.status}")
-
-
-app.command()(approvals.approve)
-app.command()(approvals.reject)
 
 
 @app.command()

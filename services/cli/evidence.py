@@ -12,7 +12,7 @@ from contracts.operation import CallKind, JournalEntry, OperationView
 from contracts.query import CycleView, PipelineView, Recording
 from contracts.research import AssetView
 from contracts.risk import Check
-from services.cli import amounts, orders, outline, tickers
+from services.cli import amounts, judgement, orders, outline, tickers
 from services.cli.made import Made, Row, rows
 from services.cli.problem import ExitCode, Problem
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, facts, table, write
@@ -170,6 +170,8 @@ def _decided(row: Row) -> Iterable[tuple[str, RenderableType]]:
         yield "Picked", Text(f"{head}: {amounts.plain(row.pick.reasoning)}")
     if row.checks:
         yield "Rules", tickers.explained([*row.against, *_kept(row)])
+    if row.validated is not None and row.approval is not None:
+        yield "Approval", Text(judgement.of_one(row.approval, row.validated, row.decision))
     if row.decision is not None:
         made = row.decision
         yield (

@@ -1,12 +1,13 @@
 """What one pipeline has made, and all that its stages said of one ticker."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 
 from contracts.account import Portfolio
+from contracts.approval import Approval, Verdict
 from contracts.execution import ExecutionResult, Fill, Order
 from contracts.message import Contract
 from contracts.query import PipelineView
@@ -16,6 +17,7 @@ from contracts.sentiment import Candidate, SentimentReport, SignalDigest, Ticker
 from contracts.trader import DailyPicks, StockPick
 
 C = TypeVar("C", bound=Contract)
+SHARE_DECIMALS = 2
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Made:
     research: ResearchReport | None
     picks: DailyPicks | None
     validation: DecisionValidation | None
+    approval: Approval | None
     execution: ExecutionResult | None
 
     @classmethod
@@ -45,6 +48,7 @@ class Made:
             research=_read(ResearchReport, made.get("research_report")),
             picks=_read(DailyPicks, made.get("daily_picks")),
             validation=_read(DecisionValidation, made.get("decision_validation")),
+            approval=_read(Approval, made.get("approval")),
             execution=_read(ExecutionResult, made.get("execution_result")),
         )
 
@@ -52,6 +56,30 @@ class Made:
     def wanted(self) -> Sequence[StockPick]:
         """The trader's picks, buys first."""
         return (*self.picks.picks, *self.picks.sell_recommendations) if self.picks else ()
+
+    @property
+    def validated(self) -> Mapping[str, PortfolioDecision]:
+        """What the rules left, by asset."""
+        return {each.asset: each for each in self.validation.decisions} if self.validation else {}
+
+    @property
+    def decisions(self) -> Mapping[str, PortfolioDecision]:
+        """What the rules left and, where a person made it smaller, what that person left of it."""
+        approval = self.approval
+        if approval is None or approval.verdict is not Verdict.EDIT:
+            return self.validated
+        return {each.asset: _in_proportion(each, self.validated) for each in approval.decisions}
+
+
+def _in_proportion(
+    edited: PortfolioDecision, validated: Mapping[str, PortfolioDecision]
+) -> PortfolioDecision:
+    """The edited decision with its share of the budget, which an edit leaves as it was, cut too."""
+    whole = validated.get(edited.asset)
+    if whole is None or whole.quantity == edited.quantity:
+        return edited
+    share = whole.allocation_pct * edited.quantity / whole.quantity
+    return edited.model_copy(update={"allocation_pct": round(share, SHARE_DECIMALS)})
 
 
 def _read(kind: type[C], value: JsonValue) -> C | None:
@@ -64,7 +92,10 @@ def _read(kind: type[C], value: JsonValue) -> C | None:
 
 @dataclass(frozen=True)
 class Row:
-    """What each stage said of one ticker; None where it said nothing."""
+    """What each stage said of one ticker; None where it said nothing.
+
+    `validated` is what the rules left of a pick, `decision` what a person then left of that.
+    """
 
     ticker: str
     candidate: Candidate | None
@@ -73,7 +104,9 @@ class Row:
     finding: ResearchFinding | None
     pick: StockPick | None
     checks: Sequence[Check]
+    validated: PortfolioDecision | None
     decision: PortfolioDecision | None
+    approval: Approval | None
     order: Order | None
     fill: Fill | None
     judged: bool
@@ -85,8 +118,13 @@ class Row:
         return sorted(failed, key=lambda check: check.outcome is not RuleOutcome.VETOED)
 
     @property
+    def is_edited(self) -> bool:
+        """Whether a person made it smaller."""
+        return self.decision != self.validated
+
+    @property
     def is_vetoed(self) -> bool:
-        """Whether the rules left nothing of a pick."""
+        """Whether the rules, or a person, left nothing of a pick."""
         nothing = self.decision is None or self.decision.action is DecisionAction.HOLD
         return self.pick is not None and self.judged and nothing
 
@@ -100,11 +138,11 @@ def rows(made: Made) -> Sequence[Row]:
     signals = {each.ticker: each for each in quant.assets} if quant else {}
     findings = {each.ticker: each for each in research.tickers} if research else {}
     picks = {each.ticker: each for each in made.wanted}
-    decisions = {each.asset: each for each in validation.decisions} if validation else {}
+    validated, decisions = made.validated, made.decisions
     orders = {each.asset: each for each in execution.orders} if execution else {}
     fills = {each.asset: each for each in execution.fills} if execution else {}
     assets = made.plan.assets if made.plan else ()
-    names = dict.fromkeys((*decisions, *picks, *assets, *signals, *findings))
+    names = dict.fromkeys((*validated, *picks, *assets, *signals, *findings))
     checks = validation.checks if validation else ()
     return [
         Row(
@@ -115,7 +153,9 @@ def rows(made: Made) -> Sequence[Row]:
             finding=findings.get(name),
             pick=picks.get(name),
             checks=[check for check in checks if check.ticker == name],
+            validated=validated.get(name),
             decision=decisions.get(name),
+            approval=made.approval,
             order=orders.get(name),
             fill=fills.get(name),
             judged=validation is not None,

@@ -34,8 +34,10 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
     (
         "Ask and watch",
         (
-            Entry("cycle", "cycle", "Request, show, list, approve, cancel and replay cycles"),
-            Entry("approvals", "approvals", "Proposals that wait for a person's word"),
+            Entry("cycle", "cycle", "Request, show, list, cancel and replay cycles"),
+            Entry(
+                "approvals", "approvals", "Proposals that wait for a person: list, approve, reject"
+            ),
             Entry("operations", "operations", "What was done in a cycle, down to single calls"),
             Entry("tail", "tail", "Follow events live"),
             Entry("portfolio", "portfolio", "Cash, positions and fills of an account"),

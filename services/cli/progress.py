@@ -53,8 +53,8 @@ class Progress:
         elif event.type is EventType.APPROVAL_REQUESTED:
             short = amounts.short(event.cycle_id)
             self._line(
-                f"{_lane(event.pipeline)}waits for you: deskbus approvals, "
-                f"then deskbus cycle approve|reject {short}",
+                f"{_lane(event.pipeline)}waits for you: deskbus approvals list, "
+                f"then deskbus approvals approve|reject {short}",
                 style="bold yellow",
             )
         elif event.type is EventType.OPERATION_FAILED:

@@ -57,7 +57,7 @@ def run(
     max_money: MaxMoneyOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
-    approval_required: ApprovalOption = False,
+    approval: ApprovalOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run one decision cycle on real prices: start the desk, decide, show why, stop the desk.
@@ -77,7 +77,7 @@ def run(
         money=max_money,
         tokens=max_tokens,
         cost_usd=max_cost,
-        approval_required=approval_required,
+        approval_required=approval,
     )
     request = build(wish)
     # What goes wrong is told at the end; the log would bury the story, unless it is asked for.

@@ -6,12 +6,13 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from contracts.approval import Verdict
 from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
-from services.cli import amounts, costs, orders, tickers
+from services.cli import amounts, costs, judgement, orders, tickers
 from services.cli.made import Made, Row, rows
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
@@ -21,6 +22,9 @@ RULES_LISTED_MAX = 12
 TEXT_CHARS = 190
 REASON_CHARS = 900
 FEW = 4
+AWAITING_APPROVAL = "awaiting_approval"
+BY_A_PERSON = frozenset({CycleStatus.REJECTED, CycleStatus.EXPIRED})
+"""Ends that nothing went wrong in, so that no place is named."""
 NARROW = 100
 """Columns below which the cycle's id is shortened."""
 EDGE = 4
@@ -98,11 +102,13 @@ def _outcome(
     """The end in one sentence: what was traded, why nothing was, or why it did not come so far."""
     if pipeline.status is CycleStatus.RUNNING:
         yield Text(f"  now {pipeline.state or 'waiting'}", style="cyan")
+        if pipeline.state == AWAITING_APPROVAL:
+            yield Text("  a person is asked: deskbus approvals list", style="bold yellow")
         return
     if pipeline.status is CycleStatus.COMPLETED:
         yield Padding(Text(_achieved(made, reason), style="bold"), (0, 0, 0, 2))
         return
-    where = _where(pipeline, nodes)
+    where = "" if pipeline.status in BY_A_PERSON else _where(pipeline, nodes)
     text = reason.removeprefix(f"{where} failed: ")
     if where:
         yield Text(f"  {pipeline.status.value} in {where}", style=STATUS_STYLES[pipeline.status])
@@ -194,6 +200,9 @@ def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[Render
     against = [check for row in found for check in row.against]
     if against:
         yield from (Text(), *map(_inset, _ruled(against)), Text())
+    if made.approval is not None and made.approval.verdict is not Verdict.REJECT:
+        told = judgement.of_all(made.approval, made.validated)
+        yield facts([("Approval", Text(told, style=judgement.STYLES[made.approval.verdict]))])
     if made.execution is not None and made.execution.orders:
         yield from ((Text(),) if picked and not against else ())
         yield from (_inset(orders.placed(made.execution)), Text())

@@ -128,7 +128,8 @@ def _allowed(row: Row) -> Text:
         return Text("vetoed" if vetoed else "0%", style="red")
     if row.decision is None or row.decision.action is DecisionAction.HOLD:
         return Text()
-    return Text(amounts.percent(row.decision.allocation_pct), "yellow" if row.against else "green")
+    style = "yellow" if row.against or row.is_edited else "green"
+    return Text(amounts.percent(row.decision.allocation_pct), style)
 
 
 def _shares(row: Row) -> Text:

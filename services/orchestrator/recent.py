@@ -2,7 +2,8 @@
 
 Rows may be out of date: the write says at which revision they were read and fails where another
 orchestrator has been faster (`store.write`). Only cycles whose running work is all plain are kept:
-a claim and its lease are measured by the database's clock, and are read under the cycle's lock.
+a claim's lease, and how long a person is waited for, are measured by the database's clock and read
+under the cycle's lock.
 """
 
 import time
@@ -35,7 +36,8 @@ class Kept:
         """Whether it need not be read again."""
         running = self.cycle.state.status is CycleStatus.RUNNING
         plain = not any(row.claimed for row in self.operations)
-        return running and plain and len(self.cycle.request) <= REQUEST_BYTES_MAX
+        small = len(self.cycle.request) <= REQUEST_BYTES_MAX
+        return running and plain and small and not self.cycle.waiting
 
 
 class Recent:

@@ -151,32 +151,37 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
     desk: Desk, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     deskbus = CommandLine(desk.settings.data_dir, tmp_path_factory.mktemp("typed"))
-    asking = "cycle request --as-of 2012-06-29 --approval-required --json --provider"
+    asking = "cycle request --as-of 2012-06-29 --approval --json --provider"
     first = deskbus(f"{asking} rules@asked-one").rows[0]["cycle_id"]
     with deskbus.started(f"{asking} rules@asked-two --wait") as second:
         assert second.stderr is not None
         line = next(line for line in second.stderr if "waits for you" in line)
-        shown = deskbus("approvals")
-        listed = {each["account"]: each for each in deskbus("approvals --json").rows}
+        shown = deskbus("approvals list")
+        listed = {each["account"]: each for each in deskbus("approvals list --json").rows}
         other = listed["asked-two"]["cycle_id"]
-        rejected = deskbus(f"cycle reject {other} --reason nope --json")
+        rejected = deskbus(f"approvals reject {other} --reason nope --json")
         out, _ = second.communicate(timeout=60)
 
     assert other[:8] in line
-    assert "deskbus cycle approve" in shown.out
+    assert "deskbus approvals approve" in shown.out
     assert listed["asked-one"]["cycle_id"] == first
     assert (rejected.code, rejected.rows[0]["outcome"]) == (0, "accepted")
     assert second.returncode == 4
     assert "rejected by cli: nope" in out
 
     asset = listed["asked-one"]["proposal"]["decisions"][0]["asset"]
-    usage = deskbus(f"cycle approve {first} --quantity {asset}")
-    stale = deskbus(f"cycle approve {first} --hash 0000")
-    up = deskbus(f"cycle approve {first} --quantity {asset}=9999999")
-    done = deskbus(f"cycle approve {first} --quantity {asset}=1")
+    waits = deskbus(f"cycle show {first}")
+    assert "deskbus approvals list" in waits.out
+    usage = deskbus(f"approvals approve {first} --quantity {asset}")
+    stale = deskbus(f"approvals approve {first} --hash 0000")
+    up = deskbus(f"approvals approve {first} --quantity {asset}=9999999")
+    done = deskbus(f"approvals approve {first} --quantity {asset}=1")
     again = deskbus(f"approvals approve {first} --quantity {asset}=1 --json")
-    lost = deskbus(f"cycle reject {first}")
+    lost = deskbus(f"approvals reject {first}")
     assert [said.code for said in (usage, stale, up, done, again, lost)] == [2, 4, 4, 0, 0, 4]
     assert "decided" in lost.err
-    nobody = deskbus("cycle approve 12345678-1234-4234-8234-123456789abc")
+    told = deskbus(f"cycle show {first}")
+    assert "approved with less by cli" in told.out
+    assert f"{asset} 1 of " in told.out
+    nobody = deskbus("approvals approve 12345678-1234-4234-8234-123456789abc")
     assert nobody.code == 3

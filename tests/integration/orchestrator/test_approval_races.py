@@ -84,18 +84,28 @@ class Askers:
 
     async def waiting(self, timeout_s: float = 600.0) -> UUID:
         """A cycle that waits."""
+        cycle_id = await self.begin(timeout_s=timeout_s)
+        await self.propose(0, cycle_id)
+        return cycle_id
+
+    async def begin(self, *lanes: str, timeout_s: float = 600.0) -> UUID:
+        """A cycle that the first orchestrator has accepted, and keeps in memory."""
         request = CycleRequest(
             idempotency_key=uuid.uuid4().hex,
             kind="ask",
             as_of=DAY,
-            pipelines=(Pipeline(name=LANE),),
+            pipelines=tuple(Pipeline(name=lane, account=lane) for lane in lanes or (LANE,)),
             approval_required=True,
             timeout_s=timeout_s,
         )
         cycle_id = ids.cycle_id("user", request.idempotency_key)
         asked = CycleAsked(cycle_id, "user", request, DAY, b"body")
         await self.committers[0].ask(asked)
-        op_id = ids.operation_id(cycle_id, LANE, "proposing", "propose", 1)
+        return cycle_id
+
+    async def propose(self, at: int, cycle_id: UUID, lane: str = LANE) -> None:
+        """Tell one of them the proposal of a pipeline, which waits from then on."""
+        op_id = ids.operation_id(cycle_id, lane, "proposing", "propose", 1)
         validated = DecisionValidation(
             cycle_id=cycle_id,
             op_id=op_id,
@@ -106,12 +116,13 @@ class Askers:
             limits=AccountLimits(),
         )
         result = Result(op_id=op_id, contract=validated.model_dump(mode="json"))
-        await self.committers[0].ask(Resulted("maker", result))
-        return cycle_id
+        await self.committers[at].ask(Resulted("maker", result))
 
-    async def say(self, at: int, cycle_id: UUID, verdict: Verdict, by: str = "user") -> str:
+    async def say(
+        self, at: int, cycle_id: UUID, verdict: Verdict, by: str = "user", lane: str = LANE
+    ) -> str:
         """Answer the proposal; the code of the refusal, or `accepted`."""
-        said = AnswerProposal(cycle_id=cycle_id, proposal_hash=HASH, verdict=verdict)
+        said = AnswerProposal(cycle_id=cycle_id, pipeline=lane, proposal_hash=HASH, verdict=verdict)
         answer = await self.committers[at].ask(ProposalAnswered(by, said))
         assert isinstance(answer, RequestAnswer)
         return answer.code or answer.outcome
@@ -209,6 +220,25 @@ async def test_each_race_has_one_outcome_whoever_is_first(askers: Askers) -> Non
         outcomes.update(await asyncio.gather(*(race(askers, seed) for seed in seeds)))
     assert outcomes.total() == RACES
     assert outcomes.keys() == {"approved", "expired", "cancelled"}
+
+
+async def test_an_answer_and_a_result_kept_in_anothers_memory_both_count(askers: Askers) -> None:
+    for _ in range(AT_ONCE):
+        cycle_id = await askers.begin("alpha", "beta")
+        await askers.propose(1, cycle_id, "alpha")
+        # The first one still has the cycle as it was before, with both pipelines at work.
+        _, said = await asyncio.gather(
+            askers.propose(0, cycle_id, "beta"),
+            askers.say(1, cycle_id, Verdict.APPROVE, lane="alpha"),
+        )
+        assert said == "accepted"
+        status, executions, events = await askers.outcome(cycle_id)
+        assert (status, executions, events["approval_requested"]) == ("running", 1, 2)
+        waits = "select waiting_since is not null from cycles where cycle_id = $1"
+        assert await askers.pool.fetchval(waits, cycle_id)
+        assert await askers.say(0, cycle_id, Verdict.APPROVE, lane="beta") == "accepted"
+        assert (await askers.outcome(cycle_id))[1] == 2
+        assert not await askers.pool.fetchval(waits, cycle_id)
 
 
 async def test_an_approval_is_never_sent_to_a_service(askers: Askers) -> None:

@@ -7,10 +7,11 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
+from contracts.approval import Approval, Verdict
 from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView
-from contracts.risk import DecisionValidation
+from contracts.risk import DecisionValidation, PortfolioDecision
 from services.cli import story
 
 WIDTH = 110
@@ -254,6 +255,98 @@ def test_a_running_cycle_says_where_it_is(cycle_view: CycleView) -> None:
     )
 
     assert "  now analyzing\n" in _told(running)
+
+
+def test_a_cycle_that_waits_for_a_person_says_what_to_type(cycle_view: CycleView) -> None:
+    pipeline = cycle_view.pipelines[0].model_copy(
+        update={"status": CycleStatus.RUNNING, "state": "awaiting_approval"}
+    )
+    waiting = _without_orders(
+        cycle_view.model_copy(update={"ended_at": None, "pipelines": (pipeline,)})
+    )
+
+    assert "now awaiting_approval\n  a person is asked: deskbus approvals list\n" in _told(waiting)
+
+
+def _approved(view: CycleView, verdict: Verdict, *left: str, reason: str = "") -> CycleView:
+    """The cycle, answered; `left` are the quantities that an edit left of the decisions."""
+    first = view.pipelines[0]
+    validated = DecisionValidation.model_validate(first.contracts["decision_validation"])
+    decisions: tuple[PortfolioDecision, ...] = tuple(
+        each.model_copy(update={"quantity": Decimal(quantity)})
+        for each, quantity in zip(validated.decisions, left, strict=False)
+    )
+    approval = Approval.model_validate(
+        {
+            **validated.model_dump(include={"cycle_id", "op_id", "as_of"}),
+            "proposal_hash": "1" * 64,
+            "validated_hash": validated.proposal_hash,
+            "verdict": verdict,
+            "approver": "cli",
+            "reason": reason,
+            "decided_at": view.accepted_at,
+            "expires_at": view.ended_at,
+            "not_after": view.ended_at,
+            "decisions": decisions,
+        }
+    )
+    made = {**first.contracts, "approval": approval.model_dump(mode="json")}
+    return view.model_copy(update={"pipelines": (first.model_copy(update={"contracts": made}),)})
+
+
+def test_an_approval_is_told_with_who_and_when(cycle_view: CycleView) -> None:
+    text = _told(_approved(cycle_view, Verdict.APPROVE, reason="go"))
+
+    assert "Approval    approved by cli, 2026-11-22 02:00 UTC: go" in _narrow(text)
+    assert "40%" in _line_with(text, "buy 60%")
+
+
+def test_an_edit_shows_what_it_left_of_what_the_rules_allowed(cycle_view: CycleView) -> None:
+    text = _told(_approved(cycle_view, Verdict.EDIT, "17", reason="less"))
+
+    assert "approved with less by cli" in text
+    assert "AAPL 17 of 68 shares" in text
+    assert _line_with(text, "buy 60%").split()[-2:] == ["10%", "17"]
+
+
+def test_a_decision_that_a_person_dropped_is_none(cycle_view: CycleView) -> None:
+    text = _told(_approved(cycle_view, Verdict.EDIT))
+
+    assert "AAPL dropped" in text
+    assert _line_with(text, "buy 60%").split()[-2:] == ["0%", "0"]
+
+
+def test_a_rejected_cycle_gives_the_persons_words_and_no_place(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
+    answered = _approved(cycle_view, Verdict.REJECT, reason="too hot")
+    made = {
+        name: each
+        for name, each in answered.pipelines[0].contracts.items()
+        if name != "execution_result"
+    }
+    pipeline = answered.pipelines[0].model_copy(
+        update={"status": CycleStatus.REJECTED, "contracts": made}
+    )
+    rejected = answered.model_copy(
+        update={
+            "status": CycleStatus.REJECTED,
+            "reason": "rejected by cli: too hot",
+            "pipelines": (pipeline,),
+        }
+    )
+
+    text = _told(rejected, nodes=nodes)
+
+    assert "⊘ Decision of Fri 2012-06-29  rejected in 1.50 s" in text
+    assert text.count("too hot") == 1
+    assert "rejected in memorizing" not in text
+    assert "Orders      none" in _narrow(text)
+
+
+def _narrow(text: str) -> str:
+    """The lines without the blanks at their begin."""
+    return "\n".join(line.strip() for line in text.splitlines())
 
 
 def test_what_a_model_writes_cannot_move_the_cursor_or_hide_text(cycle_view: CycleView) -> None:

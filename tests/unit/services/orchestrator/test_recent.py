@@ -115,6 +115,14 @@ def test_a_cycle_with_claimed_work_is_always_read() -> None:
     assert recent.take([result(work.op_id)]) is None
 
 
+def test_a_cycle_that_waits_for_a_person_is_always_read() -> None:
+    recent, row = Recent(10), cycle()
+    row.waiting = True
+    work = operation(row)
+    recent.keep(committed((row, work)))
+    assert recent.take([result(work.op_id)]) is None
+
+
 def test_of_a_cycle_that_moved_on_nothing_old_is_left() -> None:
     recent, row = Recent(10), cycle()
     old, new = operation(row), operation(row)
