@@ -262,7 +262,13 @@ def environment(settings: Settings) -> Mapping[str, str]:
     """The settings that differ from the defaults, as a child's environment."""
     given = settings.model_dump(mode="json", exclude_defaults=True)
     given["postgres_dsn"] = settings.postgres_address
-    return {f"DESKBUS_{name.upper()}": str(value) for name, value in given.items()}
+    # Tables of settings travel as JSON, in which the environment is read.
+    return {
+        f"DESKBUS_{name.upper()}": orjson.dumps(value).decode()
+        if isinstance(value, dict)
+        else str(value)
+        for name, value in given.items()
+    }
 
 
 def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[None]":

@@ -28,7 +28,11 @@ class Limits:
     repairs_max: int = 2
     """Times an invalid answer is sent back with its errors."""
     faults_max: int = 2
-    """Provider faults in the tooling pass before it ends with what it has."""
+    """Times a call is made again whose answer was no reply."""
+    attempts_max: int = 5
+    """Tries of a call while its provider is busy or cannot be reached."""
+    wait_s_max: float = 60.0
+    """The longest wait between two tries."""
     result_bytes_max: int = 32_000
     """One tool result (DESIGN I12)."""
     evidence_bytes_max: int = 250_000
@@ -69,5 +73,5 @@ class Role:
         provider = self.providers.get(command.pipeline.provider)
         if provider is None:
             raise ProviderUnknown(command.pipeline.provider, tuple(self.providers))
-        model = command.pipeline.models.get(self.stage) or provider.model_for(self.size)
+        model = command.pipeline.models.get(self.stage) or provider.model_for(self.stage, self.size)
         return Agent(self.name, provider, model, self.prompt, command.seed, self.limits)

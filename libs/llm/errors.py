@@ -10,10 +10,12 @@ class ModelError(DeskError):
     """Any failure of a model call that an operation ends with.
 
     `wrong_answer` marks those where asking again, with the errors quoted, may help.
+    `may_have_cost` says that the provider may want money for the call all the same.
     """
 
     code = "model_error"
     wrong_answer: ClassVar[bool] = False
+    may_have_cost = False
 
 
 class AnswerInvalid(ModelError):
@@ -40,15 +42,71 @@ class Truncated(ModelError):
 
 
 class ProviderFault(ModelError):
-    """The provider answered with something that is no reply: a malformed body, an HTTP 500."""
+    """The provider answered with something that is no reply, such as a page instead of JSON."""
 
     code = "provider_fault"
 
+    def __init__(self, message: str, *, may_have_cost: bool = False) -> None:
+        self.may_have_cost = may_have_cost
+        super().__init__(message)
+
 
 class ProviderUnavailable(ModelError):
-    """The provider could not be reached, or kept refusing work, through all retries."""
+    """The provider could not be reached, is overloaded, or wants fewer calls.
+
+    `retry_after_s` is the wait that it asked for, None where it did not.
+    """
 
     code = "provider_unavailable"
+
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, may_have_cost: bool = False
+    ) -> None:
+        self.retry_after_s = retry_after_s
+        self.may_have_cost = may_have_cost
+        super().__init__(message)
+
+
+class KeyRefused(ModelError):
+    """The provider does not take the key, or not for this."""
+
+    code = "key_refused"
+
+
+class AccountExhausted(ModelError):
+    """The account at the provider has no credit or quota left."""
+
+    code = "account_exhausted"
+
+
+class ModelUnknown(ModelError):
+    """The provider has no model of this name for us."""
+
+    code = "model_unknown"
+
+
+class RequestRefused(ModelError):
+    """The provider finds the request itself wrong: asking again would not help."""
+
+    code = "request_refused"
+
+
+class PriceUnknown(ModelError):
+    """Nobody has said what a model costs, and an unpriced call would pass every budget."""
+
+    code = "price_unknown"
+
+    def __init__(self, model: str) -> None:
+        super().__init__(
+            f"no price is known for the model {model}: set it as [prices.{model!r}] in "
+            "deskbus.toml (docs/providers.md), or `free = true` for an endpoint of your own"
+        )
+
+
+class ProviderNotUsable(ModelError):
+    """A provider that this desk knows but cannot use: no key, no model, no SDK."""
+
+    code = "provider_not_usable"
 
 
 class ProviderUnknown(ModelError):

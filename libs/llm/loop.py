@@ -46,13 +46,12 @@ from libs.llm.provider import (
 )
 from libs.llm.storable import storable
 from libs.llm.toolbox import Toolbox
+from libs.llm.turn import NAME_CHARS_MAX, take_turn
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 
 LOOK_AHEAD = "look_ahead"
 """The code of the one tool error that ends the operation: a leak from the future (DESIGN I7)."""
-FAULT = "fault"
-NAME_CHARS_MAX = 100
 TASK_CHARS_STORED_MAX = 50_000
 
 T = TypeVar("T", bound=BaseModel)
@@ -117,14 +116,12 @@ class _Tooling:
         self.evidence.extend(self.task.evidence)
         messages: list[ModelMessage] = [_first_message(self.agent, self.task, self.evidence)]
         new = 0
-        repeated = faults = 0
+        repeated = 0
         for _ in range(limits.rounds_max):
-            reply = await self._ask(messages, new)
-            if isinstance(reply, ProviderFault):
-                faults += 1
-                if faults <= limits.faults_max:
-                    continue
-                return self._stop("fault", reply)
+            try:
+                reply = await self._ask(messages, new)
+            except ProviderFault as fault:
+                return self._stop("fault", fault)
             if not reply.tool_calls:
                 return self._stop_at_end(reply)
             results, fresh = await self._answer(reply.tool_calls)
@@ -147,13 +144,10 @@ class _Tooling:
             raise error
         log.warning("llm.tooling_ended", agent=self.agent.name, why=why, error=str(error))
 
-    async def _ask(self, messages: Sequence[ModelMessage], new: int) -> ModelReply | ProviderFault:
+    async def _ask(self, messages: Sequence[ModelMessage], new: int) -> ModelReply:
         request = _request(self.agent, self.task, messages, tuple(self.evidence), tools=self.tools)
         await self._make_room(1)
-        reply = await self.journal.call(_model_call(self.agent, request, new, tolerant=True))
-        if isinstance(reply, dict) and FAULT in reply:
-            return ProviderFault(str(reply[FAULT]))
-        return ModelReply.model_validate(reply)
+        return await take_turn(self.agent, request, self.journal, _worth_storing(request, new))
 
     async def _answer(self, calls: Sequence[ToolCall]) -> tuple[tuple[ToolResult, ...], bool]:
         """Results in the calls' order; True where at least one was not known already."""
@@ -258,8 +252,7 @@ async def _output_pass(
     errors: tuple[str, ...] = ()
     for _ in range(agent.limits.repairs_max + 1):
         request = _request(agent, task, messages, evidence, output=output)
-        value = await journal.call(_model_call(agent, request, new))
-        reply = ModelReply.model_validate(value)
+        reply = await take_turn(agent, request, journal, _worth_storing(request, new))
         _refuse_bad_end(agent, reply)
         answer, errors = read_answer(reply.text, output, check, evidence)
         if answer is not None:
@@ -320,29 +313,6 @@ def _request(
 @lru_cache(maxsize=64)
 def _schema_of(output: type[BaseModel]) -> dict[str, JsonValue]:
     return output.model_json_schema()
-
-
-def _model_call(agent: Agent, request: ModelRequest, new: int, *, tolerant: bool = False) -> Call:
-    """One model call. `tolerant` records a provider fault as a reply, so that what the loop does
-    after it is the same when the operation starts again."""
-
-    async def run() -> Reply:
-        try:
-            reply = await agent.provider.complete(request)
-        except ProviderFault as fault:
-            if not tolerant:
-                raise
-            return Reply({FAULT: fault.message})
-        return Reply(storable(reply.model_dump(mode="json", exclude={"usage"})), reply.usage)
-
-    return Call(
-        kind=CallKind.MODEL,
-        name=f"{agent.provider.name}:{agent.model}"[:NAME_CHARS_MAX],
-        request=request.model_dump(mode="json"),
-        run=run,
-        new=_worth_storing(request, new),
-        reserve=agent.provider.reserve(request),
-    )
 
 
 def _worth_storing(request: ModelRequest, first: int) -> JsonValue:

@@ -11,8 +11,9 @@ from pydantic import Field, JsonValue
 from contracts.operation import Reserve
 from contracts.types import ToolDef, Usage, Value
 
-OUTPUT_TOKENS_MAX = 8_000
-"""What one reply may hold: a report on ten tickers is about 3,000 tokens."""
+OUTPUT_TOKENS_MAX = 16_000
+"""What one reply may hold: a report on ten tickers is about 3,000 tokens, and models that think
+spend more on that."""
 
 
 class ModelSize(StrEnum):
@@ -122,18 +123,21 @@ class Provider(Protocol):
         """What pipelines call it."""
         ...
 
-    def model_for(self, size: ModelSize) -> str:
-        """The model it uses where a pipeline names none."""
+    def model_for(self, stage: str, size: ModelSize) -> str:
+        """The model it uses for a stage where the pipeline names none."""
         ...
 
     def reserve(self, request: ModelRequest) -> Reserve | None:
-        """What the call may cost at most; None where calls are free."""
+        """What the call may cost at most; None where nothing is counted.
+
+        Raises PriceUnknown and ProviderNotUsable, so that no such call is begun.
+        """
         ...
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """One reply, after the provider's own retries.
+        """One reply to one call: nothing is tried again here, so that every call is on record.
 
-        Raises ProviderFault for a reply that is none, ProviderUnavailable where it gave up, and
-        other ModelErrors as they are named.
+        Raises ProviderFault for a reply that is none, ProviderUnavailable where a later call may
+        succeed, and other ModelErrors as they are named.
         """
         ...

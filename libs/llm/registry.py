@@ -1,19 +1,102 @@
 """The providers that a desk has, by the name that pipelines use."""
 
-from collections.abc import Mapping
+import importlib.util
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
+from contracts.operation import Reserve
 from libs.llm.agent import Limits
-from libs.llm.provider import Provider
+from libs.llm.endpoint import Endpoint, endpoints_of, prices_of
+from libs.llm.errors import ProviderNotUsable
+from libs.llm.keys import key_of
+from libs.llm.provider import ModelReply, ModelRequest, ModelSize, Provider
+from libs.llm.remote import RemoteProvider
 from libs.llm.rules.provider import RulesProvider
 from libs.runtime.settings import Settings
 
+SDKS: Mapping[str, str] = {"claude": "anthropic", "openai": "openai"}
+"""The package that speaks each wire format."""
 
-def providers_of(settings: Settings) -> Mapping[str, Provider]:
-    """The providers that these settings allow; `rules` is always there."""
-    del settings  # keys for claude and openai come with them
-    return {"rules": RulesProvider()}
+
+@dataclass(frozen=True)
+class NotUsable:
+    """Stands for a provider that the desk knows and cannot use: whatever is asked of it says why.
+
+    `expected` is True where somebody has set something for it.
+    """
+
+    name: str
+    why: str
+    expected: bool = False
+
+    def model_for(self, stage: str, size: ModelSize) -> str:
+        """Raises ProviderNotUsable."""
+        del stage, size
+        raise ProviderNotUsable(self.why)
+
+    def reserve(self, request: ModelRequest) -> Reserve | None:
+        """Raises ProviderNotUsable."""
+        del request
+        raise ProviderNotUsable(self.why)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Raises ProviderNotUsable."""
+        del request
+        raise ProviderNotUsable(self.why)
+
+
+def all_providers(settings: Settings) -> Mapping[str, Provider]:
+    """All that the settings and the presets name, those too that cannot be used.
+
+    No key leaves this process and no SDK is imported before the first call.
+    """
+    found = {name: _made(each, settings) for name, each in endpoints_of(settings).items()}
+    return {"rules": RulesProvider(), **found}
+
+
+@asynccontextmanager
+async def providers_of(settings: Settings) -> AsyncIterator[Mapping[str, Provider]]:
+    """The providers for as long as a service runs."""
+    providers = all_providers(settings)
+    try:
+        yield providers
+    finally:
+        for each in providers.values():
+            if isinstance(each, RemoteProvider):
+                await each.close()
+
+
+def _made(endpoint: Endpoint, settings: Settings) -> Provider:
+    try:
+        _complete(endpoint)
+        key = key_of(endpoint, settings.secrets_path)
+    except ProviderNotUsable as error:
+        return NotUsable(endpoint.name, error.message, endpoint.named)
+    return RemoteProvider(endpoint, key, prices_of(settings), settings.model_timeout_s)
+
+
+def _complete(endpoint: Endpoint) -> None:
+    """Raises ProviderNotUsable where something is missing that only a person can give."""
+    section = f"[providers.{endpoint.name}]"
+    if not endpoint.base_url:
+        raise ProviderNotUsable(
+            f"{endpoint.name} has no address: set base_url in {section} of deskbus.toml"
+        )
+    if not endpoint.models:
+        raise ProviderNotUsable(
+            f"{endpoint.name} has no models: set models in {section} of deskbus.toml, for example "
+            'models = { small = "NAME", medium = "NAME", large = "NAME" }'
+        )
+    sdk = SDKS[endpoint.wire]
+    if importlib.util.find_spec(sdk) is None:
+        raise ProviderNotUsable(f"{endpoint.name} needs the package {sdk}: install deskbus anew")
 
 
 def limits_of(settings: Settings) -> Limits:
     """The loop's limits as set."""
-    return Limits(rounds_max=settings.tool_rounds_max)
+    return Limits(
+        rounds_max=settings.tool_rounds_max,
+        attempts_max=settings.model_attempts_max,
+        wait_s_max=settings.model_wait_s_max,
+    )

@@ -7,7 +7,7 @@ import orjson
 from pydantic import BaseModel, JsonValue
 
 from contracts.operation import Reserve
-from libs.llm.errors import ProviderUnavailable
+from libs.llm.errors import RequestRefused
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize, StopReason, ToolCall
 
 Script = Callable[[ModelRequest], ModelReply]
@@ -32,8 +32,9 @@ class ScriptedProvider:
         """How often it was called."""
         return len(self.requests)
 
-    def model_for(self, size: ModelSize) -> str:
+    def model_for(self, stage: str, size: ModelSize) -> str:
         """The size itself."""
+        del stage
         return size.value
 
     def reserve(self, request: ModelRequest) -> Reserve | None:
@@ -42,7 +43,7 @@ class ScriptedProvider:
         return self.reserved
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """The next reply; ProviderUnavailable where the script has ended."""
+        """The next reply; RequestRefused where the script has ended."""
         place = self.calls
         self.requests.append(request)
         if place in self.faults:
@@ -50,7 +51,7 @@ class ScriptedProvider:
         if callable(self.replies):
             return self.replies(request)
         if place >= len(self.replies):
-            raise ProviderUnavailable(f"the script has no reply {place}")
+            raise RequestRefused(f"the script has no reply {place}")
         return self.replies[place]
 
 

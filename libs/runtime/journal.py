@@ -111,6 +111,11 @@ class Journal:
         await self._make(fresh)
         return [self._recorded[index].reply for index in range(first, first + len(calls))]
 
+    async def pause(self, wait_s: float) -> None:
+        """Wait before the next call; not where that call is on record already."""
+        if self._next not in self._recorded:
+            await asyncio.sleep(wait_s)
+
     async def progress(self, percentage: float, step: str) -> None:
         """Tell people how far the operation is; finished calls are recorded with it."""
         await self._flush(None, Progress(percentage=percentage, step=step))

@@ -16,7 +16,10 @@ def configure_logging(level: str = "info", style: str = "auto") -> None:
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer()
+        # The default for consoles prints the variables of every frame, and a key may be one.
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        if people
+        else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[

@@ -2,9 +2,10 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, StringConstraints
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -13,8 +14,11 @@ from pydantic_settings import (
 )
 
 from libs.runtime.errors import DeskError
+from libs.runtime.model_settings import ENDPOINT_NAME, EndpointSettings, Price
 
 SETTINGS_FILE = "deskbus.toml"
+
+EndpointName = Annotated[str, StringConstraints(pattern=ENDPOINT_NAME)]
 
 
 class NoServers(DeskError):
@@ -94,6 +98,17 @@ class Settings(BaseSettings):
     """What all cycles of one UTC day may cost in model calls."""
     tool_rounds_max: int = Field(default=15, ge=1, le=100)
     """Rounds of tool calls before a model must answer."""
+    providers: dict[EndpointName, EndpointSettings] = Field(default_factory=dict)
+    """Model endpoints beside or over the built-in ones, by the name that pipelines use; see
+    docs/providers.md."""
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """US dollars for a million tokens, by model id, beside or over the built-in prices."""
+    model_timeout_s: float = Field(default=240.0, gt=0, le=3600)
+    """How long one model call may take before it counts as failed."""
+    model_attempts_max: int = Field(default=5, ge=1, le=20)
+    """Tries of one model call while its endpoint is busy or cannot be reached."""
+    model_wait_s_max: float = Field(default=60.0, ge=0, le=3600)
+    """The longest wait between two tries, also where the endpoint asks for more."""
 
     starting_cash_usd: Decimal = Field(default=Decimal(100_000), gt=0)
     """What a new paper account begins with."""

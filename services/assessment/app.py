@@ -31,4 +31,5 @@ def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
 @asynccontextmanager
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
-    yield routes(providers_of(settings), settings)
+    async with providers_of(settings) as providers:
+        yield routes(providers, settings)

@@ -104,7 +104,17 @@ def shown(value: object) -> str:
     if isinstance(value, SecretStr):
         url = without_login(value.get_secret_value())
         return url if "://" in url else MASK
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} ({_brief(each)})" for name, each in value.items()) or "-"
     return without_login(str(value))
+
+
+def _brief(value: object) -> str:
+    """A table of settings in a few words: what is set in it."""
+    if not isinstance(value, BaseModel):
+        return str(value)
+    told = value.model_dump(mode="json", exclude_unset=True)
+    return ", ".join(f"{name} {each}" for name, each in told.items())
 
 
 def without_login(text: str) -> str:

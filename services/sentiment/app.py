@@ -44,4 +44,5 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
 @asynccontextmanager
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
-    yield routes(ReplayMarket(ReplayStore(settings.replay_dir)), providers_of(settings), settings)
+    async with providers_of(settings) as providers:
+        yield routes(ReplayMarket(ReplayStore(settings.replay_dir)), providers, settings)

@@ -33,4 +33,5 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
     market = ReplayMarket(ReplayStore(settings.replay_dir))
-    yield routes(market, providers_of(settings), settings)
+    async with providers_of(settings) as providers:
+        yield routes(market, providers, settings)

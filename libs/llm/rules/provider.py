@@ -27,9 +27,9 @@ class RulesProvider:
 
     name = "rules"
 
-    def model_for(self, size: ModelSize) -> str:
+    def model_for(self, stage: str, size: ModelSize) -> str:
         """There is one rule set an agent, whatever the size."""
-        del size
+        del stage, size
         return "rules"
 
     def reserve(self, request: ModelRequest) -> Reserve | None:

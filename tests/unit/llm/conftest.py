@@ -78,9 +78,10 @@ class Bench:
 
     async def plain(self, **options: Any) -> Answer:
         journal = self._journal()
-        answer = await generate(self._agent(), self.task, Answer, journal, **options)
-        await journal.flush()
-        return answer
+        try:
+            return await generate(self._agent(), self.task, Answer, journal, **options)
+        finally:
+            await journal.flush()
 
     async def with_tools(self, **options: Any) -> tuple[Answer, int]:
         journal = self._journal()

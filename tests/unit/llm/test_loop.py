@@ -261,9 +261,10 @@ async def test_provider_faults_without_results_are_a_failure(bench):
         await desk.with_tools()
 
 
-async def test_an_unavailable_provider_is_a_failure_at_once(bench):
-    desk = bench([None], faults={0: ProviderUnavailable("gave up after 5 tries")})
-    with pytest.raises(ProviderUnavailable):
+async def test_an_unavailable_provider_is_a_failure_even_with_results_in_hand(bench):
+    down = ProviderUnavailable("HTTP 503")
+    desk = bench([asks(A), None, GOOD], faults={1: down}, limits=Limits(attempts_max=1))
+    with pytest.raises(ProviderUnavailable, match="gave up after 1 tries"):
         await desk.with_tools()
 
 

@@ -146,7 +146,7 @@ class _DeadRules(ScriptedProvider):
     def __init__(self):
         super().__init__([], name="rules")
 
-    def model_for(self, size):
+    def model_for(self, stage, size):
         return "rules"
 
     async def complete(self, request):

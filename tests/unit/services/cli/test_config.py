@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from libs.runtime.model_settings import EndpointSettings, Price
 from libs.runtime.settings import Settings
 from services.cli.config import MASK, in_force, shown, without_login
+from services.launcher import environment
 
 
 def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defaults(
@@ -41,3 +43,21 @@ def test_passwords_are_masked_wherever_they_stand() -> None:
     assert shown(SecretStr("hush")) == MASK
     assert without_login("nats://token@bus:4222") == f"nats://{MASK}@bus:4222"
     assert without_login("nats://bus:4222") == "nats://bus:4222"
+
+
+def test_a_table_of_settings_is_shown_by_what_is_set_in_it() -> None:
+    given = {"lab": EndpointSettings(preset="vllm", base_url="http://lab:8000/v1")}
+    assert shown(given) == "lab (preset vllm, base_url http://lab:8000/v1)"
+    assert shown({}) == "-"
+
+
+def test_tables_of_settings_reach_the_processes_of_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    price = Price(input=1, output=2, cache_read=0, cache_write=0)
+    given = {"lab": EndpointSettings(preset="vllm", models={"small": "m"})}
+    settings = Settings(
+        providers=given, prices={"m": price}, nats_url="nats://x", postgres_dsn="postgresql://x/y"
+    )
+    for name, value in environment(settings).items():
+        monkeypatch.setenv(name, value)
+    again = Settings()
+    assert (again.providers, again.prices) == (settings.providers, settings.prices)

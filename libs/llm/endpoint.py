@@ -1,0 +1,226 @@
+"""Endpoints: where models are, what each can do, what they cost. No vendor is imported here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+from libs.llm.provider import ModelReply, ModelRequest, ModelSize
+from libs.runtime.model_settings import EndpointSettings, Price
+from libs.runtime.settings import Settings
+
+
+class OutputMode(StrEnum):
+    """How an endpoint can be bound to a JSON answer. What it cannot, the prompt asks for."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an endpoint takes and gives; servers refuse or ignore fields they do not know.
+
+    `tool_choice`, `parallel_calls` and `seed`: the request may have that field. `reasoning_echo`:
+    a model's thoughts must come back verbatim. `usage_reliable`: its token counts are believed;
+    else the larger of them and an estimate counts. `effort_with_tools`: the reasoning effort that
+    the endpoint wants where there are tools, empty for none.
+    """
+
+    output: OutputMode = OutputMode.NONE
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    tool_choice: bool = False
+    parallel_calls: bool = False
+    seed: bool = False
+    reasoning_echo: bool = False
+    usage_reliable: bool = True
+    effort_with_tools: str = ""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One place where models are, in the wire format of one SDK.
+
+    `models` maps a ModelSize or a stage to a model id. `named` is False where the desk only knows
+    the preset, and nobody has set anything for it. A `free` endpoint's calls cost nothing; their
+    tokens count.
+    """
+
+    name: str
+    wire: Literal["claude", "openai"]
+    base_url: str
+    capabilities: Capabilities = Capabilities()
+    models: Mapping[str, str] = field(default_factory=dict)
+    key_variable: str = ""
+    key_file: str = ""
+    key_needed: bool = True
+    free: bool = False
+    named: bool = False
+
+    def model_for(self, stage: str, size: ModelSize) -> str:
+        """The model for a stage; empty where none is set."""
+        return self.models.get(stage) or self.models.get(size, "")
+
+
+class Wire(Protocol):
+    """Speaks one wire format through its SDK. `usage` of its replies has no cost yet."""
+
+    async def send(self, request: ModelRequest) -> ModelReply:
+        """One call. Raises ModelErrors only."""
+        ...
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        ...
+
+
+def _sizes(small: str, medium: str, large: str) -> Mapping[str, str]:
+    return MappingProxyType({"small": small, "medium": medium, "large": large})
+
+
+_LOCAL = Capabilities(
+    output=OutputMode.JSON_SCHEMA, seed=True, parallel_calls=True, usage_reliable=False
+)
+
+PRESETS: Mapping[str, Endpoint] = MappingProxyType(
+    {
+        "claude": Endpoint(
+            "claude",
+            "claude",
+            "https://api.anthropic.com",
+            Capabilities(output=OutputMode.JSON_SCHEMA, reasoning_echo=True),
+            _sizes("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
+            key_variable="ANTHROPIC_API_KEY",
+        ),
+        "openai": Endpoint(
+            "openai",
+            "openai",
+            "https://api.openai.com/v1",
+            Capabilities(
+                output=OutputMode.JSON_SCHEMA,
+                max_tokens_field="max_completion_tokens",
+                tool_choice=True,
+                parallel_calls=True,
+                # Its models of the sixth generation take function tools here with this alone.
+                effort_with_tools="none",
+            ),
+            _sizes("gpt-6-luna", "gpt-6-sol", "gpt-6-sol"),
+            key_variable="OPENAI_API_KEY",
+        ),
+        "minimax": Endpoint(
+            "minimax",
+            "openai",
+            "https://api.minimax.io/v1",
+            Capabilities(reasoning_echo=True),
+            _sizes("MiniMax-M2.5", "MiniMax-M2.5", "MiniMax-M2.5"),
+            key_variable="MINIMAX_API_KEY",
+        ),
+        "vllm": Endpoint(
+            "vllm",
+            "openai",
+            "http://127.0.0.1:8000/v1",
+            replace(_LOCAL, usage_reliable=True),
+            key_variable="VLLM_API_KEY",
+            key_needed=False,
+            free=True,
+        ),
+        "ollama": Endpoint(
+            "ollama",
+            "openai",
+            "http://127.0.0.1:11434/v1",
+            replace(_LOCAL, parallel_calls=False),
+            key_needed=False,
+            free=True,
+        ),
+        "llamacpp": Endpoint(
+            "llamacpp",
+            "openai",
+            "http://127.0.0.1:8080/v1",
+            _LOCAL,
+            key_variable="LLAMACPP_API_KEY",
+            key_needed=False,
+            free=True,
+        ),
+        "compatible": Endpoint(
+            "compatible", "openai", "", Capabilities(usage_reliable=False), key_needed=False
+        ),
+    }
+)
+
+
+def _price(
+    input_usd: str,
+    output_usd: str,
+    cache_read: str,
+    cache_write: str,
+    long: tuple[int, str, str] | None = None,
+) -> Price:
+    above, input_factor, output_factor = long or (None, "1", "1")
+    return Price(
+        input=Decimal(input_usd),
+        output=Decimal(output_usd),
+        cache_read=Decimal(cache_read),
+        cache_write=Decimal(cache_write),
+        long_from_tokens=above,
+        long_input_factor=Decimal(input_factor),
+        long_output_factor=Decimal(output_factor),
+    )
+
+
+_GPT_6_LONG = (272_000, "2", "1.5")
+
+# List prices as published in November 2026, never compared with a bill; `prices` overrides them.
+PRICES: Mapping[str, Price] = MappingProxyType(
+    {
+        "claude-haiku-5-5": _price("0.10", "0.50", "0.01", "0.125", (100_000, "5", "5")),
+        "claude-sonnet-5-5": _price("2", "10", "0.10", "2.50"),
+        "claude-opus-5-5": _price("4", "20", "0.20", "5"),
+        "gpt-6-luna": _price("0.10", "0.50", "0.01", "0.125", _GPT_6_LONG),
+        "gpt-6-sol": _price("2", "10", "0.20", "2.50", _GPT_6_LONG),
+        "MiniMax-M2.5": _price("0.30", "1.20", "0.03", "0.375"),
+    }
+)
+
+
+def prices_of(settings: Settings) -> Mapping[str, Price]:
+    """The built-in prices with the settings' over them."""
+    return {**PRICES, **settings.prices}
+
+
+def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
+    """All endpoints by name: the presets, and what the settings add or change."""
+    known = {name: preset for name, preset in PRESETS.items() if name != "compatible"}
+    return {**known, **{name: _set(name, each) for name, each in settings.providers.items()}}
+
+
+def _set(name: str, given: EndpointSettings) -> Endpoint:
+    preset = PRESETS[given.preset or (name if name in PRESETS else "compatible")]
+    # A key goes to the endpoint that it was made for: another name reads another variable.
+    variable = preset.key_variable if preset.name == name else _variable(name)
+    changes = given.model_dump(
+        exclude_none=True, include={"base_url", "key_variable", "key_file", "free"}
+    )
+    can = given.model_dump(
+        exclude_none=True,
+        exclude={"preset", "models", "base_url", "key_variable", "key_file", "free"},
+    )
+    if "output" in can:
+        can["output"] = OutputMode(can["output"])
+    return replace(
+        preset,
+        **{
+            "name": name,
+            "key_variable": variable,
+            "named": True,
+            "models": {**preset.models, **given.models},
+            "capabilities": replace(preset.capabilities, **can),
+            **changes,
+        },
+    )
+
+
+def _variable(name: str) -> str:
+    return f"{name.upper().replace('-', '_')}_API_KEY"

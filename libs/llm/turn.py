@@ -1,0 +1,150 @@
+"""One turn of a model: calls that are journalled one by one, until one of them gives a reply.
+
+The one place where calls are tried again. The SDKs' own retries are off, and every try is an entry
+of its own in the journal, with its reservation, its cost and what went wrong: no call is paid
+without being on record, and an operation that starts again repeats none of them.
+"""
+
+import random
+from collections.abc import Mapping
+
+import structlog
+from pydantic import JsonValue
+
+from contracts.operation import CallKind, Reserve
+from contracts.types import Usage
+from libs.llm.agent import Agent, Limits
+from libs.llm.errors import (
+    AccountExhausted,
+    KeyRefused,
+    ModelError,
+    ModelUnknown,
+    ProviderFault,
+    ProviderNotUsable,
+    ProviderUnavailable,
+    Refused,
+    RequestRefused,
+    TaskTooLarge,
+    Truncated,
+)
+from libs.llm.provider import ModelReply, ModelRequest
+from libs.llm.storable import storable
+from libs.runtime.journal import Call, Journal, Reply
+
+FAULT = "fault"
+"""The key of a journal entry's reply where the call gave none."""
+NAME_CHARS_MAX = 100
+WAIT_S_FIRST = 0.5
+"""The first wait without a word from the provider; it doubles, and a random half comes off."""
+
+KINDS: Mapping[str, type[ModelError]] = {
+    kind.code: kind
+    for kind in (
+        AccountExhausted,
+        KeyRefused,
+        ModelUnknown,
+        ProviderFault,
+        ProviderNotUsable,
+        Refused,
+        RequestRefused,
+        TaskTooLarge,
+        Truncated,
+    )
+}
+
+log = structlog.get_logger()
+
+
+async def take_turn(
+    agent: Agent, request: ModelRequest, journal: Journal, brief: JsonValue
+) -> ModelReply:
+    """The model's reply. `brief` is what of the request is worth storing.
+
+    Raises ProviderUnavailable and ProviderFault after their last try, other ModelErrors at once.
+    """
+    failed = 0
+    while True:
+        value = await journal.call(_call(agent, request, brief))
+        error = _error_in(value)
+        if error is None:
+            return ModelReply.model_validate(value)
+        failed += 1
+        log.warning(
+            "llm.call_failed",
+            agent=agent.name,
+            provider=agent.provider.name,
+            model=agent.model,
+            code=error.code,
+            failed=failed,
+            error=error.message,
+        )
+        await journal.pause(_wait_s(error, failed, agent.limits))
+        brief = {"agent": agent.name, "again": failed}
+
+
+def _call(agent: Agent, request: ModelRequest, brief: JsonValue) -> Call:
+    reserve = agent.provider.reserve(request)
+
+    async def run() -> Reply:
+        try:
+            reply = await agent.provider.complete(request)
+        except ModelError as error:
+            return Reply(_recorded(error), _forfeit(error, reserve))
+        return Reply(storable(reply.model_dump(mode="json", exclude={"usage"})), reply.usage)
+
+    return Call(
+        kind=CallKind.MODEL,
+        name=f"{agent.provider.name}:{agent.model}"[:NAME_CHARS_MAX],
+        request=request.model_dump(mode="json"),
+        run=run,
+        new=brief,
+        reserve=reserve,
+    )
+
+
+def _forfeit(error: ModelError, reserve: Reserve | None) -> Usage:
+    """As after a crash: what was held back for a call that may have been paid counts as spent."""
+    if reserve is None or not error.may_have_cost:
+        return Usage()
+    return Usage(output_tokens=reserve.tokens, cost_usd=reserve.cost_usd)
+
+
+def _recorded(error: ModelError) -> JsonValue:
+    told: dict[str, JsonValue] = {"code": error.code, "message": error.message}
+    if isinstance(error, ProviderUnavailable):
+        told["retry_after_s"] = error.retry_after_s
+    return storable({FAULT: told})
+
+
+def _error_in(value: JsonValue) -> ModelError | None:
+    """The error that an entry records. It is read back on the first run too, so that what follows
+    is the same when the operation starts again."""
+    told = value.get(FAULT) if isinstance(value, dict) else None
+    if not isinstance(told, dict):
+        return None
+    code, message, after = told.get("code"), str(told.get("message")), told.get("retry_after_s")
+    if code == ProviderUnavailable.code:
+        wanted = float(after) if isinstance(after, int | float) else None
+        return ProviderUnavailable(message, retry_after_s=wanted)
+    return KINDS.get(str(code), ModelError)(message)
+
+
+def _wait_s(error: ModelError, failed: int, limits: Limits) -> float:
+    """How long to wait before the next try; raises the error where there is none."""
+    if isinstance(error, ProviderFault) and failed <= limits.faults_max:
+        return 0.0
+    if not isinstance(error, ProviderUnavailable):
+        raise error
+    if failed >= limits.attempts_max:
+        raise ProviderUnavailable(f"{error.message}; gave up after {failed} tries, try again later")
+    if error.retry_after_s is None:
+        longest = min(WAIT_S_FIRST * 2 ** (failed - 1), limits.wait_s_max)
+        return random.uniform(longest / 2, longest)  # noqa: S311 - it only spreads the callers
+    if error.retry_after_s > limits.wait_s_max:
+        raise ProviderUnavailable(
+            f"{error.message}; it asks to wait {error.retry_after_s:g} s and the limit is "
+            f"{limits.wait_s_max:g} s (DESKBUS_MODEL_WAIT_S_MAX); try again later"
+        )
+    # A little more than asked, each its own: all who were refused would come back at once.
+    spread = min(0.1 * error.retry_after_s, 1.0)
+    return error.retry_after_s + random.uniform(0, spread)  # noqa: S311

@@ -1,0 +1,65 @@
+"""What can be set of one model endpoint, and of one model's price. No key ever stands here."""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
+"""Pipelines name providers by it."""
+
+Preset = Literal["claude", "openai", "minimax", "vllm", "ollama", "llamacpp", "compatible"]
+Output = Literal["json_schema", "json_object", "none"]
+UsdPerMillion = Annotated[Decimal, Field(ge=0, le=10_000)]
+
+
+def _no_login(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("write an http:// or https:// address")
+    if parts.username or parts.password or parts.query:
+        raise ValueError("must hold no user, password or query; keys are read from key_file")
+    return url.rstrip("/")
+
+
+class EndpointSettings(BaseModel):
+    """What differs from the preset; None leaves the preset's value.
+
+    `models` maps small, medium, large or a stage (sentiment, planner, quant, research, trader,
+    risk, memory) to a model id. A key comes from the environment variable `key_variable` or, where
+    that is not set, from the file `key_file`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    preset: Preset | None = None
+    base_url: Annotated[str, AfterValidator(_no_login)] | None = None
+    models: dict[str, str] = Field(default_factory=dict)
+    key_variable: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    key_file: str | None = None
+    output: Output | None = None
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
+    tool_choice: bool | None = None
+    parallel_calls: bool | None = None
+    reasoning_echo: bool | None = None
+    usage_reliable: bool | None = None
+    free: bool | None = None
+
+
+class Price(BaseModel):
+    """US dollars for a million tokens of each sort.
+
+    A request whose whole input is over `long_from_tokens` costs its input (cached parts too) times
+    `long_input_factor` and its output times `long_output_factor`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: UsdPerMillion
+    output: UsdPerMillion
+    cache_read: UsdPerMillion
+    cache_write: UsdPerMillion
+    long_from_tokens: int | None = Field(default=None, ge=0)
+    long_input_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)
+    long_output_factor: Decimal = Field(default=Decimal(1), ge=1, le=100)

@@ -1,0 +1,334 @@
+"""The loop over the real SDKs and a real socket: every fault of an endpoint has its outcome."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import BaseModel, SecretStr
+
+from contracts.operation import JournalEntry
+from contracts.types import ToolDef
+from libs.llm.agent import Agent, Limits
+from libs.llm.endpoint import PRESETS, PRICES
+from libs.llm.errors import (
+    AnswerInvalid,
+    KeyRefused,
+    ModelError,
+    ProviderFault,
+    ProviderUnavailable,
+    Refused,
+    Truncated,
+)
+from libs.llm.loop import generate, generate_with_tools
+from libs.llm.prompt import Prompt, Task
+from libs.llm.remote import RemoteProvider
+from libs.llm.toolbox import Toolbox
+from libs.runtime.errors import DeskError
+from libs.runtime.journal import Journal
+from tests.fakes.model_server import (
+    KEY,
+    Answer,
+    Body,
+    Drop,
+    Error,
+    Hang,
+    ModelServer,
+    Script,
+    model_server,
+)
+from tests.fakes.wire_formats import Call, Says
+
+TIMEOUT_S = 5.0
+WIRES = ("claude", "openai")
+GOOD = Says('{"word": "yes", "number": 3}')
+PROMPT = Prompt.of("Be brief.")
+
+
+class Answered(BaseModel):
+    word: str
+    number: int = 0
+
+
+class Prices:
+    """One tool, which counts its calls."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def definitions(self) -> Sequence[ToolDef]:
+        parameters = {"type": "object", "properties": {"ticker": {"type": "string"}}}
+        return [ToolDef(name="price", description="the price", parameters=parameters)]
+
+    async def call(self, name: str, arguments: Any) -> dict[str, Any]:
+        self.asked.append(arguments)
+        return {"tool": name, **arguments}
+
+
+@dataclass
+class Bench:
+    """An agent that speaks to a server, and what it has on record."""
+
+    server: ModelServer
+    agent: Agent
+    entries: list[JournalEntry] = field(default_factory=list)
+    tools: Prices = field(default_factory=Prices)
+
+    async def plain(self) -> Answered:
+        journal = self._journal()
+        try:
+            return await generate(self.agent, Task(data={"as_of": "x"}), Answered, journal)
+        finally:
+            await journal.flush()
+
+    async def with_tools(self) -> tuple[Answered, int]:
+        box = Toolbox((self.tools,), frozenset({"price"}))
+        task = Task(data={"as_of": "x"})
+        return await generate_with_tools(self.agent, task, Answered, self._journal(), box)
+
+    def _journal(self) -> Journal:
+        async def record(entries: Sequence[JournalEntry], *_: object) -> None:
+            self.entries.extend(entries)
+
+        return Journal(self.entries, record)
+
+
+Speaking = Callable[..., AbstractAsyncContextManager[Bench]]
+
+
+@pytest.fixture(params=WIRES)
+def speaking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Speaking:
+    """Makes a bench over one of the two SDKs. Waits between tries are kept, not slept."""
+
+    async def no_pause(_journal: Journal, _wait_s: float) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Journal, "pause", no_pause)
+
+    @asynccontextmanager
+    async def speak(
+        answers: Sequence[Answer] | Script, timeout_s: float = TIMEOUT_S, key: str = KEY
+    ) -> AsyncIterator[Bench]:
+        async with model_server(answers) as server:
+            url = server.url if request.param == "claude" else server.openai_url
+            endpoint = replace(PRESETS[request.param], base_url=url)
+            provider = RemoteProvider(endpoint, SecretStr(key), PRICES, timeout_s)
+            model = endpoint.models["medium"]
+            limits = Limits(attempts_max=3)
+            try:
+                yield Bench(server, Agent("tester", provider, model, PROMPT, 1, limits))
+                assert server.refused == []
+            finally:
+                await provider.close()
+
+    return speak
+
+
+PASSING: dict[str, Answer] = {
+    "429": Error(429, "rate_limit_error", "slow down", {"retry-after": "1"}),
+    "500": Error(500),
+    "502 with a page": Body(b"<html>bad gateway</html>", 502, "text/html"),
+    "503": Error(503, "service_unavailable", "warming up"),
+    "529": Error(529, "overloaded_error", "Overloaded"),
+    "a dropped connection": Drop(),
+    "a reply cut off": Drop(after_bytes=43),
+    "a page with HTTP 200": Body(b"<html>login</html>", content_type="text/html"),
+    "null choices": Body(b'{"id": "x", "choices": null, "content": null}'),
+    "an empty body": Body(b""),
+    "half of a reply": Body(b'{"id": "msg_1", "type": "mess'),
+    "llama.cpp's 500": Error(500, "server_error", "does not match the expected peg-native format"),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING)
+async def test_a_passing_fault_is_tried_again_and_stands_on_record(
+    speaking: Speaking, fault: str
+) -> None:
+    async with speaking([PASSING[fault], GOOD]) as bench:
+        assert (await bench.plain()).number == 3
+        assert len(bench.server.asked) == 2
+        assert [isinstance(e.reply, dict) and "fault" in e.reply for e in bench.entries] == [
+            True,
+            False,
+        ]
+
+
+LASTING: list[tuple[Answer, type[ModelError], int, str]] = [
+    (Error(529, "overloaded_error", "Overloaded"), ProviderUnavailable, 3, "gave up after 3 tries"),
+    (Drop(), ProviderUnavailable, 3, "connection was lost"),
+    (Body(b"<html>"), ProviderFault, 3, "answered with no reply"),
+    (Error(400, "invalid_request_error", "no such field"), ModelError, 1, "no such field"),
+    (Error(404, "not_found_error", "model: x"), ModelError, 1, "name another model"),
+    (Error(429, "insufficient_quota", "quota exceeded"), ModelError, 1, "add credit"),
+    (Error(429, "rate_limit_error", "x", {"retry-after": "900"}), ProviderUnavailable, 1, "900 s"),
+    (Says("I will not", stop="refusal"), Refused, 1, "declined"),
+    (Says('{"word": "ye', stop="max_tokens"), Truncated, 1, "16000 tokens"),
+]
+OPENAI_STOPS = {"refusal": "content_filter", "max_tokens": "length"}
+
+
+@pytest.mark.parametrize(("fault", "error", "calls", "words"), LASTING)
+async def test_a_lasting_fault_ends_with_its_typed_error(
+    speaking: Speaking, fault: Answer, error: type[ModelError], calls: int, words: str
+) -> None:
+    def always(asked: Any) -> Answer:
+        if isinstance(fault, Says) and asked.wire == "openai":
+            return replace(fault, stop=OPENAI_STOPS[fault.stop])
+        return fault
+
+    async with speaking(always) as bench:
+        with pytest.raises(error, match=words):
+            await bench.plain()
+        assert len(bench.server.asked) == calls == len(bench.entries)
+
+
+async def test_a_wrong_key_is_told_without_showing_it(speaking: Speaking) -> None:
+    wrong = "planted-key-and-wrong-987654"
+    async with speaking([GOOD], key=wrong) as bench:
+        with pytest.raises(KeyRefused, match="Incorrect API key provided") as caught:
+            await bench.plain()
+        stored = b"".join(orjson.dumps(e.model_dump(mode="json")) for e in bench.entries)
+        assert wrong not in str(caught.value) + repr(caught.value)
+        assert wrong.encode() not in stored
+
+
+async def test_a_silent_endpoint_is_given_up_in_time_and_counts_as_paid(speaking: Speaking) -> None:
+    async with speaking([Hang(), Hang(), Hang()], timeout_s=0.3) as bench:
+        with pytest.raises(ProviderUnavailable, match=r"no reply within 0\.3 s"):
+            await bench.plain()
+        assert all(entry.usage.cost_usd > 0 for entry in bench.entries)
+
+
+async def test_nobody_there_is_a_failure_that_costs_nothing(speaking: Speaking) -> None:
+    async with speaking([]) as bench:
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+            provider = RemoteProvider(
+                replace(PRESETS[bench.agent.provider.name], base_url=url),
+                SecretStr(KEY),
+                PRICES,
+                TIMEOUT_S,
+            )
+            bench.agent = replace(bench.agent, provider=provider)
+            with pytest.raises(ProviderUnavailable, match="cannot be reached"):
+                await bench.plain()
+        assert all(entry.usage.cost_usd == 0 for entry in bench.entries)
+        await provider.close()
+
+
+async def test_a_cancelled_call_hangs_up(speaking: Speaking) -> None:
+    async with speaking([Hang()]) as bench:
+        asked = asyncio.ensure_future(bench.plain())
+        async with asyncio.timeout(TIMEOUT_S * 4):
+            while not bench.server.asked:  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(0.01)
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+
+
+async def test_tools_of_a_round_then_an_answer_without_tools(speaking: Speaking) -> None:
+    two = Says("let me see", [Call("price", {"ticker": "A"}), Call("price", {"ticker": "B"})])
+    async with speaking([two, Says("enough"), GOOD]) as bench:
+        answer, calls = await bench.with_tools()
+        assert (answer.word, calls) == ("yes", 2)
+        assert [bool(each.tools) for each in bench.server.asked] == [True, True, False]
+        last = bench.server.asked[-1]
+        assert '"id":"E1"' in last.first
+        assert "let me see" not in orjson.dumps(last.body).decode()
+        assert all(e.usage.cost_usd > 0 for e in bench.entries if e.kind == "model")
+
+
+async def test_the_last_round_is_followed_by_one_call_without_tools(speaking: Speaking) -> None:
+    def endless(asked: Any) -> Answer:
+        return Says(calls=[Call("price", {"ticker": f"T{asked.number}"})]) if asked.tools else GOOD
+
+    async with speaking(endless) as bench:
+        _, calls = await bench.with_tools()
+        assert calls == 15
+        assert len(bench.server.asked) == 16
+        assert not bench.server.asked[-1].tools
+
+
+async def test_unusable_arguments_are_told_to_the_model_in_a_transcript_that_is_taken(
+    speaking: Speaking,
+) -> None:
+    async with speaking([Says(calls=[Call("price", "[1, 2")]), Says("ok"), GOOD]) as bench:
+        await bench.with_tools()
+        assert bench.tools.asked == []
+        assert "bad_tool_arguments" in orjson.dumps(bench.server.asked[1].body).decode()
+
+
+async def test_a_refused_tool_is_told_to_the_model(speaking: Speaking) -> None:
+    async with speaking([Says(calls=[Call("place_order", {})]), Says("ok"), GOOD]) as bench:
+        await bench.with_tools()
+        assert "tool_not_allowed" in orjson.dumps(bench.server.asked[1].body).decode()
+
+
+async def test_faults_after_results_lead_to_the_output_pass(speaking: Speaking) -> None:
+    garbled = PASSING["llama.cpp's 500"]
+    first = Says(calls=[Call("price", {"ticker": "A"})])
+    async with speaking([first, garbled, garbled, garbled, GOOD]) as bench:
+        answer, calls = await bench.with_tools()
+        assert (answer.word, calls) == ("yes", 1)
+
+
+async def test_a_wrong_answer_is_repaired_in_a_transcript_that_is_taken(speaking: Speaking) -> None:
+    wrong = Says('<think>{"word": "no"}</think>{"word": 5}')
+    async with speaking([wrong, Says(""), GOOD]) as bench:
+        assert (await bench.plain()).word == "yes"
+        repair = orjson.dumps(bench.server.asked[1].body["messages"]).decode()
+        assert "valid string" in repair
+
+
+async def test_an_answer_that_stays_wrong_is_a_wrong_answer(speaking: Speaking) -> None:
+    async with speaking(lambda _: Says("no idea")) as bench:
+        with pytest.raises(AnswerInvalid) as caught:
+            await bench.plain()
+        assert caught.value.wrong_answer
+        assert len(bench.server.asked) == 3
+
+
+async def test_the_last_of_several_objects_counts(speaking: Speaking) -> None:
+    text = 'First {"word": "no"} then ```json\n{"word": "yes", "number": 3}\n``` I hope.'
+    async with speaking([Says(text)]) as bench:
+        assert (await bench.plain()).word == "yes"
+
+
+async def test_a_reply_without_usage_is_never_free(speaking: Speaking) -> None:
+    async with speaking([replace(GOOD, no_usage=True)]) as bench:
+        await bench.plain()
+        assert bench.entries[0].usage.cost_usd > 0
+
+
+async def test_an_operation_that_starts_again_asks_only_for_what_is_missing(
+    speaking: Speaking,
+) -> None:
+    tools = Says(calls=[Call("price", {"ticker": "A"}), Call("price", {"ticker": "B"})])
+    script = [tools, PASSING["529"], Says("enough"), GOOD]
+    async with speaking(script) as bench:
+        answer = await bench.with_tools()
+        whole = list(bench.entries)
+    for kept in range(len(whole)):
+        used = sum(entry.kind == "model" for entry in whole[:kept])
+        async with speaking(script[used:]) as again:
+            again.entries = whole[:kept]
+            assert await again.with_tools() == answer
+            assert len(again.server.asked) == len(script) - used
+
+
+async def test_many_agents_share_one_client(speaking: Speaking) -> None:
+    async with speaking(lambda _: GOOD) as bench:
+        benches = [replace(bench, entries=[]) for _ in range(20)]
+        answers = await asyncio.gather(*(each.plain() for each in benches))
+        assert {answer.word for answer in answers} == {"yes"}
+        assert len(bench.server.asked) == 20
+
+
+def test_every_fault_is_a_desk_error() -> None:
+    assert issubclass(ModelError, DeskError)
