@@ -24,7 +24,7 @@ HORIZON_BARS_MAX = 63
 EPOCHS_MAX = 1_000
 FOLDS_MAX = 20
 PROBABILITY = "probability"
-"""The signal that the model gives: how probable a label of 1 is."""
+"""What the model gives: how probable a label of 1 is."""
 
 
 class Part(Value):
@@ -120,12 +120,12 @@ ModelSpec = Annotated[MlpSpec | LogisticSpec | BoostingSpec, Field(discriminator
 
 
 class Condition(Part):
-    """`signal` (`probability` or a feature's key) above or below a number at a session's close.
+    """`of` (`probability` or a feature's key) above or below a number at a session's close.
 
     `bars_ago` looks back that many sessions; it is never negative, which would be a look ahead.
     """
 
-    signal: ShortText
+    of: ShortText
     above: float | None = None
     below: float | None = None
     bars_ago: int = Field(default=0, le=250)
@@ -263,15 +263,17 @@ class StrategySpec(Request):
 
     @field_validator("entry", "exit")
     @classmethod
-    def _signals_are_known(cls, rules: EntryRules | ExitRules, info: ValidationInfo) -> object:
+    def _rules_see_only_what_is_known(
+        cls, rules: EntryRules | ExitRules, info: ValidationInfo
+    ) -> object:
         if "features" not in info.data:
             return rules  # the features' own error is told instead
         known = [PROBABILITY, *(feature.key for feature in info.data["features"])]
         for side in ("long", "short"):
             for place, condition in enumerate(getattr(rules, side)):
-                if condition.signal not in known:
+                if condition.of not in known:
                     raise ValueError(
-                        f"{side}.{place}.signal: {condition.signal} is not known at the close; "
+                        f"{side}.{place}.of: {condition.of} is not known at the close; "
                         f"rules see {', '.join(known)}, never what comes after"
                     )
         return rules

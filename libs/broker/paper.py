@@ -1,11 +1,43 @@
 """The paper broker: fills at the next open, with a fee and slippage, and never on credit. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
+from operator import mul
 
 from contracts.account import Side
 from libs.broker.broker import Answer, Filled, MarketOrder, Opening, Refused, Working
+from libs.quant.costs import affordable, fee_on, slipped
 from libs.quant.sizing import affordable_shares, slipped_price, trade_fee, trade_value
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How shares and money are counted: a fill's price, its value, its fee, and what cash buys."""
+
+    price: Callable[[Decimal, Decimal, bool], Decimal]
+    value: Callable[[Decimal, Decimal], Decimal]
+    fee: Callable[[Decimal, Decimal], Decimal]
+    affordable: Callable[[Decimal, Decimal, Decimal], Decimal]
+    shares: Callable[[Decimal], Decimal]
+
+
+def _whole(shares: Decimal) -> Decimal:
+    return shares.to_integral_value(ROUND_FLOOR)
+
+
+def _whole_price(price: Decimal, slippage_bps: Decimal, buying: bool) -> Decimal:
+    return slipped_price(price, slippage_bps, buying=buying)
+
+
+def _exact_price(price: Decimal, slippage_bps: Decimal, buying: bool) -> Decimal:
+    return slipped(price, slippage_bps, Decimal(1 if buying else -1))
+
+
+WHOLE = Counting(_whole_price, trade_value, trade_fee, affordable_shares, _whole)
+"""As an account is booked: whole shares, whole cents, rounded against the trader."""
+EXACT = Counting(_exact_price, mul, fee_on, affordable, Decimal)
+"""With every fraction, as the backtest counts on adjusted prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +46,7 @@ class PaperBroker:
 
     fee_bps: Decimal
     slippage_bps: Decimal
+    counting: Counting = WHOLE
 
     def answer(
         self, order: MarketOrder, opening: Opening | None, *, cash: Decimal, held: Decimal
@@ -25,23 +58,20 @@ class PaperBroker:
         if opening is None:
             return Working("no open after the decision yet: it fills once there is one")
         buying = order.side is Side.BUY
-        wanted = _after_split(order.quantity, opening)
-        price = slipped_price(opening.price, self.slippage_bps, buying=buying)
-        room = affordable_shares(cash, price, self.fee_bps) if buying else held
-        quantity = min(wanted, room)
-        if quantity < 1:
+        count = self.counting
+        wanted = count.shares(order.quantity * opening.split_ratio)
+        price = count.price(opening.price, self.slippage_bps, buying)
+        room = count.affordable(cash, price, self.fee_bps) if buying else held
+        quantity = count.shares(min(wanted, room))
+        if quantity <= 0:
             why = f"cash of {cash} buys no share at {price}" if buying else "no share is left"
             return Refused(f"at the open of {opening.session} {why}")
-        value = trade_value(price, quantity)
-        fee = trade_fee(value, self.fee_bps)
+        value = count.value(price, quantity)
+        fee = count.fee(value, self.fee_bps)
         if not buying:
             fee = min(fee, value)  # a sale never costs money
         note = _note(order, opening, wanted, quantity, price)
         return Filled(price, quantity, fee, opening.session, note)
-
-
-def _after_split(quantity: Decimal, opening: Opening) -> Decimal:
-    return (quantity * opening.split_ratio).to_integral_value(ROUND_FLOOR)
 
 
 def _note(

@@ -2,6 +2,8 @@
 
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Context, Decimal, localcontext
 
+from libs.quant.costs import affordable, fee_on, slipped
+
 CENT = Decimal("0.01")
 BPS_IN_ONE = Decimal(10_000)
 # Wide enough that sums and products of contract amounts (20 digits) are exact; what must be rounded
@@ -24,7 +26,7 @@ def trade_value(price: Decimal, quantity: Decimal) -> Decimal:
 def trade_fee(value: Decimal, fee_bps: Decimal) -> Decimal:
     """The fee on a traded value, in basis points of it, rounded up to the cent."""
     with localcontext(Context(prec=60)):
-        return (value * fee_bps / BPS_IN_ONE).quantize(CENT, ROUND_CEILING)
+        return fee_on(value, fee_bps).quantize(CENT, ROUND_CEILING)
 
 
 def slipped_price(price: Decimal, slippage_bps: Decimal, *, buying: bool) -> Decimal:
@@ -33,16 +35,15 @@ def slipped_price(price: Decimal, slippage_bps: Decimal, *, buying: bool) -> Dec
     A sale is never priced below one cent.
     """
     with localcontext(Context(prec=60)):
-        step = price * slippage_bps / BPS_IN_ONE
         if buying:
-            return (price + step).quantize(CENT, ROUND_CEILING)
-        return max(CENT, (price - step).quantize(CENT, ROUND_DOWN))
+            return slipped(price, slippage_bps, Decimal(1)).quantize(CENT, ROUND_CEILING)
+        return max(CENT, slipped(price, slippage_bps, Decimal(-1)).quantize(CENT, ROUND_DOWN))
 
 
 def affordable_shares(cash: Decimal, price: Decimal, fee_bps: Decimal) -> Decimal:
     """The most whole shares whose value and fee `cash` pays at `price` (> 0, in cents)."""
     with localcontext(EXACT_DOWN):
-        quantity = whole_shares(cash, price * (1 + fee_bps / BPS_IN_ONE))
+        quantity = max(Decimal(0), affordable(cash, price, fee_bps)).to_integral_value(ROUND_FLOOR)
         # The fee is rounded up to a cent, which may cost one share more.
         while quantity > 0 and _cost(price, quantity, fee_bps) > cash:
             quantity -= 1

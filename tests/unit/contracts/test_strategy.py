@@ -16,8 +16,8 @@ SPEC: dict[str, Any] = {
     "universe": ["AAPL", "MSFT"],
     "features": [{"indicator": "rsi"}, {"indicator": "return", "parameters": {"bars": 5}}],
     "model": {"kind": "mlp", "hidden": [8]},
-    "entry": {"long": [{"signal": "probability", "above": 0.55}]},
-    "exit": {"long": [{"signal": "rsi(14)", "above": 70}], "hold_bars_max": 20},
+    "entry": {"long": [{"of": "probability", "above": 0.55}]},
+    "exit": {"long": [{"of": "rsi(14)", "above": 70}], "hold_bars_max": 20},
     "train": {"first": "2005-01-03", "last": "2010-12-31"},
     "held_out": {"first": "2011-01-03", "last": "2012-12-31"},
 }
@@ -117,21 +117,21 @@ def test_a_period_that_ends_before_it_begins_is_refused():
 
 
 def test_a_rule_that_looks_ahead_is_refused():
-    field, message = told(entry={"long": [{"signal": "probability", "above": 0.5, "bars_ago": -1}]})
+    field, message = told(entry={"long": [{"of": "probability", "above": 0.5, "bars_ago": -1}]})
     assert field == "entry.long.0.bars_ago"
     assert "looks ahead" in message
 
 
-@pytest.mark.parametrize("signal", ["label", "next_open", "rsi(15)"])
-def test_a_rule_on_what_is_not_known_at_the_close_is_refused(signal: str):
-    field, message = told(entry={"long": [{"signal": signal, "above": 0.5}]})
+@pytest.mark.parametrize("name", ["label", "next_open", "rsi(15)"])
+def test_a_rule_on_what_is_not_known_at_the_close_is_refused(name: str):
+    field, message = told(entry={"long": [{"of": name, "above": 0.5}]})
     assert field == "entry"
-    assert f"long.0.signal: {signal} is not known at the close" in message
+    assert f"long.0.of: {name} is not known at the close" in message
     assert "rsi(14)" in message
 
 
 def test_a_condition_that_compares_nothing_is_refused():
-    field, message = told(entry={"long": [{"signal": "probability"}]})
+    field, message = told(entry={"long": [{"of": "probability"}]})
     assert field == "entry.long.0"
     assert "`above` or `below`" in message
 

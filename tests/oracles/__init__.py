@@ -1,0 +1,1 @@
+"""Other people's engines on the same prices and sides; see README.md."""
