@@ -1,9 +1,125 @@
-"""What an account's agents remember from one cycle to the next."""
+"""What an account's agents remember from one cycle to the next, and how past decisions fared."""
+
+from datetime import date
+from enum import StrEnum
 
 from pydantic import Field
 
+from contracts.account import Side
 from contracts.message import Contract
-from contracts.types import Text, Value
+from contracts.types import (
+    Amount,
+    CycleId,
+    Failure,
+    Name,
+    Percent,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+)
+
+OUTCOME_SESSIONS = (5, 20)
+"""Sessions after a decision at which its picks are looked at: about a week and a month."""
+AWAITED_MAX = 48
+"""Past decisions that one cycle may look at again, the oldest first: two a day over a month."""
+OUTCOMES_MAX = AWAITED_MAX * len(OUTCOME_SESSIONS)
+"""Outcomes that one memory holds: after a long pause all of them become known at once."""
+TRACK_RECORD_MAX = 10
+"""Sentences about past decisions that a memory carries on, the newest first."""
+
+
+class PickFate(StrEnum):
+    """What became of a pick. `working`: its order still waited when the cycle ended.
+
+    `vetoed`: the reviewer or the rules left nothing of it. `not_ordered`: the rules left something,
+    but nothing was bought: refused by the approver or by execution, or the cycle ended before.
+    """
+
+    FILLED = "filled"
+    WORKING = "working"
+    VETOED = "vetoed"
+    NOT_ORDERED = "not_ordered"
+
+
+class PastPick(Value):
+    """One pick as the trader made it, and what became of it."""
+
+    ticker: Ticker
+    action: Side
+    allocation_pct: Percent
+    fate: PickFate
+    fill_price: Amount | None = None
+    filled_on: date | None = None
+
+
+class PastDecision(Value):
+    """What a later cycle needs to see how a decision fared. `universe` is what it chose from."""
+
+    cycle_id: CycleId
+    pipeline: Name
+    as_of: date
+    picks: tuple[PastPick, ...] = Field(default=(), max_length=20)
+    universe: tuple[Ticker, ...] = Field(default=(), max_length=25)
+
+
+class AwaitedDecision(Value):
+    """A decision with outcomes still to come; `told` are the numbers of sessions already told."""
+
+    decision: PastDecision
+    told: tuple[int, ...] = ()
+
+
+class Basis(StrEnum):
+    """The price that a return counts from.
+
+    `fill`: as it was filled. `next_open`: its order waited for that open when the cycle ended.
+    `close`: the close at the decision's as_of.
+    """
+
+    FILL = "fill"
+    NEXT_OPEN = "next_open"
+    CLOSE = "close"
+
+
+class PickOutcome(Value):
+    """How the share of one pick did; where prices are missing, `absence` says why, never a 0.
+
+    Both prices are adjusted for splits and dividends up to the outcome's session, so the entry may
+    differ from what was paid and a split is no loss. A sale's return is what was avoided or missed.
+    """
+
+    ticker: Ticker
+    action: Side
+    fate: PickFate
+    basis: Basis
+    entry_price: Amount | None = None
+    exit_price: Amount | None = None
+    return_pct: Amount | None = None
+    absence: Failure | None = None
+
+
+class Benchmark(Value):
+    """The decision's universe in equal parts, from the close at as_of; None where none has prices.
+
+    `counted` tickers have prices on both days; `absent` have not and are not in it.
+    """
+
+    return_pct: Amount | None = None
+    counted: int = Field(default=0, ge=0)
+    absent: tuple[Ticker, ...] = ()
+
+
+class DecisionOutcome(Value):
+    """How a decision had fared at the close of `session`, the `sessions`-th after its as_of."""
+
+    cycle_id: CycleId
+    pipeline: Name
+    as_of: date
+    sessions: int = Field(ge=1)
+    session: date
+    picks: tuple[PickOutcome, ...] = ()
+    benchmark: Benchmark = Benchmark()
 
 
 class MemoryDraft(Value):
@@ -16,4 +132,13 @@ class MemoryDraft(Value):
 
 
 class AgentMemory(MemoryDraft, Contract):
-    """The memory of one cycle, with its ids. The next cycle of the account reads it."""
+    """The memory of one cycle, with its ids. The next cycle of the account reads it.
+
+    Code adds what no model may: the `decision` as later cycles will look at it, the `outcomes` of
+    past decisions that became known with this cycle's as_of, and the `track_record`, these and the
+    ones before in a sentence each.
+    """
+
+    decision: PastDecision | None = None
+    outcomes: tuple[DecisionOutcome, ...] = Field(default=(), max_length=OUTCOMES_MAX)
+    track_record: tuple[ShortText, ...] = Field(default=(), max_length=TRACK_RECORD_MAX)

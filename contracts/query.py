@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 from contracts.account import Portfolio
 from contracts.cycle import CycleStatus
 from contracts.execution import Fill
+from contracts.memory import DecisionOutcome
 from contracts.message import Message
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.risk import DecisionValidation
@@ -25,7 +26,10 @@ class CycleQuery(Message):
 
 
 class PipelineView(Value):
-    """One pipeline of a cycle: where it is, and the contracts it has made, by name."""
+    """One pipeline of a cycle: where it is, and the contracts it has made, by name.
+
+    `outcomes` are what later cycles of the account have told of its decision, the earliest first.
+    """
 
     name: Name
     account: Name
@@ -34,6 +38,7 @@ class PipelineView(Value):
     status: CycleStatus
     reason: Text = ""
     contracts: dict[str, JsonValue] = Field(default_factory=dict)
+    outcomes: tuple[DecisionOutcome, ...] = ()
 
 
 class CycleView(Message):

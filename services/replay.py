@@ -29,7 +29,7 @@ from services.orchestrator.logic import (
     advance,
     begin,
 )
-from services.orchestrator.workflow import WORKFLOWS, Workflow
+from services.orchestrator.workflow import Workflow, as_recorded
 from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment
@@ -88,7 +88,7 @@ async def replay(
 def _workflow(view: CycleView, recordings: Sequence[Recording]) -> Workflow:
     command = next((each.command for each in recordings if each.command), None)
     version = command["workflow_version"] if isinstance(command, dict) else 0
-    for workflow in WORKFLOWS:
+    for workflow in as_recorded():
         if (workflow.kind, workflow.version) == (view.kind, version):
             return workflow
     raise LookupError(f"no workflow {view.kind} version {version} in this release")

@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 from pydantic import BaseModel, JsonValue
 
+from contracts.memory import AgentMemory
 from contracts.message import Command
 from libs.llm.provider import Evidence
 
@@ -56,6 +57,14 @@ def task_for(
         for name, part in parts.items()
     }
     return Task(data=data, evidence=evidence, errors=command.errors)
+
+
+def memory_told(memory: AgentMemory | None) -> JsonValue:
+    """The last cycle's memory as agents get it: its `track_record` says the outcomes in words."""
+    if memory is None:
+        return None
+    told: JsonValue = memory.model_dump(mode="json", exclude={"decision", "outcomes"})
+    return told
 
 
 def render_task(task: Task) -> str:

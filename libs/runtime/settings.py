@@ -98,6 +98,12 @@ class Settings(BaseSettings):
     """What all cycles of one UTC day may cost in model calls."""
     tool_rounds_max: int = Field(default=15, ge=1, le=100)
     """Rounds of tool calls before a model must answer."""
+    research_tickers_max: int = Field(default=10, ge=1, le=10)
+    """Candidates that a plan may name and the analyst may dig into, of up to 25 in a digest."""
+    plan_attempts_max: int = Field(default=3, ge=1, le=10)
+    """Tries at a valid plan; each quotes the errors of the one before."""
+    answer_attempts_max: int = Field(default=2, ge=1, le=10)
+    """Tries at every other answer of a model, in the same way."""
     providers: dict[EndpointName, EndpointSettings] = Field(default_factory=dict)
     """Model endpoints beside or over the built-in ones, by the name that pipelines use; see
     docs/providers.md."""

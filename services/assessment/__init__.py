@@ -1,4 +1,4 @@
-"""Decides what is worth remembering of a cycle.
+"""Decides what is worth remembering of a cycle, and how past decisions fared.
 
-For the next cycle of the same account.
+For the next cycle of the same account, and for whoever looks at the past one.
 """

@@ -12,17 +12,19 @@ from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
+from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.source import MarketData
 from libs.runtime.settings import Settings
 from services.assessment.handler import memorize
 
 PROMPTS = Path(__file__).parent / "prompts"
 
 
-def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
-    """What the service hears and says. It reads no market."""
+def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
+    """What the service hears and says."""
     prompt = Prompt.load(PROMPTS / "memory.md")
     role = Role("memory", "memory", ModelSize.SMALL, prompt, providers, limits_of(settings))
-    handle = partial(memorize, role=role)
+    handle = partial(memorize, market=market, role=role)
     return Routes(
         service="assessment", commands=(Route(hears=Memorize, says=AgentMemory, handle=handle),)
     )
@@ -32,4 +34,4 @@ def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
     async with providers_of(settings) as providers:
-        yield routes(providers, settings)
+        yield routes(ReplayMarket(ReplayStore(settings.replay_dir)), providers, settings)

@@ -4,13 +4,37 @@ from contracts.assessment import Memorize
 from contracts.memory import AgentMemory, MemoryDraft
 from libs.llm.agent import Role
 from libs.llm.loop import generate
-from libs.llm.prompt import task_for
+from libs.llm.prompt import memory_told, task_for
+from libs.market.source import MarketData
 from libs.runtime.journal import Journal
+from services.assessment import logic
+from services.assessment.reads import outcomes_known
+
+NOT_TOLD = {"signal_digest", "past_decisions", "agent_memory"}
+"""Fields of the command that are for code, or come to the model in another form."""
 
 
-async def memorize(command: Memorize, journal: Journal, *, role: Role) -> AgentMemory:
-    """What the next cycle should know of this one, however it ended."""
+async def memorize(
+    command: Memorize, journal: Journal, *, market: MarketData, role: Role
+) -> AgentMemory:
+    """What the next cycle should know of this one, however it ended, and of those before it."""
+    outcomes = await outcomes_known(journal, market, command.as_of, command.past_decisions)
+    last = command.agent_memory
     draft = await generate(
-        role.played_for(command), task_for(command, cycle=command), MemoryDraft, journal
+        role.played_for(command),
+        task_for(
+            command,
+            cycle=command.model_dump(mode="json", exclude=NOT_TOLD),
+            agent_memory=memory_told(last),
+            outcomes=[logic.sentence(each) for each in outcomes],
+        ),
+        MemoryDraft,
+        journal,
     )
-    return AgentMemory.of(command, **dict(draft))
+    return AgentMemory.of(
+        command,
+        **dict(draft),
+        decision=logic.decision_of(command),
+        outcomes=outcomes,
+        track_record=logic.track_record(outcomes, last.track_record if last else ()),
+    )

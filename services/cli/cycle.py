@@ -35,6 +35,7 @@ from services.cli.request_options import (
     MaxMoneyOption,
     MaxTokensOption,
     ProviderOption,
+    SourceOption,
     TimeoutOption,
     UniverseOption,
 )
@@ -67,6 +68,7 @@ def request(
     kind: Annotated[str, typer.Option(help="What kind of cycle.")] = "decision",
     as_of: AsOfOption = None,
     universe: UniverseOption = None,
+    source: SourceOption = None,
     provider: ProviderOption = None,
     key: Annotated[
         str | None,
@@ -85,6 +87,7 @@ def request(
         kind=kind,
         as_of=as_of,
         universe=universe if universe is not None else (),
+        sources=source or (),
         providers=provider or ("rules",),
         key=key,
         timeout_s=timeout_s,

@@ -12,8 +12,8 @@ from contracts.operation import CallKind, JournalEntry, OperationView
 from contracts.query import CycleView, PipelineView, Recording
 from contracts.research import AssetView
 from contracts.risk import Check
-from services.cli import amounts, judgement, orders, outline, tickers
-from services.cli.made import Made, Row, rows
+from services.cli import amounts, fared, judgement, orders, outline, tickers
+from services.cli.made import Made, Row, reasons, rows
 from services.cli.problem import ExitCode, Problem
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, facts, table, write
 from services.cli.tree import took
@@ -95,6 +95,8 @@ def _of_pipeline(
     told = list(_looked_at(made, ticker))
     if row is not None:
         told += [*_found(row, width), *_decided(row)]
+        after = fared.of_ticker(pipeline.outcomes, ticker)
+        told += [("Fared", after)] if after is not None else []
     elif made.plan is not None:
         told.append(("Plan", Text("not among the tickers that were looked into")))
     return told
@@ -118,6 +120,8 @@ def _looked_at(made: Made, ticker: str) -> Iterable[tuple[str, RenderableType]]:
     yield "Company", Text(amounts.plain(who))
     mentions = amounts.count(candidate.mentions, "mention")
     yield "Named by", Text(f"{named}; {mentions}")
+    if candidate.reasons:
+        yield "Named for", Text(amounts.plain(reasons(candidate)))
     heads = [
         f"{each.published_at:%Y-%m-%d %H:%M} UTC  {each.source}: {amounts.plain(each.title)}"
         for each in candidate.headlines

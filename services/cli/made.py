@@ -9,6 +9,7 @@ from pydantic import JsonValue, ValidationError
 from contracts.account import Portfolio
 from contracts.approval import Approval, Verdict
 from contracts.execution import ExecutionResult, Fill, Order
+from contracts.memory import AgentMemory
 from contracts.message import Contract
 from contracts.query import PipelineView
 from contracts.research import AssetView, Plan, QuantReport, ResearchFinding, ResearchReport
@@ -34,6 +35,7 @@ class Made:
     validation: DecisionValidation | None
     approval: Approval | None
     execution: ExecutionResult | None
+    memory: AgentMemory | None
 
     @classmethod
     def by(cls, pipeline: PipelineView) -> "Made":
@@ -50,6 +52,7 @@ class Made:
             validation=_read(DecisionValidation, made.get("decision_validation")),
             approval=_read(Approval, made.get("approval")),
             execution=_read(ExecutionResult, made.get("execution_result")),
+            memory=_read(AgentMemory, made.get("agent_memory")),
         )
 
     @property
@@ -88,6 +91,12 @@ def _read(kind: type[C], value: JsonValue) -> C | None:
     except ValidationError:
         # Cut to fit into the answer, or a newer desk's: the rest of the story still stands.
         return None
+
+
+def reasons(candidate: Candidate) -> str:
+    """Why its sources named it: `screener: gainer 2 (+2.60%); news: headlines in 7 days: 3`."""
+    said = ((name, candidate.reasons.get(name, "")) for name in candidate.sources)
+    return "; ".join(f"{name}: {why}" if why else name for name, why in said)
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class Wish:
     kind: str = "decision"
     as_of: str | None = None
     universe: Sequence[str] = ()
+    sources: Sequence[str] = ()
     providers: Sequence[str] = ("rules",)
     account: str | None = None
     key: str | None = None
@@ -87,6 +88,8 @@ def build(wish: Wish) -> CycleRequest:
         given["budgets"] = budgets
     if wish.universe:
         given["universe"] = tuple(_tickers(wish.universe))
+    if wish.sources:
+        given["sources"] = tuple(_sources(wish.sources))
     try:
         return CycleRequest.model_validate(
             {
@@ -128,9 +131,27 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
         raise invalid("--provider", error) from error
 
 
+def _listed(given: Sequence[str]) -> Sequence[str]:
+    """`a,b` or several options: each name once."""
+    names = (name.strip() for text in given for name in text.split(","))
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _sources(given: Sequence[str]) -> Sequence[str]:
+    """An empty list would mean all sources: said by mistake, it must not pass."""
+    names = _listed(given)
+    if not names:
+        raise Problem(
+            ExitCode.USAGE,
+            "--source names no candidate source",
+            "leave it out to ask all of them, or write --source screener,news",
+        )
+    return names
+
+
 def _tickers(given: Sequence[str]) -> Sequence[str]:
-    """`AAPL,MSFT` or several options; an empty universe is a mistake, not everything."""
-    names = [name.strip().upper() for text in given for name in text.split(",") if name.strip()]
+    """An empty universe is a mistake, not everything."""
+    names = [name.upper() for name in _listed(given)]
     if not names:
         raise Problem(
             ExitCode.USAGE,

@@ -11,6 +11,10 @@ AsOfOption = Annotated[
     str | None, typer.Option(help=f"The session whose close is the present, {AS_OF_DEFAULT}.")
 ]
 UniverseOption = Annotated[list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")]
+SourceOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Only these candidate sources: screener,news,earnings, or one of your own."),
+]
 ProviderOption = Annotated[
     list[str] | None,
     typer.Option(help="Who thinks: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),

@@ -35,6 +35,7 @@ from services.cli.request_options import (
     MaxMoneyOption,
     MaxTokensOption,
     ProviderOption,
+    SourceOption,
     TimeoutOption,
     UniverseOption,
 )
@@ -48,6 +49,7 @@ app = group()
 def run(
     as_of: AsOfOption = AS_OF_DEFAULT,
     universe: UniverseOption = None,
+    source: SourceOption = None,
     provider: ProviderOption = None,
     account: Annotated[
         str | None,
@@ -70,6 +72,7 @@ def run(
     wish = Wish(
         as_of=as_of,
         universe=universe or (),
+        sources=source or (),
         providers=provider or ("rules",),
         account=account or f"run-{secrets.token_hex(4)}",
         key=new_key(),

@@ -12,12 +12,14 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
-from services.cli import amounts, costs, judgement, orders, tickers
-from services.cli.made import Made, Row, rows
+from services.cli import amounts, costs, fared, judgement, orders, tickers
+from services.cli.made import Made, Row, reasons, rows
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
 TICKERS_LISTED_MAX = 25
 DROPPED_LISTED_MAX = 3
+REASONS_LISTED_MAX = 5
+REASON_LINE_CHARS = 90
 RULES_LISTED_MAX = 12
 TEXT_CHARS = 190
 REASON_CHARS = 900
@@ -152,12 +154,22 @@ def _looked_at(digest: SignalDigest) -> Sequence[tuple[str, RenderableType]]:
         (f" and {more} more" if more > 0 else "", ""),
     )
     told: list[tuple[str, RenderableType]] = [("Looked at", named)]
+    if any(candidate.reasons for candidate in digest.candidates):
+        told.append(("Named for", _named_for(digest)))
     told.append(("Sources", _sources(digest.sources)))
     # What follows the first clause is in the digest's own view.
     told.append(("Prices", Text(amounts.cut(digest.market_source.split(";")[0], TEXT_CHARS))))
     if digest.dropped:
         told.append(("Dropped", _dropped(digest)))
     return told
+
+
+def _named_for(digest: SignalDigest) -> Text:
+    """Why each of the first candidates is one, a line each."""
+    shown = [item for item in digest.candidates if item.reasons][:REASONS_LISTED_MAX]
+    lines = [f"{item.ticker}: {amounts.cut(reasons(item), REASON_LINE_CHARS)}" for item in shown]
+    more = len(digest.candidates) - len(shown)
+    return Text("\n".join((*lines, *([f"and {more} more: --stage digest"] if more > 0 else []))))
 
 
 def _sources(sources: Sequence[SourceReport]) -> Text:
@@ -210,6 +222,16 @@ def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[Render
         yield from (_inset(notes), Text()) if notes.plain else ()
     else:
         yield facts(_nothing_ordered(pipeline, made))
+    yield from _afterwards(pipeline, made)
+
+
+def _afterwards(pipeline: PipelineView, made: Made) -> Iterable[RenderableType]:
+    """How the decision fared as far as later cycles know, and what this one learned of earlier."""
+    if pipeline.outcomes:
+        yield from (_inset(fared.drawn(pipeline.outcomes)), Text())
+    learned = fared.learned(made.memory) if pipeline.status is not CycleStatus.RUNNING else None
+    if learned is not None:
+        yield facts([("Learned", learned)])
 
 
 def _inset(what: RenderableType) -> RenderableType:

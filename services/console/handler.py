@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
 from contracts.audit import Events, EventsAfter
 from contracts.execution import Fill
+from contracts.memory import DecisionOutcome
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import (
     AccountQuery,
@@ -76,7 +77,20 @@ async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
         return CycleView(found=False, message=f"{problem} {query.cycle_id}")
     row = rows[0]
     wanted = {op_id for made in logic.outputs(row).values() for op_id in made.values()}
-    return logic.within(logic.cycle_view(row, await store.contracts(list(wanted))))
+    view = logic.cycle_view(row, await store.contracts(list(wanted)))
+    return logic.within(await _with_outcomes(view, store))
+
+
+async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
+    """The view with what later cycles have told of its decisions."""
+    if view.cycle_id is None or view.as_of is None:
+        return view
+    pipelines = []
+    for pipeline in view.pipelines:
+        told = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
+        outcomes = logic.each_once(map(DecisionOutcome.model_validate_json, told))
+        pipelines.append(pipeline.model_copy(update={"outcomes": outcomes}))
+    return view.model_copy(update={"pipelines": tuple(pipelines)})
 
 
 async def cycles(query: CyclesQuery, *, store: Store) -> CyclesPage:

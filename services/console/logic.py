@@ -1,6 +1,6 @@
 """Rows as the views that people get. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -11,6 +11,7 @@ import orjson
 
 from contracts.approval import AwaitApproval
 from contracts.cycle import CycleStatus
+from contracts.memory import DecisionOutcome
 from contracts.query import CycleView, PipelineView, WaitingApproval
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
@@ -97,6 +98,14 @@ def waiting_approval(row: Row) -> WaitingApproval:
         expires_at=row["deadline_at"],
         proposal=asked.decision_validation,
     )
+
+
+def each_once(told: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:
+    """The first outcome after each number of sessions."""
+    found: dict[int, DecisionOutcome] = {}
+    for outcome in told:
+        found.setdefault(outcome.sessions, outcome)
+    return tuple(found.values())
 
 
 def _reason(reason: str | None, contracts: object) -> str:

@@ -16,6 +16,21 @@ order by accepted_at desc limit $2
 -- name: contracts
 select op_id, result from operations where op_id = any($1::uuid[]) and result is not null
 
+-- name: outcomes
+-- What the account's later memories say of one decision. A memory tells what became known with its
+-- as_of, so an outcome is in the first one from its session on; cycles at once may tell it twice.
+select outcome::text as outcome
+from (
+    select as_of, finished_at, result from operations
+    where account = $1 and step = 'memorize' and status = 'completed' and as_of > $2
+    order by as_of, finished_at limit $5
+) later
+cross join lateral json_array_elements(
+    coalesce(convert_from(later.result, 'UTF8')::json -> 'outcomes', '[]')
+) as outcome
+where outcome ->> 'cycle_id' = $3 and outcome ->> 'pipeline' = $4
+order by later.as_of, later.finished_at
+
 -- name: operations_of_cycle
 select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
        cost_usd, result, failure, created_at, started_at, finished_at

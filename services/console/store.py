@@ -14,6 +14,8 @@ sql = Queries(Path(__file__).parent / "queries.sql")
 OPERATIONS_OF_CYCLE_MAX = 1_000
 CALLS_OF_CYCLE_MAX = 2_000
 ACCOUNTS_MAX = 200
+LATER_MEMORIES_MAX = 500
+"""Memories that are searched for a decision's outcomes: many cycles a day, over a month."""
 
 
 class Store:
@@ -42,6 +44,15 @@ class Store:
         """The results of completed operations, as JSON."""
         rows = await self._rows(sql.contracts, list(op_ids))
         return {row["op_id"]: row["result"] for row in rows}
+
+    async def outcomes(
+        self, account: str, as_of: date, cycle_id: UUID, pipeline: str
+    ) -> Sequence[str]:
+        """What later memories of the account tell of a decision, as JSON; some may come twice."""
+        rows = await self._rows(
+            sql.outcomes, account, as_of, str(cycle_id), pipeline, LATER_MEMORIES_MAX
+        )
+        return [row["outcome"] for row in rows]
 
     async def operations_of(self, cycle_id: UUID) -> Sequence[Record]:
         """A cycle's operations in the order of their making."""

@@ -20,7 +20,7 @@ from services.orchestrator.handler import BusOutbox, Handler
 from services.orchestrator.letters import Letters
 from services.orchestrator.relay import Relay
 from services.orchestrator.sweep import Sweep
-from services.orchestrator.workflow import WORKFLOWS, Workflow
+from services.orchestrator.workflow import Workflow, workflows_of
 
 QUEUE = "orchestrators"
 """The queue group: a question goes to one of the orchestrators that run."""
@@ -28,9 +28,10 @@ QUEUE = "orchestrators"
 
 @asynccontextmanager
 async def running(
-    settings: Settings, workflows: Sequence[Workflow] = WORKFLOWS
+    settings: Settings, workflows: Sequence[Workflow] | None = None
 ) -> AsyncIterator[Background]:
-    """The orchestrator answers when the block is entered."""
+    """The orchestrator answers when the block is entered. `workflows` None means the desk's own."""
+    known = workflows_of(settings) if workflows is None else workflows
     lost = asyncio.Event()
 
     async def on_closed() -> None:
@@ -44,7 +45,7 @@ async def running(
         settings.nats_address, ORCHESTRATOR, settings.secrets_path, on_closed=on_closed
     )
     try:
-        async with _orchestrating(client, settings, workflows, closed) as background:
+        async with _orchestrating(client, settings, known, closed) as background:
             yield background
     finally:
         await client.close()

@@ -143,6 +143,10 @@ class Advance:
     changed: bool = True
 
 
+GAVE_UP = (
+    "; no answer of {count} was valid: name another model for this stage, or allow more attempts "
+    "(plan_attempts_max, answer_attempts_max)"
+)
 # Numbers of an operation's own events; journalled calls come after them.
 SEQ_STARTED, SEQ_ENDED, SEQ_ANNOUNCED, SEQ_ASKED, SEQ_CALLS = 0, 1, 2, 3, 10
 
@@ -261,9 +265,10 @@ class _Turn:
             return
         live = {name: n for name, n in lane.live.items() if name != step.name}
         self._lanes[lane.name] = replace(lane, live=live)
-        ending = Ending(
-            FAILED, f"{lane.state}/{step.name} failed: {failure.message} ({failure.code})"
-        )
+        reason = f"{lane.state}/{step.name} failed: {failure.message} ({failure.code})"
+        if given.wrong_answer and step.attempts_max > 1:
+            reason += GAVE_UP.format(count=given.attempt)
+        ending = Ending(FAILED, reason)
         if step.asks and failure.code == EXPIRED:
             self._fact(op_id, SEQ_ANNOUNCED, step.asks.expired, lane, said)
             ending = Ending(EXPIRED, failure.message)

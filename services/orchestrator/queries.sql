@@ -67,6 +67,21 @@ left join lateral (
     order by o.as_of desc, o.finished_at desc limit 1
 ) memory on true
 
+-- name: past_memories
+-- The memories of accounts before a date that may speak of outcomes still to be told: from some days
+-- before the last one on, which told what was known at its own as_of.
+select wanted.account, wanted.as_of, past.result
+from unnest($1::text[], $2::date[]) as wanted (account, as_of)
+join lateral (
+    select max(o.as_of) as as_of from operations o
+    where o.account = wanted.account and o.as_of < wanted.as_of
+      and o.step = 'memorize' and o.status = 'completed'
+) last on true
+join operations past on past.account = wanted.account and past.as_of < wanted.as_of
+    and past.as_of >= last.as_of - $3::int
+    and past.step = 'memorize' and past.status = 'completed'
+order by past.as_of, past.finished_at
+
 -- name: load_results
 select op_id, result from operations where op_id = any($1::uuid[])
 

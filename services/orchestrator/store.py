@@ -5,6 +5,7 @@ except the sweep's, which touches only `sends` and `due_at`.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from contracts.types import Failure, Usage
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
 from libs.runtime.settings import Settings
+from services.orchestrator.awaited import PAST_DAYS, PAST_DECISIONS, awaited
 from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewOperation, command_json
 from services.orchestrator.group import Group
 from services.orchestrator.inputs import (
@@ -130,11 +132,15 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
     """
     cycles = group.changed_cycles()
     results = await _results(db, group)
+    past = await _past_decisions(db, group)
     commands = {
         new.start.op_id: command_json(
             new.cycle,
             new.start,
-            {name: results[op_id] for name, op_id in new.start.takes.items()},
+            {
+                **{name: results[op_id] for name, op_id in new.start.takes.items()},
+                **past.get(new.start.op_id, {}),
+            },
         )
         for new in group.starts
     }
@@ -168,6 +174,24 @@ async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:
         rows = await db.fetch(sql.load_results, list(wanted))
         results |= {row["op_id"]: row["result"] for row in rows}
     return results
+
+
+async def _past_decisions(db: Connection, group: Group) -> dict[UUID, dict[str, bytes]]:
+    """For each new operation that wants them: what its account decided before its as_of."""
+    wanted = {
+        new.start.op_id: (new.cycle.pipelines[new.start.lane]["account"], new.cycle.as_of)
+        for new in group.starts
+        if PAST_DECISIONS in new.start.step.serves.message.model_fields
+    }
+    if not wanted:
+        return {}
+    accounts, days = map(list, zip(*sorted({*wanted.values()}), strict=True))
+    memories: dict[tuple[str, date], list[bytes]] = {}
+    for row in await db.fetch(sql.past_memories, accounts, days, PAST_DAYS):
+        memories.setdefault((row["account"], row["as_of"]), []).append(row["result"])
+    return {
+        op_id: {PAST_DECISIONS: awaited(memories.get(key, ()))} for op_id, key in wanted.items()
+    }
 
 
 # How many columns each part of the statement write_group takes.

@@ -14,13 +14,19 @@ from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.message import Command
 from contracts.subjects import APPROVAL, COMMANDS, Subject
+from libs.runtime.settings import Settings
 
-GIVEN = frozenset({"request", "outcome", "reason"})
+GIVEN = frozenset({"request", "outcome", "reason", "past_decisions"})
 """Command fields that the orchestrator itself fills."""
 
+PLAN = "plan"
+"""The step whose attempts have a setting of their own."""
 STEP_TIME_LIMIT_S = 300.0
 PLAN_ATTEMPTS_MAX = 3
 ANSWER_ATTEMPTS_MAX = 2
+"""Where the settings of these names do not say otherwise (`workflows_of`)."""
+ATTEMPTS_RECORDED_MAX = 1_000
+"""More than any setting allows."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +185,7 @@ DECISION_1 = Workflow(
                 Step(command("execution", "books")),
             ),
         ),
-        State("planning", (Step(command("research", "plan"), attempts_max=PLAN_ATTEMPTS_MAX),)),
+        State("planning", (Step(command("research", PLAN), attempts_max=PLAN_ATTEMPTS_MAX),)),
         State(
             "analyzing",
             (
@@ -215,6 +221,36 @@ DECISION = replace(
 
 WORKFLOWS = (DECISION_1, DECISION)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
+
+
+def workflows_of(settings: Settings) -> Sequence[Workflow]:
+    """All versions, with the attempts that the settings allow."""
+    plan, answer = settings.plan_attempts_max, settings.answer_attempts_max
+    return [_with_attempts(workflow, plan, answer) for workflow in WORKFLOWS]
+
+
+def as_recorded() -> Sequence[Workflow]:
+    """All versions for a replay: the record says what was tried again, whatever was allowed."""
+    most = ATTEMPTS_RECORDED_MAX
+    return [_with_attempts(workflow, most, most) for workflow in WORKFLOWS]
+
+
+def _with_attempts(workflow: Workflow, plan: int, answer: int) -> Workflow:
+    def limited(state: State) -> State:
+        steps = (
+            replace(step, attempts_max=plan if step.name == PLAN else answer)
+            if step.attempts_max > 1
+            else step
+            for step in state.steps
+        )
+        return replace(state, steps=tuple(steps))
+
+    return replace(
+        workflow,
+        shared=tuple(map(limited, workflow.shared)),
+        states=tuple(map(limited, workflow.states)),
+        closing=limited(workflow.closing) if workflow.closing else None,
+    )
 
 
 def check(workflow: Workflow) -> Sequence[str]:

@@ -33,9 +33,14 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         prompt = Prompt.load(PROMPTS / f"{name}.md")
         return Role(name, stage, ModelSize.MEDIUM, prompt, providers, limits_of(settings))
 
-    plan = partial(make_plan, market=market, role=role("planner", "planner"))
+    tickers_max = settings.research_tickers_max
+    plan = partial(
+        make_plan, market=market, role=role("planner", "planner"), tickers_max=tickers_max
+    )
     quant = partial(answer_question, market=market, role=role("quant", "quant"))
-    analyst = partial(research_tickers, market=market, role=role("analyst", "research"))
+    analyst = partial(
+        research_tickers, market=market, role=role("analyst", "research"), tickers_max=tickers_max
+    )
     return Routes(
         service="research",
         commands=(

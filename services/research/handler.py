@@ -13,23 +13,29 @@ from contracts.research import (
 )
 from libs.llm.agent import Role
 from libs.llm.loop import generate, generate_with_tools
-from libs.llm.prompt import task_for
+from libs.llm.prompt import memory_told, task_for
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.research import logic
 from services.research.tools import analyst_tools, indicator_evidence, planner_tools
 
 
-async def make_plan(command: MakePlan, journal: Journal, *, market: MarketData, role: Role) -> Plan:
-    """What this cycle looks into. AnswerInvalid asks for another attempt with the errors quoted."""
+async def make_plan(
+    command: MakePlan, journal: Journal, *, market: MarketData, role: Role, tickers_max: int
+) -> Plan:
+    """What this cycle looks into: at most `tickers_max` assets.
+
+    AnswerInvalid asks for another attempt with the errors quoted.
+    """
     task = task_for(
         command,
         signal_digest=command.signal_digest,
         sentiment_report=command.sentiment_report,
         portfolio=command.portfolio,
-        agent_memory=command.agent_memory,
+        agent_memory=memory_told(command.agent_memory),
         budgets=command.request.budgets,
         constraints=dict(command.request.constraints),
+        assets_max=tickers_max,
     )
     draft, _ = await generate_with_tools(
         role.played_for(command),
@@ -37,7 +43,9 @@ async def make_plan(command: MakePlan, journal: Journal, *, market: MarketData, 
         PlanDraft,
         journal,
         planner_tools(market, command.as_of, command.portfolio),
-        check=lambda plan, _: logic.plan_problems(plan, command.signal_digest, command.portfolio),
+        check=lambda plan, _: logic.plan_problems(
+            plan, command.signal_digest, command.portfolio, tickers_max
+        ),
     )
     return Plan.of(command, **dict(draft))
 
@@ -58,9 +66,14 @@ async def answer_question(
 
 
 async def research_tickers(
-    command: ResearchTickers, journal: Journal, *, market: MarketData, role: Role
+    command: ResearchTickers,
+    journal: Journal,
+    *,
+    market: MarketData,
+    role: Role,
+    tickers_max: int,
 ) -> ResearchReport:
-    """The analyst's findings on the plan's assets, from the market tools."""
+    """The analyst's findings from the market tools, which answer for at most `tickers_max`."""
     draft, calls = await generate_with_tools(
         role.played_for(command),
         task_for(
@@ -68,10 +81,11 @@ async def research_tickers(
             plan=command.plan,
             signal_digest=command.signal_digest,
             sentiment_report=command.sentiment_report,
+            tickers_max=tickers_max,
         ),
         ResearchDraft,
         journal,
-        analyst_tools(market, command.as_of),
+        analyst_tools(market, command.as_of, tickers_max),
         check=lambda found, evidence: logic.research_problems(found, command.as_of, evidence),
     )
     return ResearchReport.of(command, tool_calls_made=calls, **dict(draft))

@@ -11,8 +11,12 @@ from contracts.sentiment import SignalDigest
 from libs.llm.provider import Evidence
 
 
-def plan_problems(draft: PlanDraft, digest: SignalDigest, portfolio: Portfolio) -> tuple[str, ...]:
-    """Assets must be candidates of the digest or held, each once."""
+def plan_problems(
+    draft: PlanDraft, digest: SignalDigest, portfolio: Portfolio, assets_max: int
+) -> tuple[str, ...]:
+    """Assets must be candidates of the digest or held, each once, and no more than `assets_max`."""
+    count = len(draft.assets)
+    too_many = (f"assets: {count} of them, at most {assets_max} can be looked into",)
     offered = {item.ticker for item in digest.candidates}
     offered |= {position.ticker for position in portfolio.positions}
     return (
@@ -22,6 +26,7 @@ def plan_problems(draft: PlanDraft, digest: SignalDigest, portfolio: Portfolio) 
             if name not in offered
         ),
         *_twice("assets", draft.assets),
+        *(too_many if count > assets_max else ()),
     )
 
 

@@ -1,12 +1,13 @@
 """What the research agents may call, and the indicators that code computes for the quant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from pydantic import JsonValue
 
 from contracts.account import Portfolio
 from contracts.operation import CallKind
+from contracts.types import ToolDef
 from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
 from libs.llm.provider import Evidence
 from libs.llm.toolbox import Toolbox
@@ -23,6 +24,12 @@ PLANNER_TOOLS = MARKET_TOOL_NAMES | {GET_PORTFOLIO}
 ANALYST_TOOLS = MARKET_TOOL_NAMES
 
 
+class TickerLimit(DeskError):
+    """The analyst asks about one ticker more than it may dig into."""
+
+    code = "ticker_limit"
+
+
 class NoIndicators(DeskError):
     """Not one asset of the plan has prices to compute indicators from."""
 
@@ -35,9 +42,43 @@ def planner_tools(market: MarketData, as_of: date, portfolio: Portfolio) -> Tool
     return Toolbox(executors, PLANNER_TOOLS)
 
 
-def analyst_tools(market: MarketData, as_of: date) -> Toolbox:
-    """The eight market tools."""
-    return Toolbox((MarketTools(market, as_of, ANALYST_TOOLS),), ANALYST_TOOLS)
+def analyst_tools(market: MarketData, as_of: date, tickers_max: int) -> Toolbox:
+    """The eight market tools, for at most `tickers_max` tickers."""
+    few = FewTickers(MarketTools(market, as_of, ANALYST_TOOLS), tickers_max)
+    return Toolbox((few,), ANALYST_TOOLS)
+
+
+class FewTickers:
+    """Tools that answer for the first `tickers_max` tickers asked about, then for no other one.
+
+    So a digest of 25 costs the data calls of the few that are worth a closer look. Tools that
+    name no ticker always answer. An operation that goes on after a crash counts from 0: what the
+    journal answers does not come here.
+    """
+
+    def __init__(self, tools: MarketTools, tickers_max: int) -> None:
+        self._tools = tools
+        self._tickers_max = tickers_max
+        self._asked: dict[str, None] = {}
+
+    def definitions(self) -> Sequence[ToolDef]:
+        """The tools behind it."""
+        return self._tools.definitions()
+
+    async def call(self, name: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """The tool's answer; TickerLimit for a ticker too many."""
+        ticker = arguments.get("ticker")
+        if isinstance(ticker, str):
+            self._admit(ticker.upper())
+        return await self._tools.call(name, arguments)
+
+    def _admit(self, ticker: str) -> None:
+        if ticker not in self._asked and len(self._asked) >= self._tickers_max:
+            raise TickerLimit(
+                f"{ticker[:15]}: {self._tickers_max} tickers were looked into already "
+                f"({', '.join(self._asked)}); answer with these"
+            )
+        self._asked[ticker] = None
 
 
 async def indicator_evidence(

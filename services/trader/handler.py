@@ -3,7 +3,7 @@
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
 from libs.llm.loop import generate_with_tools
-from libs.llm.prompt import task_for
+from libs.llm.prompt import memory_told, task_for
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.trader import logic
@@ -20,7 +20,7 @@ async def pick_trades(
         quant_report=command.quant_report,
         research_report=command.research_report,
         portfolio=command.portfolio,
-        agent_memory=command.agent_memory,
+        agent_memory=memory_told(command.agent_memory),
         budgets=command.request.budgets,
     )
     draft, _ = await generate_with_tools(

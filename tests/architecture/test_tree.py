@@ -35,6 +35,7 @@ FURTHER = {
         "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order
         "sweep.py",  # what was lost or is late
+        "awaited.py",  # past decisions whose outcomes are still to come
         "letters.py",  # dead letters: send again, throw away
     },
     "execution": {
@@ -43,6 +44,7 @@ FURTHER = {
         "approvals.py",  # what may be executed: validated, approved, in time
     },
     "risk": {"review.py"},  # the model's half; logic.py is the rules' half
+    "assessment": {"reads.py"},  # the journalled reads behind past decisions' outcomes
     "sentiment": {"sources.py", "reads.py"},  # candidate sources; their journalled reads
     "console": {"tree.py", "sizes.py"},  # the operation tree; answers that fit a message
     "provisioner": {"secrets.py"},  # keys and passwords for own servers

@@ -34,6 +34,7 @@ from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
+from services.orchestrator.awaited import PAST_DECISIONS, awaited
 from services.orchestrator.changes import Loaded, NewEvent, command_json
 from services.orchestrator.group import Group
 from services.orchestrator.inputs import (
@@ -46,7 +47,7 @@ from services.orchestrator.inputs import (
 )
 from services.orchestrator.logic import Start
 from services.orchestrator.rows import CycleRow, OperationRow, Proposal, Purse
-from services.orchestrator.workflow import DECISION, Workflow
+from services.orchestrator.workflow import Workflow, workflows_of
 
 CASH = Money(amount=Decimal(100_000))
 
@@ -70,10 +71,11 @@ class InProcessDesk:
         self,
         routes: Sequence[Route],
         settings: Settings | None = None,
-        workflow: Workflow = DECISION,
+        workflow: Workflow | None = None,
     ) -> None:
         self.settings = settings or Settings()
-        self._workflows = {(workflow.kind, workflow.version): workflow}
+        known = workflows_of(self.settings) if workflow is None else (workflow,)
+        self._workflows = {(each.kind, each.version): each for each in known}
         self._routes = {route.hears: route for route in routes}
         self.cycles: dict[UUID, CycleRow] = {}
         self.operations: dict[UUID, Stored] = {}
@@ -96,6 +98,7 @@ class InProcessDesk:
                 for op_id, each in self.operations.items()
                 for entry in each.journal
             },
+            memories=self._last_memories(given),
             running=sum(row.state.status == "running" for row in self.cycles.values()),
             day=self.day,
             proposals=self._proposals(),
@@ -109,6 +112,10 @@ class InProcessDesk:
         for new in group.starts:
             results = {name: self.operations[op].result for name, op in new.start.takes.items()}
             takes = {name: body for name, body in results.items() if body is not None}
+            if PAST_DECISIONS in new.start.step.serves.message.model_fields:
+                account = new.cycle.pipelines[new.start.lane]["account"]
+                past = self._memories_before(account, new.cycle.as_of)
+                takes[PAST_DECISIONS] = awaited(body for _, body in past)
             command = command_json(new.cycle, new.start, takes)
             self.operations[new.start.op_id] = Stored(new.row(), new.start, command)
             if not new.start.step.asks:
@@ -134,6 +141,26 @@ class InProcessDesk:
                 )
                 found.setdefault(each.row.cycle_id, []).append(proposal)
         return found
+
+    def _memories_before(self, account: str, as_of: date) -> list[tuple[UUID, bytes]]:
+        """The memories of an account from before a session, oldest first."""
+        found = [
+            (cycle.as_of, op_id, each.result)
+            for op_id, each in self.operations.items()
+            if each.row.step == "memorize"
+            and each.result is not None
+            and (cycle := self.cycles[each.row.cycle_id]).as_of < as_of
+            and cycle.pipelines[each.row.pipeline]["account"] == account
+        ]
+        found.sort(key=lambda each: each[0])
+        return [(op_id, result) for _, op_id, result in found]
+
+    def _last_memories(self, given: Given) -> dict[tuple[str, date], UUID]:
+        if not isinstance(given, CycleAsked):
+            return {}
+        accounts = (pipeline.account for pipeline in given.request.pipelines)
+        past = {name: self._memories_before(name, given.as_of) for name in accounts}
+        return {(name, given.as_of): found[-1][0] for name, found in past.items() if found}
 
     # --- users --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The memory by rules: what the cycle did, what it believes, what still waits."""
+"""The memory by rules: what the cycle did, what it believes, what still waits, what came of it."""
 
 from contracts.assessment import Memorize
 from contracts.execution import OrderStatus
@@ -6,6 +6,7 @@ from contracts.memory import MemoryDraft
 from contracts.research import QuantSignal
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, said
 
+SUMMARY_CHARS_MAX = 4_000
 HYPOTHESES_MAX = 10
 STEPS_MAX = 10
 
@@ -15,7 +16,7 @@ def answer(task: TaskData, found: Found) -> MemoryDraft:
     del found
     cycle = Memorize.model_validate(task["cycle"])
     return MemoryDraft(
-        short_term_summary=said(_summary(cycle)),
+        short_term_summary=said("; ".join([_summary(cycle), *_outcomes(task)])[:SUMMARY_CHARS_MAX]),
         active_hypotheses=tuple(said(line) for line in _hypotheses(cycle)),
         pending_orders=tuple(_pending(cycle)),
         next_steps=tuple(said(line) for line in _next_steps(cycle)),
@@ -38,7 +39,13 @@ def _summary(cycle: Memorize) -> str:
     if cycle.execution_result is not None:
         result = cycle.execution_result
         parts.append(f"{len(result.orders)} orders, cash {result.cash_after.amount}")
-    return "; ".join(parts)[:4_000]
+    return "; ".join(parts)[:SUMMARY_CHARS_MAX]
+
+
+def _outcomes(task: TaskData) -> list[str]:
+    """Past decisions of which this cycle has learned how they fared, in a sentence each."""
+    told = task.get("outcomes")
+    return [f"now known: {each}" for each in told] if isinstance(told, list) else []
 
 
 def _hypotheses(cycle: Memorize) -> list[str]:

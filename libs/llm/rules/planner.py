@@ -42,7 +42,8 @@ def _assets(task: TaskData) -> tuple[str, ...]:
     digest = SignalDigest.model_validate(task["signal_digest"])
     # Ranked ones first; a candidate that the report left out still has its place in the digest.
     names = [view.ticker for view in ranked] + [item.ticker for item in digest.candidates]
-    return tuple(dict.fromkeys(names))[:FINDINGS_MAX]
+    few = task.get("assets_max")
+    return tuple(dict.fromkeys(names))[: few if isinstance(few, int) else FINDINGS_MAX]
 
 
 def _constraints(task: TaskData) -> dict[str, str]:

@@ -57,6 +57,7 @@ class Desk:
     journals: dict[str, list[JournalEntry]] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
     batches: list[int] = field(default_factory=list)
+    settings: Settings | None = None
 
     async def do(self, message: type[Command], **parts: Any) -> Any:
         """The contract that answers a command; what was on record of it is used again."""
@@ -146,12 +147,12 @@ class Desk:
         )
 
     def _route(self, message: type[Command]) -> Route:
-        settings = Settings()
+        settings = self.settings or Settings()
         wired = [
             sentiment.routes(self.market, self.providers, settings),
             research.routes(self.market, self.providers, settings),
             trader.routes(self.market, self.providers, settings),
-            assessment.routes(self.providers, settings),
+            assessment.routes(self.market, self.providers, settings),
         ]
         for routes in wired:
             for route in routes.commands:

@@ -29,6 +29,13 @@ def test_a_universe_is_split_put_in_capitals_and_named_once() -> None:
     assert request.universe == ("AAPL", "MSFT", "IBM")
 
 
+def test_sources_are_split_and_named_once_and_none_means_all() -> None:
+    request = build(Wish(sources=("news,screener", " news ")))
+
+    assert request.sources == ("news", "screener")
+    assert build(Wish()).sources == ()
+
+
 def test_without_a_key_every_request_has_its_own() -> None:
     assert build(Wish()).idempotency_key != build(Wish()).idempotency_key
 
@@ -39,6 +46,8 @@ def test_without_a_key_every_request_has_its_own() -> None:
         (Wish(as_of="tomorrow"), "--as-of"),
         (Wish(as_of="2012-13-01"), "--as-of"),
         (Wish(universe=(",",)), "--universe"),
+        (Wish(sources=("",)), "--source"),
+        (Wish(sources=("no such name",)), "sources"),
         (Wish(universe=("AAPL,bad ticker",)), "universe"),
         (Wish(money="much"), "--max-money"),
         (Wish(money="nan"), "--max-money"),

@@ -55,6 +55,34 @@ def test_the_head_says_what_when_and_how_it_ended(cycle_view: CycleView) -> None
     assert "cycle 4332d851-4ebc-510c-b28d-0f5c50338936 · account main · provider claude" in text
 
 
+def _with_reasons(view: CycleView, count: int) -> CycleView:
+    """The view with so many candidates, each named by two sources, one of which says why."""
+    (pipeline,) = view.pipelines
+    candidates = [
+        {
+            "ticker": f"T{number}",
+            "sources": ["screener", "news"],
+            "reasons": {"screener": f"gainer {number}"},
+        }
+        for number in range(count)
+    ]
+    digest = {**dict(pipeline.contracts["signal_digest"]), "candidates": candidates}  # type: ignore[arg-type]
+    made = {**pipeline.contracts, "signal_digest": digest}
+    return view.model_copy(update={"pipelines": (pipeline.model_copy(update={"contracts": made}),)})
+
+
+def test_it_says_why_the_first_candidates_are_there_and_where_the_rest_is(
+    cycle_view: CycleView,
+) -> None:
+    few = _told(_with_reasons(cycle_view, 5))
+    many = _told(_with_reasons(cycle_view, 25))
+
+    assert "Named for   T0: screener: gainer 0; news" in few
+    assert "more: --stage digest" not in few
+    assert "and 20 more: --stage digest" in many
+    assert "Named for" not in _told(cycle_view)
+
+
 def test_it_says_what_was_looked_at_and_which_source_was_silent(cycle_view: CycleView) -> None:
     text = _told(cycle_view)
 

@@ -1,17 +1,19 @@
 """The operation tree, drawn; a record put together; amounts in words."""
 
+import io
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import pytest
+from rich.console import Console
 
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import Recording
 from services.cli import amounts
 from services.cli.recordings import merged
-from services.cli.tree import gathered, said, took, walk
+from services.cli.tree import draw, gathered, said, took, walk
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -28,6 +30,23 @@ def _node(number: int, parent: int | None = None, **fields: Any) -> OperationVie
         **fields,
     }
     return OperationView(**given)
+
+
+def test_a_later_attempt_says_so_and_a_failed_one_says_why() -> None:
+    nodes = [
+        _node(
+            1, name="plan", state="planning", status=OperationStatus.FAILED, error_message="TSLA"
+        ),
+        _node(2, name="plan", state="planning", attempt=2),
+    ]
+    console = Console(file=io.StringIO(), width=120)
+    console.print(draw(nodes))
+    assert isinstance(console.file, io.StringIO)
+    first, again = [line for line in console.file.getvalue().splitlines() if "plan" in line]
+
+    assert "(attempt" not in first
+    assert "TSLA" in first
+    assert "planning/plan (attempt 2)" in again
 
 
 def test_branches_lead_from_parents_to_children() -> None:

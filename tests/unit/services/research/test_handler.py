@@ -1,5 +1,7 @@
 """Plan, quant and analyst with a scripted model: what is sent back, and what becomes of it."""
 
+import json
+
 import pytest
 
 from contracts.cycle import CycleRequest
@@ -9,6 +11,7 @@ from contracts.sentiment import BuildDigest, ScoreSentiment
 from libs.llm.errors import AnswerInvalid
 from libs.llm.provider import ModelReply
 from libs.llm.scripted import ScriptedProvider, asks, says
+from libs.runtime.settings import Settings
 from services.research.tools import NoIndicators
 
 PLAN = {
@@ -145,6 +148,61 @@ async def test_ten_tickers_by_eight_tools_never_outgrow_a_batch_of_the_record(di
     assert len(found["research"].tickers) == 10
     assert found["research"].tool_calls_made == 62
     assert max(desk.batches) <= JOURNAL_BATCH_MAX
+
+
+def many_shares(directory, count) -> list[str]:
+    """Rising shares, all of them in the news so that they are candidates."""
+    tickers = [f"T{number:02}" for number in range(count)]
+    for number, ticker in enumerate(tickers):
+        directory.prices(ticker, [50.0 + number + day / 10 for day in range(260)])
+    directory.news(*((ticker, "Record orders", "a paper") for ticker in tickers))
+    return tickers
+
+
+@pytest.mark.parametrize("few", [1, 8, 10])
+async def test_of_25_candidates_only_a_few_are_looked_into(directory, few):
+    many_shares(directory, 30)
+    desk = directory.desk(settings=Settings(research_tickers_max=few))
+    found = await desk.cycle()
+    assert len(found["digest"].candidates) == 25
+    assert len(found["plan"].assets) == few
+    assert [item.ticker for item in found["research"].tickers] == list(found["plan"].assets)
+    calls = [entry for entry in desk.journals["researchtickers"] if entry.kind is CallKind.TOOL]
+    asked = {
+        str(call.request["arguments"]["ticker"]) for call in calls if "ticker" in str(call.request)
+    }
+    assert asked == set(found["plan"].assets)
+
+
+async def test_a_plan_for_more_than_can_be_looked_into_is_sent_back(desk):
+    desk.settings = Settings(research_tickers_max=2)
+    seen = await seen_by(desk)
+    three = {**PLAN, "assets": ["AAPL", "IBM", "MSFT"]}
+    model = scripted(desk, DONE, says(three), says(PLAN))
+    await plan_of(desk, seen)
+    assert "3 of them, at most 2 can be looked into" in model.requests[-1].messages[-1].text
+
+
+async def test_the_tools_answer_an_analyst_for_no_more_tickers_than_it_may_look_into(desk):
+    desk.settings = Settings(research_tickers_max=2)
+    seen = await seen_by(desk)
+    scripted(desk, DONE, says(PLAN))
+    plan = await plan_of(desk, seen)
+    price, news = "get_stock_price", "get_news"
+    wanted = asks(
+        (price, {"ticker": "AAPL"}),
+        (price, {"ticker": "ibm"}),
+        (price, {"ticker": "MSFT"}),
+        (news, {"ticker": "IBM"}),
+        ("get_earnings_calendar", {}),
+    )
+    model = scripted(desk, wanted, DONE, says(REPORT))
+    await desk.do(ResearchTickers, plan=plan, **seen)
+    results = [json.loads(each.content) for each in model.requests[1].messages[-1].results]
+    codes = [result.get("error", {}).get("code") for result in results]
+    # The bundled data has no news and no calendar; the third ticker was not even looked up.
+    assert codes == [None, None, "ticker_limit", "not_in_source", "not_in_source"]
+    assert "AAPL, IBM" in results[2]["error"]["message"]
 
 
 async def test_another_analysis_date_is_sent_back(desk):

@@ -1,0 +1,254 @@
+"""How past decisions fared: which are due, what a price has become, how it is told. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from contracts.account import Side
+from contracts.assessment import Memorize
+from contracts.execution import Fill, Order, OrderStatus
+from contracts.memory import (
+    OUTCOME_SESSIONS,
+    TRACK_RECORD_MAX,
+    AwaitedDecision,
+    Basis,
+    Benchmark,
+    DecisionOutcome,
+    PastDecision,
+    PastPick,
+    PickFate,
+    PickOutcome,
+)
+from contracts.risk import DecisionAction
+from contracts.trader import StockPick
+from contracts.types import Failure
+from libs.market.calendar import ExchangeCalendar
+
+PRICE_STEP = Decimal("0.0001")
+RETURN_STEP = Decimal("0.01")
+"""Returns are told in percent to two places: the daily close is no more exact than that."""
+SENTENCE_CHARS_MAX = 400
+_HUNDRED = Decimal(100)
+
+
+@dataclass(frozen=True)
+class Due:
+    """A decision whose `sessions`-th session has closed: it is looked at as of `session`."""
+
+    decision: PastDecision
+    sessions: int
+    session: date
+
+
+@dataclass(frozen=True)
+class Closes:
+    """One ticker's prices in the terms of an outcome's session: adjusted up to it.
+
+    `decided` and `measured` are the closes at the decision's as_of and at the outcome's session,
+    `next_open` the open after the decision; `filled` the fill's price, None where nothing filled.
+    """
+
+    decided: float | None
+    next_open: float | None
+    measured: float
+    filled: float | None = None
+
+
+Prices = Mapping[str, Closes | Failure]
+"""By ticker: its prices, or why there are none."""
+
+
+# --- what is kept of a decision -------------------------------------------------------------------
+
+
+def decision_of(cycle: Memorize) -> PastDecision | None:
+    """The cycle's decision for later cycles; None where it ended before the trader had decided."""
+    daily = cycle.daily_picks
+    if daily is None:
+        return None
+    fills, orders = _executed(cycle)
+    allowed = _allowed(cycle)
+    wanted = (*daily.picks, *daily.sell_recommendations)
+    return PastDecision(
+        cycle_id=cycle.cycle_id,
+        pipeline=cycle.pipeline.name,
+        as_of=cycle.as_of,
+        picks=tuple(_past_pick(pick, fills, orders, allowed) for pick in wanted),
+        universe=tuple(item.ticker for item in cycle.signal_digest.candidates)
+        if cycle.signal_digest
+        else (),
+    )
+
+
+_Leg = tuple[str, str]
+
+
+def _executed(cycle: Memorize) -> tuple[Mapping[_Leg, Fill], Mapping[_Leg, Order]]:
+    result = cycle.execution_result
+    if result is None:
+        return {}, {}
+    fills = {(fill.side.value, fill.asset): fill for fill in result.fills}
+    return fills, {(order.side.value, order.asset): order for order in result.orders}
+
+
+def _allowed(cycle: Memorize) -> set[_Leg] | None:
+    """The legs that the rules left; None where they never judged."""
+    validation = cycle.decision_validation
+    if validation is None:
+        return None
+    kept = (each for each in validation.decisions if each.action is not DecisionAction.HOLD)
+    return {(each.action.value, each.asset) for each in kept}
+
+
+def _past_pick(
+    pick: StockPick,
+    fills: Mapping[_Leg, Fill],
+    orders: Mapping[_Leg, Order],
+    allowed: set[_Leg] | None,
+) -> PastPick:
+    leg = (pick.action.value, pick.ticker)
+    fill, order = fills.get(leg), orders.get(leg)
+    if fill is not None:
+        fate = PickFate.FILLED
+    elif order is not None and order.status is OrderStatus.WORKING:
+        fate = PickFate.WORKING
+    else:
+        vetoed = allowed is not None and leg not in allowed
+        fate = PickFate.VETOED if vetoed else PickFate.NOT_ORDERED
+    return PastPick(
+        ticker=pick.ticker,
+        action=pick.action,
+        allocation_pct=pick.allocation_pct,
+        fate=fate,
+        fill_price=fill.price.amount if fill else None,
+        filled_on=fill.session if fill else None,
+    )
+
+
+# --- which outcomes are due -----------------------------------------------------------------------
+
+
+def due(
+    awaited: Sequence[AwaitedDecision], as_of: date, calendar: ExchangeCalendar
+) -> Sequence[Due]:
+    """The outcomes that are known at as_of's close and were not told."""
+    found: list[Due] = []
+    for each in awaited:
+        passed = calendar.sessions(each.decision.as_of + timedelta(days=1), as_of)
+        found += [
+            Due(each.decision, sessions, passed[sessions - 1])
+            for sessions in OUTCOME_SESSIONS
+            if sessions not in each.told and sessions <= len(passed)
+        ]
+    return found
+
+
+# --- how it fared ---------------------------------------------------------------------------------
+
+
+def outcome(looked_at: Due, prices: Prices) -> DecisionOutcome:
+    """The decision's outcome from the prices of its picks and of its universe."""
+    decision = looked_at.decision
+    return DecisionOutcome(
+        cycle_id=decision.cycle_id,
+        pipeline=decision.pipeline,
+        as_of=decision.as_of,
+        sessions=looked_at.sessions,
+        session=looked_at.session,
+        picks=tuple(_pick_outcome(pick, decision, prices[pick.ticker]) for pick in decision.picks),
+        benchmark=_benchmark(decision.universe, prices),
+    )
+
+
+def _pick_outcome(pick: PastPick, decision: PastDecision, found: Closes | Failure) -> PickOutcome:
+    basis = _basis(pick)
+    told = PickOutcome(ticker=pick.ticker, action=pick.action, fate=pick.fate, basis=basis)
+    if isinstance(found, Failure):
+        return told.model_copy(update={"absence": found})
+    entry = {
+        Basis.FILL: found.filled,
+        Basis.NEXT_OPEN: found.next_open,
+        Basis.CLOSE: found.decided,
+    }[basis]
+    if entry is None:
+        return told.model_copy(update={"absence": _no_entry(pick, basis, decision.as_of)})
+    return told.model_copy(
+        update={
+            "entry_price": _exact(entry, PRICE_STEP),
+            "exit_price": _exact(found.measured, PRICE_STEP),
+            "return_pct": _return_pct(entry, found.measured),
+        }
+    )
+
+
+def _basis(pick: PastPick) -> Basis:
+    if pick.fate is PickFate.WORKING:
+        return Basis.NEXT_OPEN
+    return Basis.FILL if pick.fill_price is not None else Basis.CLOSE
+
+
+def _no_entry(pick: PastPick, basis: Basis, as_of: date) -> Failure:
+    missing = {
+        Basis.FILL: f"close on {pick.filled_on}, when it was filled",
+        Basis.NEXT_OPEN: f"open on the session after {as_of}",
+        Basis.CLOSE: f"close on {as_of}",
+    }[basis]
+    return Failure(code="no_history", message=f"{pick.ticker} has no {missing}, to count from")
+
+
+def _benchmark(universe: Sequence[str], prices: Prices) -> Benchmark:
+    changes = {
+        ticker: _return_pct(found.decided, found.measured)
+        for ticker in universe
+        if isinstance(found := prices[ticker], Closes) and found.decided is not None
+    }
+    if not changes:
+        return Benchmark(absent=tuple(universe))
+    mean = sum(changes.values(), Decimal(0)) / len(changes)
+    return Benchmark(
+        return_pct=mean.quantize(RETURN_STEP),
+        counted=len(changes),
+        absent=tuple(ticker for ticker in universe if ticker not in changes),
+    )
+
+
+def _return_pct(entry: float, measured: float) -> Decimal:
+    return _exact((measured / entry - 1) * 100, RETURN_STEP)
+
+
+def _exact(value: float, step: Decimal) -> Decimal:
+    return Decimal(str(value)).quantize(step)
+
+
+# --- how it is told -------------------------------------------------------------------------------
+
+
+def track_record(new: Sequence[DecisionOutcome], before: Sequence[str]) -> tuple[str, ...]:
+    """The new outcomes in a sentence each, then the ones that the last memory carried."""
+    newest = sorted(new, key=lambda each: (each.session, each.as_of, each.sessions), reverse=True)
+    return (*map(sentence, newest), *before)[:TRACK_RECORD_MAX]
+
+
+def sentence(told: DecisionOutcome) -> str:
+    """`2012-06-29 after 5 sessions: bought AAPL +4.93%; equal parts of 5 candidates +0.61%`."""
+    picks = [f"{_verb(pick)} {pick.ticker} {_change(pick)}" for pick in told.picks]
+    benchmark = told.benchmark
+    if benchmark.return_pct is not None:
+        many = "s" if benchmark.counted != 1 else ""
+        share = f"equal parts of {benchmark.counted} candidate{many} {benchmark.return_pct:+f}%"
+        picks.append(share if told.picks else f"nothing picked; {share}")
+    head = f"{told.as_of} after {told.sessions} sessions: "
+    return f"{head}{'; '.join(picks) or 'nothing picked'}"[:SENTENCE_CHARS_MAX]
+
+
+def _verb(pick: PickOutcome) -> str:
+    if pick.fate is PickFate.FILLED:
+        return "bought" if pick.action is Side.BUY else "sold"
+    return f"{pick.fate.value.replace('_', ' ')} {pick.action.value} of"
+
+
+def _change(pick: PickOutcome) -> str:
+    if pick.return_pct is None:
+        return f"unknown ({pick.absence.code})" if pick.absence else "unknown"
+    return f"{pick.return_pct:+f}%"

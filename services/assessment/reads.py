@@ -1,0 +1,84 @@
+"""What assessment reads of the market: the prices behind past decisions, each read journalled."""
+
+from collections.abc import Sequence
+from datetime import date
+
+import polars as pl
+from pydantic import JsonValue
+
+from contracts.memory import AwaitedDecision, DecisionOutcome, PastPick
+from contracts.operation import CallKind
+from contracts.types import Failure
+from libs.market.errors import LookAhead, MarketError
+from libs.market.source import MarketData
+from libs.runtime.journal import Call, Journal, Reply
+from services.assessment import logic
+from services.assessment.logic import Closes, Due
+
+
+async def outcomes_known(
+    journal: Journal, market: MarketData, as_of: date, awaited: Sequence[AwaitedDecision]
+) -> tuple[DecisionOutcome, ...]:
+    """The outcomes that have become known by as_of's close. Reads nothing newer than that."""
+    if not awaited:
+        return ()
+    looked_at = logic.due(awaited, as_of, market.calendar)
+    replies = await journal.calls([_look(market, each) for each in looked_at])
+    return tuple(DecisionOutcome.model_validate(reply) for reply in replies)
+
+
+def _look(market: MarketData, due: Due) -> Call:
+    async def run() -> Reply:
+        picks = {pick.ticker: pick for pick in due.decision.picks}
+        tickers = dict.fromkeys((*picks, *due.decision.universe))
+        prices = {
+            ticker: await _prices(market, due, ticker, picks.get(ticker)) for ticker in tickers
+        }
+        return Reply(logic.outcome(due, prices).model_dump(mode="json"))
+
+    request: JsonValue = {
+        "decision": due.decision.model_dump(mode="json"),
+        "sessions": due.sessions,
+        "as_of": due.session.isoformat(),
+    }
+    return Call(CallKind.READ, f"outcome after {due.sessions} sessions", request, run)
+
+
+async def _prices(
+    market: MarketData, due: Due, ticker: str, pick: PastPick | None
+) -> Closes | Failure:
+    """As they were known at the outcome's session, so that a later split or dividend is no part."""
+    try:
+        # A ticker that paused has fewer bars since the decision, never more.
+        bars = await market.bars(ticker, due.session, due.sessions + 1)
+        filled = await _filled(market, bars, ticker, pick)
+    except LookAhead:
+        raise
+    except MarketError as error:
+        return Failure(code=error.code, message=error.message)
+    after = bars.filter(pl.col("date") > due.decision.as_of)
+    opened = market.calendar.next_session(due.decision.as_of)
+    return Closes(
+        decided=_on(bars, due.decision.as_of, "close"),
+        next_open=_on(after, opened, "open"),
+        measured=float(bars["close"][-1]),
+        filled=filled,
+    )
+
+
+async def _filled(
+    market: MarketData, bars: pl.DataFrame, ticker: str, pick: PastPick | None
+) -> float | None:
+    """The fill's price in the terms of `bars`: it was paid in the raw terms of its own session."""
+    if pick is None or pick.fill_price is None or pick.filled_on is None:
+        return None
+    adjusted = _on(bars, pick.filled_on, "close")
+    if adjusted is None:
+        return None
+    raw = await market.bars(ticker, pick.filled_on, 1)
+    return float(pick.fill_price) * adjusted / float(raw["close"][-1])
+
+
+def _on(bars: pl.DataFrame, session: date, column: str) -> float | None:
+    found = bars.filter(pl.col("date") == session)
+    return None if found.is_empty() else float(found[column][0])
