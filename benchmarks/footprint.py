@@ -105,7 +105,7 @@ def _parse() -> argparse.Namespace:
 
 def measure_run(deskbus: Sequence[str], data: Path) -> Run:
     """One `deskbus run`, from the command to its exit."""
-    with _started([*deskbus, "run"], data) as (desk, ready_s):
+    with started([*deskbus, "run"], data) as (desk, ready_s):
         after = time.perf_counter()
         if code := desk.wait(RUN_TIME_MAX_S):
             sys.exit(f"`{shlex.join([*deskbus, 'run'])}` ended with exit code {code}")
@@ -115,7 +115,7 @@ def measure_run(deskbus: Sequence[str], data: Path) -> Run:
 
 def measure_start(deskbus: Sequence[str], data: Path) -> Start:
     """Start the desk, weigh it when ready and after a rest, and stop it."""
-    with _started([*deskbus, "up"], data) as (desk, ready_s):
+    with started([*deskbus, "up"], data) as (desk, ready_s):
         when_ready = weigh(desk.pid)
         time.sleep(REST_S)
         after_rest = weigh(desk.pid)
@@ -126,7 +126,7 @@ def measure_start(deskbus: Sequence[str], data: Path) -> Start:
 
 
 @contextmanager
-def _started(command: Sequence[str], data: Path) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
+def started(command: Sequence[str], data: Path) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
     """A desk that is ready, and the seconds until it was; ended with the block."""
     (data / RUNTIME_FILE).unlink(missing_ok=True)
     started = time.perf_counter()

@@ -20,7 +20,7 @@ from pydantic import SecretStr
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
 from libs.bus.permissions import permissions
 from libs.bus.service import ServiceRunner
-from libs.postgres.migrate import migrate
+from libs.postgres.migrate import SchemaTooNew, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.embedded import embedded_servers
 from libs.runtime.errors import DeskError
@@ -343,7 +343,8 @@ async def _started(name: str, settings: Settings) -> AsyncIterator["asyncio.Futu
             try:
                 failed = await stack.enter_async_context(service_running(name, settings))
             except DeskError as error:
-                if isinstance(error, NoServers) or time.monotonic() > until:
+                hopeless = isinstance(error, NoServers | SchemaTooNew)
+                if hopeless or time.monotonic() > until:
                     raise
                 log.info("service.waits", why=error.message)
                 await asyncio.sleep(START_RETRY_S)

@@ -1,6 +1,7 @@
 """What holds for all tests: the option `--containers`, and which tests may be skipped.
 
-With DESKBUS_CI=1 a skip is a failure, but for what only Docker or a live account can give.
+With DESKBUS_CI=1 a skip is a failure, but for what only Docker, a live account, root, or the
+repository's history can give.
 """
 
 import os
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-ALLOWED = ("docker:", "live:", "root:")
+ALLOWED = ("docker:", "live:", "root:", "history:")
 """How the reason of an allowed skip begins."""
 
 CONTAINERS = (

@@ -2,22 +2,51 @@
 
 The advisory lock makes it safe to start several processes at once; the hash of every file that has
 run is kept, so that an edited migration is refused instead of silently skipped.
+
+A migration only adds, so that programs from before it go on; one that cannot stands in
+`STOP_FIRST`, and is neither run beside such programs nor lived through by them.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
 import structlog
 
-from libs.postgres.pool import CONNECT_TIMEOUT_S, NO_CONNECTION, ROLES, DatabaseNotReachable
+from libs.postgres.pool import (
+    CONNECT_TIMEOUT_S,
+    NO_CONNECTION,
+    ROLES,
+    WRITERS,
+    DatabaseNotReachable,
+    Pool,
+)
 from libs.postgres.restored import settle_restored
 from libs.runtime.errors import DeskError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK_KEY = 0x6465736B  # "desk"
+LOCK_TIMEOUT_S = 5
+"""How long a migration waits for a table that somebody uses: all others wait behind it."""
+
+STOP_FIRST: Mapping[int, str] = {
+    3: "orchestrators from before it do not raise a cycle's revision, and would undo each other",
+}
+"""Migrations that programs from before them must not live through, and why."""
+
+MARKS_SINCE = 6
+"""The migration that made the column `stop_first`: programs from before it do not look there."""
+MARK = "update schema_migrations set stop_first = true where version = $1"
+CONNECTED_WRITERS = (
+    "select array_agg(distinct application_name) from pg_stat_activity"
+    " where datname = current_database() and application_name = any($1::text[])"
+)
+FIRST_STOP_AFTER = (
+    "select version, name from schema_migrations where version > $1 and stop_first"
+    " order by version limit 1"
+)
 
 log = structlog.get_logger()
 
@@ -32,6 +61,30 @@ class RolesMissing(DeskError):
     """The roles that tables are granted to are not there, and this one may not make them."""
 
     code = "roles_missing"
+
+
+class StopTheDeskFirst(DeskError):
+    """A migration that the running programs cannot live through."""
+
+    code = "stop_the_desk_first"
+
+
+class TablesInUse(DeskError):
+    """A migration did not get a table for itself."""
+
+    code = "tables_in_use"
+
+
+class SchemaTooOld(DeskError):
+    """The database lacks migrations that this program needs."""
+
+    code = "schema_too_old"
+
+
+class SchemaTooNew(DeskError):
+    """The database was changed in a way that this program does not know."""
+
+    code = "schema_too_new"
 
 
 @dataclass(frozen=True)
@@ -61,8 +114,8 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
 
     One that was restored from a dump is made ready too: see `libs.postgres.restored`.
 
-    Raises `MigrationChanged` where a file that has run was edited since, `RolesMissing` and
-    `DatabaseNotReachable`.
+    Raises `MigrationChanged` where a file that has run was edited since, `StopTheDeskFirst`,
+    `TablesInUse`, `RolesMissing` and `DatabaseNotReachable`.
     """
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
@@ -78,11 +131,10 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
         )
         rows = await connection.fetch("select version, sha256 from schema_migrations")
         done = {row["version"]: row["sha256"] for row in rows}
-        run = [
-            await _run(connection, migration)
-            for migration in migrations(directory)
-            if not _has_run(migration, done)
-        ]
+        waiting = [each for each in migrations(directory) if not _has_run(each, done)]
+        if done:
+            await _require_nobody_beside(connection, waiting)
+        run = [await _run(connection, migration) for migration in waiting]
         if await connection.fetchval("select to_regclass('state_events') is not null"):
             await settle_restored(connection)
         return run
@@ -116,8 +168,60 @@ def _has_run(migration: Migration, done: dict[int, str]) -> bool:
     return known is not None
 
 
+async def _require_nobody_beside(
+    connection: "asyncpg.Connection[asyncpg.Record]", waiting: Sequence[Migration]
+) -> None:
+    """Raise StopTheDeskFirst where one of the migrations is not for those who are connected."""
+    breaking = [each for each in waiting if each.version in STOP_FIRST]
+    if not breaking:
+        return
+    names = await connection.fetchval(CONNECTED_WRITERS, list(WRITERS))
+    if names:
+        first = breaking[0]
+        raise StopTheDeskFirst(
+            f"migration {first.version:04d}_{first.name} cannot run beside {', '.join(names)}: "
+            f"{STOP_FIRST[first.version]}; stop them, migrate, and start them in the new version"
+        )
+
+
+async def require_schema(db: Pool, directory: Path = MIGRATIONS) -> None:
+    """Refuse a database that this program does not know. One that only has more than it knows is
+    good: so programs of before an upgrade can be started again, and it can be taken back.
+
+    Raises `SchemaTooOld` and `SchemaTooNew`.
+    """
+    known = migrations(directory)[-1].version
+    found = await db.fetchval("select max(version) from schema_migrations")
+    if found < known:
+        raise SchemaTooOld(
+            f"the database is at migration {found} and this program needs {known}: "
+            "run `deskbus db migrate` of this version first"
+        )
+    broke = await db.fetchrow(FIRST_STOP_AFTER, known)
+    if broke is not None:
+        raise SchemaTooNew(
+            f"the database is at migration {found} and this program knows {known}: since "
+            f"{broke['version']:04d}_{broke['name']} it would do harm; start the newer version, or "
+            "restore a backup from before (docs/upgrading.md)"
+        )
+
+
 async def _run(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> Migration:
+    try:
+        await _apply(connection, migration)
+    except asyncpg.LockNotAvailableError as error:
+        raise TablesInUse(
+            f"migration {migration.version:04d}_{migration.name} waited {LOCK_TIMEOUT_S} s for a "
+            f"table that somebody uses ({error}); nothing was changed: wait until a backup or an "
+            "export has ended, then migrate again"
+        ) from error
+    log.info("postgres.migrated", version=migration.version, name=migration.name)
+    return migration
+
+
+async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> None:
     async with connection.transaction():
+        await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT_S}s'")
         await connection.execute(migration.sql)
         await connection.execute(
             "insert into schema_migrations (version, name, sha256) values ($1, $2, $3)",
@@ -125,5 +229,5 @@ async def _run(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migr
             migration.name,
             migration.sha256,
         )
-    log.info("postgres.migrated", version=migration.version, name=migration.name)
-    return migration
+        if migration.version in STOP_FIRST and migration.version > MARKS_SINCE:
+            await connection.execute(MARK, migration.version)

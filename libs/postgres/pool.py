@@ -61,6 +61,8 @@ ORCHESTRATOR_ROLE = "deskbus_orchestrator"
 EXECUTION_ROLE = "deskbus_execution"
 CONSOLE_ROLE = "deskbus_console"
 ROLES = (OWNER_ROLE, ORCHESTRATOR_ROLE, EXECUTION_ROLE, CONSOLE_ROLE)
+WRITERS = ("deskbus_orchestrator", "deskbus-execution")
+"""What the pools of those who write are called; an own Postgres may know one user for all."""
 
 
 class DatabaseNotReachable(DeskError):

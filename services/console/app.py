@@ -25,6 +25,7 @@ from libs.market.errors import MarketError
 from libs.market.replay import ReplayMarket
 from libs.market.replay_store import ReplayStore
 from libs.market.source import MarketData
+from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.runtime.settings import Settings
 from services.console import handler
@@ -79,5 +80,6 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         open_pool(dsn, size_max=CONNECTIONS_MAX, name=f"deskbus-{CONSOLE}") as pool,
         open_dead_letters(settings.nats_address, CONSOLE, settings.secrets_path) as letters,
     ):
+        await require_schema(pool)
         closes = MarketCloses(ReplayMarket(ReplayStore(settings.replay_dir)))
         yield routes(Store(pool), letters, closes)

@@ -10,6 +10,7 @@ from contracts.subjects import PORTFOLIO
 from libs.broker.paper import PaperBroker
 from libs.bus.route import QueryRoute, Route, Routes
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
@@ -48,6 +49,7 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
     dsn = dsn_for(settings.postgres_dsn.get_secret_value(), EXECUTION_ROLE, settings.secrets_path)
     prices = ReplayStore(settings.replay_dir)
     async with open_pool(dsn, name="deskbus-execution") as pool:
+        await require_schema(pool)
         yield routes(
             Trading(
                 pool=pool,

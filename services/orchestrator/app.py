@@ -12,6 +12,7 @@ from libs.bus.dead_letters import DeadLetters
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.market.replay import ReplayStore
+from libs.postgres.migrate import require_schema
 from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
@@ -60,6 +61,7 @@ async def _orchestrating(
 ) -> AsyncIterator[Background]:
     dsn = dsn_for(settings.postgres_address, ORCHESTRATOR_ROLE, settings.secrets_path)
     async with open_pool(dsn, name=ORCHESTRATOR_ROLE) as pool:
+        await require_schema(pool)
         publisher = Publisher(client)
         relay = Relay(pool, publisher, settings)
         committer = Committer(pool, workflows, settings, BusOutbox(publisher), relay.wake)

@@ -24,7 +24,7 @@ from libs.postgres.pool import (
 from libs.runtime.settings import Settings
 from services.orchestrator import store
 from services.orchestrator.changes import Loaded, NewOperation, Stop
-from services.orchestrator.group import Group
+from services.orchestrator.group import Group, WorkflowUnknown
 from services.orchestrator.inputs import Ask, Given, OperationOverdue, operation_of
 from services.orchestrator.recent import Recent
 from services.orchestrator.workflow import Workflow
@@ -84,7 +84,10 @@ class Committer:
         self._loaded = False
 
     async def ask(self, given: Given) -> Message | None:
-        """Put an input in; returns its answer once it is committed."""
+        """Put an input in; returns its answer once it is committed.
+
+        Raises `InputRefused`, and `WorkflowUnknown` where another orchestrator is to be asked.
+        """
         ask = Ask(given)
         await self._queue.put(ask)
         return await ask.answer
@@ -137,6 +140,10 @@ class Committer:
                 await self._settle(db, [ask])
             return
         given = asks[0].given
+        if isinstance(error, WorkflowUnknown):
+            log.warning("orchestrator.not_its_cycle", kind=type(given).__name__, why=str(error))
+            asks[0].answer.set_exception(error)
+            return
         log.error("orchestrator.input_refused", kind=type(given).__name__, error=str(error)[:400])
         op_id = operation_of(given)
         if op_id is not None and not isinstance(given, OperationOverdue):

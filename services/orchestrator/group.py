@@ -65,6 +65,16 @@ from services.orchestrator.rows import CycleRow, Ended, OperationRow, Purse
 from services.orchestrator.workflow import Step, Workflow
 
 
+class WorkflowUnknown(Exception):
+    """The cycle follows a workflow of another version of this program."""
+
+    def __init__(self, row: CycleRow) -> None:
+        super().__init__(
+            f"cycle {row.cycle_id} follows version {row.workflow_version} of {row.kind}, which "
+            "this orchestrator does not know: one that does has to run"
+        )
+
+
 class Group:
     """The fold. Give it inputs by `take`, then read what has gathered."""
 
@@ -325,7 +335,10 @@ class Group:
     # --- the state machine --------------------------------------------------------------------
 
     def _workflow(self, row: CycleRow) -> Workflow:
-        return self._workflows[row.kind, row.workflow_version]
+        try:
+            return self._workflows[row.kind, row.workflow_version]
+        except KeyError:
+            raise WorkflowUnknown(row) from None
 
     def _step(self, row: OperationRow) -> Step:
         workflow = self._workflow(self._loaded.cycles[row.cycle_id])

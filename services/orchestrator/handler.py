@@ -28,6 +28,7 @@ from libs.runtime.errors import DeskError
 from services.orchestrator.answers import rejection
 from services.orchestrator.changes import NewOperation, Stop
 from services.orchestrator.commit import Committer, InputRefused
+from services.orchestrator.group import WorkflowUnknown
 from services.orchestrator.inputs import (
     CancelAskedFor,
     Claimed,
@@ -80,7 +81,7 @@ class Handler:
             requester=requester,
             request=request,
             as_of=as_of,
-            body_sha256=hashlib.sha256(body).digest(),
+            body_sha256=_digest(request),
         )
         answer = _as(RequestAnswer, await self._ask(given))
         if answer.outcome == "rejected" and answer.code != "key_reused":
@@ -116,11 +117,17 @@ class Handler:
         return await self._ask(Resulted(service, _as(Result, message)))
 
     async def _ask(self, given: Given) -> Message | None:
-        """The committed answer. An input that cannot be stored has ended its operation: say so."""
+        """The committed answer. An input that cannot be stored has ended its operation: say so.
+
+        None, which is no answer, on a cycle of a later version: who asks again may be heard by an
+        orchestrator that knows it.
+        """
         try:
             return await self._committer.ask(given)
         except InputRefused as error:
             return _refusal(given, str(error))
+        except WorkflowUnknown:
+            return None
 
     def _refused(
         self, what: str, answer: type[ClaimAnswer] | type[RecordAnswer] | type[ResultAnswer]
@@ -156,6 +163,12 @@ class BusOutbox:
                 op_id=stop.op_id, cycle_id=stop.cycle_id, reason=stop.reason[:REASON_CHARS_MAX]
             )
             await self._publisher.cancel(stop.service, cancel)
+
+
+def _digest(request: CycleRequest) -> bytes:
+    """What tells a repeated request from another one. Defaults are left out, so that a field which
+    a later version adds does not make the same request look like another."""
+    return hashlib.sha256(request.model_dump_json(exclude_defaults=True).encode()).digest()
 
 
 def _refused_id(requester: str, body: bytes) -> UUID:

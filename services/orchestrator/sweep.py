@@ -5,6 +5,7 @@ doubled waiting. Late work: operations and cycles past their deadline.
 """
 
 import asyncio
+import contextlib
 from datetime import UTC, datetime
 
 import structlog
@@ -15,7 +16,8 @@ from libs.bus.publisher import Publisher
 from libs.postgres.pool import UNAVAILABLE, Pool, Record
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer, InputRefused
-from services.orchestrator.inputs import CycleOverdue, OperationOverdue
+from services.orchestrator.group import WorkflowUnknown
+from services.orchestrator.inputs import CycleOverdue, Given, OperationOverdue
 from services.orchestrator.store import sql
 
 SWEEP_MAX = 500
@@ -86,7 +88,7 @@ class Sweep:
         )
         for row in lost:
             if len(row["command"]) > MESSAGE_BYTES_MAX:
-                await self._committer.ask(OperationOverdue(row["op_id"], _too_large(row)))
+                await self._end(OperationOverdue(row["op_id"], _too_large(row)))
                 continue
             if row["must_answer"] and row["sends"] > ALARM_SENDS:
                 log.error("sweep.effect_unanswered", op_id=str(row["op_id"]), sends=row["sends"])
@@ -104,6 +106,11 @@ class Sweep:
     async def _end_late(self) -> None:
         for row in await self._pool.fetch(sql.overdue_operations, SWEEP_MAX):
             failure = Failure(code="timed_out", message="the operation's time limit has passed")
-            await self._committer.ask(OperationOverdue(row["op_id"], failure))
+            await self._end(OperationOverdue(row["op_id"], failure))
         for row in await self._pool.fetch(sql.overdue_cycles, SWEEP_MAX):
-            await self._committer.ask(CycleOverdue(row["cycle_id"]))
+            await self._end(CycleOverdue(row["cycle_id"]))
+
+    async def _end(self, given: Given) -> None:
+        """End it; what follows another version's workflow is left to orchestrators that know it."""
+        with contextlib.suppress(WorkflowUnknown):
+            await self._committer.ask(given)

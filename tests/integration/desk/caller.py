@@ -34,14 +34,14 @@ class Events:
     def of(self, cycle_id: str) -> list[Json]:
         return [event for event in self.heard if event["cycle_id"] == cycle_id]
 
-    async def first(self, **fields: object) -> Json:
+    async def first(self, within_s: float = EVENT_S, **fields: object) -> Json:
         """The first event, already heard or not, that has these fields."""
 
         def found() -> Json | None:
             fit = (e for e in self.heard if fields.items() <= e.items())
             return next(fit, None)
 
-        async with asyncio.timeout(EVENT_S), self._news:
+        async with asyncio.timeout(within_s), self._news:
             await self._news.wait_for(lambda: found() is not None)
             return found() or {}
 
@@ -77,9 +77,9 @@ class Caller:
         assert answer["outcome"] == "accepted", answer
         return str(answer["cycle_id"])
 
-    async def ended(self, cycle_id: str) -> Json:
+    async def ended(self, cycle_id: str, within_s: float = EVENT_S) -> Json:
         """How the cycle ended: `status` and `reason`."""
-        event = await self.events.first(cycle_id=cycle_id, type="cycle_ended")
+        event = await self.events.first(within_s, cycle_id=cycle_id, type="cycle_ended")
         said: Json = event["data"]
         return said
 

@@ -1,0 +1,273 @@
+"""A trading year of one account: `python -m benchmarks.year [--sessions 250] [--rounds 3]`.
+
+`deskbus up` on a new data directory (all services in one process, embedded servers), the bundled
+prices and the rules provider. One decision cycle a session, each asked for when the one before has
+ended, all on one account; the session after the last one is in the data, so that every order fills.
+
+After each cycle the ledger is looked at under the console's read-only role, and a cent too many or
+too few ends the run: every entry sums to zero, the balances are the sums of the postings, and what
+is held is what was filled. The looking is not part of the time.
+
+CPU time is user + system of the desk's process, NATS and Postgres, so it holds on a busy machine
+too; this program's own is left out. Linux only: it reads /proc.
+"""
+
+import argparse
+import asyncio
+import json
+import shlex
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import orjson
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from benchmarks import processes
+from benchmarks.footprint import MEGABYTE, RUNTIME_FILE, started
+from benchmarks.report import spread, table
+from contracts.audit import EventType
+from contracts.cycle import CycleRequest, RequestAnswer
+from contracts.message import Pipeline
+from contracts.subjects import REQUESTS, event
+from libs.bus.codec import decode, encode
+from libs.bus.connection import connect
+from libs.market.calendar import exchange_calendar
+from libs.postgres.pool import CONSOLE_ROLE, dsn_for
+from libs.runtime.loop import run
+
+ACCOUNT: Final = "year"
+LAST_SESSION: Final = date(2013, 2, 28)
+"""The bundled prices end a session later."""
+SESSIONS: Final = 250
+SETTLED_AFTER: Final = 50
+"""Cycles after which memory is weighed for the first time: everything has been loaded by then."""
+CYCLE_MAX_S: Final = 60.0
+GOAL_S: Final = 10.0
+MEMORY_GROWTH_MAX_MB: Final = 10.0
+"""Of the desk's process from the 50th to the last cycle: less is called flat."""
+
+UNBALANCED: Final = """
+select 'entry ' || entry_id from postings where account = $1
+group by entry_id having sum(amount) <> 0
+union all
+select 'balance of ' || book || ' ' || b.ticker
+from (select book, ticker, amount, quantity from balances where account = $1) b
+full join (
+    select book, coalesce(ticker, '') as ticker, sum(amount) as amount, sum(quantity) as quantity
+    from postings where account = $1 group by 1, 2
+) p using (book, ticker)
+where (b.amount, b.quantity) is distinct from (p.amount, p.quantity)
+union all
+select 'shares of ' || h.ticker
+from (select ticker, quantity from balances where account = $1 and book = 'position') h
+full join (
+    select o.ticker, sum(case o.side when 'buy' then f.quantity else -f.quantity end) as quantity
+    from fills f join orders o using (order_id) where o.account = $1 group by 1
+) t using (ticker)
+where coalesce(h.quantity, 0) <> coalesce(t.quantity, 0)
+  and not exists (select from entries where account = $1 and kind = 'split')
+"""
+"""What is wrong in an account's books, a row each. Splits change what is held without a fill."""
+
+STEPS: Final = """
+select step, count(*) as cycles,
+       avg(extract(epoch from finished_at - created_at)) * 1000 as ms
+from operations where account = $1 and status = 'completed' group by step order by ms desc
+"""
+
+
+@dataclass
+class Year:
+    """One run: seconds of each cycle, CPU seconds by program, memory on the way."""
+
+    cycle_s: list[float] = field(default_factory=list)
+    cpu_s: dict[str, float] = field(default_factory=dict)
+    settled_mb: dict[str, float] = field(default_factory=dict)
+    last_mb: dict[str, float] = field(default_factory=dict)
+    step_ms: dict[str, float] = field(default_factory=dict)
+    orders: int = 0
+
+    def summary(self) -> dict[str, float]:
+        """The figures of the run by name."""
+        cycles = len(self.cycle_s)
+        tenth = max(cycles // 10, 1)
+        grown = self.last_mb["deskbus"] - self.settled_mb["deskbus"]
+        return {
+            "whole, s": sum(self.cycle_s),
+            "a cycle, ms": 1e3 * sum(self.cycle_s) / cycles,
+            "first tenth, ms a cycle": 1e3 * sum(self.cycle_s[:tenth]) / tenth,
+            "last tenth, ms a cycle": 1e3 * sum(self.cycle_s[-tenth:]) / tenth,
+            "CPU, ms a cycle": 1e3 * sum(self.cpu_s.values()) / cycles,
+            **{f"- {name}": 1e3 * spent / cycles for name, spent in sorted(self.cpu_s.items())},
+            f"memory of the desk after {SETTLED_AFTER}, MB": self.settled_mb["deskbus"],
+            "memory of the desk at the end, MB": self.last_mb["deskbus"],
+            "grown, MB": grown,
+            "orders": float(self.orders),
+        }
+
+
+@dataclass(frozen=True)
+class Running:
+    """The desk's process and the ways to ask it."""
+
+    pid: int
+    client: Client
+    db: "asyncpg.Connection[asyncpg.Record]"
+    ended: "asyncio.Queue[str]"
+
+    async def cycle(self, session: date) -> float:
+        """One cycle to its end; its seconds. Exits where it does not complete."""
+        request = CycleRequest(
+            idempotency_key=f"year/{session}",
+            as_of=session,
+            pipelines=(Pipeline(name="rules", account=ACCOUNT),),
+        )
+        began = time.perf_counter()
+        reply = await self.client.request(REQUESTS[0].by("cli"), encode(request), timeout=10)
+        answer = decode(RequestAnswer, reply.data)
+        if answer.outcome != "accepted":
+            sys.exit(f"the cycle of {session} was refused: {answer.message}")
+        status = await asyncio.wait_for(self.ended.get(), CYCLE_MAX_S)
+        took = time.perf_counter() - began
+        if status != "completed":
+            sys.exit(f"the cycle of {session} ended {status}")
+        return took
+
+    async def require_balance(self, session: date) -> None:
+        """Exit where the account's books are not what they must be."""
+        wrong = [row[0] for row in await self.db.fetch(UNBALANCED, ACCOUNT)]
+        if wrong:
+            sys.exit(f"after {session} the ledger is not balanced: {', '.join(wrong)}")
+
+    def cpu_s(self) -> dict[str, float]:
+        """CPU seconds so far, by program."""
+        spent: dict[str, float] = defaultdict(float)
+        for process in processes.tree(self.pid):
+            spent[_program(process.name)] += process.cpu_s
+        return spent
+
+    def memory_mb(self) -> dict[str, float]:
+        """Resident memory now, by program."""
+        found: dict[str, float] = defaultdict(float)
+        for process in processes.tree(self.pid):
+            found[_program(process.name)] += process.rss_bytes / MEGABYTE
+        return found
+
+
+def main() -> None:
+    """Measure and print; exits 1 where a cycle fails or the books are not balanced."""
+    arguments = _parse()
+    sessions = sessions_before(LAST_SESSION, arguments.sessions)
+    years = []
+    for number in range(1, arguments.rounds + 1):
+        years.append(_year(arguments.deskbus, sessions))
+        print(f"round {number}: {sum(years[-1].cycle_s):.2f} s", file=sys.stderr, flush=True)
+    found = [year.summary() for year in years]
+    steps = {name: [year.step_ms[name] for year in years] for name in years[0].step_ms}
+    if arguments.json:
+        print(json.dumps({"sessions": len(sessions), "rounds": found, "step_ms": steps}))
+    else:
+        print(_render(found, steps, len(sessions)))
+
+
+def _parse() -> argparse.Namespace:
+    beside = Path(sys.executable).parent / "deskbus"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--deskbus", type=shlex.split, default=[str(beside)], metavar="COMMAND")
+    parser.add_argument("--sessions", type=int, default=SESSIONS)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def sessions_before(last: date, count: int) -> Sequence[date]:
+    """`count` consecutive sessions that end with `last`, in order."""
+    calendar = exchange_calendar()
+    found = [last]
+    while len(found) < count:
+        found.append(calendar.previous_session(found[-1]))
+    return found[::-1]
+
+
+def _year(deskbus: Sequence[str], sessions: Sequence[date]) -> Year:
+    with tempfile.TemporaryDirectory(prefix="year-") as folder:
+        # Started by root, the servers drop its rights, and have to come in all the same.
+        Path(folder).chmod(0o711)
+        data = Path(folder) / "data"
+        with started([*deskbus, "up"], data) as (process, _):
+            return run(_lived(process.pid, data, sessions))
+
+
+async def _lived(pid: int, data: Path, sessions: Sequence[date]) -> Year:
+    async with _running(pid, data) as desk:
+        return await _measured(desk, sessions)
+
+
+async def _measured(desk: Running, sessions: Sequence[date]) -> Year:
+    year = Year()
+    before = desk.cpu_s()
+    for number, session in enumerate(sessions, start=1):
+        year.cycle_s.append(await desk.cycle(session))
+        if number == min(SETTLED_AFTER, len(sessions)):
+            year.settled_mb = desk.memory_mb()
+        await desk.require_balance(session)
+    year.cpu_s = {name: spent - before.get(name, 0.0) for name, spent in desk.cpu_s().items()}
+    year.last_mb = desk.memory_mb()
+    rows = await desk.db.fetch(STEPS, ACCOUNT)
+    year.step_ms = {row["step"]: float(row["ms"]) for row in rows}
+    year.orders = await desk.db.fetchval("select count(*) from orders where account = $1", ACCOUNT)
+    return year
+
+
+@asynccontextmanager
+async def _running(pid: int, data: Path) -> AsyncIterator[Running]:
+    place = json.loads((data / RUNTIME_FILE).read_bytes())
+    secrets = Path(place["secrets_dir"])
+    ended: asyncio.Queue[str] = asyncio.Queue()
+
+    async def on_end(message: Msg) -> None:
+        ended.put_nowait(orjson.loads(message.data)["data"]["status"])
+
+    client = await connect(place["nats_url"], "cli", secrets)
+    db = await asyncpg.connect(dsn_for(place["postgres_dsn"], CONSOLE_ROLE, secrets))
+    try:
+        row = event("orchestrator", EventType.CYCLE_ENDED)
+        await client.subscribe(row.by("*"), cb=on_end)
+        await client.flush()
+        yield Running(pid, client, db, ended)
+    finally:
+        await db.close()
+        await client.close()
+
+
+def _program(name: str) -> str:
+    """A process's program; the desk's own is Python's, whatever it calls itself."""
+    return name if name in {"postgres", "nats-server"} else "deskbus"
+
+
+def _render(rounds: Sequence[dict[str, Any]], steps: dict[str, list[float]], sessions: int) -> str:
+    rows = [[name, spread(each[name] for each in rounds)] for name in rounds[0]]
+    limit = f"goal: {GOAL_S:g} s for {SESSIONS}; flat means less than {MEMORY_GROWTH_MAX_MB:g} MB"
+    head = [f"{sessions} cycles, {len(rounds)} rounds", "median (lowest-highest)"]
+    waits = [[name, spread(values)] for name, values in steps.items()]
+    return "\n\n".join(
+        [
+            table(head, rows),
+            limit,
+            table(["step, from its order to its end", "ms, mean of a round"], waits),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What the version before has said is understood today, and what comes after is put up with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts import subjects
+from contracts.event_data import EVENT_DATA
+from contracts.message import Message, Request
+from contracts.subjects import Subject
+from libs.bus import asyncapi
+from libs.bus.asyncapi_document import models
+from libs.bus.codec import MessageInvalid, decode
+from tests.integration.upgrade.old_release import unpacked
+
+MESSAGES = Path(__file__).parents[1] / "data" / "messages"
+KINDS = sorted(path.stem for path in MESSAGES.glob("*.json"))
+MODELS = {model.__name__: model for model, _ in models()}
+LATER = {"said_by_a_later_version": 1}
+
+
+def body_of(kind: str) -> bytes:
+    return (MESSAGES / f"{kind}.json").read_bytes()
+
+
+def model_of(kind: str) -> type[Message]:
+    found = MODELS[kind.partition(".")[0]]
+    assert issubclass(found, Message)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_message_of_the_version_before_is_understood(kind: str) -> None:
+    read = decode(model_of(kind), body_of(kind))
+
+    assert decode(type(read), read.model_dump_json().encode()) == read
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("Event.")])
+def test_what_an_event_of_the_version_before_tells_is_understood(kind: str) -> None:
+    event = json.loads(body_of(kind))
+
+    EVENT_DATA[event["type"]].model_validate(event["data"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reader_puts_up_with_what_a_later_version_adds(kind: str) -> None:
+    """Except in requests, where it may be a typing mistake."""
+    model = model_of(kind)
+    later = json.dumps({**json.loads(body_of(kind)), **LATER}).encode()
+
+    if issubclass(model, Request):
+        with pytest.raises(MessageInvalid, match="said_by_a_later_version"):
+            decode(model, later)
+    else:
+        assert decode(model, later) == decode(model, body_of(kind))
+
+
+@pytest.mark.parametrize("row", subjects.COMMANDS, ids=lambda row: row.durable)
+def test_a_later_services_contract_is_understood_by_its_model_alone(row: Subject) -> None:
+    """The orchestrator validates it without the codec, which would ignore more by itself."""
+    assert row.reply is not None
+    schema = row.reply.model_json_schema()
+    objects = {row.reply.__name__: schema, **schema.get("$defs", {})}
+
+    assert [name for name in objects if objects[name].get("additionalProperties") is False] == []
+
+
+def test_every_kind_of_the_version_before_is_on_record() -> None:
+    """A recording that had stopped half-way would prove half as much."""
+    assert {"CycleRequest", "Result", "Record", "Memorize", "Event.decision"} < set(KINDS)
+    commands = {row.message.__name__ for row in subjects.COMMANDS}
+    assert len(commands & set(KINDS)) >= 11
+
+
+def test_no_contract_of_the_version_before_is_broken(tmp_path: Path) -> None:
+    """What is committed changes with the code; what was released does not."""
+    published = unpacked(tmp_path) / "contracts" / "schemas"
+
+    broken: Any = asyncapi.broken_contracts(published, asyncapi.generated())
+    assert not broken, "\n".join(broken)
