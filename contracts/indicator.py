@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 BARS_MAX = 250
-"""The longest window. With it the warm-up of every indicator stays below two years."""
+"""The longest window of bars that counts each of them alike."""
+SMOOTH_BARS_MAX = 80
+"""The longest exponential average: its memory reaches back nine times as far."""
+WILDER_BARS_MAX = 50
+"""The longest of Wilder's averages: their memory reaches back eighteen times as far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,16 @@ class Indicator:
     columns: tuple[str, ...] = ("close",)
 
 
-def _bars(default: int, least: int = 2) -> Parameter:
-    return Parameter(default, least, BARS_MAX)
+def _bars(default: int, least: int = 2, most: int = BARS_MAX) -> Parameter:
+    return Parameter(default, least, most)
+
+
+def _smooth(default: int, least: int = 2) -> Parameter:
+    return Parameter(default, least, SMOOTH_BARS_MAX)
+
+
+def _wilder(default: int) -> Parameter:
+    return Parameter(default, 2, WILDER_BARS_MAX)
 
 
 _HLC = ("high", "low", "close")
@@ -40,22 +52,22 @@ INDICATORS: Mapping[str, Indicator] = {
     "gap": Indicator("open against the close before", {}, ("open", "close")),
     "day_range": Indicator("high minus low, of the close", {}, _HLC),
     "sma_distance": Indicator("close against its simple average", {"bars": _bars(50)}),
-    "ema_distance": Indicator("close against its exponential average", {"bars": _bars(20)}),
+    "ema_distance": Indicator("close against its exponential average", {"bars": _smooth(20)}),
     "sma_cross": Indicator(
         "fast simple average against the slow one", {"fast": _bars(20), "slow": _bars(50)}
     ),
-    "rsi": Indicator("Wilder's relative strength, 0 to 100", {"bars": _bars(14)}),
+    "rsi": Indicator("Wilder's relative strength, 0 to 100", {"bars": _wilder(14)}),
     "macd_histogram": Indicator(
         "MACD minus its signal, of the close",
-        {"fast": _bars(12), "slow": _bars(26), "signal": _bars(9, least=1)},
+        {"fast": _smooth(12), "slow": _smooth(26), "signal": _bars(9, least=1, most=20)},
     ),
     "bollinger": Indicator(
         "distance from the average in widths of the band: -1 lower edge, 1 upper edge",
         {"bars": _bars(20), "width": Parameter(2.0, 0.5, 5.0, whole=False)},
     ),
-    "atr": Indicator("Wilder's average true range, of the close", {"bars": _bars(14)}, _HLC),
-    "volatility": Indicator("standard deviation of daily log returns, a year", {"bars": _bars(63)}),
-    "adx": Indicator("Wilder's strength of trend, 0 to 100", {"bars": _bars(14)}, _HLC),
+    "atr": Indicator("Wilder's average true range, of the close", {"bars": _wilder(14)}, _HLC),
+    "volatility": Indicator("standard deviation of daily returns, a year", {"bars": _bars(63)}),
+    "adx": Indicator("Wilder's strength of trend, 0 to 100", {"bars": _wilder(14)}, _HLC),
     "cci": Indicator("commodity channel index", {"bars": _bars(20)}, _HLC),
     "williams_r": Indicator(
         "where in the range the close is, -100 to 0", {"bars": _bars(14)}, _HLC

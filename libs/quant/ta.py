@@ -6,9 +6,10 @@ shown a missing pandas, which TA-Lib allows for; pandas itself stays importable 
 """
 
 import sys
-from types import ModuleType
+from inspect import unwrap
+from types import ModuleType, SimpleNamespace
 
-__all__ = ["talib"]
+__all__ = ["functions", "talib"]
 
 
 def _import_talib() -> ModuleType:
@@ -24,3 +25,7 @@ def _import_talib() -> ModuleType:
 
 
 talib = _import_talib()
+functions = SimpleNamespace(
+    **{name: unwrap(getattr(talib, name)) for name in talib.get_functions()}
+)
+"""TA-Lib's functions on arrays, without the wrapper that looks for data frames in each call."""
