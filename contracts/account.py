@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from contracts.cycle import CycleRequest
+from contracts.halt import Halt
 from contracts.message import Command, Contract, Message
 from contracts.types import CycleId, Money, Name, Percent, Quantity, ShortText, Ticker, Value
 
@@ -20,7 +21,11 @@ class Side(StrEnum):
 
 
 class AccountLimits(Value):
-    """What the rules in code enforce for one account. Percentages are of equity unless said."""
+    """What the rules in code enforce for one account. Percentages are of equity unless said.
+
+    `daily_loss_pct_max` is of the equity at the close of the exchange session before as_of. Beyond
+    it, measured at as_of's closes, the account buys nothing more at that session; sales pass.
+    """
 
     sector_pct_max: Percent = Decimal(50)
     position_pct_max: Percent = Decimal(40)
@@ -56,8 +61,21 @@ class OpenOrder(Value):
     hold: Money
 
 
+class SessionBefore(Value):
+    """The account at the close of the exchange session before as_of: what a day's loss is measured
+    from. `equity` None: something held then has no close of that session, so nobody can say.
+    """
+
+    session: date
+    equity: Money | None = None
+
+
 class Portfolio(Contract):
-    """One account as it stands at as_of's close. `equity` is cash plus positions."""
+    """One account as it stands at as_of's close. `equity` is cash plus positions.
+
+    `before` is None where the account was not open at the session before. `halt` stands when buys
+    of the account are blocked now, whatever as_of is.
+    """
 
     account: Name
     cash: Money
@@ -65,6 +83,8 @@ class Portfolio(Contract):
     positions: tuple[Position, ...] = ()
     open_orders: tuple[OpenOrder, ...] = ()
     limits: AccountLimits = AccountLimits()
+    before: SessionBefore | None = None
+    halt: Halt | None = None
 
 
 class OpenBooks(Command):

@@ -36,6 +36,8 @@ class EventType(StrEnum):
     APPROVAL_REQUESTED = "approval_requested"
     APPROVAL_DECIDED = "approval_decided"
     APPROVAL_EXPIRED = "approval_expired"
+    TRADING_HALTED = "trading_halted"
+    TRADING_RESUMED = "trading_resumed"
 
 
 DECISION_EVENTS = (
@@ -47,6 +49,8 @@ DECISION_EVENTS = (
     EventType.ORDER_FILLED,
     EventType.ORDER_REJECTED,
     EventType.ORDER_CANCELLED,
+    EventType.TRADING_HALTED,
+    EventType.TRADING_RESUMED,
 )
 """Events that are kept in a JetStream stream; the others travel over core NATS."""
 

@@ -13,6 +13,7 @@ from contracts.approval import Approval
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus, OrderType
+from contracts.halt import HaltEvent
 from contracts.message import Message
 from contracts.risk import DecisionValidation, PortfolioDecision
 from contracts.types import Failure, Name, Quantity, ShortText, Text, Ticker, Usage, Value
@@ -136,4 +137,6 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.APPROVAL_REQUESTED: ApprovalRequested,
     EventType.APPROVAL_DECIDED: Approval,
     EventType.APPROVAL_EXPIRED: StepFailedEvent,
+    EventType.TRADING_HALTED: HaltEvent,
+    EventType.TRADING_RESUMED: HaltEvent,
 }

@@ -4,10 +4,11 @@ AsyncAPI, JSON Schemas, NATS permissions, streams and consumers are all derived 
 
     desk.v1.<class>.<owner>.<what>[.<id or caller>]
 
-`req` users to the orchestrator; `cmd` the orchestrator to one service; `evt` facts for anyone, the
-cycle id last; `ctl` the orchestrator to every instance of a service; `qry` request and reply; `dlq`
-messages that could not be read. `req` and `qry` end with the caller's name, and only that caller
-may publish there: the name is who it is. Tickers never stand in a subject.
+`req` users to the orchestrator, and to execution for the kill switch; `cmd` the orchestrator to one
+service; `evt` facts for anyone, the cycle id last; `ctl` the orchestrator to every instance of a
+service; `qry` request and reply; `dlq` messages that could not be read. `req` and `qry` end with
+the caller's name, and only that caller may publish there: the name is who it is. Tickers never
+stand in a subject.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from contracts.audit import Event, Events, EventsAfter, EventType
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
 from contracts.memory import AgentMemory
 from contracts.message import Message
 from contracts.operation import (
@@ -131,15 +133,23 @@ RETRY_LETTER = Subject(
 DISCARD_LETTER = Subject(
     Class.REQUEST, ORCHESTRATOR, "discard_letter", DiscardLetter, LetterAnswer, USERS
 )
+REQUEST_CYCLE = Subject(Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, USERS)
+CANCEL_CYCLE = Subject(Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, USERS)
 ANSWER_PROPOSAL = Subject(
     Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, USERS
 )
+# To the owner of orders itself: the switch works with every other part of the desk down.
+HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, USERS)
+RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, USERS)
+
 REQUESTS = (
-    Subject(Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, USERS),
-    Subject(Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, USERS),
+    REQUEST_CYCLE,
+    CANCEL_CYCLE,
     ANSWER_PROPOSAL,
     RETRY_LETTER,
     DISCARD_LETTER,
+    HALT,
+    RESUME,
 )
 
 
@@ -194,6 +204,7 @@ OPERATION = console("operation", OperationQuery, OperationDetail)
 DEAD_LETTERS = console("dead_letters", DeadLettersQuery, DeadLettersPage)
 ACCOUNT = console("account", AccountQuery, AccountView)
 EQUITY = console("equity", EquityQuery, EquityView)
+HALTS = console("halts", HaltsQuery, Halts)
 RECORDING = console("recording", RecordingQuery, Recording)
 APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 
@@ -207,6 +218,7 @@ QUERIES = (
     DEAD_LETTERS,
     ACCOUNT,
     EQUITY,
+    HALTS,
     RECORDING,
     APPROVALS,
 )
@@ -226,6 +238,8 @@ EXECUTION_EVENTS = (
     EventType.ORDER_FILLED,
     EventType.ORDER_REJECTED,
     EventType.ORDER_CANCELLED,
+    EventType.TRADING_HALTED,
+    EventType.TRADING_RESUMED,
 )
 EVENTS = tuple(
     event("execution" if what in EXECUTION_EVENTS else ORCHESTRATOR, what) for what in EventType

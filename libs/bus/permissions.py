@@ -86,10 +86,13 @@ def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
             f"$JS.ACK.{COMMAND_STREAM}.{durable}.>",
         )
     ]
+    hears = [f"{PREFIX}.ctl.{service}.>", f"{PREFIX}.qry.{service}.>"]
+    if any(row.owner == service for row in REQUESTS):
+        hears.append(f"{PREFIX}.req.{service}.>")
     asks = [row.by(service) for row in (CLAIM, RECORD, RESULT, PORTFOLIO)]
     return NatsPermissions(
         publish=(*asks, *pulls, f"{PREFIX}.dlq.{service}.>"),
-        subscribe=(_inbox(service), f"{PREFIX}.ctl.{service}.>", f"{PREFIX}.qry.{service}.>"),
+        subscribe=(_inbox(service), *hears),
         allow_responses=True,
     )
 

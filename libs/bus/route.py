@@ -11,6 +11,7 @@ from libs.runtime.journal import Journal
 # A handler takes exactly the command its route names; the table, not the type, ties them together.
 CommandHandler = Callable[[Any, Journal], Awaitable[Contract]]
 QueryHandler = Callable[[Any], Awaitable[Message]]
+RequestHandler = Callable[[str, Any], Awaitable[Message]]
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,24 @@ class QueryRoute:
 
 
 @dataclass(frozen=True)
+class RequestRoute:
+    """One request of a user's: `handle(caller, request)` does it and returns the answer.
+
+    The caller is who NATS says it is: the last token of the subject.
+    """
+
+    hears: Subject
+    handle: RequestHandler
+
+
+@dataclass(frozen=True)
 class Routes:
     """All that one service hears."""
 
     service: str
     commands: Sequence[Route] = ()
     queries: Sequence[QueryRoute] = field(default=())
+    requests: Sequence[RequestRoute] = field(default=())
 
 
 def subject_of(route: Route, service: str, table: Sequence[Subject] = COMMANDS) -> Subject:

@@ -151,6 +151,8 @@ class ServiceRunner:
                 return await handle(message)  # type: ignore[no-any-return, misc]
 
             await self._server.serve(query.hears, answer)
+        for request in self._routes.requests:
+            await self._server.serve(request.hears, request.handle)
 
     # --- commands -----------------------------------------------------------------------------
 

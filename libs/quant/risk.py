@@ -19,18 +19,8 @@ from contracts.account import AccountLimits, Portfolio, Side
 from contracts.risk import Check, DecisionAction, Evidence, PortfolioDecision, RuleOutcome
 from contracts.trader import StockPick
 from contracts.types import Money
-from libs.quant.risk_rules import (
-    BUY_CEILINGS,
-    BUY_GATES,
-    SELL_GATES,
-    Facts,
-    Finding,
-    Findings,
-    Leg,
-    Rule,
-    floor_pct,
-    pct,
-)
+from libs.quant.risk_facts import Facts, Finding, Findings, Leg, Rule, floor_pct, pct
+from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
 from libs.quant.sizing import EXACT_DOWN, whole_shares
 
 WHOLE_SHARES = "whole_shares"

@@ -5,137 +5,23 @@ gates, and each names the largest allocation it allows a pick, without seeing th
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
 
-from contracts.account import AccountLimits, Portfolio, Position, Side
-from contracts.risk import Evidence
-from contracts.trader import StockPick
+from contracts.halt import Halt
+from libs.quant.risk_facts import Facts, Finding, Leg, Rule, floor_pct, pct
 from libs.quant.sizing import BPS_IN_ONE
 
 CASH_RESERVE_BPS = Decimal(100)
 """Held back from cash above the price of a buy: fee, slippage and a small gap at the open."""
 ALLOCATION_PCT_MAX = Decimal(100)
-UNKNOWN_SECTOR = "unknown"
+HALTED = "halted"
 
-_PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
 _HUNDRED = Decimal(100)
 _ZERO = Decimal(0)
 # BTC/USD, BTC-USD, BTCUSDT. A share class such as BRK-B never ends in a currency.
 _PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$|^[A-Z0-9]{3,}(USD|USDT|USDC)$")
-
-
-@dataclass(frozen=True, slots=True)
-class Leg:
-    """One side of one ticker, at most once in a proposal. `allocation_pct` as in `StockPick`."""
-
-    ticker: str
-    side: Side
-    allocation_pct: Decimal
-    pick: StockPick
-
-
-@dataclass(frozen=True)
-class Facts:
-    """All that the rules may look at. `legs` are the buys that compete for the same room."""
-
-    evidence: Mapping[str, Evidence]
-    portfolio: Portfolio
-    limits: AccountLimits
-    budget: Decimal
-    prices: Mapping[str, Decimal]
-    legs: tuple[Leg, ...] = ()
-
-    @property
-    def currency(self) -> str:
-        """The account's currency, in which every amount here is."""
-        return self.portfolio.cash.currency
-
-    @property
-    def equity(self) -> Decimal:
-        """Cash plus positions, never negative."""
-        return max(_ZERO, self.portfolio.equity.amount)
-
-    @cached_property
-    def positions(self) -> Mapping[str, Position]:
-        """What is held, by ticker."""
-        return {held.ticker: held for held in self.portfolio.positions if held.quantity > 0}
-
-    @cached_property
-    def open_buys(self) -> Mapping[str, Decimal]:
-        """Money that open buy orders hold back, by ticker."""
-        return self._open(Side.BUY, lambda order: order.hold.amount)
-
-    @cached_property
-    def open_sells(self) -> Mapping[str, Decimal]:
-        """Shares that open sell orders have promised away, by ticker."""
-        return self._open(Side.SELL, lambda order: order.quantity)
-
-    def _open(self, side: Side, measure: Callable[[Any], Decimal]) -> Mapping[str, Decimal]:
-        found: dict[str, Decimal] = {}
-        for order in self.portfolio.open_orders:
-            if order.side is side:
-                found[order.asset] = found.get(order.asset, _ZERO) + measure(order)
-        return found
-
-    @property
-    def cash_free(self) -> Decimal:
-        """Cash that no open order holds back."""
-        return max(_ZERO, self.portfolio.cash.amount - sum(self.open_buys.values(), _ZERO))
-
-    def sellable(self, ticker: str) -> Decimal:
-        """Whole shares held and not promised to an open sell order."""
-        held = self.positions.get(ticker)
-        free = (held.quantity if held else _ZERO) - self.open_sells.get(ticker, _ZERO)
-        return max(_ZERO, free).to_integral_value(ROUND_FLOOR)
-
-    def exposure(self, ticker: str) -> Decimal:
-        """Money in one ticker: the position's value and what open buys hold."""
-        held = self.positions.get(ticker)
-        return (held.value if held else _ZERO) + self.open_buys.get(ticker, _ZERO)
-
-    @property
-    def exposed_tickers(self) -> set[str]:
-        """Tickers with a position or an open buy."""
-        return {*self.positions, *self.open_buys}
-
-    def sector(self, ticker: str) -> str:
-        """The ticker's sector from research, else from the books; all unknown ones are one."""
-        sources = (self.evidence.get(ticker), self.positions.get(ticker))
-        named = (source.sector.strip().lower() for source in sources if source is not None)
-        return next((name for name in named if name not in {"", UNKNOWN_SECTOR}), UNKNOWN_SECTOR)
-
-    def amount(self, leg: Leg) -> Decimal:
-        """The money a buy asks for."""
-        return leg.allocation_pct * self.budget / _HUNDRED
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a rule says of one leg: the allocation it allows, what it saw, and against what."""
-
-    allowed_pct: Decimal
-    value: str
-    limit: str
-    reason: str
-
-
-Judge = Callable[[Leg, Facts], Finding]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One row of the table: its name in checks, why it is there, and how it judges."""
-
-    name: str
-    why: str
-    judge: Judge
-
-
-Findings = tuple[tuple[Rule, Finding], ...]
 
 
 # Gates: yes or no, by facts that the other picks do not change.
@@ -208,6 +94,55 @@ def _price_drift(leg: Leg, facts: Facts) -> Finding:
         limit=pct(limit_pct),
         reason="the price must not have moved further than this since research",
     )
+
+
+def _not_halted(leg: Leg, facts: Facts) -> Finding:
+    halt = facts.portfolio.halt
+    return _gate(
+        leg,
+        ok=halt is None,
+        value="halted" if halt else "not halted",
+        limit="no halt",
+        reason=halt_words(halt) if halt else "buys are not halted",
+    )
+
+
+def halt_words(halt: Halt) -> str:
+    """Who stopped buys, when and why, and what ends it."""
+    whose = "every account" if halt.account is None else f"account {halt.account}"
+    because = f": {halt.reason}" if halt.reason else ""
+    ends = "deskbus resume" + (f" --account {halt.account}" if halt.account else "")
+    told = f"{halt.by} halted buys of {whose} at {halt.since:%Y-%m-%d %H:%M} UTC{because}"
+    return f"{told}; `{ends}` ends it"
+
+
+def _daily_loss(leg: Leg, facts: Facts) -> Finding:
+    """The loss is equity at the close of the session before as_of less equity at as_of's close, in
+    percent of the former; both stand at their own session's closes. It is none where the account
+    was not open then, and unknown (no buys) where something held then has no close of that session.
+    """
+    before, limit = facts.portfolio.before, facts.limits.daily_loss_pct_max
+    if before is None:
+        ok, value = True, "no session before"
+    elif before.equity is None:
+        ok, value = False, f"unknown: no close on {before.session} for what was held then"
+    else:
+        loss = before.equity.amount - facts.portfolio.equity.amount
+        # Compared as products: a division could round a loss onto the limit.
+        ok = loss * _HUNDRED <= limit * before.equity.amount
+        value = _change(before.equity.amount, -loss, before.session)
+    return _gate(
+        leg,
+        ok=ok,
+        value=value,
+        limit=f"-{pct(limit)}",
+        reason="an account that has lost more than this since the session before buys no more",
+    )
+
+
+def _change(base: Decimal, gain: Decimal, since: date) -> str:
+    share = gain * _HUNDRED / base if base else _ZERO
+    return f"{'+' if gain > 0 else ''}{pct(share)} since {since}"
 
 
 def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
@@ -330,10 +265,12 @@ SELL_GATES: tuple[Rule, ...] = (
     Rule("something_to_sell", "the desk never sells short", _something_to_sell),
 )
 BUY_GATES: tuple[Rule, ...] = (
+    Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),
     Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
     Rule("research_evidence", "a claim without a source is no reason to buy", _research_evidence),
     Rule("risk_needs_catalyst", "risk is only taken for a stated cause", _risk_needs_catalyst),
     Rule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
+    Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
     Rule("price_drift", "a thesis holds for the price it was made at", _price_drift),
 )
 BUY_CEILINGS: tuple[Rule, ...] = (
@@ -354,16 +291,6 @@ def is_currency_pair(ticker: str) -> bool:
 
 def _of_equity(limit_pct: Decimal, facts: Facts) -> Decimal:
     return facts.equity * limit_pct / _HUNDRED
-
-
-def floor_pct(value: Decimal) -> Decimal:
-    """A percentage with the four places that contracts carry, rounded down."""
-    return value.quantize(_PCT_STEP, ROUND_FLOOR)
-
-
-def pct(value: Decimal) -> str:
-    """A percentage for people."""
-    return f"{value.quantize(_PCT_STEP).normalize():f}%"
 
 
 def _money(value: Decimal) -> str:

@@ -34,6 +34,11 @@ def order_id(cycle: UUID, pipeline: str, leg: str) -> UUID:
     return uuid5(cycle, f"{pipeline}/{leg}")
 
 
+def halt_id(change: UUID) -> UUID:
+    """What stands for the cycle in the event of a halt or its end, which no cycle has caused."""
+    return uuid5(change, "halt")
+
+
 def event_id(op_id: UUID, seq: int) -> UUID:
     """The id of the event number `seq` of an operation."""
     return uuid5(op_id, f"event/{seq}")

@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr, StringConstraints
+from pydantic import (
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -13,6 +20,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from contracts.account import AccountLimits
+from contracts.types import Name
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import ENDPOINT_NAME, EndpointSettings, Price
 
@@ -25,6 +34,15 @@ class NoServers(DeskError):
     """A service was started without knowing where its servers are."""
 
     code = "no_servers"
+
+
+class Limits(AccountLimits):
+    """Limits as they are set: a mistyped name is refused, for it would leave a limit as it was."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self)
 
 
 class Settings(BaseSettings):
@@ -122,6 +140,29 @@ class Settings(BaseSettings):
     """The paper broker's fee in basis points of the traded value."""
     slippage_bps: Decimal = Field(default=Decimal(5), ge=0)
     """How much worse than the open the paper broker fills, in basis points."""
+
+    limits: Limits = Limits()
+    """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""
+    account_limits: dict[Name, dict[str, Decimal]] = Field(default={})
+    """Other limits for single accounts, by name; what one does not set is as in `limits`."""
+
+    @model_validator(mode="after")
+    def _account_limits_are_limits(self) -> "Settings":
+        for account in self.account_limits:
+            try:
+                self.limits_of(account)
+            except ValidationError as error:
+                wrong = "; ".join(
+                    f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()
+                )
+                raise ValueError(f"account_limits.{account}: {wrong}") from error
+        return self
+
+    def limits_of(self, account: str) -> AccountLimits:
+        """The limits in force for one account."""
+        own = self.account_limits.get(account, {})
+        merged = Limits.model_validate({**self.limits.model_dump(), **own})
+        return AccountLimits.model_validate(merged.model_dump())
 
     @property
     def secrets_path(self) -> Path:

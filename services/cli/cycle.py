@@ -9,7 +9,7 @@ from rich.text import Text
 
 from contracts.cycle import CancelCycle, CycleStatus, RequestAnswer
 from contracts.query import CyclesPage, CyclesQuery, Recording
-from contracts.subjects import CYCLES
+from contracts.subjects import CANCEL_CYCLE, CYCLES
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
 from services.cli import amounts, evidence, recordings, story
@@ -18,7 +18,6 @@ from services.cli.problem import ExitCode, Problem
 from services.cli.progress import Progress
 from services.cli.recordings import Differs, Replayed
 from services.cli.request import (
-    CANCEL_CYCLE,
     ENDS,
     Told,
     Wish,

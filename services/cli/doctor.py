@@ -17,8 +17,9 @@ import typer
 from pydantic import BaseModel
 from rich.text import Text
 
+from contracts.halt import Halts, HaltsQuery
 from contracts.query import CyclesPage, CyclesQuery, DeadLettersQuery
-from contracts.subjects import CYCLES, DEAD_LETTERS
+from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS
 from libs.bus.client import Client, open_client
 from libs.bus.streams import streams
 from libs.market.replay_store import ReplayStore
@@ -41,6 +42,7 @@ from libs.runtime.start_error import StartError
 from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.config import without_login
+from services.cli.halt import ending, told
 from services.cli.problem import ExitCode, Problem
 from services.cli.running import RunningDesk, asking, find_desk, load_settings
 from services.cli.terminal import emit, out
@@ -235,9 +237,19 @@ async def _answers(client: Client) -> Sequence[Check]:
             else "answers; no cycle yet"
         )
         await client.ask(DEAD_LETTERS, DeadLettersQuery(limit=1))
+        halts: Halts = await client.ask(HALTS, HaltsQuery())
     except DeskError as error:
         return [_problem("console", error.message, "see the desk's log; restart the desk")]
-    return [_ok("console", said)]
+    return [_ok("console", said), *_trading(halts)]
+
+
+def _trading(halts: Halts) -> Sequence[Check]:
+    if not halts.halts:
+        return [_ok("trading", "no halt: buys are free")]
+    return [
+        Check(name="trading", verdict=Verdict.OFF, said=told(halt), todo=ending(halt))
+        for halt in halts.halts
+    ]
 
 
 async def _database(desk: RunningDesk, dsn: str) -> Check:

@@ -25,6 +25,8 @@ STYLES = {
     EventType.APPROVAL_EXPIRED: "bold red",
     EventType.ORDER_PLACED: "green",
     EventType.ORDER_FILLED: "bold green",
+    EventType.TRADING_HALTED: "bold yellow",
+    EventType.TRADING_RESUMED: "bold green",
     EventType.LLM_CALLED: "dim",
     EventType.TOOL_CALLED: "dim",
     EventType.DATA_READ: "dim",
@@ -124,6 +126,12 @@ def _approval(event: Event) -> str:
     return f"{data.get('verdict')} by {data.get('approver')}{left}{why}"
 
 
+def _halt(event: Event) -> str:
+    data = event.data
+    text = f"{data.get('account') or 'every account'}, by {data.get('by')}"
+    return f"{text}: {data['reason']}" if data.get("reason") else text
+
+
 def _refused(event: Event) -> str:
     data = event.data
     if "message" in data:
@@ -148,6 +156,8 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.APPROVAL_REQUESTED: _decision,
     EventType.APPROVAL_DECIDED: _approval,
     EventType.APPROVAL_EXPIRED: lambda event: str(event.data.get("message", "")),
+    EventType.TRADING_HALTED: _halt,
+    EventType.TRADING_RESUMED: _halt,
     EventType.REQUEST_REJECTED: _refused,
     EventType.MESSAGE_REFUSED: _refused,
     EventType.LETTER_RETRIED: _letter,

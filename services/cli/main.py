@@ -46,6 +46,8 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
     (
         "Look after it",
         (
+            Entry("halt", "halt", "Block buys at once, of one account or of all"),
+            Entry("resume", "resume", "End a halt"),
             Entry("doctor", "doctor", "Check this machine and the running desk"),
             Entry("config", "config", "Every setting, its value, and where that came from"),
             Entry("dlq", "dlq", "Messages that could not be used"),
@@ -62,6 +64,7 @@ EXITS = {
     "bus_not_reachable": ExitCode.NOT_REACHABLE,
     "database_not_reachable": ExitCode.NOT_REACHABLE,
     "too_large": ExitCode.USAGE,
+    "unknown_account": ExitCode.NOT_FOUND,
 }
 
 

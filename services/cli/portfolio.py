@@ -17,6 +17,7 @@ from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
 from services.cli import amounts, chart
 from services.cli.commands import JsonOption, group
+from services.cli.halt import told
 from services.cli.problem import ExitCode, Problem
 from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import emit, out, table, write
@@ -77,7 +78,10 @@ def show(
         (f"account {books.account}", "bold"),
         (f"  as of {amounts.session(books.as_of)}, amounts in {currency}", "dim"),
     )
-    parts: list[RenderableType] = [head, Text(), _worth(view, books)]
+    parts: list[RenderableType] = [head]
+    if books.halt is not None:
+        parts.append(Text(told(books.halt), style="bold yellow"))
+    parts += [Text(), _worth(view, books)]
     if len(points) > 1:
         parts += [Text(), *_chart(points, console)]
     if books.positions:

@@ -17,7 +17,7 @@ from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import Pipeline
 from contracts.operation import OperationView
 from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsPage, OperationsQuery
-from contracts.subjects import CYCLE, OPERATIONS, REQUESTS
+from contracts.subjects import CYCLE, OPERATIONS, REQUEST_CYCLE
 from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
@@ -35,7 +35,6 @@ GRACE_S = 30.0
 ASK_AGAIN_MAX = 3
 """Sendings of a request: the same key makes the second one harmless."""
 
-REQUEST_CYCLE, CANCEL_CYCLE = REQUESTS[:2]
 ENDS = {
     CycleStatus.COMPLETED: ExitCode.OK,
     CycleStatus.RUNNING: ExitCode.OK,

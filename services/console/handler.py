@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
 from contracts.audit import Events, EventsAfter
 from contracts.execution import Fill
+from contracts.halt import Halt, Halts, HaltsQuery
 from contracts.memory import DecisionOutcome
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import (
@@ -222,6 +223,15 @@ async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> Dead
     return DeadLettersPage(letters=() if found is None else (found,))
 
 
+async def halts(_: HaltsQuery, *, store: Store) -> Halts:
+    """The halts that stand."""
+    return Halts(halts=tuple(fitting(map(_halt, await store.halts()))))
+
+
+def _halt(row: Record) -> Halt:
+    return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
+
+
 async def account(query: AccountQuery, *, store: Store, closes: Closes) -> AccountView:
     """One account as its books stand, with the names of all."""
     names = tuple(await store.accounts())
@@ -301,6 +311,7 @@ async def _portfolio(row: Record, store: Store, closes: Closes) -> Portfolio:
         positions=positions,
         open_orders=tuple(_open(each, currency) for each in await store.working_orders(name)),
         limits=AccountLimits.model_validate_json(row["limits"]),
+        halt=next((h for h in map(_halt, await store.halts()) if h.account in {None, name}), None),
     )
 
 

@@ -90,9 +90,12 @@ where cycle_id = $1 and xid < pg_snapshot_xmin(pg_current_snapshot())
 order by xid, id offset $2 limit $3
 
 -- name: account
-select a.account, a.currency, a.clock, a.starting_cash, a.limits::text as limits,
+select a.account, a.currency, a.clock, a.starting_cash, limits_of(a.account)::text as limits,
        greatest(a.clock, (select max(e.session) from entries e where e.account = a.account)) as as_of
 from accounts a where a.account = $1
+
+-- name: halts
+select account, reason, by_whom, at from halts order by account nulls first
 
 -- name: accounts
 select account from accounts order by main desc, opened_at limit $1

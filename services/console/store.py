@@ -95,6 +95,10 @@ class Store:
         """One account."""
         return await self._row(sql.account, account)
 
+    async def halts(self) -> Sequence[Record]:
+        """The halts that stand, the one of all accounts first."""
+        return await self._rows(sql.halts)
+
     async def accounts(self) -> Sequence[str]:
         """The names of all accounts, the main one first."""
         return [row["account"] for row in await self._rows(sql.accounts, ACCOUNTS_MAX)]

@@ -6,8 +6,9 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
-from contracts.execution import OrderStatus
+from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, SessionBefore, Side
+from contracts.execution import Fill, Order, OrderStatus
+from contracts.halt import Halt
 from contracts.types import Money
 from libs.broker.broker import Filled, Opening
 from libs.quant.sizing import CENT
@@ -115,6 +116,7 @@ class Account:
     books: Books
     orders: tuple[BookedOrder, ...] = ()
     sectors: Mapping[str, str] = field(default_factory=dict)
+    halt: Halt | None = None
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:
@@ -141,6 +143,14 @@ class Account:
 
 
 @dataclass(frozen=True)
+class ClosesBefore:
+    """Closes of the session before as_of (None: it has none), for what was held then."""
+
+    session: date
+    closes: Mapping[str, Decimal | None]
+
+
+@dataclass(frozen=True)
 class Quotes:
     """What was read from the market before the lock was taken.
 
@@ -154,6 +164,7 @@ class Quotes:
     due: Mapping[date, date] = field(default_factory=dict)
     actions: Mapping[str, Sequence[Action]] = field(default_factory=dict)
     since: date | None = None
+    before: ClosesBefore | None = None
 
 
 def require_clock(account: Account, as_of: date) -> None:
@@ -177,7 +188,12 @@ class Ids:
     as_of: date
 
 
-def portfolio(account: Account, named: Ids, closes: Mapping[str, Decimal | None]) -> Portfolio:
+def portfolio(
+    account: Account,
+    named: Ids,
+    closes: Mapping[str, Decimal | None],
+    before: ClosesBefore | None = None,
+) -> Portfolio:
     """The account at as_of's close, marked at `closes`. Fills of later sessions are not known yet:
     their orders stand among the open ones.
 
@@ -199,7 +215,30 @@ def portfolio(account: Account, named: Ids, closes: Mapping[str, Decimal | None]
         positions=tuple(positions),
         open_orders=tuple(_open_order(order, account) for order in account.orders),
         limits=account.limits,
+        before=None if before is None else session_before(account, before),
+        halt=account.halt,
     )
+
+
+def session_before(account: Account, before: ClosesBefore) -> SessionBefore | None:
+    """What the account was worth at the close of the session before; None where it was not open.
+
+    Raises StaleQuotes where a close was not read.
+    """
+    books = account.books.as_of(before.session)
+    held = {ticker: holding.quantity for ticker, holding in books.holdings.items()}
+    if books.cash == 0 and not any(held.values()):
+        return None
+    value = books.cash
+    for ticker, quantity in held.items():
+        if quantity > 0:
+            if ticker not in before.closes:
+                raise StaleQuotes
+            close = before.closes[ticker]
+            if close is None:
+                return SessionBefore(session=before.session)
+            value += quantity * close
+    return SessionBefore(session=before.session, equity=money(value, account))
 
 
 def _mark(ticker: str, as_of: date, closes: Mapping[str, Decimal | None]) -> Decimal:
@@ -240,3 +279,28 @@ def money(amount: Decimal, account: Account) -> Money:
     cents = exact.quantize(CENT)
     # 12.50 and not 12.500000: the amounts are read by people too.
     return Money(amount=cents if cents == exact else exact, currency=account.currency)
+
+
+def order_view(order: BookedOrder) -> Order:
+    """The order as it is told."""
+    return Order(
+        order_id=order.order_id,
+        asset=order.ticker,
+        side=order.side,
+        quantity=order.quantity,
+        status=order.status,
+        reason=order.reason,
+    )
+
+
+def fill_view(order: BookedOrder, fill: Filled, account: Account) -> Fill:
+    """The fill as it is told."""
+    return Fill(
+        order_id=order.order_id,
+        asset=order.ticker,
+        side=order.side,
+        price=money(fill.price, account),
+        quantity=fill.quantity,
+        fee=money(fill.fee, account),
+        session=fill.session,
+    )

@@ -6,14 +6,15 @@ from functools import partial
 
 from contracts.account import OpenBooks, Portfolio
 from contracts.execution import ExecuteDecisions, ExecutionResult
-from contracts.subjects import PORTFOLIO
+from contracts.subjects import HALT, PORTFOLIO, RESUME
 from libs.broker.paper import PaperBroker
-from libs.bus.route import QueryRoute, Route, Routes
+from libs.bus.route import QueryRoute, RequestRoute, Route, Routes
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
+from services.execution.halt import halt_trading, resume_trading
 from services.execution.handler import Trading, execute_decisions, open_books, show_portfolio
 
 
@@ -36,6 +37,10 @@ def routes(trading: Trading) -> Routes:
             ),
         ),
         queries=(QueryRoute(hears=PORTFOLIO, handle=partial(show_portfolio, trading=trading)),),
+        requests=(
+            RequestRoute(hears=HALT, handle=partial(halt_trading, pool=trading.pool)),
+            RequestRoute(hears=RESUME, handle=partial(resume_trading, pool=trading.pool)),
+        ),
     )
 
 
@@ -58,5 +63,6 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
                 broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
                 starting_cash=settings.starting_cash_usd,
                 approval_move_pct_max=settings.approval_move_pct_max,
+                limits_of=settings.limits_of,
             )
         )

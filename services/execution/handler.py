@@ -5,7 +5,7 @@ account turns out to need beyond them is read in another round.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import TypeVar
@@ -28,6 +28,7 @@ from services.execution.account import (
     Account,
     Action,
     BooksNotOpen,
+    ClosesBefore,
     Ids,
     Quotes,
     StaleQuotes,
@@ -65,7 +66,7 @@ class NoExchangeRate(DeskError):
 
 @dataclass(frozen=True)
 class Trading:
-    """What execution works with."""
+    """What execution works with. `limits_of` gives an account's limits as the settings say."""
 
     pool: Pool
     market: MarketData
@@ -73,6 +74,7 @@ class Trading:
     broker: Broker
     starting_cash: Decimal
     approval_move_pct_max: Decimal = APPROVAL_MOVE_PCT_MAX
+    limits_of: Callable[[str], AccountLimits] = lambda _: AccountLimits()
 
 
 async def open_books(command: OpenBooks, _: Journal, *, trading: Trading) -> Portfolio:
@@ -95,32 +97,44 @@ async def open_books(command: OpenBooks, _: Journal, *, trading: Trading) -> Por
 async def _open(command: OpenBooks, quotes: Quotes, trading: Trading) -> Portfolio:
     name, as_of = command.pipeline.account, command.as_of
     async with trading.pool.acquire() as db, db.transaction():
-        account, made = await _locked_or_made(db, name, as_of, trading.starting_cash)
+        account, made = await _locked_or_made(db, name, as_of, trading)
         require_currency(account, command.request.budgets.money)
         changes = logic.advance(account, as_of, quotes, trading.broker)
         if made:
             changes = changes.post(books.opening(trading.starting_cash, as_of))
         named = Ids(command.cycle_id, command.op_id, as_of)
-        answer = portfolio(changes.account, named, quotes.closes)
+        answer = portfolio(changes.account, named, quotes.closes, quotes.before)
         await store.write(db, changes)
     _tell(changes, made=made)
     return answer
 
 
 async def _locked_or_made(
-    db: Connection, name: str, as_of: date, starting_cash: Decimal
+    db: Connection, name: str, as_of: date, trading: Trading
 ) -> tuple[Account, bool]:
     """The account under its lock, and whether it is a new one."""
     made = False
-    account = await store.load(db, name, as_of, lock=True)
+    account = await _locked(db, name, as_of, trading)
     if account is None:
         made = await store.open_account(
-            db, name, BASE_CURRENCY, as_of, starting_cash, AccountLimits()
+            db, name, BASE_CURRENCY, as_of, trading.starting_cash, trading.limits_of(name)
         )
-        account = await store.load(db, name, as_of, lock=True)
+        account = await _locked(db, name, as_of, trading)
     if account is None:
         raise RuntimeError(f"account {name} is missing after it was opened")
     return account, made
+
+
+async def _locked(db: Connection, name: str, as_of: date, trading: Trading) -> Account | None:
+    """The account under its lock, with the limits that the settings give it today."""
+    since = _session_before(trading, as_of)
+    account = await store.load(db, name, as_of, since=since, lock=True)
+    if account is None or account.limits == trading.limits_of(name):
+        return account
+    account = replace(account, limits=trading.limits_of(name))
+    await store.keep_limits(db, account)
+    log.info("execution.limits_changed", account=name)
+    return account
 
 
 async def execute_decisions(
@@ -152,7 +166,7 @@ async def execute_decisions(
 
 async def _execute(command: ExecuteDecisions, quotes: Quotes, trading: Trading) -> ExecutionResult:
     async with trading.pool.acquire() as db, db.transaction():
-        account = await store.load(db, command.pipeline.account, command.as_of, lock=True)
+        account = await _locked(db, command.pipeline.account, command.as_of, trading)
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
         done = await store.find_execution(db, command.op_id)
@@ -187,7 +201,8 @@ async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfoli
         raise BooksNotOpen(query.account, query.as_of)
     closes = await _closes(trading, account.held(query.as_of), query.as_of)
     named = Ids(query.cycle_id, ids.pipeline_id(query.cycle_id, query.pipeline), query.as_of)
-    return portfolio(account, named, closes)
+    before = await _before(trading, account.touched, query.as_of)
+    return portfolio(account, named, closes, before)
 
 
 async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:
@@ -205,7 +220,14 @@ async def _glance(trading: Trading, account: str, as_of: date) -> Account | None
         trading.pool.acquire() as db,
         db.transaction(isolation="repeatable_read", readonly=True),
     ):
-        return await store.load(db, account, as_of)
+        return await store.load(db, account, as_of, since=_session_before(trading, as_of))
+
+
+def _session_before(trading: Trading, as_of: date) -> date | None:
+    try:
+        return trading.market.calendar.previous_session(as_of)
+    except OutsideCalendar:
+        return None
 
 
 async def _quotes(
@@ -225,7 +247,15 @@ async def _quotes(
         due={after: trading.market.calendar.next_session(after) for _, after in keys},
         actions=actions,
         since=account.clock,
+        before=await _before(trading, account.touched, as_of),
     )
+
+
+async def _before(trading: Trading, tickers: Iterable[str], as_of: date) -> ClosesBefore | None:
+    session = _session_before(trading, as_of)
+    if session is None:
+        return None
+    return ClosesBefore(session, await _closes(trading, tickers, session))
 
 
 async def _closes(

@@ -15,12 +15,13 @@ from uuid import UUID
 import orjson
 
 from contracts.account import Side
-from contracts.execution import ExecuteDecisions, ExecutionResult, Fill, Order, OrderStatus
+from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
+from contracts.halt import Halt
 from contracts.risk import DecisionAction, PortfolioDecision
 from contracts.trader import StockPick
 from libs.broker.broker import Broker, Filled, MarketOrder, Opening, Working
 from libs.quant.risk import RuleVerdict, evaluate
-from libs.quant.risk_rules import CASH_RESERVE_BPS
+from libs.quant.risk_rules import CASH_RESERVE_BPS, HALTED, halt_words
 from libs.quant.sizing import cash_hold
 from libs.runtime import ids
 from services.execution import books as ledger
@@ -32,7 +33,9 @@ from services.execution.account import (
     Ids,
     Quotes,
     StaleQuotes,
+    fill_view,
     money,
+    order_view,
     portfolio,
     require_clock,
     require_currency,
@@ -62,7 +65,7 @@ def advance(account: Account, as_of: date, quotes: Quotes, broker: Broker) -> Ch
     """Bring the account to as_of's close: splits and dividends, then the fills that were due.
 
     An order whose session has passed without an open in that ticker is cancelled: it was for that
-    open. Raises ClockBack and StaleQuotes.
+    open. So is a buy that comes due while the account is halted. Raises ClockBack and StaleQuotes.
     """
     require_clock(account, as_of)
     steps = [*_action_steps(account, as_of, quotes), *_fill_steps(account, as_of, quotes)]
@@ -134,10 +137,13 @@ def _split_once(
 def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: Broker) -> Changes:
     if order.key not in quotes.openings:
         raise StaleQuotes
-    opening = quotes.openings[order.key]
+    opening, halt = quotes.openings[order.key], changes.account.halt
+    why = ""
     if opening is None:
-        due = quotes.due[order.as_of]
-        why = f"{order.ticker} did not open on {due}, the session it was for"
+        why = f"{order.ticker} did not open on {quotes.due[order.as_of]}, the session it was for"
+    if halt is not None and order.side is Side.BUY:
+        why = f"{HALTED}: {halt_words(halt)}"
+    if why:
         ended = replace(order, status=OrderStatus.CANCELLED, reason=_also(order.reason, why))
         return _with_ended(changes, ended)
     changes = _without(changes, order)  # its own hold is there for it
@@ -225,7 +231,7 @@ def execute(
     require_clock(account, command.as_of)
     if account.clock < command.as_of:
         raise BooksNotOpen(account.name, command.as_of)
-    verdict = _judge_again(command, account, quotes.closes)
+    verdict = _judge_again(command, account, quotes)
     allowed = {(d.action, d.asset): d.quantity for d in verdict.decisions}
     changes = Changes(account)
     orders: list[BookedOrder] = []
@@ -235,7 +241,7 @@ def execute(
             orders.append(known)
             continue
         quantity = min(decision.quantity, allowed.get((decision.action, decision.asset), _ZERO))
-        order = _new_order(command, decision, quantity, verdict, quotes.closes)
+        order = _new_order(command, decision, quantity, verdict, quotes.closes, account.halt)
         if order.status is OrderStatus.WORKING:
             order, changes = _place(changes, order, quotes, broker)
         orders.append(order)
@@ -248,9 +254,7 @@ def _in_order(decisions: Sequence[PortfolioDecision]) -> list[PortfolioDecision]
     return sorted(traded, key=lambda d: (d.action is DecisionAction.BUY, d.asset))
 
 
-def _judge_again(
-    command: ExecuteDecisions, account: Account, closes: Mapping[str, Decimal | None]
-) -> RuleVerdict:
+def _judge_again(command: ExecuteDecisions, account: Account, quotes: Quotes) -> RuleVerdict:
     validation = command.decision_validation
     budget = validation.budget
     require_currency(account, budget)
@@ -269,10 +273,10 @@ def _judge_again(
     return evaluate(
         approved,
         {item.ticker: item for item in validation.evidence},
-        portfolio(account, named, closes),
+        portfolio(account, named, quotes.closes, quotes.before),
         account.limits,
         budget,
-        {ticker: close for ticker, close in closes.items() if close is not None},
+        {ticker: close for ticker, close in quotes.closes.items() if close is not None},
     )
 
 
@@ -282,6 +286,7 @@ def _new_order(
     quantity: Decimal,
     verdict: RuleVerdict,
     closes: Mapping[str, Decimal | None],
+    halt: Halt | None,
 ) -> BookedOrder:
     evidence = {item.ticker: item for item in command.decision_validation.evidence}
     sector = evidence[decision.asset].sector if decision.asset in evidence else "unknown"
@@ -301,14 +306,18 @@ def _new_order(
         quantity=quantity if quantity > 0 else decision.quantity,
         hold=cash_hold(price, quantity, CASH_RESERVE_BPS) if buying else _ZERO,
         status=OrderStatus.WORKING if quantity > 0 else OrderStatus.REJECTED,
-        reason=_why_less(decision, quantity, verdict),
+        reason=_why_less(decision, quantity, verdict, halt),
         as_of=command.as_of,
     )
 
 
-def _why_less(decision: PortfolioDecision, quantity: Decimal, verdict: RuleVerdict) -> str:
+def _why_less(
+    decision: PortfolioDecision, quantity: Decimal, verdict: RuleVerdict, halt: Halt | None
+) -> str:
     if quantity >= decision.quantity:
         return ""
+    if decision.action is DecisionAction.BUY and halt is not None:
+        return f"{HALTED}: {halt_words(halt)}"
     told = [text for text in verdict.adjustments if text.startswith(f"{decision.asset}: ")]
     because = "; ".join(told) or "the account or the price has changed since it was validated"
     what = (
@@ -339,31 +348,8 @@ def _result(
     return ExecutionResult.of(
         command,
         account=before.name,
-        orders=tuple(_order(order) for order in orders),
-        fills=tuple(_fill(order, order.fill, before) for order in orders if order.fill is not None),
+        orders=tuple(order_view(order) for order in orders),
+        fills=tuple(fill_view(o, o.fill, before) for o in orders if o.fill is not None),
         cash_before=money(before.books.cash, before),
         cash_after=money(changes.account.books.cash, before),
-    )
-
-
-def _order(order: BookedOrder) -> Order:
-    return Order(
-        order_id=order.order_id,
-        asset=order.ticker,
-        side=order.side,
-        quantity=order.quantity,
-        status=order.status,
-        reason=order.reason,
-    )
-
-
-def _fill(order: BookedOrder, fill: Filled, account: Account) -> Fill:
-    return Fill(
-        order_id=order.order_id,
-        asset=order.ticker,
-        side=order.side,
-        price=money(fill.price, account),
-        quantity=fill.quantity,
-        fee=money(fill.fee, account),
-        session=fill.session,
     )

@@ -6,10 +6,41 @@ values ($1, $2, $3, $4, $5::text::jsonb, $3)
 on conflict do nothing
 
 -- name: lock_account
-select account, currency, clock, limits::text as limits from accounts where account = $1 for update
+select account, currency, clock, limits_of(account)::text as limits
+from accounts where account = $1 for update
 
 -- name: read_account
-select account, currency, clock, limits::text as limits from accounts where account = $1
+select account, currency, clock, limits_of(account)::text as limits
+from accounts where account = $1
+
+-- name: hold_halts
+select hold_halts()
+
+-- name: lock_halts
+select change_halts()
+
+-- name: halts
+select account, reason, by_whom, at from halts order by account nulls first
+
+-- name: halt_of
+-- The halt of all accounts first.
+select account, reason, by_whom, at from halts
+where account is null or account = $1 order by account nulls first limit 1
+
+-- name: insert_halt_change
+insert into halt_changes (account, halted, reason, by_whom) values ($1, $2, $3, $4)
+returning change_id, at
+
+-- name: insert_halt_event
+insert into state_events (started_on, op_id, seq, cycle_id, type, owner, at, data)
+values ($1, $2, 0, $2, $3, 'execution', $4, $5::text::jsonb)
+on conflict do nothing
+
+-- name: account_names
+select account from accounts order by opened_at limit 200
+
+-- name: keep_limits
+insert into limit_changes (account, limits) values ($1, $2::text::jsonb)
 
 -- name: balances
 select book, ticker, amount, quantity from balances

@@ -13,9 +13,11 @@ import orjson
 from contracts.account import AccountLimits, Side
 from contracts.audit import EventType
 from contracts.execution import ExecutionResult, OrderStatus
+from contracts.halt import Halt, HaltEvent
 from libs.broker.broker import Filled
 from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
+from libs.runtime import ids
 from services.execution.account import Account, BookedOrder
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
 from services.execution.logic import Changes
@@ -47,15 +49,19 @@ async def open_account(
     return done == "INSERT 0 1"
 
 
-async def load(db: Connection, account: str, as_of: date, *, lock: bool = False) -> Account | None:
-    """The account with its books from `as_of` on; None where there is no such account.
+async def load(
+    db: Connection, account: str, as_of: date, *, since: date | None = None, lock: bool = False
+) -> Account | None:
+    """The account with its books from `since` (else as_of) on; None where there is no such account.
 
-    With `lock` nobody else changes it before the transaction ends.
+    With `lock` nobody else changes it, and nobody halts or resumes, before the transaction ends.
     """
+    if lock:
+        await db.execute(sql.hold_halts)
     row = await db.fetchrow(sql.lock_account if lock else sql.read_account, account)
     if row is None:
         return None
-    since = min(as_of, row["clock"])
+    since = min(since or as_of, row["clock"])
     books = _books(
         await db.fetch(sql.balances, account), await db.fetch(sql.recent_lines, account, since)
     )
@@ -66,6 +72,7 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
         limits=AccountLimits.model_validate_json(row["limits"]),
         books=books,
         orders=tuple(map(_order, await db.fetch(sql.open_orders, account, as_of))),
+        halt=await _halt_of(db, account),
     )
     if not found.touched:
         return found
@@ -77,6 +84,46 @@ async def now(db: Connection) -> datetime:
     """The time by the database's clock, which all the desk goes by."""
     found: datetime = await db.fetchval("select clock_timestamp()")
     return found
+
+
+async def keep_limits(db: Connection, account: Account) -> None:
+    """Keep on record that the account is judged by other limits from now on."""
+    await db.execute(sql.keep_limits, account.name, account.limits.model_dump_json())
+
+
+async def account_names(db: Connection) -> list[str]:
+    """The names of all accounts."""
+    return [row["account"] for row in await db.fetch(sql.account_names)]
+
+
+async def lock_halts(db: Connection) -> None:
+    """Wait for the executions under way; none goes on before the transaction ends."""
+    await db.execute(sql.lock_halts)
+
+
+async def read_halts(db: Connection) -> tuple[Halt, ...]:
+    """The halts that stand, the one of all accounts first."""
+    return tuple(_halt(row) for row in await db.fetch(sql.halts))
+
+
+async def _halt_of(db: Connection, account: str) -> Halt | None:
+    row = await db.fetchrow(sql.halt_of, account)
+    return None if row is None else _halt(row)
+
+
+def _halt(row: Record) -> Halt:
+    return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
+
+
+async def change_halt(
+    db: Connection, account: str | None, reason: str, by: str, *, halted: bool
+) -> None:
+    """Write a halt or its end, and its event."""
+    row = await db.fetchrow(sql.insert_halt_change, account, halted, reason, by)
+    kind = EventType.TRADING_HALTED if halted else EventType.TRADING_RESUMED
+    event = HaltEvent(account=account, reason=reason, by=by).model_dump_json()
+    node = ids.halt_id(row["change_id"])
+    await db.execute(sql.insert_halt_event, row["at"].date(), node, kind.value, row["at"], event)
 
 
 def _books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:

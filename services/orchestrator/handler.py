@@ -18,7 +18,15 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.subjects import ANSWER_PROPOSAL, CLAIM, ORCHESTRATOR, RECORD, REQUESTS, RESULT
+from contracts.subjects import (
+    ANSWER_PROPOSAL,
+    CANCEL_CYCLE,
+    CLAIM,
+    ORCHESTRATOR,
+    RECORD,
+    REQUEST_CYCLE,
+    RESULT,
+)
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid
 from libs.bus.publisher import Publisher
@@ -61,9 +69,8 @@ class Handler:
 
     async def serve(self, server: Server) -> None:
         """Begin to answer everything that the orchestrator hears."""
-        cycle, cancel = REQUESTS[:2]
-        await server.serve(cycle, self._cycle, self._refuse_request)
-        await server.serve(cancel, self._cancel, self._refuse_request)
+        await server.serve(REQUEST_CYCLE, self._cycle, self._refuse_request)
+        await server.serve(CANCEL_CYCLE, self._cancel, self._refuse_request)
         await server.serve(ANSWER_PROPOSAL, self._approval, self._refuse_request)
         await server.serve(CLAIM, self._claim, self._refused("claim", ClaimAnswer))
         await server.serve(RECORD, self._record, self._refused("record", RecordAnswer))

@@ -42,6 +42,7 @@ FURTHER = {
         "books.py",  # double entry, pure
         "account.py",  # an account as the rules see it
         "approvals.py",  # what may be executed: validated, approved, in time
+        "halt.py",  # the kill switch
     },
     "risk": {"review.py"},  # the model's half; logic.py is the rules' half
     "assessment": {"reads.py"},  # the journalled reads behind past decisions' outcomes

@@ -29,7 +29,7 @@ from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory
 from libs.market.source import CorporateAction, FillPrice
 from libs.postgres.migrate import migrate
-from libs.postgres.pool import EXECUTION_ROLE, OWNER_ROLE, Pool, open_pool
+from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, OWNER_ROLE, Pool, open_pool
 from libs.quant.risk import proposal_hash
 from libs.runtime import ids
 from libs.runtime.embedded import Servers
@@ -191,3 +191,10 @@ def desk(pool: Pool) -> Desk:
         Trading(pool, prices, prices, broker, starting_cash=D(10_000)),  # type: ignore[arg-type]
         prices,
     )
+
+
+@pytest.fixture
+async def postgres(servers: Servers) -> AsyncIterator[Pool]:
+    """Connections that may read everything."""
+    async with open_pool(servers.postgres_dsn(CONSOLE_ROLE)) as opened:
+        yield opened

@@ -5,7 +5,15 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
+from contracts.account import (
+    AccountLimits,
+    OpenOrder,
+    Portfolio,
+    Position,
+    SessionBefore,
+    Side,
+)
+from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import StockPick
 from contracts.types import Money
@@ -95,7 +103,7 @@ def test_a_pick_inside_every_limit_is_kept_whole_and_every_rule_says_so():
     assert verdict.decisions[0].allocation_pct == 40
     assert verdict.adjustments == ()
     assert verdict.vetoed == ()
-    assert len(verdict.checks) == 13
+    assert len(verdict.checks) == 15
     assert all(check.passed and check.outcome is RuleOutcome.KEPT for check in verdict.checks)
 
 
@@ -289,3 +297,43 @@ def test_the_proposal_hash_sees_values_not_their_spelling_or_order():
     assert proposal_hash([one, two]) == proposal_hash([two, respelled])
     changed = one.model_copy(update={"quantity": one.quantity - 1})
     assert proposal_hash([one, two]) != proposal_hash([changed, two])
+
+
+HALT = Halt(reason="flash crash", by="cli", since="2026-11-22T02:00:00Z")
+
+
+def test_a_halted_account_buys_nothing_and_still_sells():
+    portfolio = books(positions=(held("OLD", 10),), halt=HALT)
+    verdict = judge(pick("AAA", 10), pick("OLD", 100, Side.SELL), portfolio=portfolio)
+    assert bought(verdict) == {}
+    assert [(d.action, d.quantity) for d in verdict.decisions] == [(DecisionAction.SELL, D(10))]
+    assert failed(verdict) == {"halted"}
+    assert any("flash crash" in text and "`deskbus resume`" in text for text in verdict.adjustments)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "kept"),
+    [
+        ("100000", "95000", True),
+        ("100000", "94999.99", False),
+        ("100000", "120000", True),
+        ("100000.000001", "95000", False),
+    ],
+)
+def test_an_account_that_lost_more_than_its_daily_limit_buys_no_more(then, now, kept):
+    before = SessionBefore(session="2012-06-28", equity=usd(then))
+    verdict = judge(pick("AAA", 10), portfolio=books(now, before=before))
+    assert bool(bought(verdict)) is kept
+    assert failed(verdict) == (set() if kept else {"daily_loss"})
+
+
+def test_a_loss_that_cannot_be_measured_stops_buys_and_names_the_session():
+    before = SessionBefore(session="2012-06-28")
+    portfolio = books(positions=(held("OLD", 10),), before=before)
+    verdict = judge(pick("AAA", 10), pick("OLD", 100, Side.SELL), portfolio=portfolio)
+    assert [d.asset for d in verdict.decisions] == ["OLD"]
+    assert any("no close on 2012-06-28" in text for text in verdict.adjustments)
+
+
+def test_an_account_without_a_session_before_has_lost_nothing():
+    assert failed(judge(pick("AAA", 10), portfolio=books(before=None))) == set()

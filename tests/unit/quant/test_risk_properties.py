@@ -7,7 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
+from contracts.account import (
+    AccountLimits,
+    OpenOrder,
+    Portfolio,
+    Position,
+    SessionBefore,
+    Side,
+)
+from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import StockPick
 from contracts.types import Money
@@ -20,6 +28,7 @@ TICKERS = ("AAA", "BBB", "CCC", "DDD", "BTC-USD")
 SECTORS = ("unknown", "", "tech", "Energy")
 ID = UUID(int=7)
 D = Decimal
+HALT = Halt(by="cli", since="2026-11-22T02:00:00Z")
 
 
 class Case:
@@ -90,7 +99,16 @@ class Case:
             equity=Money(amount=equity.quantize(D("0.000001"))),
             positions=positions,
             open_orders=orders,
+            before=self._before(equity),
+            halt=HALT if self.rng.random() < 0.05 else None,
         )
+
+    def _before(self, equity: Decimal) -> SessionBefore | None:
+        factor = self.rng.choice([None, D(1), D(1), D(1), D("0.9"), D(100) / 95, D("1.2")])
+        if factor is None:
+            return self.rng.choice([None, SessionBefore(session="2012-06-28")])
+        then = (equity * factor).quantize(D("0.000001"))
+        return SessionBefore(session="2012-06-28", equity=Money(amount=then))
 
     def _position(self, ticker: str) -> Position:
         price = Money(amount=self.prices.get(ticker, D(10)))
@@ -177,11 +195,21 @@ def assert_no_gate_was_passed_by_what_it_bars(case: Case, verdict: RuleVerdict) 
         assert decision.quantity == decision.quantity.to_integral_value()
         if decision.action is DecisionAction.SELL:
             continue
+        assert case.portfolio.halt is None
+        assert_inside_the_daily_loss(case)
         evidence = case.evidence[decision.asset]
         assert evidence.risk_score <= case.limits.risk_score_max or evidence.catalyst
         assert decision.asset not in held | waiting
         move = abs(case.prices[decision.asset] - evidence.price)
         assert move * 100 <= case.limits.price_move_pct_max * evidence.price
+
+
+def assert_inside_the_daily_loss(case: Case) -> None:
+    before = case.portfolio.before
+    if before is not None:
+        assert before.equity is not None
+        floor = before.equity.amount * (100 - case.limits.daily_loss_pct_max) / 100
+        assert case.portfolio.equity.amount >= floor
 
 
 def assert_sells_only_what_is_free(case: Case, verdict: RuleVerdict) -> None:
