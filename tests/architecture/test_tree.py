@@ -142,3 +142,8 @@ def test_a_services_first_words_say_what_it_decides(name: str) -> None:
     words = importlib.import_module(f"services.{name}").__doc__ or ""
     assert len(words.strip().splitlines()) <= 4
     assert len(words.split()) >= 6
+
+
+def test_every_migration_has_a_number_of_its_own(root: Path) -> None:
+    names = sorted(p.name for p in (root / "libs/postgres/migrations").glob("*.sql"))
+    assert [name[:4] for name in names] == [f"{n:04d}" for n in range(1, len(names) + 1)]
