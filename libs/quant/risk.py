@@ -242,7 +242,9 @@ def _shares_check(item: _Judged) -> Check:
         passed=left,
         value=f"{item.quantity} shares",
         limit="at least 1 share",
-        reason=f"{item.leg.side.value} of {pct(item.allowed_pct)} is {item.quantity} whole shares",
+        reason=f"{item.leg.side.value} of {pct(item.allowed_pct)} is {item.quantity} whole shares"
+        if left
+        else f"{item.leg.side.value} of {pct(item.allowed_pct)} vetoed: it is less than one share",
     )
 
 

@@ -27,8 +27,11 @@ _PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$|^[A-Z0-9]{3,}(USD|USDT|
 # Gates: yes or no, by facts that the other picks do not change.
 
 
-def _gate(leg: Leg, *, ok: bool, value: str, limit: str, reason: str) -> Finding:
-    return Finding(leg.allocation_pct if ok else _ZERO, value, limit, reason)
+def _gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) -> Finding:
+    """A yes with the reason `kept`, or a no with the reason `vetoed`."""
+    if ok:
+        return Finding(leg.allocation_pct, value, limit, kept)
+    return Finding(_ZERO, value, limit, vetoed)
 
 
 def _equities_only(leg: Leg, _: Facts) -> Finding:
@@ -38,7 +41,8 @@ def _equities_only(leg: Leg, _: Facts) -> Finding:
         ok=not pair,
         value="crypto or currency pair" if pair else "equity",
         limit="equities",
-        reason="the desk trades equities in whole shares, no crypto or currency pairs",
+        kept="it is an equity",
+        vetoed="the desk trades equities in whole shares, no crypto or currency pairs",
     )
 
 
@@ -49,7 +53,8 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
         ok=found,
         value="a finding" if found else "no finding",
         limit="one finding with a price",
-        reason="a pick needs research evidence that can be traced",
+        kept="there is research evidence for it",
+        vetoed="there is no research evidence for it that can be traced to a source",
     )
 
 
@@ -62,7 +67,8 @@ def _risk_needs_catalyst(leg: Leg, facts: Facts) -> Finding:
         ok=stated or score <= facts.limits.risk_score_max,
         value=f"{score:g}, {'a' if stated else 'no'} catalyst",
         limit=f"{facts.limits.risk_score_max:g} without a catalyst",
-        reason="a risk score above the limit needs a stated catalyst",
+        kept="its risk is within the limit, or has a stated catalyst",
+        vetoed="research rates its risk above the limit and states no catalyst for taking it",
     )
 
 
@@ -74,7 +80,8 @@ def _no_doubling_down(leg: Leg, facts: Facts) -> Finding:
         ok=not (held or waiting),
         value="held" if held else "in an open order" if waiting else "not held",
         limit="not held",
-        reason="no doubling down on what is held or already ordered",
+        kept="nothing of it is held or ordered",
+        vetoed="the account has it already, and the desk does not double down",
     )
 
 
@@ -92,7 +99,10 @@ def _price_drift(leg: Leg, facts: Facts) -> Finding:
         ok=ok,
         value=moved,
         limit=pct(limit_pct),
-        reason="the price must not have moved further than this since research",
+        kept="the price is still near the one that research saw",
+        vetoed="the price has moved further since research than its reasons can be trusted for"
+        if price
+        else "there is no current price to buy at",
     )
 
 
@@ -103,7 +113,8 @@ def _not_halted(leg: Leg, facts: Facts) -> Finding:
         ok=halt is None,
         value="halted" if halt else "not halted",
         limit="no halt",
-        reason=halt_words(halt) if halt else "buys are not halted",
+        kept="buys are not halted",
+        vetoed=halt_words(halt) if halt else "",
     )
 
 
@@ -136,7 +147,10 @@ def _daily_loss(leg: Leg, facts: Facts) -> Finding:
         ok=ok,
         value=value,
         limit=f"-{pct(limit)}",
-        reason="an account that has lost more than this since the session before buys no more",
+        kept="the account has not lost more today than it may",
+        vetoed="the account has lost more today than it may, so it buys no more at this session"
+        if before is None or before.equity is not None
+        else "nobody can say what the account has lost today, so it buys nothing at this session",
     )
 
 
@@ -152,7 +166,8 @@ def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
         ok=free > 0,
         value=f"{free} shares free",
         limit="at least 1",
-        reason="only shares that are held and not promised to an open order can be sold",
+        kept="it is held and free to be sold",
+        vetoed="no share of it is held that is not promised to an open order",
     )
 
 
