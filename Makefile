@@ -52,7 +52,7 @@ bench: $(MARK)-bench ## the measures of docs/benchmarks.md (20 to 40 minutes)
 
 soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 races of approvals and of executions
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
-	RACES=1000 $(BIN)/python -m pytest -q tests/integration/orchestrator/test_approval_races.py \
+	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
 
 contracts: $(MARK)-run ## write contracts/schemas from the contracts

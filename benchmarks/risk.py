@@ -22,9 +22,9 @@ def main(cases: int, first_seed: int) -> int:
     judging_s, began = 0.0, time.perf_counter()
     for seed in range(first_seed, first_seed + cases):
         case = seeded(seed)
-        start = time.perf_counter()
+        start = time.process_time()
         verdict = case.judge()
-        judging_s += time.perf_counter() - start
+        judging_s += time.process_time() - start
         for holds in PROPERTIES:
             try:
                 holds(case, verdict)
@@ -35,7 +35,7 @@ def main(cases: int, first_seed: int) -> int:
     took_s = time.perf_counter() - began
     print(
         f"{cases:,} random inputs, {broken.total()} violations, {took_s:.1f} s in all, "
-        f"{judging_s / cases * 1e6:.0f} us for one run of the rules"
+        f"{judging_s / cases * 1e6:.0f} CPU-us for one run of the rules"
     )
     return broken.total()
 

@@ -1,5 +1,6 @@
 """The commands as a person and a script use them, against a running desk."""
 
+import asyncio
 import signal
 from pathlib import Path
 
@@ -103,7 +104,8 @@ async def test_a_cancel_in_time_ends_the_cycle(
     async with desk.held_back("trader-picks"):
         cycle_id = await user.accepted(wish())
         await user.events.first(cycle_id=cycle_id, type="state_entered", state="deciding")
-        said = deskbus(f"cycle cancel {cycle_id} --reason enough --json")
+        typed = f"cycle cancel {cycle_id} --reason enough --json"
+        said = await asyncio.to_thread(deskbus, typed)
 
     assert (said.code, said.rows[0]["status"]) == (0, "cancelled")
     assert (await user.ended(cycle_id))["reason"] == "enough"

@@ -1,5 +1,6 @@
 """The kill switch as a person and a program use it, on a running desk."""
 
+import asyncio
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,7 +30,8 @@ async def account(user: Caller) -> str:
 async def test_a_halted_account_decides_and_buys_nothing_until_it_is_resumed(
     user: Caller, deskbus: CommandLine, account: str
 ) -> None:
-    said = deskbus(f"halt --account {account} --reason drill --json")
+    typed = f"halt --account {account} --reason drill --json"
+    said = await asyncio.to_thread(deskbus, typed)  # the loop hears events meanwhile
     assert (said.code, said.rows[0]["changed"]) == (0, True)
     (halt,) = [each for each in said.rows[0]["halts"] if each["account"] == account]
     assert (halt["by"], halt["reason"]) == ("cli", "drill")
