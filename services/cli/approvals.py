@@ -17,17 +17,17 @@ from contracts.account import Side
 from contracts.approval import AnswerProposal, QuantityEdit, Verdict
 from contracts.cycle import RequestAnswer
 from contracts.query import ApprovalsPage, ApprovalsQuery, CycleView, WaitingApproval
-from contracts.risk import Check, PortfolioDecision
+from contracts.risk import PortfolioDecision
 from contracts.subjects import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
-from services.cli import amounts
+from services.cli import amounts, judgement, tickers
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import accepted, invalid, show
 from services.cli.running import asking, desk_client, load_settings
 from services.cli.terminal import emit, err, one_line, out, table, write
 
-CHECKS_SHOWN_MAX = 6
+CHECKS_SHOWN_MAX = 12
 WAITING_MAX = 200
 
 app = group()
@@ -51,7 +51,10 @@ def approvals() -> None:
 
 @app.command("list")
 def list_approvals(json: JsonOption = False) -> None:
-    """Show the proposals that wait; the one that expires first is on top."""
+    """Show the proposals that wait.
+
+    The one that expires first is on top.
+    """
     settings = load_settings()
 
     async def work() -> ApprovalsPage:
@@ -86,7 +89,10 @@ def approve(
     reason: Annotated[str, typer.Option(help="Kept with the approval.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Approve a cycle's proposal, whole or smaller. What is not named is approved as it is."""
+    """Approve a proposal, whole or smaller.
+
+    What --drop and --quantity do not name is approved as it is.
+    """
     edits = edits_of(drop or (), quantity or ())
     verdict = Verdict.EDIT if edits else Verdict.APPROVE
     _answer(cycle_id, pipeline, proposal, json=json, verdict=verdict, edits=edits, reason=reason)
@@ -100,7 +106,10 @@ def reject(
     reason: Annotated[str, typer.Option(help="Why: the cycle ends with it.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Reject a cycle's proposal: nothing is ordered, and its pipeline ends as rejected."""
+    """Reject a proposal.
+
+    Nothing is ordered, and its pipeline ends as rejected.
+    """
     _answer(
         cycle_id, pipeline, proposal, json=json, verdict=Verdict.REJECT, edits=(), reason=reason
     )
@@ -117,23 +126,21 @@ class Asked:
 
 def edits_of(drop: Sequence[str], quantity: Sequence[str]) -> tuple[QuantityEdit, ...]:
     """The edits as they were typed. Raises `Problem` (usage)."""
-    typed = [(ticker, "0") for ticker in drop]
+    typed = [_edit("--drop", ticker, ticker, "0") for ticker in drop]
     for text in quantity:
-        ticker, equals, number = text.partition("=")
-        if not equals:
-            raise Problem(
-                ExitCode.USAGE, f"--quantity {text!r} is not understood", "write TICKER=N"
-            )
-        typed.append((ticker, number))
+        ticker, _, number = text.partition("=")
+        typed.append(_edit("--quantity", text, ticker, number))
+    return tuple(typed)
+
+
+def _edit(option: str, text: str, ticker: str, number: str) -> QuantityEdit:
     try:
-        return tuple(
-            QuantityEdit(asset=ticker.strip().upper(), quantity=Decimal(number))
-            for ticker, number in typed
-        )
-    except InvalidOperation:
-        raise Problem(ExitCode.USAGE, "--quantity needs a number of shares: TICKER=N") from None
-    except ValidationError as error:
-        raise invalid("edit", error) from error
+        return QuantityEdit(asset=ticker.strip().upper(), quantity=Decimal(number))
+    except (InvalidOperation, ValidationError):
+        example = "AAPL=10: a ticker and a number of shares" if "q" in option else "a ticker: AAPL"
+        raise Problem(
+            ExitCode.USAGE, f"{option} {text!r} is not understood", f"write {example}"
+        ) from None
 
 
 def _answer(
@@ -176,7 +183,7 @@ def _answer(
     if json:
         emit([answer])
     else:
-        out().print(f"{answer.cycle_id} {answer.status}")
+        out().print(f"{answer.cycle_id} {judgement.SAID[verdict]}")
         err().print(f"deskbus cycle show {answer.cycle_id}", style="dim")
 
 
@@ -191,10 +198,11 @@ async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
     found = [each for each in found or _answered(view) if pipeline in {None, each.pipeline}]
     if not found:
         status = view.status.value if view.status else "unknown"
+        whose = f"pipeline {pipeline} of cycle" if pipeline else "cycle"
         raise Problem(
             ExitCode.REJECTED,
-            f"cycle {view.cycle_id} ({status}) waits for no approval",
-            "`deskbus approvals list` shows what waits",
+            f"{whose} {view.cycle_id} ({status}) waits for no approval",
+            "`deskbus approvals list` shows what waits, and in which pipeline",
         )
     if len(found) > 1:
         names = ", ".join(each.pipeline for each in found)
@@ -233,9 +241,11 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
     checks = [check for check in waiting.proposal.checks if not check.passed]
     parts: list[RenderableType] = [head, until, Text()]
     parts += [Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)), Text()]
-    parts += [_changed(check) for check in checks[:CHECKS_SHOWN_MAX]]
-    if len(checks) > CHECKS_SHOWN_MAX:
-        parts.append(Text(f"  and {len(checks) - CHECKS_SHOWN_MAX} more", style="dim"))
+    if checks:
+        parts += [Padding(tickers.ruled(checks[:CHECKS_SHOWN_MAX]), (0, 0, 0, 2))]
+        if len(checks) > CHECKS_SHOWN_MAX:
+            parts.append(Text(f"  and {len(checks) - CHECKS_SHOWN_MAX} more", style="dim"))
+        parts.append(Text())
     return Group(*parts, how)
 
 
@@ -252,15 +262,6 @@ def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
             amounts.money(each.price.amount),
             amounts.money(value, each.price.currency),
             amounts.percent(each.allocation_pct),
-            one_line(each.reasoning, "dim"),
+            one_line(each.reasoning.removeprefix("rules: "), "dim"),
         )
     return made
-
-
-def _changed(check: Check) -> RenderableType:
-    who = f"{check.ticker}: " if check.ticker else ""
-    text = one_line(
-        f"{who}{check.outcome.value} by {check.rule} ({check.value}, limit {check.limit})",
-        "yellow",
-    )
-    return Padding(text, (0, 0, 0, 2))

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from contracts.cycle import CancelCycle, CycleStatus, RequestAnswer
-from contracts.query import CyclesPage, CyclesQuery, Recording
+from contracts.query import CyclesPage, CyclesQuery, CycleView, Recording
 from contracts.subjects import CANCEL_CYCLE, CYCLES
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
@@ -207,9 +207,15 @@ def list_cycles(
             amounts.between(view.accepted_at, view.ended_at),
             ", ".join(f"{each.name}@{each.account}" for each in view.pipelines),
             amounts.cost(view.tokens, view.cost_usd),
-            one_line(view.reason),
+            one_line(view.reason or _now(view)),
         )
     write(made, out())
+
+
+def _now(view: CycleView) -> str:
+    """Where the pipelines of a running cycle are."""
+    states = [each.state for each in view.pipelines if each.status is CycleStatus.RUNNING]
+    return ", ".join(dict.fromkeys(f"now {state}" for state in states if state))
 
 
 @app.command()

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from contracts.halt import Halt, HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
 from contracts.subjects import HALT, HALTS, Subject
-from libs.bus.codec import describe
 from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
+from services.cli.request import invalid
 from services.cli.running import asking, desk_client, load_settings
 from services.cli.terminal import emit, err, out
 
@@ -44,7 +44,7 @@ def halt(
         emit([answer])
         return
     if not answer.changed:
-        err().print("it was halted before: nothing changed", style="dim")
+        err().print("it was halted before, and stays so as it was: nothing changed", style="dim")
     show(answer.halts)
 
 
@@ -59,7 +59,13 @@ def switch(
     try:
         wish = request(account=account, reason=reason)
     except ValidationError as error:
-        raise Problem(ExitCode.USAGE, describe(error)) from None
+        if account is not None and any(e["loc"] == ("account",) for e in error.errors()):
+            raise Problem(
+                ExitCode.USAGE,
+                f"--account {account!r} is no account's name",
+                "a name is a lowercase letter, then letters, digits, - and _: deskbus portfolio",
+            ) from None
+        raise invalid("halt", error) from None
 
     async def work() -> HaltAnswer:
         async with desk_client(settings) as client:
@@ -96,7 +102,7 @@ def show(halts: Sequence[Halt]) -> None:
 def told(each: Halt) -> str:
     """`HALTED main since ...`, for people."""
     whose = each.account or "every account"
-    since = f"{each.since.astimezone():%Y-%m-%d %H:%M:%S}"
+    since = f"{each.since:%Y-%m-%d %H:%M:%S} UTC"
     because = f": {amounts.cut(each.reason, 400)}" if each.reason else ""
     return f"HALTED {whose} since {since} by {each.by}{because}"
 

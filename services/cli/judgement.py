@@ -46,4 +46,4 @@ def _edit(whole: PortfolioDecision, left: PortfolioDecision | None) -> str:
 
 
 def _why(approval: Approval) -> str:
-    return f": {amounts.cut(approval.reason, REASON_CHARS)}" if approval.reason else ""
+    return f"; reason: {amounts.cut(approval.reason, REASON_CHARS)}" if approval.reason else ""

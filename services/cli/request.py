@@ -274,7 +274,11 @@ async def _ended(
             except DeskNotReachable:
                 unanswered += 1
                 if unanswered >= UNANSWERED_MAX:
-                    raise
+                    raise Problem(
+                        ExitCode.NOT_REACHABLE,
+                        f"the desk no longer answers; cycle {cycle_id} has not ended",
+                        f"once the desk is up it carries on: deskbus cycle show {cycle_id}",
+                    ) from None
                 continue
             unanswered = 0
             if view.status is not CycleStatus.RUNNING:

@@ -12,7 +12,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
-from services.cli import amounts, costs, fared, judgement, orders, tickers
+from services.cli import amounts, costs, fared, halt, judgement, orders, tickers
 from services.cli.made import Made, Row, reasons, rows
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
@@ -209,6 +209,8 @@ def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[Render
     picked = [row for row in found if row.pick]
     if picked:
         yield facts([("Picked", _reasons(picked, width - LABEL_WIDTH - EDGE))])
+    if made.portfolio is not None and made.portfolio.halt is not None:
+        yield facts([("Halt", Text(halt.told(made.portfolio.halt), style="bold yellow"))])
     against = [check for row in found for check in row.against]
     if against:
         yield from (Text(), *map(_inset, _ruled(against)), Text())
@@ -216,7 +218,7 @@ def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[Render
         told = judgement.of_all(made.approval, made.validated)
         yield facts([("Approval", Text(told, style=judgement.STYLES[made.approval.verdict]))])
     if made.execution is not None and made.execution.orders:
-        yield from ((Text(),) if picked and not against else ())
+        yield from ((Text(),) if made.approval or (picked and not against) else ())
         yield from (_inset(orders.placed(made.execution)), Text())
         notes = orders.notes(made.execution)
         yield from (_inset(notes), Text()) if notes.plain else ()

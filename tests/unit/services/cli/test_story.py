@@ -296,6 +296,19 @@ def test_a_cycle_that_waits_for_a_person_says_what_to_type(cycle_view: CycleView
     assert "now awaiting_approval\n  a person is asked: deskbus approvals list\n" in _told(waiting)
 
 
+def test_a_halt_is_told_beside_what_it_vetoed(cycle_view: CycleView) -> None:
+    first = cycle_view.pipelines[0]
+    halt = {"by": "cli", "reason": "crash", "since": "2026-11-22T02:00:00Z"}
+    books = {**first.contracts["portfolio"], "halt": halt}  # type: ignore[dict-item]
+    pipeline = first.model_copy(update={"contracts": {**first.contracts, "portfolio": books}})
+
+    text = _told(cycle_view.model_copy(update={"pipelines": (pipeline,)}))
+
+    told = "HALTED every account since 2026-11-22 02:00:00 UTC by cli: crash"
+    assert told in _line_with(text, "Halt  ")
+    assert "Halt  " not in _told(cycle_view)
+
+
 def _approved(view: CycleView, verdict: Verdict, *left: str, reason: str = "") -> CycleView:
     """The cycle, answered; `left` are the quantities that an edit left of the decisions."""
     first = view.pipelines[0]
@@ -325,7 +338,7 @@ def _approved(view: CycleView, verdict: Verdict, *left: str, reason: str = "") -
 def test_an_approval_is_told_with_who_and_when(cycle_view: CycleView) -> None:
     text = _told(_approved(cycle_view, Verdict.APPROVE, reason="go"))
 
-    assert "Approval    approved by cli, 2026-11-22 02:00 UTC: go" in _narrow(text)
+    assert "Approval    approved by cli, 2026-11-22 02:00 UTC; reason: go" in _narrow(text)
     assert "40%" in _line_with(text, "buy 60%")
 
 
