@@ -10,7 +10,20 @@ from pydantic import Field
 from contracts.cycle import CycleRequest
 from contracts.halt import Halt
 from contracts.message import Command, Contract, Message
-from contracts.types import CycleId, Money, Name, Percent, Quantity, ShortText, Ticker, Value
+from contracts.types import (
+    CycleId,
+    ExchangeRate,
+    Foreign,
+    Money,
+    Name,
+    Percent,
+    Quantity,
+    ShortText,
+    Ticker,
+    Value,
+)
+
+RATES_MAX = 50
 
 
 class Side(StrEnum):
@@ -37,13 +50,17 @@ class AccountLimits(Value):
 
 
 class Position(Value):
-    """What is held of one ticker, at average cost, marked at as_of's close."""
+    """What is held of one ticker, at average cost, marked at as_of's close.
+
+    All in the account's currency; `foreign` says what it trades at elsewhere, and the rate.
+    """
 
     ticker: Ticker
     quantity: Quantity
     average_cost: Money
     price: Money
     sector: ShortText = "unknown"
+    foreign: Foreign | None = None
 
     @property
     def value(self) -> Decimal:
@@ -74,7 +91,8 @@ class Portfolio(Contract):
     """One account as it stands at as_of's close. `equity` is cash plus positions.
 
     `before` is None where the account was not open at the session before. `halt` stands when buys
-    of the account are blocked now, whatever as_of is.
+    of the account are blocked now, whatever as_of is. `rates` into the account's currency are those
+    known at as_of's close.
     """
 
     account: Name
@@ -85,6 +103,7 @@ class Portfolio(Contract):
     limits: AccountLimits = AccountLimits()
     before: SessionBefore | None = None
     halt: Halt | None = None
+    rates: tuple[ExchangeRate, ...] = Field(default=(), max_length=RATES_MAX)
 
 
 class OpenBooks(Command):

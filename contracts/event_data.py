@@ -16,7 +16,17 @@ from contracts.execution import OrderStatus, OrderType
 from contracts.halt import HaltEvent
 from contracts.message import Message
 from contracts.risk import DecisionValidation, PortfolioDecision
-from contracts.types import Failure, Name, Quantity, ShortText, Text, Ticker, Usage, Value
+from contracts.types import (
+    Failure,
+    Foreign,
+    Name,
+    Quantity,
+    ShortText,
+    Text,
+    Ticker,
+    Usage,
+    Value,
+)
 
 
 class Empty(Value):
@@ -80,7 +90,10 @@ class ApprovalRequested(StepEvent):
 
 
 class OrderEvent(Value):
-    """An order as it was written to the ledger. `op_id` is the operation that asked for it."""
+    """An order as it was written to the ledger. `op_id` is the operation that asked for it.
+
+    `foreign` is the price in another currency than the account's, and the rate.
+    """
 
     account: Name
     order_id: UUID
@@ -91,6 +104,7 @@ class OrderEvent(Value):
     status: OrderStatus
     reason: Text = ""
     op_id: UUID
+    foreign: Foreign | None = None
 
 
 class FillEvent(OrderEvent):

@@ -1,6 +1,7 @@
 """Execution: orders and fills. No model ever reaches this service."""
 
 from datetime import date
+from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
@@ -8,7 +9,9 @@ from contracts.account import Side
 from contracts.approval import Approval
 from contracts.message import Command, Contract
 from contracts.risk import DecisionValidation
-from contracts.types import Money, Name, Quantity, Text, Ticker, Value
+from contracts.types import Foreign, Money, Name, Quantity, Text, Ticker, Value
+
+_CENT = Decimal("0.01")
 
 
 class OrderType(StrEnum):
@@ -28,7 +31,10 @@ class OrderStatus(StrEnum):
 
 
 class Fill(Value):
-    """One fill: `fee` in the account's currency, `session` the day whose open it was."""
+    """One fill, in the account's currency; `session` is the day whose open it was.
+
+    `foreign` is the price in the currency that it was traded in, and the rate it was exchanged at.
+    """
 
     order_id: UUID
     asset: Ticker
@@ -37,10 +43,22 @@ class Fill(Value):
     quantity: Quantity
     fee: Money
     session: date
+    foreign: Foreign | None = None
+
+    @property
+    def value(self) -> Decimal:
+        """What the shares came to in the account's currency, to the cent as the ledger has it."""
+        if self.foreign is None:
+            return self.price.amount * self.quantity
+        traded = (self.foreign.price.amount * self.quantity).quantize(_CENT)
+        return (traded * self.foreign.rate.rate).quantize(_CENT)
 
 
 class Order(Value):
-    """One order; `reason` says why it was cut, rejected or still works."""
+    """One order; `reason` says why it was cut, rejected or still works.
+
+    `foreign` is the close that it was sized at, where that is in another currency, and the rate.
+    """
 
     order_id: UUID
     asset: Ticker
@@ -49,6 +67,7 @@ class Order(Value):
     type: OrderType = OrderType.MARKET
     status: OrderStatus
     reason: Text = ""
+    foreign: Foreign | None = None
 
 
 class ExecutionResult(Contract):

@@ -138,6 +138,7 @@ class AccountView(Message):
     """An account; `found` is False where no such account was ever opened.
 
     Realised gains (before fees), dividends and fees are since the opening; a loss is negative.
+    Unrealised gains and exposure are at the portfolio's prices. All in the account's currency.
     """
 
     found: bool = True
@@ -148,6 +149,9 @@ class AccountView(Message):
     realised: Decimal = Decimal(0)
     dividends: Decimal = Decimal(0)
     fees: Decimal = Decimal(0)
+    unrealised: Decimal | None = None
+    exposure_gross: Decimal | None = None
+    exposure_net: Decimal | None = None
 
 
 class EquityQuery(Message):
@@ -158,11 +162,15 @@ class EquityQuery(Message):
 
 
 class EquityPoint(Value):
-    """Cash and equity as they stood at the close of a session, in the account's currency."""
+    """The account at the close of a session, in its currency; gains are since the opening."""
 
     session: date
     cash: Decimal
     equity: Decimal
+    realised: Decimal | None = None
+    unrealised: Decimal | None = None
+    exposure_gross: Decimal | None = None
+    exposure_net: Decimal | None = None
 
 
 class EquityView(Message):

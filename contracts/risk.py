@@ -14,6 +14,8 @@ from contracts.trader import DailyPicks, StockPick
 from contracts.types import (
     Amount,
     Confidence,
+    Currency,
+    Foreign,
     Money,
     Quantity,
     Score10,
@@ -52,7 +54,11 @@ class DecisionAction(StrEnum):
 
 
 class Evidence(Value):
-    """What the rules know about one ticker: from research, and the price then."""
+    """What the rules know about one ticker: from research, and the price then.
+
+    `price` is in the account's currency; `foreign` is what it was before the exchange. Where no
+    rate is known, `no_rate` names the currency that `price` still is in, and nothing is bought.
+    """
 
     ticker: Ticker
     sector: ShortText = "unknown"
@@ -60,6 +66,8 @@ class Evidence(Value):
     catalyst: Text = ""
     price: Amount = Field(gt=0)
     confidence: Confidence = 0.0
+    foreign: Foreign | None = None
+    no_rate: Currency | None = None
 
 
 class RuleOutcome(StrEnum):

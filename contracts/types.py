@@ -1,5 +1,6 @@
 """Value types shared by the contracts. All are frozen, bounded and free of NaN and NUL."""
 
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any
@@ -43,6 +44,25 @@ class Money(Value):
 
     amount: Amount
     currency: Currency = "USD"
+
+
+class ExchangeRate(Value):
+    """What one unit of `currency` was worth in units of `into` on the day `on`."""
+
+    currency: Currency
+    into: Currency
+    rate: Decimal = Field(gt=0, max_digits=20, decimal_places=10)
+    on: date
+
+    def __str__(self) -> str:
+        return f"{self.currency}{self.into} {self.rate.normalize():f} of {self.on}"
+
+
+class Foreign(Value):
+    """A price as it is traded, in another currency than the account's, and the rate between."""
+
+    price: Money
+    rate: ExchangeRate
 
 
 class Usage(Value):

@@ -1,4 +1,7 @@
-"""What execution asks of a broker, and the three answers it can get."""
+"""What execution asks of a broker, and the three answers it can get.
+
+All prices and amounts here are in the currency that the share is traded in.
+"""
 
 from dataclasses import dataclass
 from datetime import date
@@ -7,15 +10,21 @@ from typing import Protocol
 from uuid import UUID
 
 from contracts.account import Side
+from contracts.types import ExchangeRate
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The raw open of a session; `split_ratio` is new shares for one old, effective at it."""
+    """The raw open of a session; `split_ratio` is new shares for one old, effective at it.
+
+    `rate` into the account's currency is the one known at the open; None where there is one
+    currency only.
+    """
 
     session: date
     price: Decimal
     split_ratio: Decimal = Decimal(1)
+    rate: ExchangeRate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +42,14 @@ class MarketOrder:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Done: `price` after slippage, `fee` in the account's currency, `note` where it was cut."""
+    """Done: `price` after slippage, `note` where it was cut, `rate` that it was exchanged at."""
 
     price: Decimal
     quantity: Decimal
     fee: Decimal
     session: date
     note: str = ""
+    rate: ExchangeRate | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class PaperBroker:
         if not buying:
             fee = min(fee, value)  # a sale never costs money
         note = _note(order, opening, wanted, quantity, price)
-        return Filled(price, quantity, fee, opening.session, note)
+        return Filled(price, quantity, fee, opening.session, note, opening.rate)
 
 
 def _note(

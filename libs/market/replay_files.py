@@ -5,7 +5,7 @@ right would be worse than none.
 """
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,12 +54,16 @@ def read_bars(path: Path) -> pl.DataFrame:
 
 
 def read_records(
-    path: Path, required: Mapping[str, pl.DataType], optional: Mapping[str, pl.DataType]
+    path: Path,
+    required: Mapping[str, pl.DataType],
+    optional: Mapping[str, pl.DataType],
+    further: Sequence[Check] = (),
 ) -> pl.DataFrame:
     """A file of dated records: `known_at` in UTC (null where undated), other columns as asked.
 
     `known_at` is a time with a zone (2024-01-02T14:30:00Z) or a date, which then comes back in
     `known_on` and means that session's close. Missing optional columns come back as nulls.
+    `further` checks see the columns in their types.
     """
     raw = _read_table(path)
     _require_columns(path, raw, tuple(required), (*optional, "known_at"))
@@ -78,7 +82,7 @@ def read_records(
             "write 2024-01-02T14:30:00Z, or 2024-01-02 for that session's close",
         )
     )
-    _apply(path, frame, checks)
+    _apply(path, frame, [*checks, *further])
     return frame.drop("known_raw")
 
 

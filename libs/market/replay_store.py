@@ -18,6 +18,7 @@ from libs.market.calendar import DEFAULT_EXCHANGE, ExchangeCalendar, exchange_ca
 from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
 from libs.market.replay_files import (
     SUFFIXES,
+    Check,
     find_bundled,
     read_bars,
     read_bundled,
@@ -31,6 +32,8 @@ TICKERS_MAX = 5_000
 TICKERS_CACHED_MAX = 256
 LABEL_FILE = "source.toml"
 DEFAULT_CURRENCY = "USD"
+RATE_MIN, RATE_MAX = 1e-6, 1e6
+"""No pair of currencies is further apart; contracts keep ten places of a rate."""
 
 _TEXT, _NUMBER, _DAY = pl.String(), pl.Float64(), pl.Date()
 _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
@@ -58,6 +61,26 @@ _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
     "earnings": (
         {"ticker": _TEXT, "period_end": _DAY, "report_date": _DAY},
         {"eps_estimate": _NUMBER, "eps_actual": _NUMBER},
+    ),
+    "fx": ({"date": _DAY, "pair": _TEXT, "rate": _NUMBER}, {}),
+}
+_CHECKS = {
+    "fx": (
+        Check(
+            ~pl.col("pair").str.contains("^[A-Z]{6}$"),
+            "pair is no pair of currencies",
+            "write EURUSD for what one euro is worth in dollars",
+        ),
+        Check(
+            ~pl.col("rate").is_between(RATE_MIN, RATE_MAX),
+            f"rate is not between {RATE_MIN} and {RATE_MAX:,.0f}",
+            "correct the row or leave it out",
+        ),
+        Check(
+            pl.coalesce("known_on", pl.col("known_at").dt.date()) < pl.col("date"),
+            "the rate is known before its day",
+            "write when the rate became known, not before date",
+        ),
     ),
 }
 
@@ -178,7 +201,8 @@ class ReplayStore:
             if kind not in self._records:
                 required, optional = _RECORDS[kind]
                 path = self._layout.records[kind]
-                frame = self._date_by_sessions(read_records(path, required, optional))
+                read = read_records(path, required, optional, _CHECKS.get(kind, ()))
+                frame = self._date_by_sessions(read)
                 dated = frame.filter(pl.col("known_at").is_not_null())
                 # An undated record could be from any time, so nothing may rest on it. Sectors
                 # describe a listing and hold from its first bar.

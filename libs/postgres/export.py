@@ -146,6 +146,7 @@ SOURCES = (
         + _ENTRIES.format(e="e")
         + ")",
     ),
+    _Source("snapshots", "account, session", _ALL),
 )
 
 

@@ -10,6 +10,8 @@ from datetime import date
 from decimal import Decimal
 
 from contracts.halt import Halt
+from contracts.risk import Evidence
+from libs.quant.exchange import no_rate
 from libs.quant.risk_facts import Facts, Finding, Leg, Rule, floor_pct, pct
 from libs.quant.sizing import BPS_IN_ONE
 
@@ -56,6 +58,25 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
         kept="there is research evidence for it",
         vetoed="there is no research evidence for it that can be traced to a source",
     )
+
+
+def _exchange_rate(leg: Leg, facts: Facts) -> Finding:
+    evidence = facts.evidence.get(leg.ticker)
+    missing = evidence.no_rate if evidence else None
+    return _gate(
+        leg,
+        ok=missing is None,
+        value=_exchanged_at(evidence, facts.currency) if evidence else "nothing to exchange",
+        limit=f"a rate into {facts.currency}",
+        kept="its price is known in the account's currency",
+        vetoed=f"it trades in {missing}, and {no_rate(missing or '', facts.currency)} at as_of",
+    )
+
+
+def _exchanged_at(evidence: Evidence, currency: str) -> str:
+    if evidence.no_rate is not None:
+        return f"in {evidence.no_rate}, no rate"
+    return f"in {currency}" if evidence.foreign is None else str(evidence.foreign.rate)
 
 
 def _risk_needs_catalyst(leg: Leg, facts: Facts) -> Finding:
@@ -283,6 +304,7 @@ BUY_GATES: tuple[Rule, ...] = (
     Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),
     Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
     Rule("research_evidence", "a claim without a source is no reason to buy", _research_evidence),
+    Rule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
     Rule("risk_needs_catalyst", "risk is only taken for a stated cause", _risk_needs_catalyst),
     Rule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
     Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),

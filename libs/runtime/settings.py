@@ -21,11 +21,12 @@ from pydantic_settings import (
 )
 
 from contracts.account import AccountLimits
-from contracts.types import Name
+from contracts.types import Currency, Name
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import ENDPOINT_NAME, EndpointSettings, Price
 
 SETTINGS_FILE = "deskbus.toml"
+DEFAULT_CURRENCY = "USD"
 
 EndpointName = Annotated[str, StringConstraints(pattern=ENDPOINT_NAME)]
 
@@ -135,7 +136,9 @@ class Settings(BaseSettings):
     """The longest wait between two tries, also where the endpoint asks for more."""
 
     starting_cash_usd: Decimal = Field(default=Decimal(100_000), gt=0)
-    """What a new paper account begins with."""
+    """What a new paper account begins with, at the day's rate where its currency is another."""
+    account_currencies: dict[Name, Currency] = Field(default={})
+    """Base currency of single accounts, by name, from their opening on; others are in USD."""
     fee_bps: Decimal = Field(default=Decimal(5), ge=0)
     """The paper broker's fee in basis points of the traded value."""
     slippage_bps: Decimal = Field(default=Decimal(5), ge=0)
@@ -163,6 +166,10 @@ class Settings(BaseSettings):
         own = self.account_limits.get(account, {})
         merged = Limits.model_validate({**self.limits.model_dump(), **own})
         return AccountLimits.model_validate(merged.model_dump())
+
+    def currency_of(self, account: str) -> str:
+        """The currency that an account is opened in."""
+        return self.account_currencies.get(account, DEFAULT_CURRENCY)
 
     @property
     def secrets_path(self) -> Path:

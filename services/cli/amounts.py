@@ -3,6 +3,8 @@
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from contracts.types import Foreign
+
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 
@@ -11,6 +13,13 @@ def money(amount: Decimal, currency: str = "") -> str:
     """`12,345.60 USD`."""
     text = f"{amount:,.2f}"
     return f"{text} {currency}" if currency else text
+
+
+def foreign(traded: Foreign) -> str:
+    """`127.29 EUR at EURUSD 1.1234 of Fri 2024-03-15`."""
+    price, rate = traded.price, traded.rate
+    pair = f"{rate.currency}{rate.into} {rate.rate.normalize():f} of {session(rate.on)}"
+    return f"{money(price.amount, price.currency)} at {pair}"
 
 
 def quantity(amount: Decimal) -> str:

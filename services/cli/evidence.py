@@ -206,6 +206,7 @@ def _order(row: Row) -> Text:
             f"{amounts.session(fill.session)}'s open, fee "
             f"{amounts.money(fill.fee.amount, fill.fee.currency)}"
         )
+        text.append(f" ({amounts.foreign(fill.foreign)})" if fill.foreign else "")
     return text.append(f": {amounts.plain(order.reason)}" if order.reason else "")
 
 

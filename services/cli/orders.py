@@ -45,19 +45,30 @@ def _add(made: Table, order: Order, fill: Fill | None) -> None:
         amounts.quantity(order.quantity),
         amounts.money(fill.price.amount) if fill else "",
         amounts.session(fill.session) if fill else "",
-        amounts.money(fill.price.amount * fill.quantity) if fill else "",
+        amounts.money(fill.value) if fill else "",
         amounts.money(fill.fee.amount) if fill else "",
     )
 
 
 def notes(result: ExecutionResult) -> Text:
-    """Why an order was not filled, or was cut; empty where all went as asked."""
+    """Why an order was not filled, or was cut, and what was exchanged at which rate; empty where
+    all went as asked in one currency.
+    """
     told = [
-        f"{order.side.value} {order.asset}: {amounts.cut(order.reason, REASON_CHARS)}"
+        Text(f"{_named(order)}: {amounts.cut(order.reason, REASON_CHARS)}", "yellow")
         for order in result.orders
         if order.reason
     ]
-    return Text("\n".join(told), style="yellow")
+    told += [
+        Text(f"{fill.side.value} {fill.asset}: {amounts.foreign(fill.foreign)}", "dim")
+        for fill in result.fills
+        if fill.foreign is not None
+    ]
+    return Text("\n").join(told)
+
+
+def _named(order: Order) -> str:
+    return f"{order.side.value} {order.asset}"
 
 
 def side_style(side: Side) -> str:
@@ -79,7 +90,7 @@ def _traded(result: ExecutionResult, side: Side) -> str:
     if not fills:
         return ""
     names = [f"{amounts.quantity(fill.quantity)} {fill.asset}" for fill in fills]
-    value = sum((fill.price.amount * fill.quantity for fill in fills), Decimal(0))
+    value = sum((fill.value for fill in fills), Decimal(0))
     listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     verb = "bought" if side is Side.BUY else "sold"
     return f"{verb} {listed} for {amounts.money(value, fills[0].price.currency)}"

@@ -86,6 +86,7 @@ def show(
         parts += [Text(), *_chart(points, console)]
     if books.positions:
         parts += [Text(), _positions(books, narrow=console.width < NARROW)]
+        parts += map(_traded, (each for each in books.positions if each.foreign))
     if books.open_orders:
         parts += [Text(), *map(_open, books.open_orders)]
     if view.fills:
@@ -96,7 +97,9 @@ def show(
 def _worth(view: AccountView, books: Portfolio) -> Table:
     """How the starting cash became the equity, amount below amount."""
     held = sum((each.value for each in books.positions), Decimal(0))
-    open_gain = sum((_gain(each) for each in books.positions), Decimal(0))
+    open_gain = view.unrealised
+    if open_gain is None:  # a console of an older version does not say
+        open_gain = sum((_gain(each) for each in books.positions), Decimal(0))
     equity = books.equity.amount
     gain = equity - view.starting_cash
     grid = table("", ("", "right"), "", ("", "right"))
@@ -106,12 +109,30 @@ def _worth(view: AccountView, books: Portfolio) -> Table:
         ("positions", amounts.money(held), "unrealised gain", _change(open_gain)),
         ("equity", amounts.money(equity), "dividends", _change(view.dividends)),
         ("began with", amounts.money(view.starting_cash), "fees", _change(-view.fees)),
-        ("", "", "gain in all", Text(_signed(gain, view.starting_cash), _style(gain))),
+        (
+            "exposure",
+            _exposure(view, books),
+            "gain in all",
+            Text(_signed(gain, view.starting_cash), _style(gain)),
+        ),
     )
     for label, amount, other, change in rows:
         style = "bold" if label == "equity" else ""
         grid.add_row(Text(label, "cyan"), Text(amount, style), Text(other, "cyan"), change)
     return grid
+
+
+def _exposure(view: AccountView, books: Portfolio) -> str:
+    """Gross and net in percent of equity; one number where they are the same."""
+    equity = books.equity.amount
+    told = [
+        amounts.percent(part / equity * 100)
+        for part in (view.exposure_gross, view.exposure_net)
+        if part is not None and equity
+    ]
+    if len(set(told)) == 2:
+        return f"{told[0]} gross, {told[1]} net"
+    return told[0] if told else ""
 
 
 def _change(amount: Decimal) -> Text:
@@ -165,6 +186,11 @@ def _positions(books: Portfolio, *, narrow: bool) -> Table:
             *([] if narrow else [held.sector]),
         )
     return made
+
+
+def _traded(held: Position) -> Text:
+    told = amounts.foreign(held.foreign) if held.foreign else ""
+    return Text(f"{held.ticker}: {told}", style="dim")
 
 
 def _fills(view: AccountView) -> Table:

@@ -57,10 +57,11 @@ def _width(columns: Sequence[Column], rows: Sequence[Row]) -> int:
 
 def _columns(rows: Sequence[Row]) -> Sequence[Column]:
     currencies = {row.finding.currency for row in rows if row.finding}
+    mixed = len(currencies) > 1
     currency = f" {currencies.pop()}" if len(currencies) == 1 else ""
     return (
         Column("ticker", KEEP, lambda r: Text(r.ticker, "bold" if r.pick else ""), is_number=False),
-        Column(f"close{currency}", 6, _price),
+        Column(f"close{currency}", 6, _priced_in if mixed else _price),
         Column("mood", 7, _mood),
         Column("quant", KEEP, _quant, is_number=False),
         Column("RSI 14", 5, _indicator("rsi_14", "{:.0f}")),
@@ -78,6 +79,11 @@ def _columns(rows: Sequence[Row]) -> Sequence[Column]:
 
 def _price(row: Row) -> Text:
     return Text(amounts.money(row.finding.current_price) if row.finding else "")
+
+
+def _priced_in(row: Row) -> Text:
+    found = row.finding
+    return Text(amounts.money(found.current_price, found.currency) if found else "")
 
 
 def _mood(row: Row) -> Text:

@@ -1,9 +1,8 @@
 """Wiring of the console."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import date
-from decimal import Decimal
 from functools import partial
 
 from contracts.subjects import (
@@ -23,11 +22,13 @@ from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
 from libs.market.errors import MarketError
+from libs.market.rates import ExchangeRates, ReplayRates, mark
 from libs.market.replay import ReplayMarket
 from libs.market.replay_store import ReplayStore
 from libs.market.source import MarketData
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
+from libs.quant.exchange import Mark
 from libs.runtime.settings import Settings
 from services.console import handler
 from services.console.store import Store
@@ -38,20 +39,18 @@ CONNECTIONS_MAX = 4
 class MarketCloses:
     """The market source as far as the console needs it."""
 
-    def __init__(self, market: MarketData) -> None:
+    def __init__(self, market: MarketData, rates: ExchangeRates) -> None:
         self._market = market
+        self._rates = rates
 
-    async def close(self, ticker: str, session: date) -> Decimal | None:
+    async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
         """The close of `session`; None where the source has none for the ticker."""
         try:
-            bars = await self._market.bars(ticker, session, 1)
+            at = self._market.calendar.close(session)
+            known = await self._rates.into(currency, at)
+            return await mark(self._market, ticker, session, currency, known)
         except MarketError:
             return None
-        return Decimal(str(bars["close"][-1]))
-
-    def sessions(self, first: date, last: date) -> Sequence[date]:
-        """The sessions of the source's exchange, both ends included where they are sessions."""
-        return self._market.calendar.sessions(first, last)
 
 
 def routes(store: Store, letters: DeadLetters, closes: handler.Closes) -> Routes:
@@ -83,5 +82,6 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         open_dead_letters(settings.nats_address, CONSOLE, settings.secrets_path) as letters,
     ):
         await require_schema(pool)
-        closes = MarketCloses(ReplayMarket(ReplayStore(settings.replay_dir)))
+        prices = ReplayStore(settings.replay_dir)
+        closes = MarketCloses(ReplayMarket(prices), ReplayRates(prices))
         yield routes(Store(pool), letters, closes)

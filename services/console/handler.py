@@ -1,7 +1,8 @@
 """One function per question: read the rows, give the view that people get."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, Protocol
@@ -37,10 +38,11 @@ from contracts.query import (
     Recording,
     RecordingQuery,
 )
-from contracts.types import Failure, Money
+from contracts.types import ExchangeRate, Failure, Foreign, Money
 from libs.bus.dead_letters import DeadLetters
 from libs.postgres.events import event_of
 from libs.postgres.pool import Record
+from libs.quant.exchange import Mark
 from services.console import logic, tree
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
 from services.console.store import Store
@@ -57,12 +59,8 @@ _NO_CYCLE = UUID(int=0)
 class Closes(Protocol):
     """Closing prices of a session."""
 
-    async def close(self, ticker: str, session: date) -> Decimal | None:
-        """The raw close; None where the source has none."""
-        ...
-
-    def sessions(self, first: date, last: date) -> Sequence[date]:
-        """The exchange's sessions from `first` to `last`."""
+    async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
+        """The close, and its value in `currency`; None where the source has none."""
         ...
 
 
@@ -238,67 +236,91 @@ async def account(query: AccountQuery, *, store: Store, closes: Closes) -> Accou
     row = await store.account(query.account)
     if row is None:
         return AccountView(found=False, accounts=names)
+    balances = await store.balances(query.account)
+    books = await _portfolio(row, balances, store, closes)
     fills = await store.newest_fills(query.account, query.fills)
-    sums = {each["book"]: each["amount"] for each in await store.balances(query.account)}
+    gains = _gains(books, balances)
     return AccountView(
-        portfolio=await _portfolio(row, store, closes),
+        portfolio=books,
         starting_cash=row["starting_cash"],
         fills=tuple(_fill(each, row["currency"]) for each in fills),
         accounts=names,
+        realised=gains.realised,
+        dividends=gains.dividends,
+        fees=gains.fees,
+        unrealised=gains.unrealised,
+        exposure_gross=gains.exposure,
+        exposure_net=gains.exposure,
+    )
+
+
+@dataclass(frozen=True)
+class _Gains:
+    """Since the opening; nothing is ever sold short, so gross and net exposure are one."""
+
+    realised: Decimal
+    dividends: Decimal
+    fees: Decimal
+    unrealised: Decimal
+    exposure: Decimal
+
+
+def _gains(books: Portfolio, balances: Sequence[Record]) -> _Gains:
+    sums: dict[str, Decimal] = {}
+    for each in balances:
+        sums[each["book"]] = sums.get(each["book"], Decimal(0)) + each["amount"]
+    value = books.equity.amount - books.cash.amount
+    return _Gains(
         # What came in is a credit, which the ledger writes with a minus.
         realised=-sums.get("realised", Decimal(0)),
         dividends=-sums.get("dividends", Decimal(0)),
         fees=sums.get("fees", Decimal(0)),
+        unrealised=value - sums.get("position", Decimal(0)),
+        exposure=value,
     )
 
 
 async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityView:
     """The account's equity over its sessions.
 
-    A session up to the account's clock is marked by its closes. What was filled after the clock
-    shows in the last point, marked as the account itself is: its closes are not known to it yet.
+    A session up to the account's clock is its snapshot. What was filled after the clock shows in
+    the last point, marked as the account itself is: its closes are not known to it yet.
     """
     row = await store.account(query.account)
     if row is None:
         return EquityView(found=False)
-    moves = await store.moves(query.account)
-    first = min((each["session"] for each in moves), default=row["clock"])
-    days = logic.picked(closes.sessions(first, row["clock"]), query.points - 1)
-    points = [await _point(books, closes) for books in logic.books_at(moves, days)]
-    now = await _portfolio(row, store, closes)
-    last = EquityPoint(session=now.as_of, cash=now.cash.amount, equity=now.equity.amount)
-    before = [each for each in points if each.session < last.session]
-    return EquityView(points=(*before, last))
+    balances = await store.balances(query.account)
+    now = await _portfolio(row, balances, store, closes)
+    gains = _gains(now, balances)
+    last = EquityPoint(
+        session=now.as_of,
+        cash=now.cash.amount,
+        equity=now.equity.amount,
+        realised=gains.realised,
+        unrealised=gains.unrealised,
+        exposure_gross=gains.exposure,
+        exposure_net=gains.exposure,
+    )
+    taken = [each for each in await store.snapshots(query.account) if each["session"] < now.as_of]
+    kept = logic.picked(taken, query.points - 1)
+    return EquityView(points=(*(EquityPoint(**dict(each)) for each in kept), last))
 
 
-async def _point(books: logic.BooksAt, closes: Closes) -> EquityPoint:
-    equity = books.cash
-    for ticker, held in books.held.items():
-        close = await closes.close(ticker, books.session)
-        equity += held.cost if close is None else close * held.quantity
-    return EquityPoint(session=books.session, cash=books.cash, equity=equity.quantize(PRICE_STEP))
-
-
-async def _portfolio(row: Record, store: Store, closes: Closes) -> Portfolio:
+async def _portfolio(
+    row: Record, balances: Sequence[Record], store: Store, closes: Closes
+) -> Portfolio:
     name, currency = row["account"], row["currency"]
-    balances = await store.balances(name)
     cash = sum((each["amount"] for each in balances if each["book"] == "cash"), Decimal(0))
     held = {
         each["ticker"]: each
-        for each in balances
+        for each in sorted(balances, key=lambda each: each["ticker"])
         if each["book"] == "position" and each["quantity"] > 0
     }
     facts = await store.held(name, list(held))
-    marks = await _marks(row["clock"], list(held), facts, closes)
+    marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
     positions = tuple(
-        Position(
-            ticker=ticker,
-            quantity=each["quantity"],
-            average_cost=_money(each["amount"] / each["quantity"], currency),
-            price=_money(marks.get(ticker, each["amount"] / each["quantity"]), currency),
-            sector=facts[ticker]["sector"] if ticker in facts else "unknown",
-        )
-        for ticker, each in sorted(held.items())
+        _position(each, facts.get(ticker), mark, row)
+        for (ticker, each), mark in zip(held.items(), marked, strict=True)
     )
     last = await store.last_order(name)
     return Portfolio(
@@ -315,20 +337,31 @@ async def _portfolio(row: Record, store: Store, closes: Closes) -> Portfolio:
     )
 
 
-async def _marks(
-    clock: date, tickers: list[str], facts: Mapping[str, Record], closes: Closes
-) -> Mapping[str, Decimal]:
-    """What each share is worth by the newest price that the account has seen: a fill after its
-    clock, else the close at its clock, else the fill."""
-    closing = await asyncio.gather(*(closes.close(ticker, clock) for ticker in tickers))
-    marks: dict[str, Decimal] = {}
-    for ticker, close in zip(tickers, closing, strict=True):
-        fill = facts.get(ticker)
-        if fill is not None and (close is None or fill["session"] > clock):
-            marks[ticker] = fill["price"]
-        elif close is not None:
-            marks[ticker] = close
-    return marks
+def _position(held: Record, fill: Record | None, mark: Mark | None, row: Record) -> Position:
+    """Marked by the newest price that the account has seen: a fill after its clock, else the close
+    at its clock, else the fill."""
+    currency, cost = row["currency"], held["amount"] / held["quantity"]
+    close = None if mark is None else mark.amount
+    if fill is not None and (close is None or fill["session"] > row["clock"]):
+        price, foreign = fill["price"], _foreign(fill, currency)
+    else:
+        price, foreign = close or cost, mark.foreign if mark else None
+    return Position(
+        ticker=held["ticker"],
+        quantity=held["quantity"],
+        average_cost=_money(cost, currency),
+        price=_money(price, currency),
+        sector=fill["sector"] if fill is not None else "unknown",
+        foreign=foreign,
+    )
+
+
+def _foreign(fill: Record, into: str) -> Foreign | None:
+    if fill["currency"] is None:
+        return None
+    traded = {"currency": fill["currency"], "into": into}
+    rate = ExchangeRate(**traded, rate=fill["rate"], on=fill["rate_on"])
+    return Foreign(price=Money(amount=fill["foreign_price"], currency=fill["currency"]), rate=rate)
 
 
 def _money(amount: Decimal, currency: str) -> Money:
@@ -354,6 +387,7 @@ def _fill(row: Record, currency: str) -> Fill:
         quantity=row["quantity"],
         fee=_money(row["fee"], currency),
         session=row["session"],
+        foreign=_foreign(row, currency),
     )
 
 

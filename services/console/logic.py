@@ -1,10 +1,7 @@
 """Rows as the views that people get. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
@@ -22,6 +19,7 @@ ID_CHARS_MIN = 4
 REASON_CHARS_IN_LISTS = 400
 
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
 
 def id_range(text: str) -> tuple[UUID, UUID] | None:
@@ -144,46 +142,9 @@ def within(view: CycleView, bytes_max: int = ANSWER_BYTES_MAX) -> CycleView:
     return view.model_copy(update={"pipelines": tuple(pipelines), "message": message[:8_000]})
 
 
-# --- books over time ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Held:
-    """Shares of one ticker and what they cost."""
-
-    quantity: Decimal
-    cost: Decimal
-
-
-@dataclass(frozen=True)
-class BooksAt:
-    """Cash and what was held at the close of a session."""
-
-    session: date
-    cash: Decimal
-    held: Mapping[str, Held]
-
-
-def picked(days: Sequence[date], count: int) -> Sequence[date]:
-    """At most `count` of the days, evenly spread; the first and the last among them."""
-    if len(days) <= count or count < 2:
-        return days[-max(count, 1) :]
-    step = (len(days) - 1) / (count - 1)
-    return [days[round(number * step)] for number in range(count)]
-
-
-def books_at(moves: Sequence[Row], days: Sequence[date]) -> Sequence[BooksAt]:
-    """The books at the close of each day; days and moves ascend."""
-    made: list[BooksAt] = []
-    cash, held, at = Decimal(0), dict[str, Held](), 0
-    for day in days:
-        while at < len(moves) and moves[at]["session"] <= day:
-            move = moves[at]
-            at += 1
-            if move["ticker"] is None:
-                cash += move["amount"]
-                continue
-            old = held.get(move["ticker"], Held(Decimal(0), Decimal(0)))
-            held[move["ticker"]] = Held(old.quantity + move["quantity"], old.cost + move["amount"])
-        made.append(BooksAt(day, cash, {name: h for name, h in held.items() if h.quantity}))
-    return made
+def picked(found: Sequence[T], count: int) -> Sequence[T]:
+    """At most `count` of them, evenly spread; the first and the last among them."""
+    if len(found) <= count or count < 2:
+        return found[-max(count, 1) :]
+    step = (len(found) - 1) / (count - 1)
+    return [found[round(number * step)] for number in range(count)]

@@ -103,16 +103,15 @@ select account from accounts order by main desc, opened_at limit $1
 -- name: balances
 select book, ticker, amount, quantity from balances where account = $1
 
--- name: moves
--- What each session moved: cash, and per ticker its shares with what they cost.
-select e.session, p.ticker, sum(p.amount) as amount, sum(p.quantity) as quantity
-from entries e join postings p using (entry_id)
-where e.account = $1 and p.book in ('cash', 'position')
-group by e.session, p.ticker order by e.session
+-- name: snapshots
+-- Those that could be valued.
+select session, cash, equity, realised, unrealised, exposure_gross, exposure_net
+from snapshots where account = $1 and equity is not null order by session
 
 -- name: held
 -- What research and the market last said of what is held: the sector, and the newest fill.
-select distinct on (o.ticker) o.ticker, o.sector, f.price, f.session
+select distinct on (o.ticker) o.ticker, o.sector, f.price, f.session, f.currency, f.foreign_price,
+       f.rate, f.rate_on
 from orders o join fills f using (order_id)
 where o.account = $1 and o.ticker = any($2::text[])
 order by o.ticker, f.session desc, f.filled_at desc
@@ -122,7 +121,8 @@ select order_id, ticker, side, quantity, hold from orders
 where account = $1 and status = 'working' order by as_of, ticker
 
 -- name: newest_fills
-select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session
+select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session, f.currency,
+       f.foreign_price, f.rate, f.rate_on
 from orders o join fills f using (order_id)
 where o.account = $1
 order by f.session desc, f.filled_at desc, f.order_id limit $2

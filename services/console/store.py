@@ -107,9 +107,9 @@ class Store:
         """Every book's sum; positions by ticker."""
         return await self._rows(sql.balances, account)
 
-    async def moves(self, account: str) -> Sequence[Record]:
-        """What each session moved of cash (`ticker` None) and of each ticker, oldest first."""
-        return await self._rows(sql.moves, account)
+    async def snapshots(self, account: str) -> Sequence[Record]:
+        """What the account was worth at the close of each session, oldest first."""
+        return await self._rows(sql.snapshots, account)
 
     async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
         """The sector and the newest fill of each ticker."""

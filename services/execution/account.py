@@ -9,13 +9,14 @@ from uuid import UUID
 from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, SessionBefore, Side
 from contracts.execution import Fill, Order, OrderStatus
 from contracts.halt import Halt
-from contracts.types import Money
-from libs.broker.broker import Filled, Opening
+from contracts.types import ExchangeRate, Foreign, Money
+from libs.broker.broker import Filled, Opening, Refused
+from libs.quant.exchange import PRICE_STEP, Mark, cents_in, no_rate, price_in
 from libs.quant.sizing import CENT
 from libs.runtime.errors import DeskError
 from services.execution.books import Books, Holding
+from services.execution.snapshots import Closes, Snapshot, StaleQuotes
 
-AMOUNT_STEP = Decimal("0.000001")  # contracts.types.Amount keeps six places
 _ZERO = Decimal(0)
 
 
@@ -38,8 +39,8 @@ class CurrencyMismatch(DeskError):
 
     def __init__(self, account: str, currency: str, given: str) -> None:
         super().__init__(
-            f"account {account} is in {currency}, the budget in {given}; there are no exchange "
-            f"rates here: state the budget in {currency}"
+            f"account {account} is in {currency}, the budget in {given}: state the budget in "
+            f"{currency}"
         )
 
 
@@ -61,18 +62,31 @@ class NoPrice(DeskError):
     code = "no_price"
 
 
-class StaleQuotes(Exception):
-    """The account changed between the reading of quotes and its lock."""
+class NoExchangeRate(DeskError):
+    """An amount cannot be brought into the account's currency."""
+
+    code = "no_exchange_rate"
+
+    def __init__(self, account: str, what: str, currency: str, into: str, on: date) -> None:
+        super().__init__(
+            f"account {account} is in {into}, {what} in {currency}, and {no_rate(currency, into)} "
+            f"at {on}: add it to the market source (fx.csv of a replay directory)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A split or dividend of a session, with that session's open (for fractions paid out)."""
+    """A split or dividend of a session, with that session's open (for fractions paid out).
+
+    In `currency`, with the `rate` known at that open; None where there is none, or none is needed.
+    """
 
     session: date
     split_ratio: Decimal
     dividend_per_share: Decimal
     open_price: Decimal
+    currency: str
+    rate: ExchangeRate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +107,7 @@ class BookedOrder:
     status: OrderStatus
     reason: str
     as_of: date
+    foreign: Foreign | None = None
     fill: Filled | None = None
 
     @property
@@ -106,7 +121,8 @@ class Account:
     """An account under its lock: books, limits, open orders and the sectors of what it holds.
 
     `orders` are those that were open at the session that is looked at: still working, or filled
-    after it.
+    after it. `snapped` is the newest session that has a snapshot (the day before the opening where
+    none has), `before` the equity of the newest one before the session that is looked at.
     """
 
     name: str
@@ -117,6 +133,8 @@ class Account:
     orders: tuple[BookedOrder, ...] = ()
     sectors: Mapping[str, str] = field(default_factory=dict)
     halt: Halt | None = None
+    snapped: date = date.min
+    before: SessionBefore | None = None
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:
@@ -143,28 +161,31 @@ class Account:
 
 
 @dataclass(frozen=True)
-class ClosesBefore:
-    """Closes of the session before as_of (None: it has none), for what was held then."""
-
-    session: date
-    closes: Mapping[str, Decimal | None]
-
-
-@dataclass(frozen=True)
 class Quotes:
     """What was read from the market before the lock was taken.
 
-    `closes` at as_of (None: it has none then); `openings` by ticker and the session they come after
-    (None: no such open); `due` is the session after each of those; `actions` by ticker, of the
-    sessions after `since`.
+    `closes` at as_of and at `sessions`, those after `snapped` up to as_of; `openings` by ticker and
+    the session they come after (None: no such open; Refused: one that nothing can be filled at);
+    `due` is the session after each of those; `actions` by ticker, of the sessions after `since`;
+    `rates` into the account's currency, as known at as_of's close.
     """
 
-    closes: Mapping[str, Decimal | None] = field(default_factory=dict)
-    openings: Mapping[tuple[str, date], Opening | None] = field(default_factory=dict)
+    closes: Closes = field(default_factory=dict)
+    openings: Mapping[tuple[str, date], Opening | Refused | None] = field(default_factory=dict)
     due: Mapping[date, date] = field(default_factory=dict)
     actions: Mapping[str, Sequence[Action]] = field(default_factory=dict)
     since: date | None = None
-    before: ClosesBefore | None = None
+    snapped: date = date.max
+    sessions: Sequence[date] = ()
+    rates: Mapping[str, ExchangeRate] = field(default_factory=dict)
+
+    def prices(self, as_of: date) -> Mapping[str, Decimal]:
+        """The closes of as_of in the account's currency, where there are any."""
+        return {
+            ticker: mark.amount
+            for (ticker, session), mark in self.closes.items()
+            if session == as_of and mark is not None and mark.amount is not None
+        }
 
 
 def require_clock(account: Account, as_of: date) -> None:
@@ -188,20 +209,15 @@ class Ids:
     as_of: date
 
 
-def portfolio(
-    account: Account,
-    named: Ids,
-    closes: Mapping[str, Decimal | None],
-    before: ClosesBefore | None = None,
-) -> Portfolio:
-    """The account at as_of's close, marked at `closes`. Fills of later sessions are not known yet:
-    their orders stand among the open ones.
+def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
+    """The account at as_of's close, marked at the closes. Fills of later sessions are not known
+    yet: their orders stand among the open ones.
 
-    Raises StaleQuotes where a close was not read, NoPrice where there is none.
+    Raises StaleQuotes where a close was not read, NoPrice and NoExchangeRate where there is none.
     """
     books = account.books.as_of(named.as_of)
     positions = [
-        _position(account, ticker, books.holdings[ticker], _mark(ticker, named.as_of, closes))
+        _position(account, ticker, books.holdings[ticker], named.as_of, quotes.closes)
         for ticker in account.held(named.as_of)
     ]
     value = sum((position.value for position in positions), _ZERO)
@@ -215,52 +231,44 @@ def portfolio(
         positions=tuple(positions),
         open_orders=tuple(_open_order(order, account) for order in account.orders),
         limits=account.limits,
-        before=None if before is None else session_before(account, before),
+        before=account.before,
         halt=account.halt,
+        rates=tuple(quotes.rates[currency] for currency in sorted(quotes.rates)),
     )
 
 
-def session_before(account: Account, before: ClosesBefore) -> SessionBefore | None:
-    """What the account was worth at the close of the session before; None where it was not open.
-
-    Raises StaleQuotes where a close was not read.
-    """
-    books = account.books.as_of(before.session)
-    held = {ticker: holding.quantity for ticker, holding in books.holdings.items()}
-    if books.cash == 0 and not any(held.values()):
-        return None
-    value = books.cash
-    for ticker, quantity in held.items():
-        if quantity > 0:
-            if ticker not in before.closes:
-                raise StaleQuotes
-            close = before.closes[ticker]
-            if close is None:
-                return SessionBefore(session=before.session)
-            value += quantity * close
-    return SessionBefore(session=before.session, equity=money(value, account))
+def session_before(snapshot: Snapshot, account: Account) -> SessionBefore:
+    """The snapshot as the next session's loss is measured from it."""
+    equity = None if snapshot.equity is None else money(snapshot.equity, account)
+    return SessionBefore(session=snapshot.session, equity=equity)
 
 
-def _mark(ticker: str, as_of: date, closes: Mapping[str, Decimal | None]) -> Decimal:
-    if ticker not in closes:
-        raise StaleQuotes
-    close = closes[ticker]
-    if close is None:
-        raise NoPrice(
-            f"{ticker} is held and has no close on {as_of}: the account cannot be valued then; "
-            "use a session at which it traded, or another account"
-        )
-    return close
-
-
-def _position(account: Account, ticker: str, holding: Holding, close: Decimal) -> Position:
+def _position(
+    account: Account, ticker: str, holding: Holding, as_of: date, closes: Closes
+) -> Position:
+    mark = _mark(ticker, as_of, closes)
+    if mark.amount is None:
+        raise NoExchangeRate(account.name, ticker, mark.currency, account.currency, as_of)
     return Position(
         ticker=ticker,
         quantity=holding.quantity,
         average_cost=money(holding.average_cost, account),
-        price=money(close, account),
+        price=money(mark.amount, account),
         sector=account.sectors.get(ticker, "unknown"),
+        foreign=mark.foreign,
     )
+
+
+def _mark(ticker: str, as_of: date, closes: Closes) -> Mark:
+    if (ticker, as_of) not in closes:
+        raise StaleQuotes
+    mark = closes[ticker, as_of]
+    if mark is None:
+        raise NoPrice(
+            f"{ticker} is held and has no close on {as_of}: the account cannot be valued then; "
+            "use a session at which it traded, or another account"
+        )
+    return mark
 
 
 def _open_order(order: BookedOrder, account: Account) -> OpenOrder:
@@ -275,7 +283,7 @@ def _open_order(order: BookedOrder, account: Account) -> OpenOrder:
 
 def money(amount: Decimal, account: Account) -> Money:
     """An amount in the account's currency, with the places that contracts carry."""
-    exact = amount.quantize(AMOUNT_STEP)
+    exact = amount.quantize(PRICE_STEP)
     cents = exact.quantize(CENT)
     # 12.50 and not 12.500000: the amounts are read by people too.
     return Money(amount=cents if cents == exact else exact, currency=account.currency)
@@ -290,6 +298,7 @@ def order_view(order: BookedOrder) -> Order:
         quantity=order.quantity,
         status=order.status,
         reason=order.reason,
+        foreign=order.foreign,
     )
 
 
@@ -299,8 +308,16 @@ def fill_view(order: BookedOrder, fill: Filled, account: Account) -> Fill:
         order_id=order.order_id,
         asset=order.ticker,
         side=order.side,
-        price=money(fill.price, account),
+        price=money(price_in(fill.price, fill.rate), account),
         quantity=fill.quantity,
-        fee=money(fill.fee, account),
+        fee=money(cents_in(fill.fee, fill.rate), account),
         session=fill.session,
+        foreign=foreign(fill),
     )
+
+
+def foreign(fill: Filled) -> Foreign | None:
+    """The price of a fill before the exchange; None where there was none."""
+    if fill.rate is None:
+        return None
+    return Foreign(price=Money(amount=fill.price, currency=fill.rate.currency), rate=fill.rate)

@@ -9,6 +9,7 @@ from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.subjects import HALT, PORTFOLIO, RESUME
 from libs.broker.paper import PaperBroker
 from libs.bus.route import QueryRoute, RequestRoute, Route, Routes
+from libs.market.rates import ReplayRates
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
@@ -16,6 +17,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.execution.halt import halt_trading, resume_trading
 from services.execution.handler import Trading, execute_decisions, open_books, show_portfolio
+from services.execution.reads import Reads
 
 
 class NoDatabase(DeskError):
@@ -58,11 +60,11 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         yield routes(
             Trading(
                 pool=pool,
-                market=ReplayMarket(prices),
-                fills=ReplayFills(prices),
+                reads=Reads(ReplayMarket(prices), ReplayFills(prices), ReplayRates(prices)),
                 broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
                 starting_cash=settings.starting_cash_usd,
                 approval_move_pct_max=settings.approval_move_pct_max,
                 limits_of=settings.limits_of,
+                currency_of=settings.currency_of,
             )
         )

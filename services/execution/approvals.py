@@ -7,6 +7,8 @@ from decimal import Decimal
 from contracts.approval import Verdict
 from contracts.execution import ExecuteDecisions
 from contracts.risk import DecisionAction, PortfolioDecision
+from libs.broker.broker import Opening
+from libs.quant.exchange import price_in
 from libs.quant.risk import proposal_hash
 from libs.runtime.errors import DeskError
 from services.execution.account import Quotes
@@ -123,9 +125,12 @@ def require_near(command: ExecuteDecisions, quotes: Quotes, move_pct_max: Decima
 
 
 def _move_pct(decision: PortfolioDecision, quotes: Quotes, as_of: date) -> Decimal:
-    opening = quotes.openings.get((decision.asset, as_of))
-    # Of a share as it was before a split on the day of the open.
-    price = opening.price * opening.split_ratio if opening else quotes.closes.get(decision.asset)
+    key = (decision.asset, as_of)
+    opening, close = quotes.openings.get(key), quotes.closes.get(key)
+    price = None if close is None else close.amount
+    if isinstance(opening, Opening):
+        # Of a share as it was before a split on the day of the open.
+        price = price_in(opening.price * opening.split_ratio, opening.rate)
     if price is None:
         return Decimal(0)
     return 100 * (price - decision.price.amount) / decision.price.amount

@@ -2,6 +2,10 @@
 
 Debit is positive, credit negative. Amounts are whole cents of the account's currency; shares move
 in the book `position` only, at what they cost.
+
+What is traded in another currency stands in the ledger in both: a line's `foreign` is the amount as
+it was traded, `amount` the same at the rate of that moment. The account keeps no foreign cash. Each
+such entry is paid through the book `exchange`, so that its lines sum to zero in every currency.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +16,9 @@ from enum import StrEnum
 from uuid import UUID
 
 from contracts.account import Side
+from contracts.types import ExchangeRate
 from libs.broker.broker import Filled
+from libs.quant.exchange import cents_in
 from libs.quant.sizing import CENT, trade_value
 
 _ZERO = Decimal(0)
@@ -27,6 +33,7 @@ class Book(StrEnum):
     REALISED = "realised"
     DIVIDENDS = "dividends"
     CAPITAL = "capital"
+    EXCHANGE = "exchange"
 
 
 class EntryKind(StrEnum):
@@ -40,12 +47,17 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an entry; `quantity` is shares, in `position` only."""
+    """One line of an entry; `quantity` is shares, in `position` only.
+
+    `currency` None is the account's own; `foreign` is then 0.
+    """
 
     book: Book
     amount: Decimal
     ticker: str | None = None
     quantity: Decimal = _ZERO
+    currency: str | None = None
+    foreign: Decimal = _ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +74,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Shares of one ticker and what they cost in all."""
+    """Shares of one ticker and what they cost in all, also in the currency they trade in."""
 
     quantity: Decimal = _ZERO
     cost: Decimal = _ZERO
+    currency: str | None = None
+    foreign_cost: Decimal = _ZERO
 
     @property
     def average_cost(self) -> Decimal:
@@ -75,15 +89,24 @@ class Holding:
 
 @dataclass(frozen=True)
 class Books:
-    """Cash and holdings with all that was posted, and the newest entries by themselves.
+    """Every book's sum and the holdings with all that was posted, and the newest entries.
 
     `recent` holds every entry after some session, so that the books can be read as of any session
     from that one on, and no entry is posted twice.
     """
 
-    cash: Decimal = _ZERO
+    sums: Mapping[Book, Decimal] = field(default_factory=dict)
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     recent: tuple[Entry, ...] = ()
+
+    @property
+    def cash(self) -> Decimal:
+        """What the account can pay with."""
+        return self.sums.get(Book.CASH, _ZERO)
+
+    def credited(self, book: Book) -> Decimal:
+        """What a book of gains has taken in; a loss is negative."""
+        return -self.sums.get(book, _ZERO)
 
     def posted(self, entry: Entry) -> "Books":
         """The books after one more entry."""
@@ -119,16 +142,18 @@ class Books:
 
 
 def _moved(books: Books, lines: Iterable[Line], sign: int) -> Books:
-    cash, holdings = books.cash, dict(books.holdings)
+    sums, holdings = dict(books.sums), dict(books.holdings)
     for line in lines:
-        if line.book is Book.CASH:
-            cash += sign * line.amount
+        sums[line.book] = sums.get(line.book, _ZERO) + sign * line.amount
         if line.ticker is not None:
             old = holdings.get(line.ticker, Holding())
             holdings[line.ticker] = Holding(
-                old.quantity + sign * line.quantity, old.cost + sign * line.amount
+                old.quantity + sign * line.quantity,
+                old.cost + sign * line.amount,
+                line.currency,
+                old.foreign_cost + sign * line.foreign,
             )
-    return replace(books, cash=cash, holdings=holdings)
+    return replace(books, sums=sums, holdings=holdings)
 
 
 def opening(cash: Decimal, session: date) -> Entry:
@@ -139,50 +164,100 @@ def opening(cash: Decimal, session: date) -> Entry:
 
 def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) -> Entry:
     """A fill: shares against cash, with its fee, and for a sale the gain over average cost."""
-    value = trade_value(fill.price, fill.quantity)
+    value, rate = trade_value(fill.price, fill.quantity), fill.rate
     lines: tuple[Line, ...]
     if side is Side.BUY:
-        lines = (
-            Line(Book.POSITION, value, ticker, fill.quantity),
-            Line(Book.FEES, fill.fee),
-            Line(Book.CASH, -value - fill.fee),
-        )
+        bought = _line(Book.POSITION, value, rate, ticker, fill.quantity)
+        lines = (bought, _line(Book.FEES, fill.fee, rate))
     else:
-        cost = _cost_of(fill.quantity, books.holdings[ticker])
-        lines = (
-            Line(Book.POSITION, -cost, ticker, -fill.quantity),
-            Line(Book.FEES, fill.fee),
-            Line(Book.REALISED, cost - value),
-            Line(Book.CASH, value - fill.fee),
-        )
-    memo = f"{side.value} {fill.quantity:f} {ticker} at {fill.price}"
-    return Entry(fill_key(order_id), EntryKind.FILL, fill.session, lines, ticker, memo)
+        sold = _sold(ticker, fill.quantity, books.holdings[ticker])
+        gain = _gain(_line(Book.REALISED, -value, rate), sold)
+        lines = (sold, _line(Book.FEES, fill.fee, rate), gain)
+    memo = f"{side.value} {fill.quantity:f} {ticker} at {fill.price}{_at(rate)}"
+    return Entry(fill_key(order_id), EntryKind.FILL, fill.session, _paid(lines), ticker, memo)
 
 
-def split(ticker: str, session: date, ratio: Decimal, open_price: Decimal, books: Books) -> Entry:
-    """A split of what was held when the session began: whole shares, the rest paid out at open."""
+def split(
+    ticker: str,
+    session: date,
+    ratio: Decimal,
+    open_price: Decimal,
+    books: Books,
+    rate: ExchangeRate | None = None,
+) -> Entry:
+    """A split of what was held when the session began: whole shares, the rest paid out at open.
+
+    The cost stays as it is, but for the part of a share that is paid out: that is sold.
+    """
     before = books.quantity_before(ticker, session)
     exact = before * ratio
     whole = exact.to_integral_value(ROUND_FLOOR)
-    paid = trade_value(open_price, exact - whole)
-    holding = books.holdings[ticker]
-    cost = _cost_of(exact - whole, replace(holding, quantity=exact)) if whole else holding.cost
-    lines = (
-        Line(Book.POSITION, -cost, ticker, whole - before),
-        Line(Book.CASH, paid),
-        Line(Book.REALISED, cost - paid),
-    )
+    value = trade_value(open_price, exact - whole)
+    part = _sold(ticker, exact - whole, replace(books.holdings[ticker], quantity=exact))
+    moved = replace(part, quantity=whole - before)
+    lines = (moved, _gain(_line(Book.REALISED, -value, rate), part))
     memo = f"{ratio.normalize():f} new shares for one: {before:f} became {whole:f}"
-    return Entry(split_key(ticker, session), EntryKind.SPLIT, session, lines, ticker, memo)
+    if exact != whole:
+        memo += f", {exact - whole:f} paid at {open_price}{_at(rate)}"
+    key = split_key(ticker, session)
+    return Entry(key, EntryKind.SPLIT, session, _paid(lines), ticker, memo)
 
 
-def dividend(ticker: str, session: date, per_share: Decimal, books: Books) -> Entry:
+def dividend(
+    ticker: str,
+    session: date,
+    per_share: Decimal,
+    books: Books,
+    rate: ExchangeRate | None = None,
+) -> Entry:
     """A dividend on the shares held when the ex-date began, paid in cash that day."""
     shares = books.quantity_before(ticker, session, with_split=True)
-    paid = trade_value(per_share, shares)
-    lines = (Line(Book.CASH, paid), Line(Book.DIVIDENDS, -paid))
-    memo = f"{per_share.normalize():f} a share on {shares:f}"
-    return Entry(dividend_key(ticker, session), EntryKind.DIVIDEND, session, lines, ticker, memo)
+    lines = (_line(Book.DIVIDENDS, -trade_value(per_share, shares), rate),)
+    memo = f"{per_share.normalize():f} a share on {shares:f}{_at(rate)}"
+    key = dividend_key(ticker, session)
+    return Entry(key, EntryKind.DIVIDEND, session, _paid(lines), ticker, memo)
+
+
+def _line(
+    book: Book,
+    traded: Decimal,
+    rate: ExchangeRate | None,
+    ticker: str | None = None,
+    quantity: Decimal = _ZERO,
+) -> Line:
+    """A line of what was `traded`, in the account's currency at `rate`."""
+    if rate is None:
+        return Line(book, traded, ticker, quantity)
+    return Line(book, cents_in(traded, rate), ticker, quantity, rate.currency, traded)
+
+
+def _sold(ticker: str, quantity: Decimal, holding: Holding) -> Line:
+    """What leaves a position with `quantity` shares: their part of its cost, in both currencies."""
+    cost = _part(holding.cost, quantity, holding.quantity)
+    foreign = _part(holding.foreign_cost, quantity, holding.quantity)
+    return Line(Book.POSITION, -cost, ticker, -quantity, holding.currency, -foreign)
+
+
+def _gain(proceeds: Line, sold: Line) -> Line:
+    """The proceeds less what was sold had cost; what the rate did since is part of it."""
+    return replace(
+        proceeds, amount=proceeds.amount - sold.amount, foreign=proceeds.foreign - sold.foreign
+    )
+
+
+def _paid(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """The lines with the cash that settles them, through the exchange where they are foreign."""
+    amount = -sum((line.amount for line in lines), _ZERO)
+    currency = lines[0].currency
+    if currency is None:
+        return (*lines, Line(Book.CASH, amount))
+    foreign = -sum((line.foreign for line in lines), _ZERO)
+    given = Line(Book.EXCHANGE, amount, currency=currency, foreign=foreign)
+    return (*lines, given, Line(Book.EXCHANGE, -amount), Line(Book.CASH, amount))
+
+
+def _at(rate: ExchangeRate | None) -> str:
+    return "" if rate is None else f" {rate.currency}, {rate}"
 
 
 def fill_key(order_id: UUID) -> str:
@@ -200,8 +275,8 @@ def dividend_key(ticker: str, session: date) -> str:
     return f"dividend/{ticker}/{session}"
 
 
-def _cost_of(quantity: Decimal, holding: Holding) -> Decimal:
-    """The part of the cost that leaves with `quantity` shares; with the last share, all of it."""
-    if quantity >= holding.quantity:
-        return holding.cost
-    return (holding.cost * quantity / holding.quantity).quantize(CENT)
+def _part(cost: Decimal, quantity: Decimal, held: Decimal) -> Decimal:
+    """The part of a cost that leaves with `quantity` shares; with the last share, all of it."""
+    if quantity >= held:
+        return cost
+    return (cost * quantity / held).quantize(CENT)

@@ -6,11 +6,11 @@ values ($1, $2, $3, $4, $5::text::jsonb, $3)
 on conflict do nothing
 
 -- name: lock_account
-select account, currency, clock, limits_of(account)::text as limits
+select account, currency, clock, opened_on, limits_of(account)::text as limits
 from accounts where account = $1 for update
 
 -- name: read_account
-select account, currency, clock, limits_of(account)::text as limits
+select account, currency, clock, opened_on, limits_of(account)::text as limits
 from accounts where account = $1
 
 -- name: hold_halts
@@ -42,13 +42,26 @@ select account from accounts order by opened_at limit 200
 -- name: keep_limits
 insert into limit_changes (account, limits) values ($1, $2::text::jsonb)
 
+-- name: snapshots_around
+-- The newest snapshot's session, and the newest snapshot before $2.
+select (select max(session) from snapshots where account = $1) as newest, b.session, b.equity
+from (select) one left join lateral (
+    select session, equity from snapshots where account = $1 and session < $2
+    order by session desc limit 1
+) b on true
+
+-- name: insert_snapshot
+insert into snapshots (account, session, cash, positions, equity, realised, unrealised, dividends,
+                       fees, exposure_gross, exposure_net, unpriced)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+
 -- name: balances
-select book, ticker, amount, quantity from balances
-where account = $1 and book in ('cash', 'position')
+select book, ticker, amount, quantity, currency, foreign_amount from balances
+where account = $1
 
 -- name: recent_lines
 select e.entry_id, e.key, e.kind, e.session, e.ticker as about, e.memo,
-       p.book, p.amount, p.ticker, p.quantity
+       p.book, p.amount, p.ticker, p.quantity, p.currency, p.foreign_amount
 from entries e join postings p using (entry_id)
 where e.account = $1 and e.session > $2
 order by e.entry_id, p.line
@@ -56,17 +69,21 @@ order by e.entry_id, p.line
 -- name: open_orders
 -- Open at the close of $2: still working, or filled at a later session. As an order fills at the
 -- session after its own, the latter are those of $2 itself.
-select o.*, f.price as fill_price, f.quantity as fill_quantity, f.fee as fill_fee,
-       f.session as fill_session
-from orders o left join fills f using (order_id)
+select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
+       f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
+       f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
+       f.foreign_fee as fill_foreign_fee
+from orders o join accounts a using (account) left join fills f using (order_id)
 where o.account = $1
   and ((o.status = 'working' and o.as_of <= $2) or (o.status = 'filled' and o.as_of = $2))
 order by o.as_of, o.side desc, o.ticker, o.order_id
 
 -- name: orders_by_id
-select o.*, f.price as fill_price, f.quantity as fill_quantity, f.fee as fill_fee,
-       f.session as fill_session
-from orders o left join fills f using (order_id)
+select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
+       f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
+       f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
+       f.foreign_fee as fill_foreign_fee
+from orders o join accounts a using (account) left join fills f using (order_id)
 where o.order_id = any ($1::uuid[])
 
 -- name: sectors
@@ -79,8 +96,9 @@ update accounts set clock = $2 where account = $1 and clock < $2
 
 -- name: insert_order
 insert into orders (order_id, account, cycle_id, started_on, op_id, pipeline, ticker, sector, side,
-                    type, quantity, hold, status, reason, as_of)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'market', $10, $11, $12, $13, $14)
+                    type, quantity, hold, status, reason, as_of, currency, foreign_price, rate,
+                    rate_on)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'market', $10, $11, $12, $13, $14, $15, $16, $17, $18)
 
 -- name: end_order
 update orders set status = $2, quantity = $3, reason = $4 where order_id = $1
@@ -91,15 +109,20 @@ with entry as (
     values ($1, $2, $3, $4, $5, $6)
     returning entry_id
 )
-insert into postings (entry_id, line, account, book, ticker, amount, quantity)
-select entry.entry_id, l.line, $1, l.book, l.ticker, l.amount, l.quantity
-from entry, unnest($7::text[], $8::text[], $9::numeric[], $10::numeric[])
-     with ordinality as l (book, ticker, amount, quantity, line)
+insert into postings (entry_id, line, account, book, ticker, amount, quantity, currency,
+                      foreign_amount)
+select entry.entry_id, l.line, $1, l.book, l.ticker, l.amount, l.quantity, l.currency,
+       l.foreign_amount
+from entry, unnest($7::text[], $8::text[], $9::numeric[], $10::numeric[], $11::text[],
+                   $12::numeric[])
+     with ordinality as l (book, ticker, amount, quantity, currency, foreign_amount, line)
 returning entry_id
 
 -- name: insert_fill
-insert into fills (order_id, entry_id, price, quantity, fee, session)
-select $1, e.entry_id, $4, $5, $6, $7 from entries e where e.account = $2 and e.key = $3
+insert into fills (order_id, entry_id, price, quantity, fee, session, currency, foreign_price,
+                   rate, rate_on, foreign_fee)
+select $1, e.entry_id, $4, $5, $6, $7, $8, $9, $10, $11, $12
+from entries e where e.account = $2 and e.key = $3
 
 -- name: insert_event
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,

@@ -2,36 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
-import orjson
-
-from contracts.account import AccountLimits, Side
+from contracts.account import AccountLimits
 from contracts.audit import EventType
 from contracts.execution import ExecutionResult, OrderStatus
 from contracts.halt import Halt, HaltEvent
-from libs.broker.broker import Filled
 from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
+from services.execution import rows
 from services.execution.account import Account, BookedOrder
-from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
-from services.execution.logic import Changes
+from services.execution.clock import Changes
 
 sql = Queries(Path(__file__).parent / "queries.sql")
-
-PLACED, ENDED = 0, 1
-"""Sequence numbers of an order's two events."""
-
-END_EVENTS = {
-    OrderStatus.FILLED: EventType.ORDER_FILLED,
-    OrderStatus.REJECTED: EventType.ORDER_REJECTED,
-    OrderStatus.CANCELLED: EventType.ORDER_CANCELLED,
-}
 
 
 async def open_account(
@@ -49,10 +36,9 @@ async def open_account(
     return done == "INSERT 0 1"
 
 
-async def load(
-    db: Connection, account: str, as_of: date, *, since: date | None = None, lock: bool = False
-) -> Account | None:
-    """The account with its books from `since` (else as_of) on; None where there is no such account.
+async def load(db: Connection, account: str, as_of: date, *, lock: bool = False) -> Account | None:
+    """The account with its books from as_of on, and from its clock and newest snapshot where they
+    are earlier; None where there is no such account.
 
     With `lock` nobody else changes it, and nobody halts or resumes, before the transaction ends.
     """
@@ -61,8 +47,11 @@ async def load(
     row = await db.fetchrow(sql.lock_account if lock else sql.read_account, account)
     if row is None:
         return None
-    since = min(since or as_of, row["clock"])
-    books = _books(
+    # Not in the statement that locks: what it joins would be as it was before it had to wait.
+    snapped = await db.fetchrow(sql.snapshots_around, account, as_of)
+    newest = snapped["newest"] or row["opened_on"] - timedelta(days=1)
+    since = min(as_of, row["clock"], newest)
+    books = rows.books(
         await db.fetch(sql.balances, account), await db.fetch(sql.recent_lines, account, since)
     )
     found = Account(
@@ -71,9 +60,12 @@ async def load(
         clock=row["clock"],
         limits=AccountLimits.model_validate_json(row["limits"]),
         books=books,
-        orders=tuple(map(_order, await db.fetch(sql.open_orders, account, as_of))),
+        orders=tuple(map(rows.booked_order, await db.fetch(sql.open_orders, account, as_of))),
         halt=await _halt_of(db, account),
+        snapped=newest,
     )
+    if snapped["session"] is not None:
+        found = replace(found, before=rows.session_before(snapped, found))
     if not found.touched:
         return found
     sectors = await db.fetch(sql.sectors, account, found.touched)
@@ -126,70 +118,10 @@ async def change_halt(
     await db.execute(sql.insert_halt_event, row["at"].date(), node, kind.value, row["at"], event)
 
 
-def _books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
-    entries: dict[int, list[Record]] = {}
-    for line in lines:
-        entries.setdefault(line["entry_id"], []).append(line)
-    return Books(
-        cash=sum((row["amount"] for row in balances if row["book"] == Book.CASH), Decimal(0)),
-        holdings={
-            row["ticker"]: Holding(_shares(row["quantity"]), row["amount"])
-            for row in balances
-            if row["book"] == Book.POSITION
-        },
-        recent=tuple(map(_entry, entries.values())),
-    )
-
-
-def _entry(rows: Sequence[Record]) -> Entry:
-    head = rows[0]
-    return Entry(
-        key=head["key"],
-        kind=EntryKind(head["kind"]),
-        session=head["session"],
-        lines=tuple(
-            Line(Book(row["book"]), row["amount"], row["ticker"], _shares(row["quantity"]))
-            for row in rows
-        ),
-        ticker=head["about"],
-        memo=head["memo"],
-    )
-
-
-def _order(row: Record) -> BookedOrder:
-    fill = None
-    if row["fill_price"] is not None:
-        fill = Filled(
-            row["fill_price"], _shares(row["fill_quantity"]), row["fill_fee"], row["fill_session"]
-        )
-    return BookedOrder(
-        order_id=row["order_id"],
-        account=row["account"],
-        cycle_id=row["cycle_id"],
-        started_on=row["started_on"],
-        op_id=row["op_id"],
-        pipeline=row["pipeline"],
-        ticker=row["ticker"],
-        sector=row["sector"],
-        side=Side(row["side"]),
-        quantity=_shares(row["quantity"]),
-        hold=row["hold"],
-        status=OrderStatus(row["status"]),
-        reason=row["reason"],
-        as_of=row["as_of"],
-        fill=fill,
-    )
-
-
-def _shares(stored: Decimal) -> Decimal:
-    """A whole number without the places that the column adds: 276, not 276.000000."""
-    return stored.to_integral_value() if stored == stored.to_integral_value() else stored
-
-
 async def find_orders(db: Connection, order_ids: Sequence[UUID]) -> Mapping[UUID, BookedOrder]:
     """Those of the orders that were placed before."""
     rows = await db.fetch(sql.orders_by_id, list(order_ids))
-    return {row["order_id"]: _order(row) for row in rows}
+    return {row["order_id"]: rows.booked_order(row) for row in rows}
 
 
 async def find_execution(db: Connection, op_id: UUID) -> tuple[str, ExecutionResult] | None:
@@ -212,109 +144,27 @@ async def keep_execution(db: Connection, command_sha256: str, result: ExecutionR
 
 
 async def write(db: Connection, changes: Changes) -> None:
-    """Write orders, entries, fills, events and the clock; the database checks the balance."""
+    """Write orders, entries, fills, snapshots, events and the clock; the database checks the
+    balance.
+    """
     account = changes.account
     for order in changes.placed:
-        await db.execute(sql.insert_order, *_order_values(order))
+        await db.execute(sql.insert_order, *rows.order_values(order))
     for order in changes.ended:
         await db.execute(
             sql.end_order, order.order_id, order.status.value, order.quantity, order.reason
         )
     for entry in changes.entries:
-        await db.execute(sql.insert_entry, *_entry_values(account.name, entry))
-    for order in (*changes.placed, *changes.ended):
-        await _write_fill(db, order)
-    events = [_placed_event(o) for o in changes.placed if o.status is not OrderStatus.REJECTED]
-    events += [_ended_event(o) for o in (*changes.placed, *changes.ended) if o.status in END_EVENTS]
+        await db.execute(sql.insert_entry, *rows.entry_values(account.name, entry))
+    ended = [each for each in (*changes.placed, *changes.ended) if each.status in rows.END_EVENTS]
+    for order in ended:
+        if order.fill is not None:
+            await db.execute(sql.insert_fill, *rows.fill_values(order, order.fill))
+    if changes.snapshots:
+        taken = [rows.snapshot_values(account.name, snapshot) for snapshot in changes.snapshots]
+        await db.executemany(sql.insert_snapshot, taken)
+    placed = [each for each in changes.placed if each.status is not OrderStatus.REJECTED]
+    events = [*map(rows.placed_event, placed), *map(rows.ended_event, ended)]
     if events:
         await db.executemany(sql.insert_event, events)
     await db.execute(sql.move_clock, account.name, account.clock)
-
-
-def _order_values(order: BookedOrder) -> tuple[Any, ...]:
-    return (
-        order.order_id,
-        order.account,
-        order.cycle_id,
-        order.started_on,
-        order.op_id,
-        order.pipeline,
-        order.ticker,
-        order.sector,
-        order.side.value,
-        order.quantity,
-        order.hold,
-        order.status.value,
-        order.reason,
-        order.as_of,
-    )
-
-
-def _entry_values(account: str, entry: Entry) -> tuple[Any, ...]:
-    return (
-        account,
-        entry.key,
-        entry.kind.value,
-        entry.session,
-        entry.ticker,
-        entry.memo,
-        [line.book.value for line in entry.lines],
-        [line.ticker for line in entry.lines],
-        [line.amount for line in entry.lines],
-        [line.quantity for line in entry.lines],
-    )
-
-
-async def _write_fill(db: Connection, order: BookedOrder) -> None:
-    fill = order.fill
-    if fill is not None:
-        await db.execute(
-            sql.insert_fill,
-            order.order_id,
-            order.account,
-            fill_key(order.order_id),
-            fill.price,
-            fill.quantity,
-            fill.fee,
-            fill.session,
-        )
-
-
-def _placed_event(order: BookedOrder) -> tuple[Any, ...]:
-    return _event(replace(order, status=OrderStatus.WORKING), PLACED, EventType.ORDER_PLACED, {})
-
-
-def _ended_event(order: BookedOrder) -> tuple[Any, ...]:
-    fill = order.fill
-    more = {}
-    if fill is not None:
-        more = {"price": str(fill.price), "fee": str(fill.fee), "session": str(fill.session)}
-    return _event(order, ENDED, END_EVENTS[order.status], more)
-
-
-def _event(
-    order: BookedOrder, seq: int, kind: EventType, more: Mapping[str, str]
-) -> tuple[Any, ...]:
-    data = {
-        "account": order.account,
-        "order_id": str(order.order_id),
-        "asset": order.ticker,
-        "side": order.side.value,
-        "quantity": f"{order.quantity:f}",
-        "type": "market",
-        "status": order.status.value,
-        "reason": order.reason,
-        "op_id": str(order.op_id),
-        **more,
-    }
-    session_id = f"{order.account}/{order.as_of}"
-    return (
-        order.started_on,
-        order.order_id,
-        seq,
-        order.cycle_id,
-        kind.value,
-        order.pipeline,
-        session_id,
-        orjson.dumps(data).decode(),
-    )

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from contracts.account import Side
-from contracts.research import QuantReport, ResearchReport
+from contracts.account import Portfolio, Side
+from contracts.research import QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import (
     Check,
     DecisionValidation,
@@ -15,6 +15,8 @@ from contracts.risk import (
     ValidateDecision,
 )
 from contracts.trader import DailyPicks, StockPick
+from contracts.types import ExchangeRate, Foreign, Money
+from libs.quant.exchange import price_in
 from libs.quant.risk import ONE_PICK_PER_TICKER, evaluate, proposal_hash
 from libs.runtime.errors import DeskError
 
@@ -43,11 +45,10 @@ def validate(command: ValidateDecision) -> DecisionValidation:
     if budget is not None and budget.currency != portfolio.cash.currency:
         raise CurrencyMismatch(
             f"the budget is in {budget.currency}, account {portfolio.account} in "
-            f"{portfolio.cash.currency}; there are no exchange rates here: state the budget in "
-            f"{portfolio.cash.currency}"
+            f"{portfolio.cash.currency}: state the budget in {portfolio.cash.currency}"
         )
     clamped = clamp(command.daily_picks, command.pick_review)
-    evidence = evidence_of(command.research_report, command.quant_report, portfolio.cash.currency)
+    evidence = evidence_of(command.research_report, command.quant_report, portfolio)
     verdict = evaluate(
         clamped.picks,
         {item.ticker: item for item in evidence},
@@ -176,25 +177,43 @@ def _sentence(check: Check) -> str:
 
 
 def evidence_of(
-    research: ResearchReport, quant: QuantReport, currency: str
+    research: ResearchReport, quant: QuantReport, portfolio: Portfolio
 ) -> tuple[Evidence, ...]:
-    """What may stand behind a pick: findings with a price in the account's currency and a source.
+    """What may stand behind a pick: findings with a price and a source, priced in the account's
+    currency by the portfolio's rates.
 
     A finding that cites no tool result, or has no price, is no evidence. Of two for one ticker the
     riskier counts.
     """
     confidence: Mapping[str, float] = {view.ticker: view.confidence for view in quant.assets}
-    usable: Sequence[Evidence] = [
-        Evidence(
-            ticker=finding.ticker,
-            sector=finding.sector.strip() or "unknown",
-            risk_score=finding.risk_score,
-            catalyst=finding.catalyst,
-            price=finding.current_price,
-            confidence=confidence.get(finding.ticker, 0.0),
-        )
+    rates = {rate.currency: rate for rate in portfolio.rates}
+    priced = [
+        _evidence(finding, confidence.get(finding.ticker, 0.0), portfolio.cash.currency, rates)
         for finding in research.tickers
-        if finding.current_price > 0 and finding.evidence and finding.currency == currency
+        if finding.current_price > 0 and finding.evidence
     ]
+    # A price below all the places that are kept of it is none.
+    usable: Sequence[Evidence] = [item for item in priced if item is not None]
     worst = {item.ticker: item for item in sorted(usable, key=lambda e: (e.risk_score, e.price))}
     return tuple(worst[ticker] for ticker in sorted(worst))
+
+
+def _evidence(
+    finding: ResearchFinding, confidence: float, into: str, rates: Mapping[str, ExchangeRate]
+) -> Evidence | None:
+    is_foreign = finding.currency != into
+    rate = rates.get(finding.currency) if is_foreign else None
+    paid = Money(amount=finding.current_price, currency=finding.currency)
+    price = price_in(finding.current_price, rate)
+    if price == 0:
+        return None
+    return Evidence(
+        ticker=finding.ticker,
+        sector=finding.sector.strip() or "unknown",
+        risk_score=finding.risk_score,
+        catalyst=finding.catalyst,
+        price=price,
+        confidence=confidence,
+        foreign=None if rate is None else Foreign(price=paid, rate=rate),
+        no_rate=finding.currency if is_foreign and rate is None else None,
+    )

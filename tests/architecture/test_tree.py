@@ -40,8 +40,12 @@ FURTHER = {
     },
     "execution": {
         "books.py",  # double entry, pure
-        "account.py",  # an account as the rules see it
+        "account.py",  # an account as the rules see it, pure
         "approvals.py",  # what may be executed: validated, approved, in time
+        "clock.py",  # an account moves on to a session, pure
+        "snapshots.py",  # what it was worth at each close, pure
+        "reads.py",  # all that is read from the market
+        "rows.py",  # the tables' rows, and back
         "halt.py",  # the kill switch
     },
     "risk": {"review.py"},  # the model's half; logic.py is the rules' half

@@ -124,6 +124,15 @@ EARNINGS = (
 )
 
 
+def rates() -> Iterable[Sequence[object]]:
+    """EURUSD, a seeded random walk, known at the close of each session."""
+    chance = random.Random(f"{SEED}/EURUSD")
+    rate = 1.06
+    for session in SESSIONS:
+        rate *= 1 + chance.gauss(0.01, 0.35) / 100
+        yield session, "EURUSD", f"{rate:.4f}", session
+
+
 def bars(story: Story) -> Iterable[Sequence[object]]:
     """The rows of one share: a seeded random walk with its split, dividends and gaps."""
     chance = random.Random(f"{SEED}/{story.ticker}")
@@ -167,6 +176,7 @@ def main() -> None:
         FUNDAMENTALS,
     )
     write("earnings", "ticker,known_at,period_end,report_date,eps_estimate,eps_actual", EARNINGS)
+    write("fx", "date,pair,rate,known_at", rates())
 
 
 if __name__ == "__main__":

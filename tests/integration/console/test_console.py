@@ -299,7 +299,7 @@ async def test_an_event_below_an_open_transaction_waits_so_that_no_number_change
 
 
 async def _account(db: Connection, name: str) -> None:
-    """100,000 of cash, of which 39 AAPL were bought at 585.03 on the session after."""
+    """100,000 of cash, of which 39 AAPL were bought at 585.03 on the session after AS_OF."""
     await db.execute(
         "insert into accounts (account, currency, clock, starting_cash, limits, opened_on)"
         " values ($1, 'USD', $2, 100000, '{}', $2)",
@@ -338,6 +338,24 @@ async def _account(db: Connection, name: str) -> None:
             entry,
             monday,
         )
+    await _snapshot(db, name, AS_OF, 100_000)
+
+
+async def _snapshot(
+    db: Connection, account: str, session: date, cash: Any, held: Any = 0, gain: Any = 0
+) -> None:
+    """The account at a session's close, as execution leaves it when the clock gets there."""
+    await db.execute(
+        "insert into snapshots (account, session, cash, positions, equity, realised, unrealised,"
+        " dividends, fees, exposure_gross, exposure_net)"
+        " values ($1, $2, $3::numeric, $4::numeric, $3::numeric + $4::numeric, 0, $5, 0, 0,"
+        " $4::numeric, $4::numeric)",
+        account,
+        session,
+        Decimal(cash),
+        Decimal(held),
+        Decimal(gain),
+    )
 
 
 async def _post(db: Connection, account: str, key: str, session: date, lines: Any) -> int:
@@ -401,13 +419,34 @@ async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_ac
     assert view.portfolio.positions[0].price.amount == Decimal("599.41")  # the bundled close
 
 
-async def test_equity_is_marked_by_closes_up_to_the_clock_and_as_the_account_is_after_it(
+async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_shown(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    await _account(db, name)
+    await db.execute("update accounts set clock = '2012-07-03' where account = $1", name)
+
+    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+
+    value = 39 * Decimal("599.41")
+    assert view.exposure_gross == view.exposure_net == value
+    assert view.unrealised == value - Decimal("22816.17")
+    assert view.portfolio is not None
+    parts = view.realised + view.unrealised + view.dividends - view.fees
+    assert view.portfolio.equity.amount == 100_000 + parts
+
+
+async def test_equity_is_the_snapshots_up_to_the_clock_and_as_the_account_is_after_it(
     client: Client, db: Connection
 ) -> None:
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
 
     at_first: EquityView = await client.ask(EQUITY, EquityQuery(account=name))
+    closes = {2: Decimal("592.52"), 3: Decimal("599.41"), 5: Decimal("609.94")}
+    for day, close in closes.items():
+        gain = 39 * close - Decimal("22816.17")
+        await _snapshot(db, name, date(2012, 7, day), "77172.42", 39 * close, gain)
     await db.execute("update accounts set clock = '2012-07-05' where account = $1", name)
     later: EquityView = await client.ask(EQUITY, EquityQuery(account=name))
     few: EquityView = await client.ask(EQUITY, EquityQuery(account=name, points=2))
@@ -420,6 +459,8 @@ async def test_equity_is_marked_by_closes_up_to_the_clock_and_as_the_account_is_
     ]
     assert [each.session.day for each in later.points] == [29, 2, 3, 5]
     assert later.points[2].equity == Decimal("77172.42") + 39 * Decimal("599.41")
+    assert later.points[2].unrealised == 39 * Decimal("599.41") - Decimal("22816.17")
+    assert at_first.points[-1].exposure_gross == Decimal("22816.17")
     assert view.portfolio is not None
     assert later.points[-1].equity == few.points[-1].equity == view.portfolio.equity.amount
     assert (view.fees, view.realised, view.dividends) == (Decimal("11.41"), 0, 0)

@@ -3,10 +3,10 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -23,18 +23,20 @@ from contracts.risk import (
     Evidence,
     PortfolioDecision,
 )
-from contracts.types import Money
+from contracts.types import ExchangeRate, Money
 from libs.broker.paper import PaperBroker
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory
-from libs.market.source import CorporateAction, FillPrice
+from libs.market.source import CorporateAction, FillPrice, Listing
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, OWNER_ROLE, Pool, open_pool
+from libs.quant.exchange import PRICE_STEP, inverse
 from libs.quant.risk import proposal_hash
 from libs.runtime import ids
 from libs.runtime.embedded import Servers
 from libs.runtime.journal import Journal
 from services.execution.handler import Trading, execute_decisions, open_books
+from services.execution.reads import Reads
 from tests.integration.conftest import ServersIn
 from tests.integration.own_servers import OwnServers
 
@@ -66,12 +68,17 @@ async def pool(servers: Servers) -> AsyncIterator[Pool]:
 
 @dataclass
 class Prices:
-    """`MarketData` (what execution reads of it) and `FillPrices` over two small tables."""
+    """What execution reads: `MarketData`, `FillPrices` and `ExchangeRates` over small tables.
+
+    `euros` are tickers that trade in EUR; a rate of `eurusd` is known at the close of its session.
+    """
 
     opens: dict[tuple[str, date], Decimal | None] = field(default_factory=dict)
     closes: dict[tuple[str, date], Decimal] = field(default_factory=dict)
     events: list[CorporateAction] = field(default_factory=list)
     default: Decimal | None = D(10)
+    euros: set[str] = field(default_factory=set)
+    eurusd: dict[date, Decimal] = field(default_factory=dict)
     last: date = date(2012, 12, 31)
     calendar: ExchangeCalendar = field(default_factory=exchange_calendar)
     reads: list[str] = field(default_factory=list)
@@ -90,7 +97,24 @@ class Prices:
         if price is None or session > self.last:
             raise NoHistory(f"{ticker} did not trade at the open of {session}")
         action = next((e for e in self.events if e.ticker == ticker and e.session == session), None)
-        return FillPrice(ticker, session, self.calendar.open(session), price, "USD", action)
+        opens_at, currency = self.calendar.open(session), self.currency(ticker)
+        return FillPrice(ticker, session, opens_at, price, currency, action)
+
+    def currency(self, ticker: str) -> str:
+        return "EUR" if ticker in self.euros else "USD"
+
+    async def universe(
+        self, as_of: date, tickers: Collection[str] | None = None
+    ) -> tuple[Listing, ...]:
+        return tuple(Listing(t, t, "", "", self.currency(t), "") for t in tickers or ())
+
+    async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
+        known = [day for day in self.eurusd if self.calendar.close(day) <= at]
+        if not known:
+            return {}
+        rate = self.eurusd[max(known)]
+        told = ExchangeRate(currency="EUR", into="USD", rate=rate, on=max(known))
+        return {"EUR": told} if currency == "USD" else {"USD": inverse(told)}
 
     async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
         return tuple(e for e in self.events if e.ticker == ticker and after < e.session <= through)
@@ -103,6 +127,7 @@ class Desk:
     trading: Trading
     prices: Prices
     account: str = field(default_factory=lambda: f"a{uuid4().hex[:12]}")
+    currency: str = "USD"
 
     async def open(self, as_of: date = FRIDAY, cycle: UUID | None = None) -> Portfolio:
         command = OpenBooks.model_validate(
@@ -128,11 +153,20 @@ class Desk:
         as_of: date = FRIDAY,
         cycle: UUID | None = None,
         price: Decimal = TEN,
+        **prices: Decimal,
     ) -> ExecuteDecisions:
-        """Legs are shares: positive to buy, negative to sell; the budget is 10,000."""
+        """Legs are shares: positive to buy, negative to sell; the budget is 10,000.
+
+        `price` in the account's currency is what was decided at, `prices` by ticker where it
+        differs.
+        """
         cycle = cycle or uuid4()
         envelope = self._envelope(as_of, cycle, "execute")
-        decisions = tuple(decision(ticker, n, price) for ticker, n in sorted(legs.items()))
+        at = {ticker: prices.get(ticker, price).quantize(PRICE_STEP) for ticker in legs}
+        decisions = tuple(
+            decision(ticker, n, Money(amount=at[ticker], currency=self.currency))
+            for ticker, n in sorted(legs.items())
+        )
         validation = DecisionValidation(
             cycle_id=cycle,
             op_id=uuid4(),
@@ -141,11 +175,11 @@ class Desk:
             decisions=decisions,
             proposal_hash=proposal_hash(decisions),
             evidence=tuple(
-                Evidence(ticker=ticker, sector=f"of {ticker}", risk_score=1.0, price=price)
+                Evidence(ticker=ticker, sector=f"of {ticker}", risk_score=1.0, price=at[ticker])
                 for ticker in sorted(legs)
             ),
             limits={},
-            budget=Money(amount=D(10_000)),
+            budget=Money(amount=D(10_000), currency=self.currency),
         )
         return ExecuteDecisions.model_validate({**envelope, "decision_validation": validation})
 
@@ -163,13 +197,14 @@ class Desk:
         }
 
 
-def decision(ticker: str, shares: int, price: Decimal) -> PortfolioDecision:
+def decision(ticker: str, shares: int, price: Money) -> PortfolioDecision:
+    asked = (shares * price.amount / 100).quantize(D("0.0001"), ROUND_CEILING)
     return PortfolioDecision(
         action=DecisionAction.BUY if shares > 0 else DecisionAction.SELL,
         asset=ticker,
         quantity=D(abs(shares)),
-        price=Money(amount=price),
-        allocation_pct=min(D(100), shares * price / 100) if shares > 0 else D(100),
+        price=price,
+        allocation_pct=min(D(100), asked) if shares > 0 else D(100),
         confidence=0.5,
         reasoning="because",
         strategy_used="rules",
@@ -187,14 +222,19 @@ def journal() -> Journal:
 def desk(pool: Pool) -> Desk:
     prices = Prices()
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
-    return Desk(
-        Trading(pool, prices, prices, broker, starting_cash=D(10_000)),  # type: ignore[arg-type]
-        prices,
-    )
+    reads = Reads(prices, prices, prices)  # type: ignore[arg-type]
+    return Desk(Trading(pool, reads, broker, starting_cash=D(10_000)), prices)
 
 
 @pytest.fixture
 async def postgres(servers: Servers) -> AsyncIterator[Pool]:
     """Connections that may read everything."""
     async with open_pool(servers.postgres_dsn(CONSOLE_ROLE)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def owner(servers: Servers) -> AsyncIterator[Pool]:
+    """Connections as the tables' owner."""
+    async with open_pool(servers.postgres_dsn(OWNER_ROLE)) as opened:
         yield opened

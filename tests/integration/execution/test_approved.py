@@ -8,6 +8,7 @@ import pytest
 
 from contracts.approval import Approval, Verdict
 from contracts.execution import ExecuteDecisions, OrderStatus
+from contracts.types import Money
 from libs.runtime.errors import DeskError
 from services.execution.approvals import ApprovalTooOld, PriceDrifted, ProposalChanged
 from tests.integration.execution.conftest import FRIDAY, MONDAY, Desk, decision
@@ -64,7 +65,7 @@ async def test_an_approval_whose_time_has_passed_orders_nothing(desk: Desk) -> N
 
 
 async def test_another_hash_than_the_approved_one_orders_nothing(desk: Desk) -> None:
-    other = (decision("AAA", 41, D(10)),)
+    other = (decision("AAA", 41, Money(amount=D(10))),)
     command = desk.command({"AAA": 40})
     await refused(desk, approved(command, validated_hash="0" * 64), ProposalChanged)
     await refused(desk, approved(command, verdict=Verdict.EDIT, decisions=other), ProposalChanged)

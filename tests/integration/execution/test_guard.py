@@ -270,7 +270,6 @@ async def test_where_yesterdays_close_is_missing_buys_stop_and_the_books_open(de
     desk.prices.closes["AAA", TUESDAY] = D(10)
     await desk.open()
     await desk.buy("AAA", 100)
-    await desk.open(MONDAY)
     desk.prices.default = None
     desk.prices.closes["BBB", TUESDAY] = D(10)
     tuesday = await desk.open(TUESDAY)

@@ -1,5 +1,7 @@
 """The shipped wiring of execution on the bundled real prices."""
 
+import asyncio
+import sys
 from datetime import date
 from decimal import Decimal
 
@@ -8,12 +10,14 @@ from pydantic import SecretStr
 
 from contracts.execution import OrderStatus
 from libs.bus.route import Routes, subject_of
+from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import EXECUTION_ROLE
 from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
 from services.execution.app import NoDatabase, service
 from services.execution.handler import Trading
 from tests.integration.execution.conftest import Desk, Prices
+from tests.integration.execution.test_execution import assert_sound
 
 D = Decimal
 
@@ -69,6 +73,70 @@ async def test_a_position_lives_through_a_real_split_and_dividends(shipped):
         )
     assert paid == D("4.00")  # 0.08 a share on 50 MSFT, ex 2005-05-16
     assert {p.ticker: p.quantity for p in later.positions} == {"AAPL": 40, "MSFT": 50}
+
+
+async def test_apples_split_doubles_the_shares_halves_their_cost_and_makes_no_gain(shipped, pool):
+    desk = Desk(trading_of(shipped), Prices())
+    decided, held, split = date(2005, 2, 24), date(2005, 2, 25), date(2005, 2, 28)
+    await desk.open(decided)
+    await desk.execute(desk.command({"AAPL": 20}, decided, price=D("88.93")))
+    before = await desk.open(held)
+    after = await desk.open(split)
+
+    (old,), (new,) = before.positions, after.positions
+    assert (old.quantity, new.quantity) == (20, 40)
+    assert new.average_cost.amount * 2 == old.average_cost.amount
+    assert (old.price.amount, new.price.amount) == (D("88.99"), D("44.86"))
+    # 44.86 a new share is 89.72 an old one: that is the day's move, and all that changed.
+    assert after.cash == before.cash
+    assert after.equity.amount - before.equity.amount == 40 * D("44.86") - 20 * D("88.99")
+    rows = await pool.fetch(
+        "select session, realised, unrealised, positions from snapshots where account=$1"
+        " order by session",
+        desk.account,
+    )
+    assert [row["session"] for row in rows] == [decided, held, split]
+    assert {row["realised"] for row in rows} == {0}
+    cost = 40 * new.average_cost.amount
+    assert rows[2]["unrealised"] == 40 * D("44.86") - cost
+    assert rows[1]["unrealised"] == 20 * D("88.99") - cost
+
+
+@pytest.mark.parametrize("session", ["2005-02-28", "2005-05-16"])
+async def test_an_execution_killed_while_it_posts_leaves_nothing_and_the_next_posts_once(
+    shipped, pool, servers, session
+):
+    """AAPL splits on 2005-02-28, MSFT pays a dividend on 2005-05-16."""
+    desk = Desk(trading_of(shipped), Prices())
+    decided = date(2005, 2, 24)
+    await desk.open(decided)
+    await desk.execute(desk.command({"AAPL": 20}, decided, price=D("88.93")))
+    await desk.execute(desk.command({"MSFT": 50}, decided, price=D("25.37")))
+    day = date.fromisoformat(session)
+    await desk.open(exchange_calendar().previous_session(day))
+
+    arguments = [servers.postgres_dsn(EXECUTION_ROLE), desk.account, session]
+    killed = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.integration.execution.killed", *arguments),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert killed.stdout is not None
+        async with asyncio.timeout(60):
+            while (await killed.stdout.readline()).strip() != b"posted":
+                pass
+    finally:
+        killed.kill()
+        await killed.wait()
+    posted = "select count(*) from entries where account=$1 and session=$2"
+    assert await pool.fetchval(posted, desk.account, day) == 0
+
+    # The killed one's lock goes with its connection.
+    await asyncio.gather(*(desk.open(day) for _ in range(3)))
+    assert await pool.fetchval(posted, desk.account, day) == 1
+    taken = "select count(*) from snapshots where account=$1 and session=$2"
+    assert await pool.fetchval(taken, desk.account, day) == 1
+    await assert_sound(pool, desk.account)
 
 
 async def test_where_the_bundled_data_end_an_order_stays_working(shipped):

@@ -103,7 +103,7 @@ def test_a_pick_inside_every_limit_is_kept_whole_and_every_rule_says_so():
     assert verdict.decisions[0].allocation_pct == 40
     assert verdict.adjustments == ()
     assert verdict.vetoed == ()
-    assert len(verdict.checks) == 15
+    assert len(verdict.checks) == 16
     assert all(check.passed and check.outcome is RuleOutcome.KEPT for check in verdict.checks)
 
 

@@ -75,6 +75,7 @@ class Case:
             risk_score=self.rng.choice([1.0, 7.0, 7.1, 10.0]),
             catalyst=self.rng.choice(["", "earnings"]),
             price=self._near(price),
+            no_rate=self.rng.choice([*[None] * 9, "EUR"]),
         )
 
     def _limits(self) -> AccountLimits:

@@ -9,6 +9,7 @@ import pytest
 from contracts.account import OpenOrder, SessionBefore, Side
 from contracts.halt import Halt
 from contracts.trader import StockPick
+from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.risk import WHOLE_SHARES, RuleVerdict
 from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
 from tests.unit.quant.test_risk import WIDE, books, failed, held, judge, known, pick, usd
@@ -58,10 +59,19 @@ TECH = [known("AAA", sector="tech"), known("BBB", sector="tech")]
 HOLDING = books(60_000, positions=(held("OLD", 4_000, sector="tech"),))
 TEN = {"AAA": D(10)}
 
+EURO = Foreign(
+    price=Money(amount=D(8), currency="EUR"),
+    rate=ExchangeRate(currency="EUR", into="USD", rate=D("1.25"), on="2012-06-29"),
+)
+
 BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
     "halted": (asked(A10), asked(A10, portfolio=books(halt=NO))),
     "equities_only": (asked(pick("BRK-B", 10)), asked(pick("BTC-USD", 10))),
     "research_evidence": (asked(A10), asked(A10, evidence=[known("BBB")], prices=TEN)),
+    "exchange_rate": (
+        asked(A10, evidence=[known("AAA").model_copy(update={"foreign": EURO})]),
+        asked(A10, evidence=[known("AAA").model_copy(update={"no_rate": "EUR"})]),
+    ),
     "risk_needs_catalyst": (
         asked(A10, evidence=[known("AAA", risk_score=7.0)]),
         asked(A10, evidence=[known("AAA", risk_score=7.1)]),

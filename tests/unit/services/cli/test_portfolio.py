@@ -10,7 +10,7 @@ from rich.console import Console
 
 from contracts.account import Portfolio, Position
 from contracts.query import AccountView, EquityPoint
-from contracts.types import Money
+from contracts.types import ExchangeRate, Foreign, Money
 from services.cli import chart, portfolio
 
 DAY = date(2012, 6, 29)
@@ -43,6 +43,9 @@ VIEW = AccountView(
     realised=Decimal("1500.49"),
     dividends=Decimal(25),
     fees=Decimal(75),
+    unrealised=Decimal(500),
+    exposure_gross=Decimal(2_000),
+    exposure_net=Decimal(2_000),
 )
 
 
@@ -53,10 +56,16 @@ def _points(*values: int) -> list[EquityPoint]:
     ]
 
 
-def _told(points: list[EquityPoint], width: int = 80, encoding: str = "utf-8") -> str:
+def _told(
+    points: list[EquityPoint],
+    width: int = 80,
+    encoding: str = "utf-8",
+    view: AccountView = VIEW,
+    books: Portfolio = BOOKS,
+) -> str:
     raw = io.BytesIO()
     sink = io.TextIOWrapper(raw, encoding=encoding)
-    portfolio.show(VIEW, BOOKS, points, Console(file=sink, width=width, highlight=False))
+    portfolio.show(view, books, points, Console(file=sink, width=width, highlight=False))
     sink.flush()
     return raw.getvalue().decode(encoding)
 
@@ -69,7 +78,26 @@ def test_the_gain_is_told_in_its_parts_and_they_sum_to_it() -> None:
     assert "positions 2,000.00 unrealised gain +500.00" in text
     assert "equity 51,950.49 dividends +25.00" in text
     assert "began with 50,000.00 fees -75.00" in text
-    assert "gain in all +1,950.49 (+3.90%)" in text
+    assert "exposure 3.8% gain in all +1,950.49 (+3.90%)" in text
+
+
+def test_gross_and_net_exposure_are_told_apart_where_they_differ() -> None:
+    view = VIEW.model_copy(update={"exposure_net": Decimal(1_000)})
+
+    assert "3.8% gross, 1.9% net" in _told([], view=view)
+
+
+def test_a_foreign_position_says_at_which_rate_of_which_day_it_stands() -> None:
+    rate = ExchangeRate(currency="EUR", into="USD", rate=Decimal("1.2500000000"), on=DAY)
+    held = BOOKS.positions[0].model_copy(
+        update={
+            "foreign": Foreign(price=Money(amount=Decimal(160), currency="EUR"), rate=rate),
+        }
+    )
+
+    text = _told([], books=BOOKS.model_copy(update={"positions": (held,)}))
+
+    assert "AAPL: 160.00 EUR at EURUSD 1.25 of Fri 2012-06-29" in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 118])

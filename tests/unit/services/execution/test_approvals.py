@@ -12,8 +12,9 @@ from contracts.approval import Approval, Verdict
 from contracts.execution import ExecuteDecisions
 from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
-from contracts.types import Money
+from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Opening
+from libs.quant.exchange import Mark
 from libs.quant.risk import proposal_hash
 from services.execution.account import Quotes
 from services.execution.approvals import (
@@ -128,10 +129,23 @@ def test_an_approval_holds_until_its_time_and_not_after() -> None:
         require_in_time(command(approval()), until + timedelta(seconds=1))
 
 
-def quotes(*, opens: str | None = None, closes: str | None = None, ratio: int = 1) -> Quotes:
-    opening = Opening(date(2012, 7, 2), Decimal(opens), Decimal(ratio)) if opens else None
+def mark(close: str) -> Mark:
+    return Mark(Decimal(close), "USD", Decimal(close))
+
+
+EURUSD = ExchangeRate(currency="EUR", into="USD", rate=Decimal("1.25"), on=DAY)
+
+
+def quotes(
+    *,
+    opens: str | None = None,
+    closes: str | None = None,
+    ratio: int = 1,
+    rate: ExchangeRate | None = None,
+) -> Quotes:
+    opening = Opening(date(2012, 7, 2), Decimal(opens), Decimal(ratio), rate) if opens else None
     return Quotes(
-        closes={"AAPL": Decimal(closes) if closes else None, "IBM": Decimal(10)},
+        closes={("AAPL", DAY): mark(closes) if closes else None, ("IBM", DAY): mark("10")},
         openings={("AAPL", DAY): opening},
         since=None,
     )
@@ -146,8 +160,17 @@ def quotes(*, opens: str | None = None, closes: str | None = None, ratio: int = 
         quotes(closes="10.5"),
         quotes(),
         quotes(opens="5.1", ratio=2),
+        quotes(opens="8", rate=EURUSD),
     ],
-    ids=["up to the limit", "down to it", "the open counts", "its close", "no price", "a split"],
+    ids=[
+        "up to the limit",
+        "down to it",
+        "the open counts",
+        "its close",
+        "no price",
+        "a split",
+        "8 euros are 10 dollars",
+    ],
 )
 def test_a_price_near_the_approved_one_is_executed(market: Quotes) -> None:
     require_near(command(approval()), market, Decimal(5))

@@ -8,10 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.account import Side
+from contracts.types import ExchangeRate
 from libs.broker.broker import Filled
+from libs.quant.exchange import Mark, purse
 from libs.quant.sizing import trade_value
 from services.execution import books as ledger
 from services.execution.books import Book, Books, Entry
+from services.execution.snapshots import snapshots
 
 D = Decimal
 START = date(2012, 7, 2)
@@ -21,15 +24,32 @@ def balance(entry: Entry) -> Decimal:
     return sum((line.amount for line in entry.lines), D(0))
 
 
+def amount_of(entry: Entry, book: Book) -> Decimal:
+    """What the entry posts to a book, in the account's currency."""
+    return sum((line.amount for line in entry.lines if line.book is book), D(0))
+
+
 def opened(cash: int = 10_000) -> Books:
     return Books().posted(ledger.opening(D(cash), START))
 
 
-def fill(books: Books, side: Side, quantity: int, price: str, day: int = 0, n: int = 1) -> Entry:
+def fill(
+    books: Books,
+    side: Side,
+    quantity: int,
+    price: str,
+    day: int = 0,
+    n: int = 1,
+    rate: ExchangeRate | None = None,
+) -> Entry:
     session = START + timedelta(days=day)
-    return ledger.filled(
-        UUID(int=n), "AAA", side, Filled(D(price), D(quantity), D("0.50"), session), books
-    )
+    fee = D("0.50") if side is Side.BUY else min(D("0.50"), D(price) * quantity)
+    done = Filled(D(price), D(quantity), fee, session, rate=rate)
+    return ledger.filled(UUID(int=n), "AAA", side, done, books)
+
+
+def euro(rate: str) -> ExchangeRate:
+    return ExchangeRate(currency="EUR", into="USD", rate=D(rate), on=START)
 
 
 def test_a_bought_share_stands_at_what_it_cost():
@@ -62,7 +82,7 @@ def test_a_fraction_left_by_a_split_is_paid_out_at_the_open():
     entry = ledger.split("AAA", START + timedelta(days=1), D("1.5"), D("14.00"), books)
     assert balance(entry) == 0
     assert entry.lines[0].quantity == 50
-    assert entry.lines[1].amount == 7
+    assert amount_of(entry, Book.CASH) == 7
 
 
 def test_a_reverse_split_of_too_few_shares_pays_all_of_them_out():
@@ -79,7 +99,55 @@ def test_a_dividend_counts_the_shares_of_before_its_day_after_a_split_of_that_da
     day = START + timedelta(days=1)
     books = books.posted(ledger.split("AAA", day, D(2), D(10), books))
     books = books.posted(fill(books, Side.BUY, 5, "10.00", day=1, n=2))
-    assert ledger.dividend("AAA", day, D("0.10"), books).lines[0].amount == 2
+    assert amount_of(ledger.dividend("AAA", day, D("0.10"), books), Book.CASH) == 2
+
+
+# --- in another currency --------------------------------------------------------------------------
+
+
+def test_a_foreign_buy_is_paid_through_the_exchange_and_balances_in_each_currency():
+    entry = fill(opened(), Side.BUY, 10, "20.00", rate=euro("1.10"))
+    told = [(line.book.value, line.currency, line.foreign, line.amount) for line in entry.lines]
+    assert told == [
+        ("position", "EUR", D("200.00"), D("220.00")),
+        ("fees", "EUR", D("0.50"), D("0.55")),
+        ("exchange", "EUR", D("-200.50"), D("-220.55")),
+        ("exchange", None, 0, D("220.55")),
+        ("cash", None, 0, D("-220.55")),
+    ]
+    assert "EURUSD 1.1 of 2012-07-02" in entry.memo
+
+
+def test_what_the_rate_did_is_part_of_the_gain():
+    books = opened().posted(fill(opened(), Side.BUY, 10, "20.00", rate=euro("1.10")))
+    sale = fill(books, Side.SELL, 10, "20.00", n=2, rate=euro("1.20"))
+    # Sold at what it cost in euros; ten cents a euro are gained on 200 of them.
+    assert amount_of(sale, Book.REALISED) == D("-20.00")
+    assert sum(line.foreign for line in sale.lines if line.book is Book.REALISED) == 0
+    assert books.posted(sale).holdings["AAA"] == ledger.Holding(D(0), D(0), "EUR", D(0))
+
+
+def test_a_foreign_dividend_and_a_foreign_fraction_come_in_as_the_accounts_cash():
+    books = opened().posted(fill(opened(), Side.BUY, 101, "20.00", rate=euro("1.10")))
+    day = START + timedelta(days=1)
+    parted = ledger.split("AAA", day, D("1.5"), D("14.00"), books, euro("1.20"))
+    paid = ledger.dividend("AAA", day, D("0.10"), books.posted(parted), euro("1.20"))
+    assert amount_of(parted, Book.CASH) == D("8.40")
+    assert amount_of(paid, Book.CASH) == D("18.12")  # on 151 shares
+    assert balances(parted)
+    assert balances(paid)
+
+
+# --- whatever happens -----------------------------------------------------------------------------
+
+
+def balances(entry: Entry) -> bool:
+    """Whether the lines of every currency sum to zero, as they were traded and in dollars."""
+    sums: dict[str | None, tuple[Decimal, Decimal]] = {}
+    for line in entry.lines:
+        amount, foreign = sums.get(line.currency, (D(0), D(0)))
+        sums[line.currency] = (amount + line.amount, foreign + line.foreign)
+    return all(pair == (0, 0) for pair in sums.values())
 
 
 STEP = st.tuples(
@@ -87,38 +155,63 @@ STEP = st.tuples(
     st.integers(1, 50),
     st.decimals(D("0.01"), D(500), places=2),
     st.sampled_from([D(2), D("1.5"), D("0.1"), D("0.333")]),
+    st.decimals(D("0.0001"), D(200), places=10),
 )
 
 
-def next_entry(books: Books, step: tuple, day: int) -> Entry | None:
-    kind, quantity, price, ratio = step
+def next_entry(books: Books, step: tuple, day: int, *, abroad: bool) -> Entry | None:
+    kind, quantity, price, ratio, told = step
+    rate = euro(str(told)) if abroad else None
     session, held = START + timedelta(days=day), books.quantity("AAA")
-    if kind == "buy" and trade_value(price, D(quantity)) + 1 <= books.cash:
-        return fill(books, Side.BUY, quantity, str(price), day, n=day)
+    if kind == "buy" and trade_value(price, D(quantity)) + D("0.50") <= purse(books.cash, rate):
+        return fill(books, Side.BUY, quantity, str(price), day, n=day, rate=rate)
     if held == 0 or kind == "buy":
         return None
     if kind == "sell":
-        return fill(books, Side.SELL, min(quantity, int(held)), str(price), day, n=day)
+        return fill(books, Side.SELL, min(quantity, int(held)), str(price), day, n=day, rate=rate)
     if kind == "split":
-        return ledger.split("AAA", session, ratio, price, books)
-    return ledger.dividend("AAA", session, price, books)
+        return ledger.split("AAA", session, ratio, price, books, rate)
+    return ledger.dividend("AAA", session, price, books, rate)
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(STEP, max_size=20))
-def test_any_history_balances_to_the_cent_and_reads_back_day_by_day(steps):
+@given(st.lists(STEP, max_size=20), st.booleans())
+def test_any_history_balances_to_the_cent_in_every_currency_and_reads_back_day_by_day(
+    steps, abroad
+):
     books = opened()
     history = {}
     for day, step in enumerate(steps, start=1):
-        entry = next_entry(books, step, day)
+        entry = next_entry(books, step, day, abroad=abroad)
         if entry is not None:
-            assert balance(entry) == 0
-            assert all(line.amount == line.amount.quantize(D("0.01")) for line in entry.lines)
+            assert balances(entry)
+            cents = [number for line in entry.lines for number in (line.amount, line.foreign)]
+            assert all(number == number.quantize(D("0.01")) for number in cents)
             books = books.posted(entry)
+            assert books.cash >= 0
         history[day] = books
         assert books.quantity("AAA") == books.quantity("AAA").to_integral_value() >= 0
+    assert sum(books.sums.values()) == 0
+    assert books.sums.get(Book.EXCHANGE, D(0)) == 0
     lines = [line for entry in books.recent for line in entry.lines]
     assert books.cash == sum((li.amount for li in lines if li.book is Book.CASH), D(0))
     for day, then in history.items():
         read = books.as_of(START + timedelta(days=day))
         assert (read.cash, read.quantity("AAA")) == (then.cash, then.quantity("AAA"))
+        assert {k: v for k, v in read.sums.items() if v} == {
+            k: v for k, v in then.sums.items() if v
+        }
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STEP, max_size=20), st.decimals(D("0.01"), D(500), places=2))
+def test_the_parts_of_the_gain_sum_to_it_at_any_price(steps, close):
+    """equity = began with + realised + unrealised + dividends - fees."""
+    books = opened()
+    for day, step in enumerate(steps, start=1):
+        entry = next_entry(books, step, day, abroad=True)
+        books = books if entry is None else books.posted(entry)
+    (taken,) = snapshots(books, [date.max], {("AAA", date.max): Mark(close, "EUR", close)})
+    assert taken.worth is not None
+    parts = taken.realised + taken.worth.gain + taken.dividends - taken.fees
+    assert taken.equity == 10_000 + parts

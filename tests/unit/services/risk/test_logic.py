@@ -13,7 +13,7 @@ from contracts.message import Pipeline
 from contracts.research import AssetView, QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import DecisionValidation, PickReview, ValidateDecision
 from contracts.trader import DailyPicks, StockPick
-from contracts.types import Money
+from contracts.types import ExchangeRate, Money
 from libs.quant.risk import proposal_hash
 from libs.runtime.journal import Journal
 from services.risk.handler import validate_decision
@@ -78,7 +78,6 @@ def command(
     positions: tuple[Position, ...] = (),
     budget: Money | None = None,
 ) -> ValidateDecision:
-    held = sum((p.value for p in positions), D(0))
     return ValidateDecision(
         **OWN,
         now=datetime(2026, 1, 1, tzinfo=UTC),
@@ -92,13 +91,19 @@ def command(
         pick_review=reviewed,
         quant_report=quant(),
         research_report=found,
-        portfolio=Portfolio(
-            **OWN,
-            account="main",
-            cash=Money(amount=D(100_000)),
-            equity=Money(amount=100_000 + held),
-            positions=positions,
-        ),
+        portfolio=books(positions),
+    )
+
+
+def books(positions: tuple[Position, ...] = (), rates: tuple[ExchangeRate, ...] = ()) -> Portfolio:
+    held = sum((p.value for p in positions), D(0))
+    return Portfolio(
+        **OWN,
+        account="main",
+        cash=Money(amount=D(100_000)),
+        equity=Money(amount=100_000 + held),
+        positions=positions,
+        rates=rates,
     )
 
 
@@ -156,14 +161,39 @@ def test_a_ticker_picked_twice_counts_once_with_the_smaller_and_it_is_said():
     assert any("more than once" in told for told in clamped.adjustments)
 
 
-@pytest.mark.parametrize("fault", [{"current_price": D(0)}, {"evidence": ()}, {"currency": "EUR"}])
-def test_a_finding_without_price_or_source_or_in_another_currency_is_no_evidence(fault):
-    assert evidence_of(research(finding("AAA", **fault)), quant(), "USD") == ()
+@pytest.mark.parametrize("fault", [{"current_price": D(0)}, {"evidence": ()}])
+def test_a_finding_without_price_or_source_is_no_evidence(fault):
+    assert evidence_of(research(finding("AAA", **fault)), quant(), books()) == ()
+
+
+EURUSD = ExchangeRate(currency="EUR", into="USD", rate=D("1.1"), on=DAY)
+
+
+def test_a_finding_in_another_currency_is_priced_by_the_rate_of_the_books():
+    found = research(finding("AAA", current_price=D(10), currency="EUR"))
+    (evidence,) = evidence_of(found, quant(), books(rates=(EURUSD,)))
+    assert (evidence.price, evidence.no_rate) == (D(11), None)
+    assert evidence.foreign is not None
+    assert evidence.foreign.price == Money(amount=D(10), currency="EUR")
+    assert evidence.foreign.rate == EURUSD
+
+
+def test_without_a_rate_the_pick_is_vetoed_for_that_and_for_nothing_else():
+    asked = command(
+        daily(pick("AAA", 60)),
+        review(pick("AAA", 60)),
+        research(finding("AAA", currency="EUR")),
+    )
+    validation = validate(asked)
+    assert validation.vetoed_tickers == ("AAA",)
+    (told,) = [check for check in validation.checks if not check.passed]
+    assert told.rule == "exchange_rate"
+    assert "it trades in EUR, and no EURUSD rate of the last 7 days is known" in told.reason
 
 
 def test_of_two_findings_for_a_ticker_the_riskier_counts():
     found = research(finding("AAA", risk_score=9), finding("AAA", risk_score=2))
-    (evidence,) = evidence_of(found, quant(), "USD")
+    (evidence,) = evidence_of(found, quant(), books())
     assert evidence.risk_score == 9
     assert evidence.confidence == 0.4
 

@@ -1,0 +1,95 @@
+"""Exchange rates as they were known at a moment, and closes in the currency of an account.
+
+Only execution and the console are given rates: everyone else finds those of as_of in a Portfolio.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Protocol
+
+from contracts.types import ExchangeRate
+from libs.market.errors import NotInSource
+from libs.market.replay_store import ReplayStore
+from libs.market.source import MarketData
+from libs.quant.exchange import PRICE_STEP, RATE_AGE_DAYS_MAX, RATE_STEP, Mark, inverse, price_in
+
+
+class ExchangeRates(Protocol):
+    """Where exchange rates come from."""
+
+    async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
+        """By currency: the newest rate into `currency` that was known at the moment `at`.
+
+        One older than RATE_AGE_DAYS_MAX is left out. Empty where the source has no rates.
+        """
+        ...
+
+
+async def mark(
+    market: MarketData,
+    ticker: str,
+    session: date,
+    into: str,
+    rates: Mapping[str, ExchangeRate],
+) -> Mark:
+    """The close of `session`, with its value in `into` by those of `rates`. Raises MarketError."""
+    bars = await market.bars(ticker, session, 1)
+    price = Decimal(str(bars["close"][-1])).quantize(PRICE_STEP)
+    currency = (await market.universe(session, (ticker,)))[0].currency
+    if currency == into:
+        return Mark(price, currency, price)
+    rate = rates.get(currency)
+    return Mark(price, currency, None if rate is None else price_in(price, rate), rate)
+
+
+_Known = tuple[list[datetime], list[ExchangeRate]]
+
+
+class ReplayRates:
+    """`ExchangeRates` over the `fx` file of a store: a pair serves both ways, no crosses."""
+
+    def __init__(self, store: ReplayStore) -> None:
+        self._store = store
+        self._pairs: Mapping[tuple[str, str], _Known] | None = None
+
+    async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
+        """See ExchangeRates.into."""
+        if self._pairs is None:
+            self._pairs = await self._read()
+        found: dict[str, ExchangeRate] = {}
+        for (base, quote), known in self._pairs.items():
+            rate = _newest(known, at) if currency in {base, quote} else None
+            if rate is None:
+                continue
+            rate = rate if quote == currency else inverse(rate)
+            other = found.get(rate.currency)
+            if other is None or rate.on > other.on:
+                found[rate.currency] = rate
+        return found
+
+    async def _read(self) -> Mapping[tuple[str, str], _Known]:
+        try:
+            rows = await self._store.records("fx", "exchange rates")
+        except NotInSource:
+            return {}
+        pairs: dict[tuple[str, str], _Known] = {}
+        for row in rows.iter_rows(named=True):  # in the order in which they became known
+            base, quote = row["pair"][:3], row["pair"][3:]
+            times, newest = pairs.setdefault((base, quote), ([], []))
+            rate = Decimal(repr(row["rate"])).quantize(RATE_STEP)
+            told = ExchangeRate(currency=base, into=quote, rate=rate, on=row["date"])
+            # A late row for an earlier day does not displace what is known of a later one.
+            late = bool(newest) and newest[-1].on > told.on
+            times.append(row["known_at"])
+            newest.append(newest[-1] if late else told)
+        return pairs
+
+
+def _newest(known: _Known, at: datetime) -> ExchangeRate | None:
+    times, newest = known
+    count = bisect_right(times, at)
+    if count == 0 or (at.date() - newest[count - 1].on).days > RATE_AGE_DAYS_MAX:
+        return None
+    return newest[count - 1]

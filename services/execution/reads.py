@@ -1,0 +1,134 @@
+"""What execution reads from the market, before it locks an account."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from contracts.types import ExchangeRate
+from libs.broker.broker import Opening, Refused
+from libs.market.calendar import ExchangeCalendar, OutsideCalendar
+from libs.market.errors import CryptoNotSupported, NoHistory, UnknownTicker
+from libs.market.rates import ExchangeRates, mark
+from libs.market.source import CorporateAction, FillPrices, MarketData
+from libs.quant.exchange import PRICE_STEP, Mark, no_rate
+from services.execution.account import Account, Action, Quotes
+
+# The source knows that there is no such price. Anything else could not be answered: try again.
+NO_PRICE = (NoHistory, UnknownTicker, CryptoNotSupported, OutsideCalendar)
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The market as execution sees it: closes up to as_of, opens and splits after it, rates."""
+
+    market: MarketData
+    fills: FillPrices
+    rates: ExchangeRates
+
+    @property
+    def calendar(self) -> ExchangeCalendar:
+        """The sessions that clocks count in."""
+        return self.market.calendar
+
+    async def quotes(
+        self, account: Account | None, currency: str, as_of: date, assets: Iterable[str] = ()
+    ) -> Quotes:
+        """All that the account's movement to as_of and orders in `assets` can need.
+
+        None is an account that is still to be made, in `currency`.
+        """
+        rates = await self._rates(currency, as_of)
+        if account is None:
+            snapped = as_of - timedelta(days=1)
+            return Quotes(snapped=snapped, sessions=(as_of,), rates=rates)
+        keys = {order.key for order in account.working} | {(asset, as_of) for asset in assets}
+        sessions = self.calendar.sessions(account.snapped + timedelta(days=1), as_of)
+        closes: dict[tuple[str, date], Mark | None] = {}
+        for session in sessions:
+            if session < as_of:
+                closes |= await self.closes(account.touched, session, currency)
+        closes |= await self.closes({*account.touched, *assets}, as_of, currency)
+        return Quotes(
+            closes=closes,
+            openings={key: await self._opening(currency, *key) for key in sorted(keys)},
+            due={after: self.calendar.next_session(after) for _, after in keys},
+            actions=await self._actions_of(account, as_of),
+            since=account.clock,
+            snapped=account.snapped,
+            sessions=sessions,
+            rates=rates,
+        )
+
+    async def shown(self, account: Account, as_of: date) -> Quotes:
+        """What it takes to show the account at as_of."""
+        closes = await self.closes(account.held(as_of), as_of, account.currency)
+        return Quotes(closes=closes, rates=await self._rates(account.currency, as_of))
+
+    async def closes(
+        self, tickers: Iterable[str], session: date, currency: str
+    ) -> Mapping[tuple[str, date], Mark | None]:
+        """The closes of one session, in `currency` where a rate was known then."""
+        wanted = sorted(tickers)
+        rates = await self._rates(currency, session) if wanted else {}
+        return {(t, session): await self._close(t, session, currency, rates) for t in wanted}
+
+    async def _close(
+        self, ticker: str, session: date, currency: str, rates: Mapping[str, ExchangeRate]
+    ) -> Mark | None:
+        try:
+            return await mark(self.market, ticker, session, currency, rates)
+        except NO_PRICE:
+            return None
+
+    async def _rates(self, currency: str, session: date) -> Mapping[str, ExchangeRate]:
+        return await self.rates.into(currency, self.calendar.close(session))
+
+    async def _opening(self, currency: str, ticker: str, after: date) -> Opening | Refused | None:
+        try:
+            found = await self.fills.next_open(ticker, after)
+        except NO_PRICE:
+            return None
+        rate = await self._rate_at_open(found.currency, currency, found.session)
+        if rate is None and found.currency != currency:
+            why = no_rate(found.currency, currency)
+            return Refused(f"it trades in {found.currency}, and {why} at the open it was for")
+        ratio = found.action.split_ratio if found.action is not None else Decimal(1)
+        return Opening(found.session, _exact(found.open), ratio, rate)
+
+    async def _actions_of(self, account: Account, as_of: date) -> Mapping[str, Sequence[Action]]:
+        if account.clock >= as_of:
+            return {}
+        return {
+            ticker: [await self._action(found, account.currency) for found in actions]
+            for ticker in account.touched
+            for actions in [await self._actions(ticker, account.clock, as_of)]
+        }
+
+    async def _actions(self, ticker: str, after: date, through: date) -> Sequence[CorporateAction]:
+        try:
+            return await self.fills.actions(ticker, after, through)
+        except NO_PRICE:
+            return ()
+
+    async def _action(self, action: CorporateAction, currency: str) -> Action:
+        before = self.calendar.previous_session(action.session)
+        opened = await self.fills.next_open(action.ticker, before)
+        return Action(
+            action.session,
+            action.split_ratio,
+            action.dividend_per_share,
+            _exact(opened.open),
+            opened.currency,
+            await self._rate_at_open(opened.currency, currency, action.session),
+        )
+
+    async def _rate_at_open(self, currency: str, into: str, session: date) -> ExchangeRate | None:
+        if currency == into:
+            return None
+        return (await self.rates.into(into, self.calendar.open(session))).get(currency)
+
+
+def _exact(price: float | Decimal) -> Decimal:
+    """A price with the places that contracts carry; a float by its shortest decimal."""
+    return Decimal(str(price)).quantize(PRICE_STEP)

@@ -1,0 +1,265 @@
+"""The ledger's rows as what execution thinks in, and back. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from contracts.account import SessionBefore, Side
+from contracts.audit import EventType
+from contracts.execution import OrderStatus
+from contracts.types import ExchangeRate, Foreign, Money
+from libs.broker.broker import Filled
+from libs.postgres.pool import Record
+from libs.quant.exchange import cents_in, price_in
+from services.execution.account import Account, BookedOrder, foreign, money
+from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
+from services.execution.snapshots import Snapshot
+
+PLACED, ENDED = 0, 1
+"""Sequence numbers of an order's two events."""
+
+END_EVENTS = {
+    OrderStatus.FILLED: EventType.ORDER_FILLED,
+    OrderStatus.REJECTED: EventType.ORDER_REJECTED,
+    OrderStatus.CANCELLED: EventType.ORDER_CANCELLED,
+}
+
+
+def session_before(row: Record, account: Account) -> SessionBefore:
+    """A snapshot as the next session's loss is measured from it."""
+    equity = None if row["equity"] is None else money(row["equity"], account)
+    return SessionBefore(session=row["session"], equity=equity)
+
+
+def books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
+    """The books from their sums and the lines of their newest entries."""
+    entries: dict[int, list[Record]] = {}
+    for line in lines:
+        entries.setdefault(line["entry_id"], []).append(line)
+    sums: dict[Book, Decimal] = {}
+    for row in balances:
+        book = Book(row["book"])
+        sums[book] = sums.get(book, Decimal(0)) + row["amount"]
+    return Books(
+        sums=sums,
+        holdings={
+            row["ticker"]: Holding(
+                _shares(row["quantity"]), row["amount"], row["currency"], row["foreign_amount"]
+            )
+            for row in balances
+            if row["book"] == Book.POSITION
+        },
+        recent=tuple(map(_entry, entries.values())),
+    )
+
+
+def _entry(rows: Sequence[Record]) -> Entry:
+    head = rows[0]
+    return Entry(
+        key=head["key"],
+        kind=EntryKind(head["kind"]),
+        session=head["session"],
+        lines=tuple(
+            Line(
+                Book(row["book"]),
+                row["amount"],
+                row["ticker"],
+                _shares(row["quantity"]),
+                row["currency"],
+                row["foreign_amount"] or Decimal(0),
+            )
+            for row in rows
+        ),
+        ticker=head["about"],
+        memo=head["memo"],
+    )
+
+
+def booked_order(row: Record) -> BookedOrder:
+    """An order, with its fill where it has one."""
+    fill = None
+    if row["fill_price"] is not None:
+        rate = _rate(row, "fill_")
+        fill = Filled(
+            row["fill_price"] if rate is None else row["fill_foreign_price"],
+            _shares(row["fill_quantity"]),
+            row["fill_fee"] if rate is None else row["fill_foreign_fee"],
+            row["fill_session"],
+            rate=rate,
+        )
+    rate = _rate(row)
+    return BookedOrder(
+        order_id=row["order_id"],
+        account=row["account"],
+        cycle_id=row["cycle_id"],
+        started_on=row["started_on"],
+        op_id=row["op_id"],
+        pipeline=row["pipeline"],
+        ticker=row["ticker"],
+        sector=row["sector"],
+        side=Side(row["side"]),
+        quantity=_shares(row["quantity"]),
+        hold=row["hold"],
+        status=OrderStatus(row["status"]),
+        reason=row["reason"],
+        as_of=row["as_of"],
+        foreign=None if rate is None else _foreign(row["foreign_price"], rate),
+        fill=fill,
+    )
+
+
+def _rate(row: Record, of: str = "") -> ExchangeRate | None:
+    if row[f"{of}currency"] is None:
+        return None
+    return ExchangeRate(
+        currency=row[f"{of}currency"],
+        into=row["into"],
+        rate=row[f"{of}rate"],
+        on=row[f"{of}rate_on"],
+    )
+
+
+def _foreign(price: Decimal, rate: ExchangeRate) -> Foreign:
+    return Foreign(price=Money(amount=price, currency=rate.currency), rate=rate)
+
+
+def _shares(stored: Decimal) -> Decimal:
+    """A whole number without the places that the column adds: 276, not 276.000000."""
+    return stored.to_integral_value() if stored == stored.to_integral_value() else stored
+
+
+def order_values(order: BookedOrder) -> tuple[Any, ...]:
+    """What `insert_order` takes."""
+    return (
+        order.order_id,
+        order.account,
+        order.cycle_id,
+        order.started_on,
+        order.op_id,
+        order.pipeline,
+        order.ticker,
+        order.sector,
+        order.side.value,
+        order.quantity,
+        order.hold,
+        order.status.value,
+        order.reason,
+        order.as_of,
+        *_foreign_values(order.foreign),
+    )
+
+
+def _foreign_values(foreign: Foreign | None) -> tuple[Any, ...]:
+    if foreign is None:
+        return (None, None, None, None)
+    return (foreign.price.currency, foreign.price.amount, foreign.rate.rate, foreign.rate.on)
+
+
+def entry_values(account: str, entry: Entry) -> tuple[Any, ...]:
+    """What `insert_entry` takes."""
+    return (
+        account,
+        entry.key,
+        entry.kind.value,
+        entry.session,
+        entry.ticker,
+        entry.memo,
+        [line.book.value for line in entry.lines],
+        [line.ticker for line in entry.lines],
+        [line.amount for line in entry.lines],
+        [line.quantity for line in entry.lines],
+        [line.currency for line in entry.lines],
+        [None if line.currency is None else line.foreign for line in entry.lines],
+    )
+
+
+def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
+    """What `insert_snapshot` takes."""
+    worth = snapshot.worth
+    value = None if worth is None else worth.value
+    return (
+        account,
+        snapshot.session,
+        snapshot.cash,
+        value,
+        snapshot.equity,
+        snapshot.realised,
+        None if worth is None else worth.gain,
+        snapshot.dividends,
+        snapshot.fees,
+        # Nothing is ever sold short, so what is held is all the exposure, gross and net.
+        value,
+        value,
+        list(snapshot.unpriced),
+    )
+
+
+def fill_values(order: BookedOrder, fill: Filled) -> tuple[Any, ...]:
+    """What `insert_fill` takes."""
+    return (
+        order.order_id,
+        order.account,
+        fill_key(order.order_id),
+        price_in(fill.price, fill.rate),
+        fill.quantity,
+        cents_in(fill.fee, fill.rate),
+        fill.session,
+        *_foreign_values(foreign(fill)),
+        None if fill.rate is None else fill.fee,
+    )
+
+
+def placed_event(order: BookedOrder) -> tuple[Any, ...]:
+    """That an order was placed."""
+    return _event(replace(order, status=OrderStatus.WORKING), PLACED, EventType.ORDER_PLACED, {})
+
+
+def ended_event(order: BookedOrder) -> tuple[Any, ...]:
+    """That an order ended, and how."""
+    fill = order.fill
+    more: dict[str, Any] = {}
+    if fill is not None:
+        more = {
+            "price": str(price_in(fill.price, fill.rate) if fill.rate else fill.price),
+            "fee": str(cents_in(fill.fee, fill.rate)),
+            "session": str(fill.session),
+        }
+        if fill.rate is not None:
+            more["foreign"] = _json(foreign(fill))
+    return _event(order, ENDED, END_EVENTS[order.status], more)
+
+
+def _event(
+    order: BookedOrder, seq: int, kind: EventType, more: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    data = {
+        "account": order.account,
+        "order_id": str(order.order_id),
+        "asset": order.ticker,
+        "side": order.side.value,
+        "quantity": f"{order.quantity:f}",
+        "type": "market",
+        "status": order.status.value,
+        "reason": order.reason,
+        "op_id": str(order.op_id),
+        **({} if order.foreign is None else {"foreign": _json(order.foreign)}),
+        **more,
+    }
+    session_id = f"{order.account}/{order.as_of}"
+    return (
+        order.started_on,
+        order.order_id,
+        seq,
+        order.cycle_id,
+        kind.value,
+        order.pipeline,
+        session_id,
+        orjson.dumps(data).decode(),
+    )
+
+
+def _json(foreign: Foreign | None) -> Any:
+    return None if foreign is None else foreign.model_dump(mode="json")
