@@ -51,3 +51,16 @@ def test_a_mistyped_or_impossible_limit_is_refused_by_its_name(wrong, named):
     Path("deskbus.toml").write_text(wrong)
     with pytest.raises(ValidationError, match=named.replace(".", r"\.")):
         Settings()
+
+
+def test_an_account_is_in_dollars_unless_the_settings_name_its_currency(monkeypatch):
+    assert Settings().currency_of("main") == "USD"
+    monkeypatch.setenv("DESKBUS_ACCOUNT_CURRENCIES", '{"continent": "EUR"}')
+    settings = Settings()
+    assert (settings.currency_of("continent"), settings.currency_of("main")) == ("EUR", "USD")
+
+
+def test_a_currency_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("DESKBUS_ACCOUNT_CURRENCIES", '{"continent": "euro"}')
+    with pytest.raises(ValidationError, match=r"account_currencies\.continent"):
+        Settings()
