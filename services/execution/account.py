@@ -74,6 +74,19 @@ class NoExchangeRate(DeskError):
         )
 
 
+class CurrencyChanged(DeskError):
+    """A share that is held trades in another currency than it was bought in."""
+
+    code = "currency_changed"
+
+    def __init__(self, account: str, ticker: str, currency: str, on: date) -> None:
+        super().__init__(
+            f"account {account} holds {ticker} in another currency than {currency}, in which its "
+            f"split or dividend of {on} is: correct the currency in the market source (sectors.csv "
+            "of a replay directory)"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """A split or dividend of a session, with that session's open (for fractions paid out).

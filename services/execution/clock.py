@@ -18,6 +18,7 @@ from services.execution.account import (
     Account,
     Action,
     BookedOrder,
+    CurrencyChanged,
     NoExchangeRate,
     Quotes,
     require_clock,
@@ -119,6 +120,8 @@ def _apply_action(changes: Changes, ticker: str, action: Action) -> Changes:
     held = account.books.quantity_before(ticker, session) > 0
     if held and action.currency != account.currency and action.rate is None:
         raise NoExchangeRate(account.name, ticker, action.currency, account.currency, session)
+    if held and _held_in(account, ticker) not in {None, action.currency}:
+        raise CurrencyChanged(account.name, ticker, action.currency, session)
     if action.split_ratio != 1:
         opening = Opening(session, action.open_price, action.split_ratio, action.rate)
         changes = _split_once(changes, ticker, opening)
@@ -195,17 +198,25 @@ def _answer(
     if isinstance(opening, Refused):
         return opening
     rate = None if opening is None else opening.rate
-    held = account.books.holdings.get(order.ticker)
-    traded_in = None if rate is None else rate.currency
-    if held is not None and held.quantity > 0 and held.currency != traded_in:
-        was, now = held.currency or account.currency, traded_in or account.currency
-        return Refused(f"it is held in {was} and trades in {now} now: the books cannot mix them")
+    held_in = _held_in(account, order.ticker)
+    traded_in = account.currency if rate is None else rate.currency
+    if opening is not None and held_in not in {None, traded_in}:
+        why = f"it is held in {held_in} and trades in {traded_in} now: the books cannot mix them"
+        return Refused(why)
     return broker.answer(
         MarketOrder(order.order_id, order.ticker, order.side, order.quantity),
         opening,
         cash=purse(account.cash_free, rate),
         held=account.books.quantity(order.ticker),
     )
+
+
+def _held_in(account: Account, ticker: str) -> str | None:
+    """The currency that a position stands in; None where nothing is held."""
+    held = account.books.holdings.get(ticker)
+    if held is None or held.quantity <= 0:
+        return None
+    return held.currency or account.currency
 
 
 def also(reason: str, more: str) -> str:

@@ -15,7 +15,7 @@ from libs.market.rates import ReplayRates
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool, PostgresError
-from services.execution.account import NoExchangeRate
+from services.execution.account import CurrencyChanged, NoExchangeRate
 from services.execution.handler import Trading
 from services.execution.reads import Reads
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk, Prices
@@ -266,6 +266,21 @@ async def test_a_share_that_changes_its_currency_is_not_mixed_in_the_books(abroa
     (order,) = (await abroad.sell("EEE", 50, MONDAY)).orders
     assert order.status is OrderStatus.REJECTED
     assert "held in EUR and trades in USD now" in order.reason
+    abroad.prices.events = [CorporateAction("EEE", TUESDAY, D(2), D(0))]
+    with pytest.raises(CurrencyChanged, match="EEE in another currency than USD"):
+        await abroad.open(TUESDAY)
+
+
+async def test_a_foreign_sale_waits_for_an_open_that_is_not_there_yet(abroad):
+    await abroad.open()
+    await abroad.execute(abroad.command({"EEE": 100}, price=D("12.50")))
+    abroad.prices.last = MONDAY
+    await abroad.open(MONDAY)
+    (order,) = (await abroad.sell("EEE", 50, MONDAY)).orders
+    assert order.status is OrderStatus.WORKING
+    abroad.prices.last = TUESDAY
+    (position,) = (await abroad.open(TUESDAY)).positions
+    assert position.quantity == 50
 
 
 # --- the made-up market, which has a share in euros and a file of rates -------------------------
