@@ -1,6 +1,7 @@
 """What the market talks about: the candidates of a cycle and how they are spoken of."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from pydantic import Field
 
@@ -20,8 +21,23 @@ class Headline(Value):
     url: ShortText = ""
 
 
+class Slot(StrEnum):
+    """By which rule a candidate has its place.
+
+    `confirmed`: two or more sources named it. `kept`: in a slot that is kept for its source.
+    `free`: in one of those that are kept for nobody, or that others left.
+    """
+
+    CONFIRMED = "confirmed"
+    KEPT = "kept"
+    FREE = "free"
+
+
 class Candidate(Value):
-    """A ticker worth a look: which sources named it, with what score (0..1) and why."""
+    """A ticker worth a look: which sources named it, with what score (0..1) and why.
+
+    `slot` is None where an older release chose.
+    """
 
     ticker: Ticker
     name: ShortText = ""
@@ -31,13 +47,34 @@ class Candidate(Value):
     scores: dict[Name, float] = Field(default_factory=dict)
     reasons: dict[Name, ShortText] = Field(default_factory=dict)
     headlines: tuple[Headline, ...] = Field(default=(), max_length=10)
+    slot: Slot | None = None
+
+
+class DropRule(StrEnum):
+    """By which rule a ticker was left out.
+
+    `asked_without_price`, `named_without_price`: of the universe, or named by a source, but without
+    a price at as_of. `undated`: nothing says that the mention was known. `outside_universe`: not
+    asked for. `unnamed`: asked for, but no source named it. `full`: the digest was.
+    """
+
+    ASKED_WITHOUT_PRICE = "asked_without_price"
+    NAMED_WITHOUT_PRICE = "named_without_price"
+    UNDATED = "undated"
+    OUTSIDE_UNIVERSE = "outside_universe"
+    UNNAMED = "unnamed"
+    FULL = "full"
 
 
 class DroppedTicker(Value):
-    """A ticker that was named and left out, and why."""
+    """A ticker that was named or asked for and left out, and why.
+
+    `rule` is None where an older release dropped it.
+    """
 
     ticker: Ticker
     reason: ShortText
+    rule: DropRule | None = None
 
 
 class SourceReport(Value):

@@ -1,9 +1,8 @@
 """What assessment reads of the market: the prices behind past decisions, each read journalled."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
-import polars as pl
 from pydantic import JsonValue
 
 from contracts.memory import AwaitedDecision, DecisionOutcome, PastPick
@@ -51,34 +50,29 @@ async def _prices(
     try:
         # A ticker that paused has fewer bars since the decision, never more.
         bars = await market.bars(ticker, due.session, due.sessions + 1)
-        filled = await _filled(market, bars, ticker, pick)
+        closes = dict(zip(bars["date"].to_list(), bars["close"].to_list(), strict=True))
+        filled = await _filled(market, closes, ticker, pick)
     except LookAhead:
         raise
     except MarketError as error:
         return Failure(code=error.code, message=error.message)
-    after = bars.filter(pl.col("date") > due.decision.as_of)
-    opened = market.calendar.next_session(due.decision.as_of)
+    opens = dict(zip(closes, bars["open"].to_list(), strict=True))
+    decided = due.decision.as_of
     return Closes(
-        decided=_on(bars, due.decision.as_of, "close"),
-        next_open=_on(after, opened, "open"),
-        measured=float(bars["close"][-1]),
+        decided=closes.get(decided),
+        next_open=opens.get(market.calendar.next_session(decided)),
+        measured=closes[due.session],
         filled=filled,
     )
 
 
 async def _filled(
-    market: MarketData, bars: pl.DataFrame, ticker: str, pick: PastPick | None
+    market: MarketData, closes: Mapping[date, float], ticker: str, pick: PastPick | None
 ) -> float | None:
-    """The fill's price in the terms of `bars`: it was paid in the raw terms of its own session."""
+    """The fill's price in the terms of `closes`: it was paid in the raw terms of its session."""
     if pick is None or pick.fill_price is None or pick.filled_on is None:
         return None
-    adjusted = _on(bars, pick.filled_on, "close")
-    if adjusted is None:
+    if pick.filled_on not in closes:
         return None
     raw = await market.bars(ticker, pick.filled_on, 1)
-    return float(pick.fill_price) * adjusted / float(raw["close"][-1])
-
-
-def _on(bars: pl.DataFrame, session: date, column: str) -> float | None:
-    found = bars.filter(pl.col("date") == session)
-    return None if found.is_empty() else float(found[column][0])
+    return float(pick.fill_price) * closes[pick.filled_on] / float(raw["close"][-1])

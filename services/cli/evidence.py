@@ -12,6 +12,7 @@ from contracts.operation import CallKind, JournalEntry, OperationView
 from contracts.query import CycleView, PipelineView, Recording
 from contracts.research import AssetView
 from contracts.risk import Check
+from contracts.sentiment import Slot
 from services.cli import amounts, fared, judgement, orders, outline, tickers
 from services.cli.made import Made, Row, reasons, rows
 from services.cli.problem import ExitCode, Problem
@@ -20,6 +21,11 @@ from services.cli.tree import took
 
 INDICATOR_COLUMNS = 3
 INDICATOR_CELL = 26
+SLOT_WORDS = {
+    Slot.CONFIRMED: "named by two or more sources, so it comes first",
+    Slot.KEPT: "one of those that are kept for its source",
+    Slot.FREE: "one that is kept for nobody, or was left by others",
+}
 FIELD_WIDTH = 22
 TICKER_WIDTH = 12
 
@@ -122,6 +128,8 @@ def _looked_at(made: Made, ticker: str) -> Iterable[tuple[str, RenderableType]]:
     yield "Named by", Text(f"{named}; {mentions}")
     if candidate.reasons:
         yield "Named for", Text(amounts.plain(reasons(candidate)))
+    if candidate.slot is not None:
+        yield "Slot", Text(SLOT_WORDS[candidate.slot])
     heads = [
         f"{each.published_at:%Y-%m-%d %H:%M} UTC  {each.source}: {amounts.plain(each.title)}"
         for each in candidate.headlines

@@ -11,9 +11,11 @@ from contracts.sentiment import (
     CANDIDATES_MAX,
     Candidate,
     DroppedTicker,
+    DropRule,
     Headline,
     SentimentDraft,
     SignalDigest,
+    Slot,
     SourceReport,
 )
 from contracts.types import Failure, Name, ShortText, Ticker, Value
@@ -22,6 +24,7 @@ SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
 SLOT_SHARES: Mapping[str, float] = {SCREENER: 0.4, EARNINGS: 0.1}
 """Shares of the digest kept for a source's own finds; what it does not fill goes to the others."""
 DROPPED_MAX = 500
+REASON_CHARS_MAX = 400
 HEADLINE_CHARS_MAX = 200
 SHORT_CHARS_MAX = 300
 
@@ -82,16 +85,21 @@ def select(
     told = named | unfit | refused.keys()
     unnamed = [name for name in wanted or () if name not in told]
     dropped = [
-        *(DroppedTicker(ticker=name, reason=reason[:400]) for name, reason in refused.items()),
+        *(dropped_by(DropRule.ASKED_WITHOUT_PRICE, *each) for each in refused.items()),
         *_unfit(answers, named | refused.keys()),
-        *(DroppedTicker(ticker=name, reason="no source named it") for name in unnamed),
+        *(dropped_by(DropRule.UNNAMED, name, "no source named it") for name in unnamed),
         *(
-            DroppedTicker(ticker=item.ticker, reason=f"below the best {CANDIDATES_MAX}")
+            dropped_by(DropRule.FULL, item.ticker, f"below the best {CANDIDATES_MAX}")
             for item in sorted(merged, key=_rank)
             if item.ticker not in kept
         ),
     ]
     return Selection(tuple(chosen), tuple(dropped[:DROPPED_MAX]))
+
+
+def dropped_by(rule: DropRule, ticker: str, reason: str) -> DroppedTicker:
+    """A dropped ticker with its rule and, cut to what a digest holds, its reason."""
+    return DroppedTicker(ticker=ticker, reason=reason[:REASON_CHARS_MAX], rule=rule)
 
 
 def with_headlines(
@@ -168,13 +176,20 @@ def _rank(candidate: Candidate) -> tuple[int, float, int, str]:
 
 def _choose(ranked: Sequence[Candidate]) -> list[Candidate]:
     """Confirmed ones, then each source's kept slots, then whoever ranks next."""
-    chosen = [item for item in ranked if len(item.sources) > 1][:CANDIDATES_MAX]
+    chosen = _in(Slot.CONFIRMED, [item for item in ranked if len(item.sources) > 1])
     single = [item for item in ranked if len(item.sources) == 1]
+    chosen = chosen[:CANDIDATES_MAX]
     for source, share in SLOT_SHARES.items():
         taken = sum(source in item.sources for item in chosen)
         slots = min(round(CANDIDATES_MAX * share) - taken, CANDIDATES_MAX - len(chosen))
-        chosen += [item for item in single if item.sources == (source,)][: max(slots, 0)]
-    rest = [item for item in single if item not in chosen]
+        own = [item for item in single if item.sources == (source,)]
+        chosen += _in(Slot.KEPT, own[: max(slots, 0)])
+    named = {item.ticker for item in chosen}
+    rest = [item for item in single if item.ticker not in named]
     # News fills what is kept for nobody before a source gets more than its share.
     rest.sort(key=lambda item: item.sources[0] in SLOT_SHARES)
-    return [*chosen, *rest][:CANDIDATES_MAX]
+    return [*chosen, *_in(Slot.FREE, rest)][:CANDIDATES_MAX]
+
+
+def _in(slot: Slot, items: Sequence[Candidate]) -> list[Candidate]:
+    return [item.model_copy(update={"slot": slot}) for item in items]

@@ -9,14 +9,14 @@ import structlog
 from pydantic import JsonValue
 
 from contracts.operation import CallKind
-from contracts.sentiment import DroppedTicker, Headline
+from contracts.sentiment import DroppedTicker, DropRule, Headline
 from contracts.types import Failure
 from libs.market.calendar import OutsideCalendar
 from libs.market.errors import LookAhead, MarketError, NoHistory, NotASession, NotInSource
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from services.sentiment.logic import Mention, SourceAnswer, headline
+from services.sentiment.logic import Mention, SourceAnswer, dropped_by, headline
 from services.sentiment.sources import CandidateSource, recent
 
 log = structlog.get_logger()
@@ -150,18 +150,17 @@ async def _checked(
         if mention.known_at is not None and mention.known_at > close:
             what = f"the mention of {mention.ticker} by candidate source {source}"
             raise LookAhead(what, mention.known_at, as_of)
-        why = None
         if mention.known_at is None:
-            why = "undated: nothing says that it was known at as_of"
+            rule, why = DropRule.UNDATED, "undated: nothing says that it was known at as_of"
         elif tickers is not None and mention.ticker not in tickers:
-            why = "outside the universe that was asked for"
+            rule, why = DropRule.OUTSIDE_UNIVERSE, "outside the universe that was asked for"
         elif mention.ticker not in listed:
+            rule = DropRule.NAMED_WITHOUT_PRICE
             why = await _why_not(market, mention.ticker, as_of)
-        if why is None:
-            fit.append(mention)
         else:
-            reason = f"named by {source}; {why}"[:400]
-            unfit.append(DroppedTicker(ticker=mention.ticker, reason=reason))
+            fit.append(mention)
+            continue
+        unfit.append(dropped_by(rule, mention.ticker, f"named by {source}; {why}"))
     return fit, unfit
 
 

@@ -57,9 +57,11 @@ class Caller:
     closed: asyncio.Event
     events: Events = field(default_factory=Events)
 
-    async def ask(self, body: Mapping[str, Any] | bytes, what: str = "cycle") -> Json:
+    async def ask(
+        self, body: Mapping[str, Any] | bytes, what: str = "cycle", owner: str = "orchestrator"
+    ) -> Json:
         """The desk's answer to a request."""
-        return await self._request(f"desk.v1.req.orchestrator.{what}.{self.identity}", body)
+        return await self._request(f"desk.v1.req.{owner}.{what}.{self.identity}", body)
 
     async def query(self, what: str, owner: str = "console", **fields: object) -> Json:
         """The desk's answer to a question."""

@@ -4,10 +4,11 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -101,18 +102,24 @@ async def watched(settings: Settings) -> AsyncIterator[launcher.Desk]:
         finished.cancel()
 
 
-@pytest.fixture(scope="session")
-def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
-    """The shared desk; each test uses keys and accounts of its own and leaves it running."""
+@contextmanager
+def desk_in(folder: Path, own_environment_in: OwnEnvironmentIn, **settings: Any) -> Iterator[Desk]:
+    """A whole desk with its data in a folder, other settings as given."""
     configure_logging("error", "json")
-    folder = make_open_dir()
     with own_environment_in(folder) as environment:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in environment.items():
                 patch.setenv(name, value)
-            settings = Settings(data_dir=folder / "data", sweep_s=0.1)
-        with held_in_thread(lambda: watched(settings)) as held:
+            made = Settings(data_dir=folder / "data", sweep_s=0.1, **settings)
+        with held_in_thread(lambda: watched(made)) as held:
             yield Desk(held.settings)
+
+
+@pytest.fixture(scope="session")
+def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
+    """The shared desk; each test uses keys and accounts of its own and leaves it running."""
+    with desk_in(make_open_dir(), own_environment_in) as running:
+        yield running
 
 
 @pytest.fixture

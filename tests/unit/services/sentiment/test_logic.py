@@ -2,7 +2,14 @@
 
 from datetime import UTC, datetime
 
-from contracts.sentiment import CANDIDATES_MAX, SentimentDraft, SignalDigest, TickerSentiment
+from contracts.sentiment import (
+    CANDIDATES_MAX,
+    DropRule,
+    SentimentDraft,
+    SignalDigest,
+    Slot,
+    TickerSentiment,
+)
 from contracts.types import Failure
 from services.sentiment import logic
 from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention, SourceAnswer
@@ -23,6 +30,7 @@ def names(prefix: str, count: int) -> list[str]:
 def test_a_ticker_of_two_sources_comes_before_any_of_one():
     chosen = logic.select([answer(SCREENER, "AAA", "BBB"), answer(NEWS, "BBB")], None, {})
     assert [item.ticker for item in chosen.candidates] == ["BBB", "AAA"]
+    assert [item.slot for item in chosen.candidates] == [Slot.CONFIRMED, Slot.KEPT]
     assert chosen.candidates[0].sources == (SCREENER, NEWS)
 
 
@@ -39,6 +47,8 @@ def test_the_digest_keeps_slots_for_screener_and_earnings_among_many_news():
     }
     assert len(chosen) == CANDIDATES_MAX
     assert counts == {SCREENER: 10, NEWS: 13, EARNINGS: 2}
+    slots = {(item.sources[0], item.slot) for item in chosen}
+    assert slots == {(SCREENER, Slot.KEPT), (NEWS, Slot.FREE), (EARNINGS, Slot.KEPT)}
 
 
 def test_slots_that_a_source_does_not_fill_go_to_the_others():
@@ -55,6 +65,11 @@ def test_what_is_left_out_is_dropped_with_its_reason():
         "GONE": "unknown_ticker: never heard of it",
         "QUIET": "no source named it",
         "S25": "below the best 25",
+    }
+    assert {item.ticker: item.rule for item in chosen.dropped} == {
+        "GONE": DropRule.ASKED_WITHOUT_PRICE,
+        "QUIET": DropRule.UNNAMED,
+        "S25": DropRule.FULL,
     }
 
 

@@ -1,0 +1,67 @@
+"""The made-up market of tests/data with more shares than a digest has room for."""
+
+import csv
+import shutil
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+from tests.data.fixture_market.make_fixture import HERE, SESSIONS
+
+AS_OF, LATER = date(2024, 3, 15), date(2024, 3, 19)
+GAINERS = [f"UP{number}" for number in range(10)]
+LOSERS = [f"DN{number}" for number in range(10)]
+ACTIVE = [f"AC{number}" for number in range(10)]
+REPORTING = ["RE0", "RE1", "RE2"]
+"""Names that only the earnings calendar has: neither moved nor traded nor written about."""
+RISEN, FALLING = ACTIVE[0], ACTIVE[1]
+"""A quarter ago RISEN was far below its price; FALLING loses a third on LATER."""
+
+Close = Callable[[int], float]
+
+
+def make(folder: Path) -> None:
+    """Write all files; the fixture's own stay as they are, but for one report date.
+
+    Each list of the screener is full of names that nobody else has. ECHO's report is taken out, so
+    that a slot that is kept for earnings is left to a name that only the calendar has.
+    """
+    shutil.copytree(HERE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__*"))
+    day = SESSIONS.index(AS_OF)
+    for place, ticker in enumerate(GAINERS):
+        _share(folder, ticker, lambda n, up=6 - place * 0.2: 50 * (1 + up / 100 * (n >= day)))
+    for place, ticker in enumerate(LOSERS):
+        _share(folder, ticker, lambda n, down=6 - place * 0.2: 50 * (1 - down / 100 * (n >= day)))
+    for ticker in ACTIVE:
+        _share(folder, ticker, _path(ticker), volume=90_000_000)
+    for ticker in REPORTING:
+        _share(folder, ticker, lambda _: 50.0)
+    rows = [row for row in _rows(folder / "earnings.csv") if row[0] != "ECHO"]
+    rows += [[ticker, "2024-03-01", "2024-03-31", "2024-03-20", "0.10", ""] for ticker in REPORTING]
+    _write(folder / "earnings.csv", rows)
+
+
+def _path(ticker: str) -> Close:
+    if ticker == RISEN:
+        return lambda n: 20 * 1.004 ** (n - SESSIONS.index(AS_OF)) * 2
+    if ticker == FALLING:
+        return lambda n: 40.0 if SESSIONS[n] < LATER else 26.0
+    return lambda _: 40.0
+
+
+def _share(folder: Path, ticker: str, close: Close, volume: int = 1_000) -> None:
+    rows: list[Sequence[object]] = [["date", "open", "high", "low", "close", "volume"]]
+    for number, session in enumerate(SESSIONS):
+        price = f"{close(number):.2f}"
+        rows.append([session, price, price, price, price, volume])
+    _write(folder / f"{ticker}.csv", rows)
+
+
+def _rows(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def _write(path: Path, rows: Sequence[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)

@@ -1,0 +1,148 @@
+"""The rules provider with a planner, an analyst, a trader and a reviewer who do as they are told.
+
+So that a cycle reaches what honest rules never ask for: whatever a model says, the rules in code
+have the last word. Everything else at the desk is as shipped.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from contracts.account import Side
+from contracts.research import PlanDraft, ResearchDraft, ResearchFinding
+from contracts.risk import ReviewDraft
+from contracts.sentiment import SignalDigest
+from contracts.trader import PicksDraft, StockPick
+from libs.llm.rules.provider import RULE_SETS
+from libs.llm.rules.rule_set import Found, TaskData
+
+NOT_OFFERED = "NOPE"
+RISK_SCORE = 9.0
+"""Of a finding without a catalyst: above every default limit."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the trader of one account says at one session: tickers with percentages."""
+
+    buys: Sequence[tuple[str, str]] = ()
+    sells: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Who says what. For the account `lost` the planner names what nobody offered, every time.
+
+    `reviews` maps a ticker to what the reviewer leaves of its percentage; tickers in `added` are
+    the reviewer's own idea, on the accounts in which it removes something.
+    """
+
+    assets: Sequence[str]
+    lost: str
+    risky: str
+    stale: str
+    picks: Mapping[tuple[str, date], Script]
+    reviews: Mapping[str, Decimal]
+    added: Sequence[str] = ()
+
+
+@contextmanager
+def played(parts: Parts) -> Iterator[None]:
+    """While the block runs the agents play their parts, and nobody checks their answers."""
+    sets = {
+        **RULE_SETS,
+        "planner": replace(RULE_SETS["planner"], answer=_planner(parts)),
+        "analyst": replace(RULE_SETS["analyst"], answer=_analyst(parts)),
+        "trader": replace(RULE_SETS["trader"], answer=_trader(parts)),
+        "risk_review": replace(RULE_SETS["risk_review"], answer=_reviewer(parts)),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("libs.llm.rules.provider.RULE_SETS", sets)
+        patch.setattr("services.trader.logic.pick_problems", lambda *_: ())
+        patch.setattr("services.risk.review.review_problems", lambda *_: ())
+        yield
+
+
+def _planner(parts: Parts) -> Any:
+    def answer(task: TaskData, found: Found) -> PlanDraft:
+        draft = RULE_SETS["planner"].answer(task, found)
+        digest = SignalDigest.model_validate(task["signal_digest"])
+        offered = {candidate.ticker for candidate in digest.candidates}
+        wanted = tuple(name for name in parts.assets if name in offered)
+        portfolio: Any = task["portfolio"]
+        if portfolio["account"] == parts.lost:
+            wanted = (NOT_OFFERED,)
+        assert isinstance(draft, PlanDraft)
+        return draft.model_copy(update={"assets": wanted})
+
+    return answer
+
+
+def _analyst(parts: Parts) -> Any:
+    def changed(finding: ResearchFinding, found: Found) -> ResearchFinding:
+        if finding.ticker == parts.risky:
+            return finding.model_copy(update={"risk_score": RISK_SCORE, "catalyst": ""})
+        if finding.ticker == parts.stale:
+            # A figure that a tool did give, but of another day.
+            history: Any = found.result("get_stock_history", finding.ticker)
+            old = history["rows"][0][history["columns"].index("close")]
+            return finding.model_copy(update={"current_price": Decimal(str(old))})
+        return finding
+
+    def answer(task: TaskData, found: Found) -> ResearchDraft:
+        draft = RULE_SETS["analyst"].answer(task, found)
+        assert isinstance(draft, ResearchDraft)
+        return draft.model_copy(update={"tickers": tuple(changed(f, found) for f in draft.tickers)})
+
+    return answer
+
+
+def _trader(parts: Parts) -> Any:
+    def answer(task: TaskData, _: Found) -> PicksDraft:
+        portfolio: Any = task["portfolio"]
+        key = portfolio["account"], date.fromisoformat(str(task["as_of"]))
+        said = parts.picks.get(key, Script())
+        return PicksDraft(
+            picks=tuple(_pick(ticker, share, Side.BUY) for ticker, share in said.buys),
+            sell_recommendations=tuple(_pick(*each, Side.SELL) for each in said.sells),
+            confidence=0.5,
+            market_summary="as the script says",
+        )
+
+    return answer
+
+
+def _pick(ticker: str, share: str, side: Side) -> StockPick:
+    return StockPick(
+        ticker=ticker,
+        action=side,
+        allocation_pct=Decimal(share),
+        reasoning="as the script says",
+        confidence=0.5,
+    )
+
+
+def _reviewer(parts: Parts) -> Any:
+    def answer(task: TaskData, _: Found) -> ReviewDraft:
+        daily = PicksDraft.model_validate(task["daily_picks"])
+        kept = [
+            pick.model_copy(
+                update={"allocation_pct": parts.reviews.get(pick.ticker, pick.allocation_pct)}
+            )
+            for pick in daily.picks
+        ]
+        removed = tuple(pick.ticker for pick in kept if not pick.allocation_pct)
+        own = [_pick(ticker, "5", Side.BUY) for ticker in parts.added if removed]
+        return ReviewDraft(
+            picks=(*(pick for pick in kept if pick.allocation_pct), *own),
+            sell_recommendations=daily.sell_recommendations,
+            confidence=0.5,
+            vetoed_tickers=removed,
+        )
+
+    return answer
