@@ -32,6 +32,17 @@ class CryptoNotSupported(MarketError):
         )
 
 
+class NotAnEquity(UnknownTicker):
+    """The source knows the ticker as something that the desk does not trade, such as an index."""
+
+    code = "not_an_equity"
+
+    def __init__(self, ticker: str, kind: str) -> None:
+        MarketError.__init__(
+            self, f"{ticker} is of kind {kind[:40]!r}; the desk trades equities only, leave it out"
+        )
+
+
 class NoHistory(MarketError):
     """The ticker, or the whole source, has no prices for the date: before the data, or delisted."""
 
@@ -68,6 +79,38 @@ class NotInSource(MarketError):
 
     def __init__(self, what: str, source: str, remedy: str) -> None:
         super().__init__(f"source {source} has no {what}; {remedy}")
+
+
+class SourceUnavailable(MarketError):
+    """A live source could not answer now; the same question may be answered later."""
+
+    code = "source_unavailable"
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"no answer for {what}: {why}; try again later, or replay recorded data")
+
+
+class RateLimited(SourceUnavailable):
+    """A live source said that there were too many requests, and is now left alone for a while."""
+
+    code = "rate_limited"
+
+    def __init__(self, what: str, wait_s: float | None = None) -> None:
+        later = "" if wait_s is None else f", it is asked again in {wait_s:.0f} s"
+        super().__init__(what, f"too many requests{later}")
+        self.wait_s = wait_s
+
+
+class BadVendorData(MarketError):
+    """A live source's answer cannot be used: its shape changed, or it contradicts itself."""
+
+    code = "bad_vendor_data"
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(
+            f"the answer for {what} cannot be used: {why}; leave it out, and see whether a newer "
+            f"yfinance reads it"
+        )
 
 
 class LookAhead(MarketError):

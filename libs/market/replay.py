@@ -58,13 +58,7 @@ class ReplayMarket:
         """See MarketData.bars."""
         if sessions < 1:
             raise ValueError(f"sessions must be at least 1, not {sessions}")
-        known = (await self._known_bars(ticker, as_of)).tail(sessions)
-        price, shares = known["price_growth"][-1], known["share_growth"][-1]
-        return known.select(
-            "date",
-            *(pl.col(name) * (price / pl.col("price_growth")) for name in _PRICES),
-            pl.col("volume") * (shares / pl.col("share_growth")),
-        ).match_to_schema(BAR_SCHEMA)
+        return adjusted((await self._known_bars(ticker, as_of)).tail(sessions))
 
     async def universe(
         self, as_of: date, tickers: Collection[str] | None = None
@@ -185,17 +179,27 @@ class ReplayFills:
             ticker=ticker,
             session=session,
             opens_at=self._store.calendar.open(session),
-            open=_exact(row["open"]),
+            open=exact(row["open"]),
             currency=described.get("currency") or self._store.currency,
-            action=_action(ticker, row),
+            action=action_of(ticker, row),
         )
 
     async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
         """See FillPrices.actions."""
         frame = await self._store.bars(ticker)
         between = frame.filter((pl.col("date") > after) & (pl.col("date") <= through))
-        events = (_action(ticker, row) for row in between.iter_rows(named=True))
+        events = (action_of(ticker, row) for row in between.iter_rows(named=True))
         return tuple(event for event in events if event is not None)
+
+
+def adjusted(known: pl.DataFrame) -> pl.DataFrame:
+    """Raw bars with their growth as BAR_SCHEMA, rebased to the last one of them."""
+    price, shares = known["price_growth"][-1], known["share_growth"][-1]
+    return known.select(
+        "date",
+        *(pl.col(name) * (price / pl.col("price_growth")) for name in _PRICES),
+        pl.col("volume") * (shares / pl.col("share_growth")),
+    ).match_to_schema(BAR_SCHEMA)
 
 
 def _has(dates: list[date], day: date) -> bool:
@@ -203,19 +207,20 @@ def _has(dates: list[date], day: date) -> bool:
     return at < len(dates) and dates[at] == day
 
 
-def _exact(value: float) -> Decimal:
+def exact(value: float) -> Decimal:
     """The decimal that the file's text said, through the shortest form of the float."""
     return Decimal(repr(value))
 
 
-def _action(ticker: str, row: Mapping[str, Any]) -> CorporateAction | None:
+def action_of(ticker: str, row: Mapping[str, Any]) -> CorporateAction | None:
+    """What a raw bar's row says of splits and dividends; None where there was neither."""
     if row["split_factor"] == 1 and row["dividend"] == 0:
         return None
     return CorporateAction(
         ticker=ticker,
         session=row["date"],
-        split_ratio=_exact(row["split_factor"]),
-        dividend_per_share=_exact(row["dividend"]),
+        split_ratio=exact(row["split_factor"]),
+        dividend_per_share=exact(row["dividend"]),
     )
 
 

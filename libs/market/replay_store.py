@@ -193,7 +193,7 @@ class ReplayStore:
                 if len(self._bars) >= TICKERS_CACHED_MAX:
                     del self._bars[next(iter(self._bars))]
                 self._dates[name] = frame["date"].to_list()
-                self._bars[name] = _with_growth(frame)
+                self._bars[name] = with_growth(frame)
             return self._bars[ticker]
 
     def _load_records(self, kind: str) -> pl.DataFrame:
@@ -226,7 +226,7 @@ class ReplayStore:
         return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
 
 
-def _with_growth(bars: pl.DataFrame) -> pl.DataFrame:
+def with_growth(bars: pl.DataFrame) -> pl.DataFrame:
     """Add what one share and one unit of money of the first session have become at each session."""
     close, dividend = pl.col("close"), pl.col("dividend")
     step = close / (close + dividend) / pl.col("split_factor")

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import polars as pl
 
@@ -179,6 +179,15 @@ class FillPrices(Protocol):
 
     async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
         """Splits and dividends of the sessions after `after` up to `through`, ascending."""
+        ...
+
+
+@runtime_checkable
+class ListingSearch(Protocol):
+    """What a live source has beside `MarketData`: a search over more than its universe."""
+
+    async def search(self, as_of: date, query: str) -> tuple[Listing, ...]:
+        """Listings whose name or ticker matches and that traded at as_of; raises MarketError."""
         ...
 
 

@@ -13,7 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from libs.market.errors import NotInSource
 from libs.market.european_names import NAMES_KNOWN_AT, EuropeanName, european_names, venue_of
-from libs.market.source import UNKNOWN_SECTOR, EarningsReport, Listing, MarketData, NewsItem
+from libs.market.source import (
+    UNKNOWN_SECTOR,
+    EarningsReport,
+    Listing,
+    ListingSearch,
+    MarketData,
+    NewsItem,
+)
 from libs.quant.indicators import BARS_WANTED, indicators
 
 RESULT_BYTES_MAX = 32_000
@@ -273,12 +280,19 @@ async def search_eu_stocks(
 ) -> dict[str, Any]:
     """European listings that match, those of the source first; NotInSource where none are known.
 
-    Names of the offline table count from the day it was published.
+    A live source searches by itself, over more than its universe. Names of the offline table count
+    from the day it was published.
     """
-    listed = [listing for listing in await market.universe(as_of) if _country(listing)]
+    searched = None
+    if isinstance(market, ListingSearch):
+        searched = await _searched(market, as_of, arguments.query)
+        listings = searched or ()
+    else:
+        listings = await market.universe(as_of)
+    listed = [listing for listing in listings if _country(listing)]
     names = european_names() if market.calendar.close(as_of) >= NAMES_KNOWN_AT else ()
     by_ticker = {each.ticker: each for each in names}
-    if not listed and not names:
+    if searched is None and not listed and not names:
         remedy = (
             f"look at the tickers of the universe instead; the offline names count from "
             f"{NAMES_KNOWN_AT.date()} on"
@@ -300,6 +314,14 @@ async def search_eu_stocks(
         "matches": matches[:SEARCH_RESULTS_MAX],
         "omitted_for_size": max(0, len(matches) - SEARCH_RESULTS_MAX),
     }
+
+
+async def _searched(market: ListingSearch, as_of: date, query: str) -> tuple[Listing, ...] | None:
+    """What the source's own search finds; None where it cannot search as of that day."""
+    try:
+        return await market.search(as_of, query)
+    except NotInSource:
+        return None
 
 
 def _country(listing: Listing) -> str | None:

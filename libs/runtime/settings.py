@@ -63,8 +63,14 @@ class Settings(BaseSettings):
     """Where nkeys and role passwords are; None is `secrets` below the data directory."""
     pg_bindir: Path | None = None
     """A system Postgres' binaries for the embedded server."""
+    market: str = Field(default="replay", pattern="^(replay|yahoo)$")
+    """Where market data comes from: recorded (`replay`), or live and unofficial (`yahoo`)."""
     replay_dir: Path | None = None
     """Recorded market data; None is the data bundled with bokeh-sampledata."""
+    yahoo_tickers: str = ""
+    """Yahoo's universe, separated by commas; empty takes Yahoo's screens of the newest session."""
+    yahoo_requests_per_s: float = Field(default=4.0, gt=0, le=50)
+    """How fast one process asks Yahoo; replicas do not share it."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """The least serious event that is logged."""
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")

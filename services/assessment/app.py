@@ -12,8 +12,8 @@ from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
-from libs.market.replay import ReplayMarket, ReplayStore
 from libs.market.source import MarketData
+from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.assessment.handler import memorize
 
@@ -34,4 +34,4 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
     async with providers_of(settings) as providers:
-        yield routes(ReplayMarket(ReplayStore(settings.replay_dir)), providers, settings)
+        yield routes(market_of(settings), providers, settings)

@@ -23,6 +23,7 @@ from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS
 from libs.bus.client import Client, open_client
 from libs.bus.streams import streams
 from libs.market.replay_store import ReplayStore
+from libs.market.sources import SourceName
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import (
     CONSOLE_ROLE,
@@ -43,6 +44,7 @@ from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.config import without_login
 from services.cli.halt import ending, told
+from services.cli.market import yahoo_said
 from services.cli.problem import ExitCode, Problem
 from services.cli.running import RunningDesk, asking, find_desk, load_settings
 from services.cli.terminal import emit, out
@@ -165,6 +167,8 @@ def _data_dir(path: Path) -> Check:
 
 
 def _market(settings: Settings) -> str:
+    if settings.market == SourceName.YAHOO:
+        return yahoo_said(settings)
     store = ReplayStore(settings.replay_dir)
     made_up = ", made up" if store.label.synthetic else ""
     return f"{store.label.name}{made_up}: {len(store.tickers)} tickers ({store.exchange})"

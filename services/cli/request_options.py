@@ -8,7 +8,8 @@ AS_OF_DEFAULT = "2012-06-29"
 """A session of the bundled prices at which the rules both buy and cut."""
 
 AsOfOption = Annotated[
-    str | None, typer.Option(help=f"The session whose close is the present, {AS_OF_DEFAULT}.")
+    str | None,
+    typer.Option(help=f"The session whose close is the present, such as {AS_OF_DEFAULT}."),
 ]
 UniverseOption = Annotated[list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")]
 SourceOption = Annotated[

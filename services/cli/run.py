@@ -47,7 +47,7 @@ app = group()
 
 @app.command()
 def run(
-    as_of: AsOfOption = AS_OF_DEFAULT,
+    as_of: AsOfOption = None,
     universe: UniverseOption = None,
     source: SourceOption = None,
     provider: ProviderOption = None,
@@ -70,7 +70,7 @@ def run(
     """
     settings = load_settings()
     wish = Wish(
-        as_of=as_of,
+        as_of=as_of or (AS_OF_DEFAULT if settings.market == "replay" else None),
         universe=universe or (),
         sources=source or (),
         providers=provider or ("rules",),

@@ -22,10 +22,9 @@ from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
 from libs.market.errors import MarketError
-from libs.market.rates import ExchangeRates, ReplayRates, mark
-from libs.market.replay import ReplayMarket
-from libs.market.replay_store import ReplayStore
+from libs.market.rates import ExchangeRates, mark
 from libs.market.source import MarketData
+from libs.market.sources import market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.quant.exchange import Mark
@@ -82,6 +81,5 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         open_dead_letters(settings.nats_address, CONSOLE, settings.secrets_path) as letters,
     ):
         await require_schema(pool)
-        prices = ReplayStore(settings.replay_dir)
-        closes = MarketCloses(ReplayMarket(prices), ReplayRates(prices))
+        closes = MarketCloses(market_of(settings), rates_of(settings))
         yield routes(Store(pool), letters, closes)

@@ -9,8 +9,7 @@ from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.subjects import HALT, PORTFOLIO, RESUME
 from libs.broker.paper import PaperBroker
 from libs.bus.route import QueryRoute, RequestRoute, Route, Routes
-from libs.market.rates import ReplayRates
-from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.sources import fills_of, market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
 from libs.runtime.errors import DeskError
@@ -54,13 +53,12 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
             "execution needs Postgres: set DESKBUS_POSTGRES_DSN, or start it through `deskbus up`"
         )
     dsn = dsn_for(settings.postgres_dsn.get_secret_value(), EXECUTION_ROLE, settings.secrets_path)
-    prices = ReplayStore(settings.replay_dir)
     async with open_pool(dsn, name="deskbus-execution") as pool:
         await require_schema(pool)
         yield routes(
             Trading(
                 pool=pool,
-                reads=Reads(ReplayMarket(prices), ReplayFills(prices), ReplayRates(prices)),
+                reads=Reads(market_of(settings), fills_of(settings), rates_of(settings)),
                 broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
                 starting_cash=settings.starting_cash_usd,
                 approval_move_pct_max=settings.approval_move_pct_max,

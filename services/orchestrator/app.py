@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from datetime import date
 from typing import Any
 
 from contracts.subjects import ORCHESTRATOR
@@ -11,7 +10,7 @@ from libs.bus.connection import BusLost, Client, connect
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
-from libs.market.replay import ReplayStore
+from libs.market.sources import latest_session_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
@@ -67,7 +66,7 @@ async def _orchestrating(
         committer = Committer(pool, workflows, settings, BusOutbox(publisher), relay.wake)
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
-        await Handler(committer, publisher, LatestSession(settings)).serve(server)
+        await Handler(committer, publisher, latest_session_of(settings)).serve(server)
         await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
         parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
         async with Background(*parts) as background:
@@ -75,18 +74,3 @@ async def _orchestrating(
                 yield background
             finally:
                 await server.stop()
-
-
-class LatestSession:
-    """The newest session that the market source has data for; read once, at the first question."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._store = ReplayStore(settings.replay_dir)
-        self._found: date | None = None
-
-    async def __call__(self) -> date:
-        """The session's date."""
-        if self._found is None:
-            days = [await self._store.dates(ticker) for ticker in self._store.tickers]
-            self._found = max(each[-1] for each in days if each)
-        return self._found

@@ -11,8 +11,8 @@ from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
-from libs.market.replay import ReplayMarket, ReplayStore
 from libs.market.source import MarketData
+from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.trader.handler import pick_trades
 
@@ -32,6 +32,6 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
 @asynccontextmanager
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
-    market = ReplayMarket(ReplayStore(settings.replay_dir))
+    market = market_of(settings)
     async with providers_of(settings) as providers:
         yield routes(market, providers, settings)

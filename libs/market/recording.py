@@ -1,0 +1,294 @@
+"""A live source saved as a replay directory: what it answers now, the replay source answers later.
+
+Each run adds what became known since the last one. Rows of one period that did not change keep the
+time they were first seen; one that did is a new row with its own `known_at`. Files appear whole or
+not at all, and a run that was cut off goes on where it stopped.
+"""
+
+import asyncio
+import csv
+import io
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+
+import orjson
+import polars as pl
+
+from libs.market.errors import MarketError, NotInSource, SourceUnavailable
+from libs.market.replay_files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
+from libs.market.replay_store import LABEL_FILE
+from libs.market.yahoo import YahooMarket
+
+BATCH = 8
+"""Tickers asked at once and then written: what a run that is cut off loses at most."""
+WAITS_MAX = 3
+"""Pauses that Yahoo may ask for before the rest is left for another run."""
+YEARS_DEFAULT = 4
+"""Whole years of prices before this one: enough for every indicator of the first one replayed."""
+STATE_FILE = "recording.json"
+
+# A row's identity among the others of its file; `known_at` tells its versions apart.
+_KEYS = {
+    "sectors": ("ticker",),
+    "fundamentals": ("ticker", "period_end"),
+    "earnings": ("ticker", "period_end"),
+    "news": ("ticker", "url", "title"),
+}
+_COLUMNS = {
+    "sectors": ("ticker", "sector", "name", "exchange", "currency", "country", "known_at"),
+    "fundamentals": (
+        "ticker",
+        "period_end",
+        "known_at",
+        "currency",
+        "eps_ttm",
+        "shares_outstanding",
+        "revenue_ttm",
+        "profit_margin_pct",
+        "operating_margin_pct",
+        "debt_to_equity",
+        "dividend_per_share_ttm",
+    ),
+    "earnings": (
+        "ticker",
+        "period_end",
+        "report_date",
+        "known_at",
+        "eps_estimate",
+        "eps_actual",
+    ),
+    "news": ("ticker", "title", "known_at", "summary", "publisher", "url"),
+}
+_LABEL = """\
+name = "yahoo-recorded"
+description = "recorded from Yahoo Finance by deskbus market record; for your own use only"
+currency = "USD"
+exchange = "XNYS"
+"""
+
+Cell = str | float | date | datetime | None
+Record = Mapping[str, Cell]
+
+
+@dataclass
+class Recorded:
+    """What came of one ticker: its bars, or why there are none; and what it has not (`absent`)."""
+
+    ticker: str
+    sessions: int = 0
+    first: date | None = None
+    last: date | None = None
+    rows: dict[str, int] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    failure: str | None = None
+    is_final: bool = True
+    """False where another run may get it: Yahoo did not answer."""
+
+
+@dataclass
+class _Page:
+    """The answers about one ticker, before they are written."""
+
+    recorded: Recorded
+    bars: pl.DataFrame | None = None
+    records: dict[str, list[Record]] = field(default_factory=dict)
+
+
+class Recorder:
+    """Saves what `market` answers for its newest session into `directory`."""
+
+    def __init__(
+        self,
+        market: YahooMarket,
+        directory: Path,
+        *,
+        tell: Callable[[Recorded], None],
+        pause: Callable[[float], object] = lambda _: None,
+    ) -> None:
+        self._feed = market.feed
+        self._market = market
+        self._directory = directory
+        self._tell = tell
+        self._pause = pause
+
+    async def run(self, tickers: Sequence[str] | None, since: date | None) -> Sequence[Recorded]:
+        """Record prices from `since` on, and all else there is, of `tickers` or the universe.
+
+        Raises MarketError where not even the universe is known.
+        """
+        as_of = self._feed.settled()
+        since = since or date(as_of.year - YEARS_DEFAULT, 1, 1)
+        names = tickers or [each.ticker for each in await self._market.universe(as_of)]
+        self._directory.mkdir(parents=True, exist_ok=True)
+        label = self._directory / LABEL_FILE
+        if not label.exists():
+            _write(label, _LABEL)
+        state = _State.load(self._directory / STATE_FILE, as_of, since)
+        for name in sorted(set(names) & set(state.done)):
+            self._tell(Recorded(name, absent={"all": "recorded already"}))
+        left = sorted(set(names) - set(state.done))
+        found: list[Recorded] = []
+        for start in range(0, len(left), BATCH):
+            pages = await self._batch(left[start : start + BATCH], as_of, since)
+            await asyncio.to_thread(self._keep, pages)
+            state.add(page.recorded.ticker for page in pages if page.recorded.is_final)
+            for page in pages:
+                self._tell(page.recorded)
+                found.append(page.recorded)
+        await self._calendar(as_of, set(names))
+        return found
+
+    async def _batch(self, names: Sequence[str], as_of: date, since: date) -> list[_Page]:
+        pages = await asyncio.gather(*(self._page(name, as_of, since) for name in names))
+        for _ in range(WAITS_MAX):
+            again = [n for n, page in enumerate(pages) if page.recorded.failure == "rate_limited"]
+            wait_s = self._feed.resting_s()
+            if not again or wait_s is None:
+                break
+            self._pause(wait_s)
+            await asyncio.sleep(wait_s)
+            for n in again:
+                pages[n] = await self._page(names[n], as_of, since)
+        return list(pages)
+
+    async def _page(self, ticker: str, as_of: date, since: date) -> _Page:
+        page = _Page(Recorded(ticker))
+        told = page.recorded
+        try:
+            series = await self._market.raw(ticker, as_of, (as_of - since).days)
+            page.bars = series.frame.filter(pl.col("date") >= since).select(
+                *BAR_COLUMNS, *ACTION_COLUMNS
+            )
+            dates = page.bars["date"]
+            told.sessions, told.first, told.last = len(dates), dates[0], dates[-1]
+            page.records["sectors"] = [
+                asdict(each) | {"known_at": self._market.calendar.close(as_of)}
+                for each in await self._market.universe(as_of, (ticker,))
+            ]
+            await self._dated(page, ticker, as_of)
+        except SourceUnavailable as error:
+            told.failure, told.is_final = error.code, False
+        except MarketError as error:
+            told.failure = error.code
+        if told.failure is not None:
+            page.bars, page.records = None, {}
+        told.rows = {kind: len(rows) for kind, rows in page.records.items()}
+        return page
+
+    async def _dated(self, page: _Page, ticker: str, as_of: date) -> None:
+        async def news() -> Iterable[Record]:
+            return [asdict(each) for each in await self._feed.news(ticker, as_of)]
+
+        async def fundamentals() -> Iterable[Record]:
+            found = await self._market.fundamentals(ticker, as_of)
+            return [] if found is None else [asdict(found)]
+
+        async def earnings() -> Iterable[Record]:
+            return [asdict(each) for each in await self._market.earnings(as_of, ticker)]
+
+        for ask in (news, fundamentals, earnings):
+            try:
+                page.records[ask.__name__] = list(await ask())
+            except SourceUnavailable:
+                raise
+            except MarketError as error:
+                page.recorded.absent[ask.__name__] = error.code
+
+    async def _calendar(self, as_of: date, names: Collection[str]) -> None:
+        """The reports to come of companies that have no file of their own."""
+        try:
+            due = await self._market.earnings(as_of, None)
+        except (NotInSource, SourceUnavailable) as error:
+            self._tell(Recorded("(calendar)", absent={"earnings": error.code}))
+            return
+        rows = [asdict(each) for each in due if each.ticker not in names]
+        await asyncio.to_thread(self._append, "earnings", rows)
+
+    def _keep(self, pages: Sequence[_Page]) -> None:
+        for page in pages:
+            if page.bars is not None:
+                self._keep_bars(page.recorded.ticker, page.bars)
+        for kind in _KEYS:
+            asked = [page.records[kind] for page in pages if kind in page.records]
+            if asked:
+                self._append(kind, [row for rows in asked for row in rows])
+
+    def _keep_bars(self, ticker: str, bars: pl.DataFrame) -> None:
+        path = self._directory / f"{ticker}.csv"
+        if path.exists():
+            older = read_bars(path).filter(pl.col("date") < bars["date"][0])
+            bars = pl.concat([older, bars])
+        _write(path, bars.write_csv())
+
+    def _append(self, kind: str, rows: Sequence[Record]) -> None:
+        """Add those rows that say something new about their key."""
+        path = self._directory / f"{kind}.csv"
+        kept = _read(path)
+        newest = {_key(kind, row): row for row in kept}
+        for row in sorted(rows, key=lambda each: str(each["known_at"])):
+            said = {name: _text(row.get(name)) for name in _COLUMNS[kind]}
+            known = newest.get(_key(kind, said))
+            if known is None or _differs(known, said):
+                newest[_key(kind, said)] = said
+                kept.append(said)
+        kept.sort(key=lambda row: (row["known_at"], row["ticker"]))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, _COLUMNS[kind], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+        _write(path, text.getvalue())
+
+
+@dataclass
+class _State:
+    """Which tickers a run has done, for the next one of the same session and first day."""
+
+    path: Path
+    as_of: date
+    since: date
+    done: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, path: Path, as_of: date, since: date) -> "_State":
+        state = cls(path, as_of, since)
+        if path.exists():
+            told = orjson.loads(path.read_bytes())
+            if (told["as_of"], told["since"]) == (as_of.isoformat(), since.isoformat()):
+                state.done = told["done"]
+        return state
+
+    def add(self, tickers: Iterable[str]) -> None:
+        self.done = sorted({*self.done, *tickers})
+        told = {"as_of": self.as_of, "since": self.since, "done": self.done}
+        _write(self.path, orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _key(kind: str, row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row.get(name, "") for name in _KEYS[kind])
+
+
+def _differs(known: Mapping[str, str], said: Mapping[str, str]) -> bool:
+    return any(known.get(name, "") != said[name] for name in said if name != "known_at")
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return cell.isoformat()
+    return repr(cell) if isinstance(cell, float) else str(cell)

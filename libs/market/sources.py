@@ -1,0 +1,114 @@
+"""Which market source the settings choose, and how it is made.
+
+`market` of the settings is `replay` (recorded data, the default) or `yahoo` (live). What reads past
+as_of is handed out by itself, `fills_of`: only execution asks for it.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import date
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from libs.market.rates import ExchangeRates, ReplayRates
+from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.source import FillPrices, MarketData
+from libs.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from libs.market.yahoo import YahooMarket
+    from libs.market.yahoo_feed import YahooFeed
+
+CACHE_DIR = "cache/yahoo"
+"""Where yfinance keeps cookies and time zones, below the data directory."""
+
+
+class SourceName(StrEnum):
+    """The sources there are."""
+
+    REPLAY = "replay"
+    YAHOO = "yahoo"
+
+
+def market_of(settings: Settings) -> MarketData:
+    """The chosen source, read up to as_of. Raises BadReplayData for a directory that is none."""
+    if settings.market == SourceName.REPLAY:
+        return ReplayMarket(_store(settings.replay_dir))
+    return yahoo_of(settings)
+
+
+def yahoo_of(settings: Settings) -> "YahooMarket":
+    """The live source, whichever is chosen: for recording it."""
+    from libs.market.yahoo import YahooMarket  # noqa: PLC0415 - only for whoever wants it
+
+    return YahooMarket(feed_of(settings), yahoo_tickers(settings))
+
+
+def fills_of(settings: Settings) -> FillPrices:
+    """The chosen source, read past as_of: for execution only."""
+    if settings.market == SourceName.REPLAY:
+        return ReplayFills(_store(settings.replay_dir))
+    from libs.market.yahoo import YahooFills  # noqa: PLC0415
+
+    return YahooFills(feed_of(settings))
+
+
+def rates_of(settings: Settings) -> ExchangeRates:
+    """Exchange rates, recorded ones with either source: for execution and the console only."""
+    return ReplayRates(_store(settings.replay_dir))
+
+
+def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
+    """What says which session a request without a date means."""
+    if settings.market == SourceName.REPLAY:
+        return _LatestRecorded(settings.replay_dir)
+    return _LatestSettled(feed_of(settings))
+
+
+def feed_of(settings: Settings) -> "YahooFeed":
+    """This process' one feed from Yahoo; nothing is loaded or asked yet."""
+    return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo_requests_per_s)
+
+
+def yahoo_tickers(settings: Settings) -> tuple[str, ...]:
+    """The tickers that the settings make Yahoo's universe."""
+    return tuple(filter(None, (each.strip().upper() for each in settings.yahoo_tickers.split(","))))
+
+
+@lru_cache(maxsize=4)
+def _store(directory: Path | None) -> ReplayStore:
+    """One for all services of a process: each file is read once."""
+    return ReplayStore(directory)
+
+
+@lru_cache(maxsize=4)
+def _feed(cache_dir: Path, requests_per_s: float) -> "YahooFeed":
+    from libs.market.yahoo_calls import YahooCalls  # noqa: PLC0415
+    from libs.market.yahoo_feed import YahooFeed  # noqa: PLC0415
+
+    return YahooFeed(YahooCalls(cache_dir), requests_per_s)
+
+
+class _LatestRecorded:
+    """Of recorded data the newest bar's session; read once, at the first question."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._store = _store(directory)
+        self._found: date | None = None
+
+    async def __call__(self) -> date:
+        if self._found is None:
+            days = [await self._store.dates(ticker) for ticker in self._store.tickers]
+            self._found = max(each[-1] for each in days if each)
+        return self._found
+
+
+class _LatestSettled:
+    """Of a live source the newest session whose prices are final; asks nobody."""
+
+    def __init__(self, feed: "YahooFeed") -> None:
+        self._feed = feed
+
+    async def __call__(self) -> date:
+        return self._feed.settled()

@@ -1,0 +1,298 @@
+"""The one place that speaks to yfinance: synchronous questions, answers in plain values.
+
+yfinance is loaded by the first question, because that takes seconds. Its session, cookies and
+caches are one a process, and so is their directory. It must not hide errors (by default it answers
+None and empty frames when it is offline); what it raises becomes one of our errors here:
+
+- RateLimited, SourceUnavailable: ask again later;
+- UnknownTicker, NoHistory: Yahoo answered that there is nothing;
+- BadVendorData: the answer has a shape that this yfinance does not understand.
+"""
+
+import fcntl
+import json
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Any, TypeVar
+
+from libs.market.errors import (
+    BadVendorData,
+    MarketError,
+    NoHistory,
+    RateLimited,
+    SourceUnavailable,
+    UnknownTicker,
+)
+
+SOURCE = "yahoo"
+PROCESSES_MAX = 64
+"""Processes that can keep yfinance's caches below one data directory at once."""
+CHART_TIMEOUT_S = 15
+EARNINGS_MAX = 25
+"""Reports of one ticker, the coming ones included; one page of Yahoo."""
+META_KEYS = (
+    "currency",
+    "currentTradingPeriod",
+    "exchangeName",
+    "exchangeTimezoneName",
+    "instrumentType",
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Daily rows as yfinance gives them, ascending; missing numbers are NaN.
+
+    Prices are Yahoo's: adjusted for all splits until now, in the listing's unit (maybe pence).
+    """
+
+    dates: Sequence[date]
+    columns: Mapping[str, Sequence[float]]
+    meta: Mapping[str, Any]
+    paid_in: Mapping[date, str]
+    """Currencies of dividends, where Yahoo names one."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """An earnings report, past or to come; `at` is Yahoo's time of it, often only the hour."""
+
+    ticker: str
+    at: datetime
+    eps_estimate: float | None
+    eps_actual: float | None
+
+
+class YahooCalls:
+    """Questions to Yahoo, each one or a few HTTP requests. Safe to share between threads."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        self._cache_dir = cache_dir
+        self._loaded: Any = None
+        self._slot: object = None
+        self._lock = threading.Lock()
+
+    def chart(self, ticker: str, first: date, until: date) -> Chart:
+        """Daily rows from `first` to before `until`. Raises UnknownTicker, NoHistory."""
+
+        def ask(yf: Any) -> Chart:
+            asked = yf.Ticker(ticker)
+            # With dividends and splits unapplied: known prices must not move when one is paid.
+            frame = asked.history(
+                start=first.isoformat(),
+                end=until.isoformat(),
+                auto_adjust=False,
+                actions=True,
+                timeout=CHART_TIMEOUT_S,
+            )
+            if not len(frame):
+                raise _Missing(f"prices of {ticker}", "no rows")
+            # Not items(): that would ask for intraday hours too.
+            told = asked.get_history_metadata()
+            meta = {key: told[key] for key in META_KEYS if key in told}
+            columns = {str(name): frame[name].tolist() for name in frame.columns}
+            dates = [moment.date() for moment in frame.index]
+            return Chart(dates, columns, meta, _currencies(asked))
+
+        try:
+            return self._asked(f"prices of {ticker}", ask)
+        except _Missing as missing:
+            raise self._why_missing(ticker, first, until) from missing
+
+    def search(self, words: str, results_max: int) -> Sequence[Mapping[str, Any]]:
+        """What Yahoo's own search finds: symbol, exchange, quoteType, longname, sector."""
+        return self._asked(
+            f"search for {words[:40]!r}",
+            lambda yf: list(
+                yf.Search(words, max_results=results_max, news_count=0, lists_count=0).quotes
+            ),
+        )
+
+    def info(self, ticker: str) -> Mapping[str, Any]:
+        """Yahoo's present key figures of a company: some 100 keys, any of them maybe missing."""
+        try:
+            return self._asked(f"figures of {ticker}", lambda yf: dict(yf.Ticker(ticker).info))
+        except _Missing as missing:
+            raise UnknownTicker(ticker, SOURCE) from missing
+
+    def news(self, ticker: str, items_max: int) -> Sequence[Mapping[str, Any]]:
+        """The newest headlines as Yahoo has them."""
+        return self._asked(
+            f"news of {ticker}", lambda yf: list(yf.Ticker(ticker).get_news(count=items_max))
+        )
+
+    def reports(self, ticker: str) -> Sequence[Report] | None:
+        """Past and coming earnings reports; None where Yahoo has no page of them."""
+
+        def ask(yf: Any) -> Sequence[Report] | None:
+            frame = yf.Ticker(ticker).get_earnings_dates(limit=EARNINGS_MAX)
+            if frame is None:
+                return None
+            return [
+                Report(ticker, _utc(at), _number(row["EPS Estimate"]), _number(row["Reported EPS"]))
+                for at, row in frame.iterrows()
+            ]
+
+        return self._asked(f"earnings dates of {ticker}", ask)
+
+    def calendar(self, first: date, last: date, rows_max: int) -> Sequence[Report]:
+        """Reports of all US companies between two days, the largest companies first."""
+
+        def ask(yf: Any) -> Sequence[Report]:
+            frame = yf.Calendars(start=first.isoformat(), end=last.isoformat())
+            frame = frame.get_earnings_calendar(limit=rows_max, filter_most_active=False)
+            return [
+                Report(
+                    str(ticker),
+                    _utc(row["Event Start Date"]),
+                    _number(row["EPS Estimate"]),
+                    _number(row["Reported EPS"]),
+                )
+                for ticker, row in frame.iterrows()
+            ]
+
+        return self._asked("earnings calendar", ask)
+
+    def screen(self, name: str, rows_max: int) -> Sequence[str]:
+        """The tickers of one of Yahoo's predefined screens, best first."""
+        return self._asked(
+            f"screen {name}",
+            lambda yf: [str(row["symbol"]) for row in yf.screen(name, count=rows_max)["quotes"]],
+        )
+
+    def _asked(self, what: str, ask: Callable[[Any], T]) -> T:
+        yf = self._yfinance()
+        try:
+            return ask(yf)
+        except MarketError:
+            raise
+        except Exception as error:
+            # Whatever a scraper raises has to become one of three things, or nothing upstream
+            # could tell a rate limit from a changed page.
+            raise _ours(what, error) from error
+        finally:
+            # It keeps answers by address, an error page among them, and would repeat that one.
+            yf.data.YfData.cache_get.cache_clear()
+
+    def _why_missing(self, ticker: str, first: date, until: date) -> MarketError:
+        """Unknown, without prices, or only not answered? yfinance says "missing" to all three."""
+
+        def ask(yf: Any) -> tuple[int, str]:
+            url = f"{yf.const._BASE_URL_}/v8/finance/chart/{ticker}"
+            span = {"period1": _epoch(first), "period2": _epoch(until), "interval": "1d"}
+            answer = yf.data.YfData().get(url, params=span)
+            return answer.status_code, answer.text
+
+        what = f"prices of {ticker}"
+        status, text = self._asked(what, ask)
+        try:
+            chart = json.loads(text)["chart"]
+            error = chart["error"] or {}
+            found = chart["result"] or []
+            code, said = error.get("code"), str(error.get("description"))
+            is_empty = bool(found) and not found[0].get("timestamp")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return SourceUnavailable(what, f"HTTP {status} without a chart")
+        if status == 404 and code == "Not Found":
+            return UnknownTicker(ticker, f"{SOURCE} (or delisted: it keeps no prices then)")
+        if is_empty or (status == 400 and "doesn't exist" in said):
+            return NoHistory(
+                f"{ticker} has no prices on Yahoo for the days asked for: it is too young, or not "
+                f"traded; choose a later session or leave it out"
+            )
+        return SourceUnavailable(what, f"HTTP {status} {said[:80]}")
+
+    def _yfinance(self) -> Any:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def _load(self) -> Any:
+        import yfinance  # noqa: PLC0415 - pandas and more: seconds, and only for live data
+
+        directory, self._slot = _own_directory(self._cache_dir)
+        yfinance.set_tz_cache_location(str(directory))
+        yfinance.config.debug.hide_exceptions = False
+        # What it logs as errors it also raises, or answers with None that we name.
+        logging.getLogger("yfinance").setLevel(logging.CRITICAL)
+        # It turns on the warnings about its own use of pandas, for everyone to see.
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="^yfinance")
+        return yfinance
+
+
+class _Missing(SourceUnavailable):
+    """Nothing was found, for whatever reason."""
+
+
+def _ours(what: str, error: Exception) -> MarketError:
+    """One of our errors for one of theirs, by name: their classes are not there before loading."""
+    names = {each.__name__ for each in type(error).__mro__}
+    said = " ".join(str(error).split())[:160]
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if "YFRateLimitError" in names or status == 429:
+        return RateLimited(what)
+    if "YFTickerMissingError" in names:
+        return _Missing(what, said or "no chart")
+    if status == 404:
+        return _Missing(what, "HTTP 404")
+    if status is not None:
+        return SourceUnavailable(what, f"HTTP {status}")
+    if names & {"OSError", "RequestException", "JSONDecodeError", "YFDataException"}:
+        return SourceUnavailable(what, said or type(error).__name__)
+    return BadVendorData(what, f"{type(error).__name__}: {said}")
+
+
+def _own_directory(parent: Path) -> tuple[Path, object]:
+    """A directory that no other living process uses, and the lock that says so.
+
+    yfinance's caches are SQLite files that several processes cannot share without waiting.
+    """
+    for number in range(PROCESSES_MAX):
+        directory = parent / str(number)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = (directory / "lock").open("w")
+        except OSError as error:
+            raise SourceUnavailable(
+                "yfinance's caches",
+                f"{directory} cannot be written ({error.strerror}); set DESKBUS_DATA_DIR",
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        return directory, lock
+    raise SourceUnavailable(
+        "yfinance's caches", f"{PROCESSES_MAX} processes use {parent}; set DESKBUS_DATA_DIR"
+    )
+
+
+def _currencies(asked: Any) -> Mapping[date, str]:
+    paid = asked._price_history._dividends  # noqa: SLF001 - no public way to the currency
+    if paid is None or "currency" not in getattr(paid, "columns", ()):
+        return {}
+    return {at.date(): str(unit) for at, unit in paid["currency"].items() if unit}
+
+
+def _epoch(day: date) -> int:
+    return int(datetime.combine(day, time(), tzinfo=UTC).timestamp())
+
+
+def _utc(moment: Any) -> datetime:
+    aware = moment if moment.tzinfo is not None else moment.tz_localize(UTC)
+    found: datetime = aware.to_pydatetime().astimezone(UTC)
+    return found
+
+
+def _number(value: Any) -> float | None:
+    found = float(value)
+    return None if found != found else found  # noqa: PLR0124 - NaN is what is not itself

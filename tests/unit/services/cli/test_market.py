@@ -1,0 +1,113 @@
+"""`deskbus market`: the sources told, a ticker shown with what is absent, a directory recorded."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import orjson
+import pytest
+import typer
+
+from libs.market.sources import SourceName
+from services.cli import doctor, market
+from services.cli.problem import ExitCode, Problem
+from tests.fakes.yahoo_live import AS_OF, Live, live_fixture
+
+SINCE = datetime(2023, 1, 3)  # noqa: DTZ001 - as typer gives it
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Live]:
+    monkeypatch.chdir(tmp_path)
+    with live_fixture(monkeypatch, tmp_path) as found:
+        yield found
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [orjson.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_sources_say_which_is_chosen_and_ask_nobody(
+    live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKBUS_MARKET", "yahoo")
+    market.sources(json=True)
+    replay, yahoo = lines(capsys)
+    assert (replay["name"], replay["chosen"], replay["tickers"]) == ("replay", False, 5)
+    assert (yahoo["name"], yahoo["chosen"], yahoo["usable"]) == ("yahoo", True, True)
+    assert yahoo["latest_session"] == AS_OF.isoformat()
+    market.sources()
+    assert "yahoo (chosen)" in capsys.readouterr().out
+    assert live.server.asked == []
+
+
+def test_a_broken_directory_is_told_and_the_other_source_still_shown(
+    live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKBUS_REPLAY_DIR", "nowhere")
+    market.sources(json=True)
+    replay, yahoo = lines(capsys)
+    assert (replay["usable"], yahoo["usable"]) == (False, True)
+    assert "not a directory" in str(replay["said"])
+
+
+def test_doctor_names_the_live_source_without_asking_it(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKBUS_MARKET", "yahoo")
+    monkeypatch.setenv("DESKBUS_YAHOO_TICKERS", "AAPL, msft")
+    from services.cli.running import load_settings  # noqa: PLC0415 - reads the environment
+
+    said = doctor._market(load_settings())
+    assert "yahoo, live through yfinance" in said
+    assert "2 tickers" in said
+    assert live.server.asked == []
+
+
+def test_show_tells_what_is_there_and_what_is_not(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    market.show("golf.de", source=SourceName.YAHOO)
+    text = capsys.readouterr().out
+    assert "GOLF.DE at the close of 2024-03-15, from yahoo" in text
+    assert "Golf Maschinenbau meldet starken Auftragseingang" in text
+    assert "not_in_source" in text  # it has no page of reports
+    market.show("ALFA", source=SourceName.YAHOO, json=True)
+    answers = {row["tool"]: row for row in lines(capsys)}
+    assert answers["get_stock_price"]["result"]["as_of"] == "2024-03-15"  # type: ignore[index]
+
+
+def test_show_of_an_unknown_ticker_fails(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as caught:
+        market.show("NOPE", source=SourceName.YAHOO)
+    assert caught.value.exit_code == ExitCode.FAILED
+    assert "unknown_ticker" in capsys.readouterr().out
+
+
+def test_a_recording_can_be_replayed_and_says_what_came_of_each_ticker(
+    live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "recorded"
+    market.record(folder, universe=["alfa,DLTA"], since=SINCE, json=True)
+    captured = capsys.readouterr()
+    rows = [orjson.loads(line) for line in captured.out.splitlines()]
+    assert [(row["ticker"], row["failure"]) for row in rows] == [("ALFA", None), ("DLTA", None)]
+    assert "for your own use only" in captured.err
+    market.record(folder, universe=["ALFA", "DLTA"], since=SINCE)
+    assert "recorded already" in capsys.readouterr().out
+    monkeypatch.setenv("DESKBUS_REPLAY_DIR", str(folder))
+    market.sources(json=True)
+    replay, _ = lines(capsys)
+    assert (replay["chosen"], replay["tickers"]) == (True, 2)
+    market.show("DLTA")
+    assert "from yahoo-recorded" in capsys.readouterr().out
+
+
+def test_a_ticker_that_was_not_recorded_fails_the_command(
+    live: Live, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(Problem, match="1 of 2 tickers were not recorded: NOPE"):
+        market.record(tmp_path / "r", universe=["ALFA", "NOPE"], since=SINCE)
+    text = capsys.readouterr().out
+    assert "✗ NOPE       unknown_ticker" in text
+    assert "✓ ALFA       302 sessions 2023-01-03 to 2024-03-15" in text
