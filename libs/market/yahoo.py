@@ -26,11 +26,10 @@ from libs.market.source import (
     SourceLabel,
     require_session,
 )
+from libs.market.yahoo_bars import SETTLED_AFTER, Series
 from libs.market.yahoo_calls import SOURCE
 from libs.market.yahoo_feed import HISTORY_DAYS, YahooFeed, symbol_of
 from libs.market.yahoo_shapes import (
-    SETTLED_AFTER,
-    Series,
     earnings_of,
     fundamentals_of,
     listing_of,

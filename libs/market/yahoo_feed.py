@@ -29,8 +29,9 @@ from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.call_policy import ATTEMPTS_MAX, Breaker, Pace, backoff_s
 from libs.market.errors import MarketError, NoHistory, NotInSource, RateLimited, SourceUnavailable
 from libs.market.source import NewsItem, refuse_crypto
+from libs.market.yahoo_bars import SETTLED_AFTER, Series, series_of
 from libs.market.yahoo_calls import SOURCE, Report, YahooCalls
-from libs.market.yahoo_shapes import SETTLED_AFTER, Series, news_of, series_of
+from libs.market.yahoo_shapes import news_of
 
 log = structlog.get_logger(__name__)
 
