@@ -7,8 +7,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from structlog.testing import CapturingLogger
 
-from libs.market import sources
+from libs.market import sources, yahoo, yahoo_feed
 from libs.market.yahoo import YahooFills, YahooMarket
 from libs.market.yahoo_calls import YahooCalls
 from libs.market.yahoo_feed import YahooFeed
@@ -71,4 +72,6 @@ def live_fixture(patch: pytest.MonkeyPatch, tmp: Path) -> Iterator[Live]:
         redirected(patch, server.port)
         live = live_source(server, tmp / "yahoo")
         patch.setattr(sources, "feed_of", lambda _: live.feed)
+        for module in (yahoo, yahoo_feed):
+            patch.setattr(module, "log", CapturingLogger())
         yield live

@@ -1,5 +1,6 @@
 """`deskbus market`: the sources told, a ticker shown with what is absent, a directory recorded."""
 
+import asyncio
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ SINCE = datetime(2023, 1, 3)  # noqa: DTZ001 - as typer gives it
 @pytest.fixture
 def live(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Live]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(market, "asking", asyncio.run)  # without setting up the process' log
     with live_fixture(monkeypatch, tmp_path) as found:
         yield found
 
