@@ -15,6 +15,7 @@ import structlog
 from contracts.account import AccountLimits, OpenBooks, Portfolio, PortfolioQuery
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from libs.broker.broker import Broker
+from libs.market.errors import SourceUnavailable
 from libs.market.source import require_session
 from libs.postgres.pool import Connection, Pool
 from libs.quant.exchange import cents_in
@@ -46,6 +47,10 @@ READS_MAX = 8
 log = structlog.get_logger()
 
 T = TypeVar("T")
+
+
+class MarketSilent(Exception):
+    """The market source did not answer, so neither can execution; not a DeskError on purpose."""
 
 
 class CommandChanged(DeskError):
@@ -212,6 +217,9 @@ async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:
             return await round_()
         except StaleQuotes:
             log.info("execution.read_again", account=account)
+        except SourceUnavailable as error:
+            # No answer is no reason to end an execution: the command is sent again.
+            raise MarketSilent(error.message) from error
     raise RuntimeError(f"account {account} changed during each of {READS_MAX} market reads")
 
 
