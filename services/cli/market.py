@@ -28,13 +28,14 @@ from services.cli.terminal import emit, err, facts, out, table, write
 
 app = group()
 
-SHOWN = (
-    "get_stock_price",
-    "get_technical_indicators",
-    "get_fundamentals",
-    "get_earnings",
-    "get_news",
-)
+SHOWN = {
+    "get_stock_price": "price",
+    "get_technical_indicators": "indicators",
+    "get_fundamentals": "figures",
+    "get_earnings": "earnings",
+    "get_news": "news",
+}
+"""The tools that are asked, and what their answers are called."""
 HEADLINES_SHOWN = 5
 TERMS = (
     "Yahoo's data is unofficial here and for your own use only: see docs/market-data.md before "
@@ -173,7 +174,7 @@ def show(
         label = market_of(settings).label
         made_up = ", made up" if label.synthetic else ""
         out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{made_up}"))
-        write(facts([(each.tool.removeprefix("get_"), _told(each)) for each in answers]), out())
+        write(facts([(SHOWN[each.tool], _told(each)) for each in answers]), out())
     if answers[0].code is not None:
         raise typer.Exit(ExitCode.FAILED)
 
