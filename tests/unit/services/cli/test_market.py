@@ -1,6 +1,7 @@
 """`deskbus market`: the sources told, a ticker shown with what is absent, a directory recorded."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ SINCE = datetime(2023, 1, 3)  # noqa: DTZ001 - as typer gives it
 @pytest.fixture
 def live(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Live]:
     monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("DESKBUS_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setattr(market, "asking", asyncio.run)  # without setting up the process' log
     with live_fixture(monkeypatch, tmp_path) as found:
         yield found
