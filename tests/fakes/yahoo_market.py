@@ -70,7 +70,7 @@ class MadeUpMarket:
         sectors = {row["ticker"]: row for row in _read(folder / "sectors.csv")}
         companies = {}
         for path in sorted(folder.glob("*.csv")):
-            if path.stem in {"news", "earnings", "fundamentals", "sectors"}:
+            if path.stem in {"news", "earnings", "fundamentals", "sectors", "fx"}:
                 continue
             told = sectors.get(path.stem, {})
             company = Company(
