@@ -18,7 +18,7 @@ import polars as pl
 
 from libs.market.errors import MarketError, NotInSource, SourceUnavailable
 from libs.market.replay_files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
-from libs.market.replay_store import LABEL_FILE
+from libs.market.replay_store import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.yahoo import YahooMarket
 
 BATCH = 8
@@ -35,6 +35,7 @@ _KEYS = {
     "fundamentals": ("ticker", "period_end"),
     "earnings": ("ticker", "period_end"),
     "news": ("ticker", "url", "title"),
+    "fx": ("pair", "date"),
 }
 _COLUMNS = {
     "sectors": ("ticker", "sector", "name", "exchange", "currency", "country", "known_at"),
@@ -60,6 +61,7 @@ _COLUMNS = {
         "eps_actual",
     ),
     "news": ("ticker", "title", "known_at", "summary", "publisher", "url"),
+    "fx": ("date", "pair", "rate", "known_at"),
 }
 _LABEL = """\
 name = "yahoo-recorded"
@@ -138,6 +140,7 @@ class Recorder:
                 self._tell(page.recorded)
                 found.append(page.recorded)
         await self._calendar(as_of, set(names))
+        await self._rates(as_of, since)
         return found
 
     async def _batch(self, names: Sequence[str], as_of: date, since: date) -> list[_Page]:
@@ -206,6 +209,28 @@ class Recorder:
         rows = [asdict(each) for each in due if each.ticker not in names]
         await asyncio.to_thread(self._append, "earnings", rows)
 
+    async def _rates(self, as_of: date, since: date) -> None:
+        """The rates of the listings' currencies into the recording's own."""
+        for currency in await asyncio.to_thread(self._currencies):
+            pair = f"{currency}{DEFAULT_CURRENCY}"
+            at = self._market.calendar.close(as_of)
+            try:
+                quotes = await self._feed.rates(currency, DEFAULT_CURRENCY, at, since)
+            except MarketError as error:
+                self._tell(Recorded(f"({pair})", absent={"fx": error.code}))
+                continue
+            rows: list[Record] = [
+                {"date": each.on, "pair": pair, "rate": each.rate, "known_at": each.known_at}
+                for each in quotes
+                if each.on >= since
+            ]
+            await asyncio.to_thread(self._append, "fx", rows)
+            self._tell(Recorded(f"({pair})", rows={"fx": len(rows)}))
+
+    def _currencies(self) -> Sequence[str]:
+        listed = {row["currency"] for row in _read(self._directory / "sectors.csv")}
+        return sorted(listed - {DEFAULT_CURRENCY, ""})
+
     def _keep(self, pages: Sequence[_Page]) -> None:
         for page in pages:
             if page.bars is not None:
@@ -233,7 +258,7 @@ class Recorder:
             if known is None or _differs(known, said):
                 newest[_key(kind, said)] = said
                 kept.append(said)
-        kept.sort(key=lambda row: (row["known_at"], row["ticker"]))
+        kept.sort(key=lambda row: (row["known_at"], _key(kind, row)))
         text = io.StringIO()
         writer = csv.DictWriter(text, _COLUMNS[kind], lineterminator="\n")
         writer.writeheader()

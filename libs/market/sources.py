@@ -55,8 +55,12 @@ def fills_of(settings: Settings) -> FillPrices:
 
 
 def rates_of(settings: Settings) -> ExchangeRates:
-    """Exchange rates, recorded ones with either source: for execution and the console only."""
-    return ReplayRates(_store(settings.replay_dir))
+    """Exchange rates of the chosen source: for whoever keeps or shows the books."""
+    if settings.market == SourceName.REPLAY:
+        return ReplayRates(_store(settings.replay_dir))
+    from libs.market.yahoo_rates import YahooRates  # noqa: PLC0415 - only for whoever chose it
+
+    return YahooRates(feed_of(settings), yahoo_currencies(settings))
 
 
 def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
@@ -73,7 +77,16 @@ def feed_of(settings: Settings) -> "YahooFeed":
 
 def yahoo_tickers(settings: Settings) -> tuple[str, ...]:
     """The tickers that the settings make Yahoo's universe."""
-    return tuple(filter(None, (each.strip().upper() for each in settings.yahoo_tickers.split(","))))
+    return _named(settings.yahoo_tickers)
+
+
+def yahoo_currencies(settings: Settings) -> tuple[str, ...]:
+    """The currencies whose rates are asked for."""
+    return _named(settings.yahoo_currencies)
+
+
+def _named(listed: str) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip().upper() for each in listed.split(","))))
 
 
 @lru_cache(maxsize=4)

@@ -100,6 +100,28 @@ def series_of(
     return replace(series, frame=with_growth(frame))
 
 
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What one unit of a currency was worth in another at the end of the day `on`, in London."""
+
+    on: date
+    rate: float
+    known_at: datetime
+
+
+def quotes_of(pair: str, chart: Chart, now: datetime) -> tuple[Quote, ...]:
+    """The closes of the days that had ended at `now`, ascending."""
+    if chart.meta.get("instrumentType") != "CURRENCY":
+        raise BadVendorData(f"rates of {pair}", "no pair of currencies")
+    zone = _zone(pair, str(chart.meta.get("exchangeTimezoneName") or ""))
+    found = []
+    for day, rate in zip(chart.dates, chart.columns["Close"], strict=True):
+        ends = datetime.combine(day + timedelta(days=1), time(), tzinfo=zone).astimezone(UTC)
+        if ends <= now and rate > 0:  # a missing one is NaN, and not above zero
+            found.append(Quote(day, float(f"{rate:.{PRICE_DIGITS}g}"), ends))
+    return tuple(found)
+
+
 def _require_equity(ticker: str, kind: str) -> None:
     if kind in _PAIRS:
         raise CryptoNotSupported(ticker)

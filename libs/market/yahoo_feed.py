@@ -16,10 +16,8 @@ import contextlib
 import queue
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -28,8 +26,9 @@ import structlog
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.call_policy import ATTEMPTS_MAX, Breaker, Pace, backoff_s
 from libs.market.errors import MarketError, NoHistory, NotInSource, RateLimited, SourceUnavailable
+from libs.market.kept_answers import Answer, Kept
 from libs.market.source import NewsItem, refuse_crypto
-from libs.market.yahoo_bars import SETTLED_AFTER, Series, series_of
+from libs.market.yahoo_bars import SETTLED_AFTER, Quote, Series, quotes_of, series_of
 from libs.market.yahoo_calls import SOURCE, Report, YahooCalls
 from libs.market.yahoo_shapes import news_of
 
@@ -40,14 +39,10 @@ PENDING_MAX = 2_000
 """Questions that may wait for a thread."""
 ANSWER_S_MAX = 90.0
 """How long one question may take, with its retries and its wait for a thread."""
-KEPT_MAX = 4_000
-KEPT_BYTES_MAX = 256 * 1024 * 1024
-KEPT_S_MAX = 24 * 3600.0
-"""After this an answer is asked for anew."""
-REFUSED_S = 600.0
-"""How long it is remembered that Yahoo does not know a ticker."""
 HISTORY_DAYS = 1_100
 """Days of prices before as_of that are asked for at once: three years."""
+RATE_DAYS = 30
+"""Days before the moment asked about, and on to the start of that year, of exchange rates."""
 NEWS_MAX = 50
 """Headlines of one ticker; Yahoo has no older ones to ask for."""
 SEARCH_MAX = 10
@@ -59,51 +54,6 @@ T = TypeVar("T")
 
 # HTTP requests of one question, for the pace: what yfinance 1.7 sends at most when all goes well.
 _COST = {"chart": 2, "search": 1, "info": 3, "news": 1, "reports": 1, "calendar": 1, "screen": 1}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What Yahoo said and when; or that it refused, which holds for REFUSED_S."""
-
-    at: datetime
-    value: Any
-    refused: MarketError | None
-    size_bytes: int
-
-
-class Kept:
-    """The newest used answers, within KEPT_MAX, KEPT_BYTES_MAX and KEPT_S_MAX."""
-
-    def __init__(self) -> None:
-        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, now: datetime) -> Answer | None:
-        """The answer, if it is not too old."""
-        with self._lock:
-            found = self._answers.get(key)
-            if found is None:
-                return None
-            age_s = (now - found.at).total_seconds()
-            if age_s > (KEPT_S_MAX if found.refused is None else REFUSED_S):
-                self._drop(key)
-                return None
-            self._answers.move_to_end(key)
-            return found
-
-    def put(self, key: Hashable, answer: Answer) -> None:
-        """Keep it, and let go of those used longest ago where there are too many."""
-        with self._lock:
-            self._drop(key)
-            self._answers[key] = answer
-            self._bytes += answer.size_bytes
-            while len(self._answers) > KEPT_MAX or self._bytes > KEPT_BYTES_MAX:
-                self._drop(next(iter(self._answers)))
-
-    def _drop(self, key: Hashable) -> None:
-        gone = self._answers.pop(key, None)
-        self._bytes -= gone.size_bytes if gone is not None else 0
 
 
 class Workers:
@@ -200,6 +150,25 @@ class YahooFeed:
             return found, int(found.frame.estimated_size())
 
         found: Series = (await self._ask(("chart", symbol), load, covers)).value
+        return found
+
+    async def rates(
+        self, currency: str, into: str, at: datetime, since: date | None = None
+    ) -> Sequence[Quote]:
+        """Daily rates, ascending, with all that were known at `at` and maybe later ones."""
+        symbol = f"{currency}{into}=X"
+        first = since or date((at - timedelta(days=RATE_DAYS)).year, 1, 1)
+
+        def covers(answer: Answer) -> bool:
+            return answer.refused is not None or bool(answer.at >= at and answer.value[0] <= first)
+
+        def load() -> tuple[tuple[date, Sequence[Quote]], int]:
+            now = self.now()
+            chart = self._calls.chart(symbol, first, now.date() + timedelta(days=2))
+            quotes = quotes_of(symbol, chart, now)
+            return (first, quotes), 120 * len(quotes)
+
+        found: Sequence[Quote] = (await self._ask(("chart", symbol), load, covers)).value[1]
         return found
 
     async def news(self, ticker: str, as_of: date) -> Sequence[NewsItem]:

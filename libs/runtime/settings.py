@@ -69,6 +69,8 @@ class Settings(BaseSettings):
     """Recorded market data; None is the data bundled with bokeh-sampledata."""
     yahoo_tickers: str = ""
     """Yahoo's universe, separated by commas; empty takes Yahoo's screens of the newest session."""
+    yahoo_currencies: str = Field(default="USD,EUR,GBP,CHF", pattern="^([A-Za-z]{3}(,|$))*$")
+    """Currencies whose rates into an account's own are asked of Yahoo, separated by commas."""
     yahoo_requests_per_s: float = Field(default=4.0, gt=0, le=50)
     """How fast one process asks Yahoo; replicas do not share it."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

@@ -87,7 +87,8 @@ class MadeUpMarket:
             companies[row["ticker"]].news.append(_story(row))
         _add_figures(companies, folder, now)
         _add_reports(companies, folder)
-        names = sorted(companies)
+        _add_rates(companies, folder)
+        names = sorted(name for name in companies if "=" not in name)
         screens = {"day_gainers": names[:4], "day_losers": names[2:6], "most_actives": names[:3]}
         return cls(now, companies, screens)
 
@@ -341,6 +342,18 @@ def _add_reports(companies: dict[str, Company], folder: Path) -> None:
         found[row["ticker"], row["period_end"]] = (at, float(row["eps_estimate"]), actual)
     for (ticker, _), report in found.items():
         companies[ticker].reports.append(report)
+
+
+def _add_rates(companies: dict[str, Company], folder: Path) -> None:
+    """Pairs of currencies as Yahoo has them: days that begin and end in London."""
+    for row in _read(folder / "fx.csv"):
+        ticker, rate = f"{row['pair']}=X", float(row["rate"])
+        pair = companies.setdefault(
+            ticker,
+            Company(ticker, [], quoted=row["pair"][3:], kind="CURRENCY", exchange="CCY"),
+        )
+        pair.zone, pair.opens, pair.closes = ZoneInfo("Europe/London"), time(0), time(23, 59)
+        pair.rows.append(Row(date.fromisoformat(row["date"]), rate, rate, rate, rate, 0.0))
 
 
 def _dash(value: float | None) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from libs.market import yahoo_feed
+from libs.market import kept_answers, yahoo_feed
 from libs.market.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
 from libs.market.errors import BadVendorData, RateLimited, SourceUnavailable, UnknownTicker
+from libs.market.kept_answers import REFUSED_S, Answer, Kept
 from libs.market.yahoo_calls import YahooCalls, _own_directory
-from libs.market.yahoo_feed import REFUSED_S, Answer, Kept
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
 
 NOW = datetime(2024, 3, 15, 23, tzinfo=UTC)
@@ -192,8 +192,8 @@ async def test_too_many_waiting_questions_are_refused(
 
 
 def test_answers_are_let_go_by_number_size_and_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yahoo_feed, "KEPT_MAX", 3)
-    monkeypatch.setattr(yahoo_feed, "KEPT_BYTES_MAX", 100)
+    monkeypatch.setattr(kept_answers, "KEPT_MAX", 3)
+    monkeypatch.setattr(kept_answers, "KEPT_BYTES_MAX", 100)
     kept = Kept()
     for key in "abc":
         kept.put(key, Answer(NOW, key, None, 10))
