@@ -43,7 +43,7 @@ class PickFate(StrEnum):
 
 
 class PastPick(Value):
-    """One pick as the trader made it, and what became of it."""
+    """One pick as the trader made it, and what became of it. Prices are in the share's currency."""
 
     ticker: Ticker
     action: Side

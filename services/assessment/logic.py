@@ -121,9 +121,14 @@ def _past_pick(
         action=pick.action,
         allocation_pct=pick.allocation_pct,
         fate=fate,
-        fill_price=fill.price.amount if fill else None,
+        fill_price=_paid(fill) if fill else None,
         filled_on=fill.session if fill else None,
     )
+
+
+def _paid(fill: Fill) -> Decimal:
+    """The price as it is traded, like the closes that it will be compared with."""
+    return (fill.foreign.price if fill.foreign else fill.price).amount
 
 
 # --- which outcomes are due -----------------------------------------------------------------------

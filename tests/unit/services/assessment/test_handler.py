@@ -11,7 +11,7 @@ from contracts.cycle import CycleStatus
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.memory import PickFate
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
-from contracts.types import Money
+from contracts.types import ExchangeRate, Foreign, Money
 from libs.llm.scripted import ScriptedProvider, says
 
 
@@ -127,6 +127,22 @@ async def test_a_decision_is_kept_with_what_became_of_each_pick(desk, left, stat
     assert decision.picks[0].fill_price == paid
     assert set(decision.universe) == {"AAPL", "FB", "GOOG", "IBM", "MSFT"}
     assert (decision.pipeline, decision.as_of) == ("rules", desk.as_of)
+
+
+async def test_a_fill_in_another_currency_is_kept_at_the_price_that_the_share_traded_at(desk):
+    found = await desk.cycle()
+    desk.journals = {}
+    result = executed(desk, "MSFT", OrderStatus.FILLED)
+    rate = ExchangeRate(currency="EUR", into="USD", rate=Decimal("1.25"), on=desk.as_of)
+    traded = Foreign(price=Money(amount=Decimal("24.60"), currency="EUR"), rate=rate)
+    fill = result.fills[0].model_copy(update={"foreign": traded})
+    memory = await desk.do(
+        Memorize,
+        outcome=CycleStatus.COMPLETED,
+        daily_picks=found["picks"],
+        execution_result=result.model_copy(update={"fills": (fill,)}),
+    )
+    assert memory.decision.picks[0].fill_price == Decimal("24.60")
 
 
 async def test_a_cycle_that_never_came_to_picks_leaves_no_decision(desk):
