@@ -67,10 +67,28 @@ class CallEvent(StepEvent):
     duration_ms: float = Field(ge=0)
 
 
+class ModelRequestEvent(StepEvent):
+    """A paid call is about to be made. Without an `llm_called` of the same index after it, the call
+    may have been paid and its reply was lost."""
+
+    name: ShortText
+    index: int = Field(ge=0)
+    epoch: int = Field(ge=1)
+    tokens_max: int = Field(ge=0)
+    cost_usd_max: Decimal = Field(ge=0)
+
+
 class ModelCallEvent(CallEvent):
-    """A model's turn, and what it used."""
+    """A model's turn, and what it used; `fault` is the code of the error where it gave no reply."""
 
     usage: Usage
+    fault: ShortText = ""
+
+
+class CheckEvent(CallEvent):
+    """An answer was held against its contract; the errors are quoted in the journal."""
+
+    passed: bool
 
 
 class MessageRefused(StepEvent):
@@ -137,9 +155,11 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.OPERATION_COMPLETED: StepEvent,
     EventType.OPERATION_FAILED: StepFailedEvent,
     EventType.OPERATION_CANCELLED: StepEvent,
+    EventType.LLM_REQUESTED: ModelRequestEvent,
     EventType.LLM_CALLED: ModelCallEvent,
     EventType.TOOL_CALLED: CallEvent,
     EventType.DATA_READ: CallEvent,
+    EventType.ANSWER_CHECKED: CheckEvent,
     EventType.MESSAGE_REFUSED: MessageRefused,
     EventType.ORDER_PLACED: OrderEvent,
     EventType.ORDER_FILLED: FillEvent,

@@ -28,11 +28,13 @@ class OperationStatus(StrEnum):
 
 
 class CallKind(StrEnum):
-    """What a journalled call was: a model's turn, a tool's result, or another read."""
+    """What a journalled call was: a model's turn, a tool's result, another read, or the check of
+    an answer."""
 
     MODEL = "model"
     TOOL = "tool"
     READ = "read"
+    CHECK = "check"
 
 
 class JournalEntry(Value):
@@ -53,10 +55,15 @@ class JournalEntry(Value):
 
 
 class Reserve(Value):
-    """What the next call may cost at most; it is held back until the call is recorded."""
+    """What the next call may cost at most; it is held back until the call is recorded.
+
+    `name` and `index` say which call that is, for the audit.
+    """
 
     tokens: int = Field(default=0, ge=0)
     cost_usd: Decimal = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
+    name: ShortText = ""
+    index: int | None = Field(default=None, ge=0, le=10_000)
 
 
 class Progress(Value):

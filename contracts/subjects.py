@@ -33,6 +33,7 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
+from contracts.provider import ProvidersQuery, ProvidersView
 from contracts.query import (
     AccountQuery,
     AccountView,
@@ -189,6 +190,9 @@ CLAIM = Subject(Class.QUERY, ORCHESTRATOR, "claim", Claim, ClaimAnswer, ())
 RECORD = Subject(Class.QUERY, ORCHESTRATOR, "record", Record, RecordAnswer, ())
 RESULT = Subject(Class.QUERY, ORCHESTRATOR, "result", Result, ResultAnswer, ())
 PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, USERS)
+PROVIDERS = Subject(
+    Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView, (*USERS, ORCHESTRATOR)
+)
 
 
 def console(what: str, message: type[Message], reply: type[Message]) -> Subject:
@@ -210,6 +214,7 @@ APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 
 QUERIES = (
     PORTFOLIO,
+    PROVIDERS,
     EVENTS_AFTER,
     CYCLE,
     CYCLES,

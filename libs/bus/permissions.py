@@ -9,6 +9,7 @@ from contracts.subjects import (
     ORCHESTRATOR,
     PORTFOLIO,
     PREFIX,
+    PROVIDERS,
     QUERIES,
     RECORD,
     REQUESTS,
@@ -48,6 +49,7 @@ def _orchestrator() -> NatsPermissions:
     return NatsPermissions(
         publish=(
             *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ctl", "dlq")),
+            PROVIDERS.by(ORCHESTRATOR),
             # Of streams it may read two by number, and throw away single dead letters.
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",

@@ -103,6 +103,12 @@ class PriceUnknown(ModelError):
         )
 
 
+class StageUnknown(ModelError):
+    """A pipeline names a model for a stage that there is none of."""
+
+    code = "stage_unknown"
+
+
 class ProviderNotUsable(ModelError):
     """A provider that this desk knows but cannot use: no key, no model, no SDK."""
 

@@ -255,12 +255,23 @@ async def _output_pass(
         reply = await take_turn(agent, request, journal, _worth_storing(request, new))
         _refuse_bad_end(agent, reply)
         answer, errors = read_answer(reply.text, output, check, evidence)
+        await journal.call(_checked(output, errors))
         if answer is not None:
             return answer
         log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)
         new = len(messages)
         messages += [_assistant(reply), UserMessage(text=render_errors(errors))]
     raise AnswerInvalid(agent.name, agent.model, errors)
+
+
+def _checked(output: type[BaseModel], errors: Sequence[str]) -> Call:
+    """The outcome of a validation: nothing is asked, it only stands on record."""
+    outcome: JsonValue = {"passed": not errors, "errors": list(errors)}
+
+    async def told() -> Reply:
+        return Reply(outcome)
+
+    return Call(CallKind.CHECK, output.__name__, outcome, told, new={"contract": output.__name__})
 
 
 def _refuse_bad_end(agent: Agent, reply: ModelReply) -> None:

@@ -1,20 +1,31 @@
 """The providers that a desk has, by the name that pipelines use."""
 
+import hashlib
 import importlib.util
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from contracts.message import Pipeline
 from contracts.operation import Reserve
+from contracts.provider import ProviderStanding
 from libs.llm.agent import Limits
 from libs.llm.endpoint import Endpoint, endpoints_of, prices_of
-from libs.llm.errors import ProviderNotUsable
+from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, StageUnknown
 from libs.llm.keys import key_of
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize, Provider
 from libs.llm.remote import RemoteProvider
 from libs.llm.rules.provider import RulesProvider
+from libs.runtime.model_settings import STAGES
 from libs.runtime.settings import Settings
 
+_PROBE = ModelRequest(
+    agent="doctor",
+    model="",
+    system="",
+    system_sha256=hashlib.sha256(b"").hexdigest(),
+    messages=(),
+)
 SDKS: Mapping[str, str] = {"claude": "anthropic", "openai": "openai"}
 """The package that speaks each wire format."""
 
@@ -83,14 +94,52 @@ def _complete(endpoint: Endpoint) -> None:
         raise ProviderNotUsable(
             f"{endpoint.name} has no address: set base_url in {section} of deskbus.toml"
         )
-    if not endpoint.models:
+    missing = [size for size in ModelSize if not endpoint.model_for("", size)]
+    if missing:
         raise ProviderNotUsable(
-            f"{endpoint.name} has no models: set models in {section} of deskbus.toml, for example "
-            'models = { small = "NAME", medium = "NAME", large = "NAME" }'
+            f"{endpoint.name} has no {' and no '.join(missing)} model: set models in {section} of "
+            'deskbus.toml, for example models = { small = "NAME", medium = "NAME", large = "NAME" }'
         )
     sdk = SDKS[endpoint.wire]
     if importlib.util.find_spec(sdk) is None:
         raise ProviderNotUsable(f"{endpoint.name} needs the package {sdk}: install deskbus anew")
+
+
+def standings(providers: Mapping[str, Provider]) -> tuple[ProviderStanding, ...]:
+    """Each provider as people are told of it; one whose models have no price is not usable."""
+    return tuple(_standing(name, each, providers) for name, each in providers.items())
+
+
+def _standing(name: str, provider: Provider, providers: Mapping[str, Provider]) -> ProviderStanding:
+    problem = problem_of(providers, Pipeline(name=name, provider=name))
+    if problem is None:
+        return ProviderStanding(name=name, usable=True)
+    expected = not isinstance(provider, NotUsable) or provider.expected
+    return ProviderStanding(name=name, usable=False, why=problem.message, expected=expected)
+
+
+def usable(providers: Mapping[str, Provider]) -> tuple[str, ...]:
+    """The names of those that can be used now."""
+    return tuple(name for name, each in providers.items() if not isinstance(each, NotUsable))
+
+
+def problem_of(providers: Mapping[str, Provider], pipeline: Pipeline) -> ModelError | None:
+    """Why the pipeline could not begin: its provider, a model, a stage or a price is missing."""
+    provider = providers.get(pipeline.provider)
+    if provider is None:
+        return ProviderUnknown(pipeline.provider, usable(providers))
+    unknown = sorted(set(pipeline.models) - set(STAGES))
+    if unknown:
+        return StageUnknown(
+            f"models names {', '.join(unknown)}, and the stages are {', '.join(STAGES)}"
+        )
+    try:
+        models = {provider.model_for("", size) for size in ModelSize} | {*pipeline.models.values()}
+        for model in sorted(models):
+            provider.reserve(_PROBE.model_copy(update={"model": model}))
+    except ModelError as error:
+        return error
+    return None
 
 
 def limits_of(settings: Settings) -> Limits:

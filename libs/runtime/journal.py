@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import orjson
 from pydantic import JsonValue
@@ -137,9 +138,9 @@ class Journal:
         return True
 
     async def _make(self, fresh: Sequence[tuple[int, Call]]) -> None:
-        reserves = [call.reserve for _, call in fresh if call.reserve is not None]
-        if reserves:
-            await self._flush(_sum(reserves), None)
+        paid = [(index, call) for index, call in fresh if call.reserve is not None]
+        if paid:
+            await self._flush(_reserve(paid), None)
             # A process that was frozen after the answer has lost its lease without knowing.
             self._check()
         outcomes = await asyncio.gather(
@@ -148,7 +149,7 @@ class Journal:
         entries = [outcome for outcome in outcomes if isinstance(outcome, JournalEntry)]
         self._recorded.update((entry.index, entry) for entry in entries)
         self._pending.extend(entries)
-        if reserves:
+        if paid:
             # A paid call is on record before anything else happens: a crash must not repeat it.
             await self._flush(None, None)
         for outcome in outcomes:
@@ -212,8 +213,13 @@ async def _timed(index: int, call: Call) -> JournalEntry:
     )
 
 
-def _sum(reserves: Sequence[Reserve]) -> Reserve:
+def _reserve(paid: Sequence[tuple[int, Call]]) -> Reserve:
+    """What these calls may cost together; the first of them gives it its name."""
+    reserves = [call.reserve for _, call in paid if call.reserve is not None]
+    index, first = paid[0]
     return Reserve(
         tokens=sum(reserve.tokens for reserve in reserves),
-        cost_usd=sum((reserve.cost_usd for reserve in reserves), start=reserves[0].cost_usd * 0),
+        cost_usd=sum((reserve.cost_usd for reserve in reserves), start=Decimal(0)),
+        name=first.name,
+        index=index,
     )

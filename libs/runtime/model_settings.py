@@ -9,9 +9,20 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 """Pipelines name providers by it."""
 
+SIZES = ("small", "medium", "large")
+STAGES = ("sentiment", "planner", "quant", "research", "trader", "risk", "memory")
+"""The parts of a pipeline that a model plays; each may be given a model of its own."""
+
 Preset = Literal["claude", "openai", "minimax", "vllm", "ollama", "llamacpp", "compatible"]
 Output = Literal["json_schema", "json_object", "none"]
 UsdPerMillion = Annotated[Decimal, Field(ge=0, le=10_000)]
+
+
+def _known_stages(models: dict[str, str]) -> dict[str, str]:
+    unknown = sorted(set(models) - {*SIZES, *STAGES})
+    if unknown:
+        raise ValueError(f"{', '.join(unknown)} is neither {', '.join(SIZES)} nor a stage")
+    return models
 
 
 def _no_login(url: str) -> str:
@@ -35,7 +46,7 @@ class EndpointSettings(BaseModel):
 
     preset: Preset | None = None
     base_url: Annotated[str, AfterValidator(_no_login)] | None = None
-    models: dict[str, str] = Field(default_factory=dict)
+    models: Annotated[dict[str, str], AfterValidator(_known_stages)] = Field(default_factory=dict)
     key_variable: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     key_file: str | None = None
     output: Output | None = None

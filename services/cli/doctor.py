@@ -18,10 +18,12 @@ from pydantic import BaseModel
 from rich.text import Text
 
 from contracts.halt import Halts, HaltsQuery
+from contracts.provider import ProvidersQuery, ProviderStanding, ProvidersView
 from contracts.query import CyclesPage, CyclesQuery, DeadLettersQuery
-from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS
+from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS, PROVIDERS
 from libs.bus.client import Client, open_client
 from libs.bus.streams import streams
+from libs.llm.registry import all_providers, standings
 from libs.market.replay_store import ReplayStore
 from libs.market.sources import SourceName
 from libs.postgres.migrate import migrations
@@ -54,6 +56,7 @@ PYTHON_MIN = (3, 11)
 DISK_BYTES_MIN = 500 * 1024**2
 MONITOR_TIMEOUT_S = 2.0
 MISSES_SHOWN_MAX = 5
+NAME_WIDTH = 16
 
 app = group()
 
@@ -94,10 +97,10 @@ def doctor(json: JsonOption = False) -> None:
 
 def _show(check: Check) -> None:
     mark, style = STYLES[check.verdict]
-    line = Text.assemble((f"{mark} ", style), f"{check.name:<13}", (check.said, ""))
+    line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH}}", (check.said, ""))
     out().print(line, soft_wrap=True)
     if check.todo:
-        out().print(Text(f"{'':<15}→ {check.todo}", style="yellow"), soft_wrap=True)
+        out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}", style="yellow"), soft_wrap=True)
 
 
 def _ok(name: str, said: str) -> Check:
@@ -126,6 +129,7 @@ def machine(settings: Settings) -> Sequence[Check]:
         _data_dir(settings.data_dir),
         _tried("market data", lambda: _market(settings)),
         _credentials(settings.secrets_path),
+        *(_provider(each) for each in standings(all_providers(settings))),
     ]
 
 
@@ -164,6 +168,14 @@ def _data_dir(path: Path) -> Check:
     if room < DISK_BYTES_MIN:
         return _problem("data", said, "make room: Postgres stops when the disk is full")
     return _ok("data", said if here.exists() else f"{said} (made at the first start)")
+
+
+def _provider(standing: ProviderStanding) -> Check:
+    name = f"model {standing.name}"
+    if standing.usable:
+        return _ok(name, "can be used" if standing.name == "rules" else "set up; not called here")
+    verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
+    return Check(name=name, verdict=verdict, said=standing.why)
 
 
 def _market(settings: Settings) -> str:
@@ -244,7 +256,7 @@ async def _answers(client: Client) -> Sequence[Check]:
         halts: Halts = await client.ask(HALTS, HaltsQuery())
     except DeskError as error:
         return [_problem("console", error.message, "see the desk's log; restart the desk")]
-    return [_ok("console", said), *_trading(halts)]
+    return [_ok("console", said), *_trading(halts), await _models(client)]
 
 
 def _trading(halts: Halts) -> Sequence[Check]:
@@ -254,6 +266,16 @@ def _trading(halts: Halts) -> Sequence[Check]:
         Check(name="trading", verdict=Verdict.OFF, said=told(halt), todo=ending(halt))
         for halt in halts.halts
     ]
+
+
+async def _models(client: Client) -> Check:
+    """What the running desk can use: keys are read when it starts, in its environment."""
+    try:
+        view: ProvidersView = await client.ask(PROVIDERS, ProvidersQuery())
+    except DeskError as error:
+        return _problem("models", error.message, "see the log of the sentiment service")
+    usable = [each.name for each in view.providers if each.usable]
+    return _ok("models", f"the running desk can use {', '.join(usable)}")
 
 
 async def _database(desk: RunningDesk, dsn: str) -> Check:

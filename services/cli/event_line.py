@@ -27,7 +27,9 @@ STYLES = {
     EventType.ORDER_FILLED: "bold green",
     EventType.TRADING_HALTED: "bold yellow",
     EventType.TRADING_RESUMED: "bold green",
+    EventType.LLM_REQUESTED: "dim",
     EventType.LLM_CALLED: "dim",
+    EventType.ANSWER_CHECKED: "dim",
     EventType.TOOL_CALLED: "dim",
     EventType.DATA_READ: "dim",
 }
@@ -88,8 +90,9 @@ def _call(event: Event) -> str:
     if "duration_ms" in data:
         text += f"  {amounts.duration(float(data['duration_ms']) / 1000)}"
     usage = data.get("usage") or {}
-    used = int(usage.get("input_tokens", 0)) + int(usage.get("output_tokens", 0))
-    return f"{text}  {used:,} tokens" if used else text
+    used = sum(int(count) for sort, count in usage.items() if sort.endswith("_tokens"))
+    text += f"  {used:,} tokens" if used else ""
+    return f"{text}  no reply ({data['fault']})" if data.get("fault") else text
 
 
 def _end(event: Event) -> str:
@@ -119,6 +122,15 @@ def _letter(event: Event) -> str:
     return f"{text}: {data['reason']}" if data.get("reason") else text
 
 
+def _asked(event: Event) -> str:
+    return f"{_step(event)}  {event.data.get('name')}  asked"
+
+
+def _checked(event: Event) -> str:
+    verdict = "valid" if event.data.get("passed") else "not valid"
+    return f"{_step(event)}  {event.data.get('name')}  {verdict}"
+
+
 def _approval(event: Event) -> str:
     data: Mapping[str, Any] = event.data
     left = f": {_decision(event)}" if data.get("decisions") else ""
@@ -145,9 +157,11 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.OPERATION_COMPLETED: _step,
     EventType.OPERATION_FAILED: _step,
     EventType.OPERATION_CANCELLED: _step,
+    EventType.LLM_REQUESTED: _asked,
     EventType.LLM_CALLED: _call,
     EventType.TOOL_CALLED: _call,
     EventType.DATA_READ: _call,
+    EventType.ANSWER_CHECKED: _checked,
     EventType.CYCLE_ENDED: _end,
     EventType.PIPELINE_ENDED: _end,
     EventType.ORDER_PLACED: _order,

@@ -5,9 +5,16 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from contracts.subjects import ORCHESTRATOR
+import structlog
+
+from contracts.message import Pipeline
+from contracts.provider import ProvidersQuery, ProvidersView
+from contracts.subjects import ORCHESTRATOR, PROVIDERS
+from contracts.types import Failure
+from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusLost, Client, connect
 from libs.bus.dead_letters import DeadLetters
+from libs.bus.operation import UNANSWERED
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.market.sources import latest_session_of
@@ -24,6 +31,11 @@ from services.orchestrator.workflow import Workflow, workflows_of
 
 QUEUE = "orchestrators"
 """The queue group: a question goes to one of the orchestrators that run."""
+OFFLINE = "rules"
+"""The provider that every desk has: nobody need be asked for it."""
+PROVIDERS_TIMEOUT_S = 2.0
+
+log = structlog.get_logger()
 
 
 @asynccontextmanager
@@ -66,7 +78,8 @@ async def _orchestrating(
         committer = Committer(pool, workflows, settings, BusOutbox(publisher), relay.wake)
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
-        await Handler(committer, publisher, latest_session_of(settings)).serve(server)
+        latest, providers = latest_session_of(settings), Providers(client)
+        await Handler(committer, publisher, latest, providers).serve(server)
         await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
         parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
         async with Background(*parts) as background:
@@ -74,3 +87,32 @@ async def _orchestrating(
                 yield background
             finally:
                 await server.stop()
+
+
+class Providers:
+    """Asks the service in which every pipeline begins, and which has the keys: may these begin?"""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def __call__(self, pipelines: Sequence[Pipeline]) -> Failure | None:
+        """The first problem; None also where nobody answers: then the work itself will tell."""
+        asked = tuple(each for each in pipelines if each.provider != OFFLINE or each.models)
+        if not asked:
+            return None
+        query = encode(ProvidersQuery(pipelines=asked))
+        try:
+            answer = await self._client.request(
+                PROVIDERS.by(ORCHESTRATOR), query, timeout=PROVIDERS_TIMEOUT_S
+            )
+            found = decode(ProvidersView, answer.data).problems
+        except (*UNANSWERED, MessageInvalid) as error:
+            log.warning("orchestrator.providers_unknown", error=type(error).__name__)
+            return None
+        if not found:
+            return None
+        return Failure(
+            code=found[0].code,
+            message=f"pipeline {found[0].pipeline}: {found[0].message}",
+            field="pipelines",
+        )

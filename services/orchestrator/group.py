@@ -140,6 +140,9 @@ class Group:
         known = self._loaded.cycles.get(given.cycle_id)
         if known is not None:
             return repeated(known, given)
+        if given.hindrance is not None:
+            hindrance = given.hindrance
+            return rejection(hindrance.code, hindrance.message, hindrance.field or "pipelines")
         if given.request.kind not in self._newest:
             known_kinds = ", ".join(sorted(self._newest))
             text = f"kind: there is no cycle of kind {given.request.kind!r}; known: {known_kinds}"

@@ -1,14 +1,14 @@
 """What the orchestrator hears, as inputs; what it says after a commit, as messages."""
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import date
 from typing import TypeVar
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
-from contracts.message import Message
+from contracts.message import Message, Pipeline
 from contracts.operation import (
     CancelOperation,
     Claim,
@@ -51,6 +51,9 @@ from services.orchestrator.inputs import (
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
 
+# Says why pipelines could not begin, None where nothing speaks against them or nobody knows.
+Hindrance = Callable[[Sequence[Pipeline]], Awaitable[Failure | None]]
+
 M = TypeVar("M", bound=Message)
 
 REASON_CHARS_MAX = 400
@@ -61,11 +64,16 @@ class Handler:
     """Answers requests and services' questions by inputs to the committer."""
 
     def __init__(
-        self, committer: Committer, publisher: Publisher, latest_session: LatestSession
+        self,
+        committer: Committer,
+        publisher: Publisher,
+        latest_session: LatestSession,
+        hindrance: Hindrance,
     ) -> None:
         self._committer = committer
         self._publisher = publisher
         self._latest_session = latest_session
+        self._hindrance = hindrance
 
     async def serve(self, server: Server) -> None:
         """Begin to answer everything that the orchestrator hears."""
@@ -89,6 +97,7 @@ class Handler:
             request=request,
             as_of=as_of,
             body_sha256=_digest(request),
+            hindrance=await self._hindrance(request.pipelines),
         )
         answer = _as(RequestAnswer, await self._ask(given))
         if answer.outcome == "rejected" and answer.code != "key_reused":

@@ -17,13 +17,17 @@ from contracts.types import Failure
 
 @dataclass(frozen=True)
 class CycleAsked:
-    """`requester` wants a cycle; `as_of` is the session it will see, `body_sha256` its body's."""
+    """`requester` wants a cycle; `as_of` is the session it will see, `body_sha256` its body's.
+
+    `hindrance` is why a new cycle could not begin; one that there is already goes on.
+    """
 
     cycle_id: UUID
     requester: str
     request: CycleRequest
     as_of: date
     body_sha256: bytes
+    hindrance: Failure | None = None
 
 
 @dataclass(frozen=True)

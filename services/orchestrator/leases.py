@@ -1,6 +1,7 @@
 """Claims, leases and budgets: who has an operation, what it recorded, what it may still spend."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from contracts.audit import EventType
 from contracts.operation import (
@@ -23,7 +24,11 @@ CALL_EVENTS = {
     CallKind.MODEL: EventType.LLM_CALLED,
     CallKind.TOOL: EventType.TOOL_CALLED,
     CallKind.READ: EventType.DATA_READ,
+    CallKind.CHECK: EventType.ANSWER_CHECKED,
 }
+SEQ_REQUESTS = 20_000
+"""Numbers of `llm_requested` events begin above those of calls."""
+CALLS_PER_EPOCH = 20_000
 NO_USAGE = Usage()
 NOTHING = Reserve()
 
@@ -123,9 +128,7 @@ class Leases:
         for entry in entries:
             self._loaded.recorded.add((row.op_id, entry.index))
             self._entries.append(NewEntry(row, entry))
-            data = {"name": entry.name, "index": entry.index, "duration_ms": entry.duration_ms}
-            if entry.kind is CallKind.MODEL:
-                data["usage"] = entry.usage.model_dump(mode="json")
+            data = _told(entry)
             seq, what = SEQ_CALLS + entry.index, CALL_EVENTS[entry.kind]
             self._events.append(step_event(cycle, row, row.op_id, seq, what, data))
 
@@ -165,8 +168,41 @@ class Leases:
             if purse is not None:
                 purse.hold(reserve)
         cycle.changed = row.reserved_today = True
-        row.reserved = reserve
+        row.reserved = Reserve(tokens=reserve.tokens, cost_usd=reserve.cost_usd)
+        self._announce(row, reserve)
         return RecordAnswer(outcome="ok", lease_s=lease_s)
+
+    def _announce(self, row: OperationRow, reserve: Reserve) -> None:
+        """Put on record that a paid call begins; each epoch may begin it once."""
+        if reserve.index is None:
+            return
+        cycle = self._loaded.cycles[row.cycle_id]
+        seq = SEQ_REQUESTS + row.epoch * CALLS_PER_EPOCH + reserve.index
+        data = {
+            "name": reserve.name,
+            "index": reserve.index,
+            "epoch": row.epoch,
+            "tokens_max": reserve.tokens,
+            "cost_usd_max": str(reserve.cost_usd),
+        }
+        self._events.append(step_event(cycle, row, row.op_id, seq, EventType.LLM_REQUESTED, data))
+
+
+def _told(entry: JournalEntry) -> dict[str, Any]:
+    """What an event says of a finished call; its bodies are in the journal."""
+    data: dict[str, Any] = {
+        "name": entry.name,
+        "index": entry.index,
+        "duration_ms": entry.duration_ms,
+    }
+    reply = entry.reply if isinstance(entry.reply, dict) else {}
+    if entry.kind is CallKind.MODEL:
+        fault = reply.get("fault")
+        data["usage"] = entry.usage.model_dump(mode="json")
+        data["fault"] = str(fault.get("code", "")) if isinstance(fault, dict) else ""
+    if entry.kind is CallKind.CHECK:
+        data["passed"] = reply.get("passed") is True
+    return data
 
 
 def _hold(row: OperationRow) -> None:

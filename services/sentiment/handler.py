@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from contracts.provider import PipelineProblem, ProvidersQuery, ProvidersView
 from contracts.sentiment import (
     BuildDigest,
     ScoreSentiment,
@@ -14,6 +15,8 @@ from contracts.types import Failure
 from libs.llm.agent import Role
 from libs.llm.loop import generate
 from libs.llm.prompt import task_for
+from libs.llm.provider import Provider
+from libs.llm.registry import problem_of, standings
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
@@ -37,6 +40,21 @@ class UnknownSource(DeskError):
     """A request names a candidate source that this desk does not have."""
 
     code = "unknown_source"
+
+
+async def tell_providers(
+    query: ProvidersQuery, *, providers: Mapping[str, Provider]
+) -> ProvidersView:
+    """Which providers this desk can use. Every pipeline begins in this service, with its keys."""
+    found = [(each, problem_of(providers, each)) for each in query.pipelines]
+    return ProvidersView(
+        providers=standings(providers),
+        problems=tuple(
+            PipelineProblem(pipeline=each.name, code=error.code, message=error.message)
+            for each, error in found
+            if error is not None
+        ),
+    )
 
 
 async def build_digest(

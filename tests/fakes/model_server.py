@@ -153,6 +153,7 @@ class ModelServer:
         if wire is None:
             return await _send(writer, 404, {"error": {"message": "not found"}}, {})
         asked = Asked(wire, json.loads(content), headers, len(self.asked))
+        self.asked.append(asked)
         self._running += 1
         self.at_once = max(self.at_once, self._running)
         try:
@@ -164,7 +165,6 @@ class ModelServer:
         self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         refused = self._refused(asked)
-        self.asked.append(asked)
         answer = refused or self._next(asked)
         ids = {
             f"{'request-id' if asked.wire == 'claude' else 'x-request-id'}": f"req_{asked.number}"
@@ -225,11 +225,11 @@ async def _send(
 
 @contextlib.asynccontextmanager
 async def model_server(
-    answers: Sequence[Answer] | Script, keys: Sequence[str] | None = (KEY,), port: int = 0
+    answers: Sequence[Answer] | Script | ModelServer, keys: Sequence[str] | None = (KEY,)
 ) -> AsyncIterator[ModelServer]:
     """A server on a free port while the block runs."""
-    server = ModelServer(answers, keys)
-    listening = await asyncio.start_server(server.on_connection, HOST, port)
+    server = answers if isinstance(answers, ModelServer) else ModelServer(answers, keys)
+    listening = await asyncio.start_server(server.on_connection, HOST, 0)
     server.port = listening.sockets[0].getsockname()[1]
     try:
         yield server

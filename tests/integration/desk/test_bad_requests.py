@@ -163,6 +163,36 @@ async def test_the_same_key_of_another_person_is_another_cycle(desk: Desk, user:
         assert await other.accepted(body) != await user.accepted(body)
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "code", "told"),
+    [
+        ({"provider": "oracle"}, "provider_unknown", "this desk has rules"),
+        ({"provider": "claude"}, "provider_not_usable", "set ANTHROPIC_API_KEY"),
+        ({"provider": "vllm"}, "provider_not_usable", "[providers.vllm]"),
+        ({"models": {"trade": "m"}}, "stage_unknown", "sentiment, planner, quant"),
+    ],
+)
+async def test_a_pipeline_that_could_not_begin_is_rejected_at_once_with_what_to_do(
+    user: Caller, pipeline: Json, code: str, told: str
+) -> None:
+    good = wish()["pipelines"][0]
+    second = {"name": "second", "account": "nobody-thinks", **pipeline}
+
+    answer = await user.ask(wish(pipelines=[good, second]))
+
+    assert (answer["outcome"], answer["code"], answer["field"]) == ("rejected", code, "pipelines")
+    assert "pipeline second: " in answer["message"]
+    assert told in answer["message"]
+
+
+async def test_the_desk_tells_which_providers_it_can_use_and_why_not_others(user: Caller) -> None:
+    view = await user.query("providers", owner="sentiment")
+    standing = {each["name"]: each for each in view["providers"]}
+    assert standing["rules"]["usable"]
+    assert not standing["claude"]["usable"]
+    assert "ANTHROPIC_API_KEY" in standing["claude"]["why"]
+
+
 async def test_an_unknown_kind_is_rejected_with_the_known_ones(user: Caller) -> None:
     answer = await user.ask(wish(kind="gamble"))
 
@@ -192,12 +222,6 @@ ENDS: dict[str, tuple[Json, str, str, str]] = {
         "books",
         "currency_mismatch",
         "USD",
-    ),
-    "unknown provider": (
-        wish(pipelines=[{"name": "a", "account": "nobody-thinks", "provider": "oracle"}]),
-        "sentiment",
-        "provider_unknown",
-        "rules",
     ),
 }
 

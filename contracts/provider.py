@@ -1,0 +1,41 @@
+"""Providers: which of them a desk can use, and what is wrong with a request's wish for one."""
+
+from pydantic import Field
+
+from contracts.message import Message, Pipeline
+from contracts.types import Name, Text, Value
+
+PROVIDERS_MAX = 100
+
+
+class ProvidersQuery(Message):
+    """Which providers can be used, and could these pipelines begin?"""
+
+    pipelines: tuple[Pipeline, ...] = Field(default=(), max_length=PROVIDERS_MAX)
+
+
+class ProviderStanding(Value):
+    """Whether a provider can be used; `why` it cannot, and what to do.
+
+    `expected` where somebody has set it up: then not being usable is a mistake.
+    """
+
+    name: Name
+    usable: bool
+    why: Text = ""
+    expected: bool = False
+
+
+class PipelineProblem(Value):
+    """Why a pipeline could not begin: a stable code, and a sentence that says what to do."""
+
+    pipeline: Name
+    code: Name
+    message: Text
+
+
+class ProvidersView(Message):
+    """What the services that talk to models have; no key is part of it."""
+
+    providers: tuple[ProviderStanding, ...] = Field(default=(), max_length=PROVIDERS_MAX)
+    problems: tuple[PipelineProblem, ...] = Field(default=(), max_length=PROVIDERS_MAX)

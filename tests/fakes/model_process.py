@@ -1,0 +1,140 @@
+"""The local model as a process of its own: it counts what it is asked, and outlives whoever asks.
+
+    python -m tests.fakes.model_process LOG_FILE DELAY_S FAULTY KEY...
+
+It answers as the rules do. Every request is a line in the log when it begins and another when its
+reply has been made; a fault, where it is to give some, comes at the first of a request's tries.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.model_server import (
+    HOST,
+    Answer,
+    Asked,
+    Body,
+    Drop,
+    Error,
+    ModelServer,
+    model_server,
+)
+from tests.fakes.rules_model import agent_of, as_the_rules
+
+ROOT = Path(__file__).parents[2]
+FAULTS: Sequence[Answer] = (
+    Error(429, "rate_limit_error", "slow down", {"retry-after-ms": "20"}),
+    Error(529, "overloaded_error", "Overloaded", {"retry-after": "0.05"}),
+    Drop(),
+    Body(b"<html>login</html>", content_type="text/html"),
+    Body(b'{"choices": null}'),
+)
+
+
+@dataclass(frozen=True)
+class ModelProcess:
+    """The running process as a test sees it."""
+
+    url: str
+    log: Path
+
+    def lines(self) -> list[dict[str, Any]]:
+        """All that it has put down so far."""
+        if not self.log.exists():
+            return []
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line[-1] == "}"]
+
+    def asked(self) -> list[dict[str, Any]]:
+        """The requests that it has begun to answer."""
+        return [line for line in self.lines() if line["what"] == "begin"]
+
+
+@contextmanager
+def running(
+    log: Path, keys: Sequence[str], *, delay_s: float = 0.0, faulty: bool = False
+) -> Iterator[ModelProcess]:
+    """The process, listening when the block is entered; killed at its end."""
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tests.fakes.model_process"),
+            *(str(log), str(delay_s), str(int(faulty)), *keys),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            port = process.stdout.readline().strip()
+            assert port, "the model did not start"
+            yield ModelProcess(f"http://{HOST}:{port}", log)
+        finally:
+            process.kill()
+
+
+@dataclass
+class Answering(ModelServer):
+    """Waits before each answer, and writes down both ends of it."""
+
+    descriptor: int = -1
+    delay_s: float = 0.0
+    faulty: bool = False
+    tries: dict[str, int] = field(default_factory=dict)
+
+    async def _answer(self, asked: Asked, *connection: Any) -> bool:
+        digest = _digest(asked)
+        self.tries[digest] = self.tries.get(digest, 0) + 1
+        self._note("begin", asked)
+        await asyncio.sleep(self.delay_s)
+        done = await super()._answer(asked, *connection)
+        self._note("end", asked)
+        return done
+
+    def _note(self, what: str, asked: Asked) -> None:
+        line = {
+            "at": time.time(),
+            "what": what,
+            "wire": asked.wire,
+            "agent": agent_of(asked),
+            "tools": bool(asked.tools),
+            "request": _digest(asked),
+        }
+        os.write(self.descriptor, json.dumps(line).encode() + b"\n")
+
+    def scripted(self, asked: Asked) -> Answer:
+        """A fault at the first try of about every third request, else the rules' answer."""
+        digest = _digest(asked)
+        chance = int(digest[:8], 16)
+        if self.faulty and self.tries[digest] == 1 and chance % 3 == 0:
+            return FAULTS[chance // 3 % len(FAULTS)]
+        return as_the_rules(asked)
+
+
+def _digest(asked: Asked) -> str:
+    return hashlib.sha256(json.dumps(asked.body, sort_keys=True).encode()).hexdigest()
+
+
+async def serve(log: Path, delay_s: float, faulty: bool, keys: Sequence[str]) -> None:
+    """Answer until killed."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    server = Answering((), keys, descriptor=descriptor, delay_s=delay_s, faulty=faulty)
+    server.answers = server.scripted
+    async with model_server(server):
+        sys.stdout.write(f"{server.port}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    _, file, delay, is_faulty, *taken = sys.argv
+    asyncio.run(serve(Path(file), float(delay), bool(int(is_faulty)), taken))

@@ -1,0 +1,64 @@
+"""A model that answers as the desk's rules do, from what it reads over the wire and nothing else.
+
+It knows its part by its system prompt, its data by the `<task>` and `<evidence>` of the first turn.
+A pipeline on it must come to the decision of the `rules` pipeline: whatever the wire lost on the
+way would show.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from libs.llm.provider import Evidence
+from libs.llm.rules.provider import RULE_SETS
+from libs.llm.rules.rule_set import Found
+from tests.fakes.model_server import Answer, Asked
+from tests.fakes.wire_formats import Call, Says
+
+NOBODY = str(UUID(int=0))
+SERVICES = Path(__file__).parents[2] / "services"
+
+
+@cache
+def parts() -> Mapping[str, str]:
+    """Each agent by its system prompt."""
+    return {
+        path.read_text(encoding="utf-8"): path.stem
+        for path in SERVICES.glob("*/prompts/*.md")
+        if path.stem in RULE_SETS
+    }
+
+
+def agent_of(asked: Asked) -> str:
+    """Whose prompt the request has."""
+    return next(name for prompt, name in parts().items() if asked.system.startswith(prompt))
+
+
+def as_the_rules(asked: Asked) -> Answer:
+    """The reply of the rules to a request."""
+    agent = agent_of(asked)
+    lines = asked.first.split("\n")
+    task = _with_ids(orjson.loads(lines[lines.index("<task>") + 1]))
+    rules = RULE_SETS[agent]
+    if asked.tools:
+        wanted = () if asked.has_results else rules.ask(task)
+        return Says(calls=[Call(ask.tool, dict(ask.arguments)) for ask in wanted])
+    evidence: list[Evidence] = []
+    if "<evidence>" in lines:
+        first, last = lines.index("<evidence>") + 1, lines.index("</evidence>")
+        evidence = [Evidence.model_validate_json(line) for line in lines[first:last]]
+    return Says(f"Here it is:\n{rules.answer(task, Found(evidence)).model_dump_json()}")
+
+
+def _with_ids(value: Any) -> Any:
+    """The ids that no model is told, in every contract: the rules read whole contracts."""
+    if isinstance(value, list):
+        return [_with_ids(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    known = {name: _with_ids(each) for name, each in value.items()}
+    return known | ({"cycle_id": NOBODY, "op_id": NOBODY} if "as_of" in value else {})

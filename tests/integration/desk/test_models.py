@@ -1,0 +1,219 @@
+"""A desk on Claude, on OpenAI and on the rules at once: the real SDKs, the real bus, a local model.
+
+The model answers as the rules do, so all three pipelines must come to the same decision; some of
+its answers are faults. The keys are planted: afterwards they are looked for everywhere.
+"""
+
+import asyncio
+import json
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import orjson
+import pytest
+
+from libs.postgres.pool import dsn_for
+from libs.runtime.postgres_server import SUPERUSER
+from tests.fakes import model_process
+from tests.integration.desk.caller import Json
+from tests.integration.desk.command_line import CommandLine, Said, ended, up
+
+KEYS = {
+    "ANTHROPIC_API_KEY": "planted-claude-0123456789",
+    "OPENAI_API_KEY": "planted-gpt-0123456789",
+}
+ASKED = "cycle request --as-of 2012-06-29 {providers} --key {key} --wait --json"
+THREE = "--provider claude --provider openai --provider rules"
+
+
+@dataclass(frozen=True)
+class Evening:
+    """What a desk with models has left behind."""
+
+    view: Json
+    replayed: Said
+    refused: Said
+    doctor: Json
+    asked: list[Json]
+    tables: dict[str, list[Json]]
+    told: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def evening(
+    make_open_dir: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Evening]:
+    """One cycle by three pipelines; then everything that shows or keeps something is read."""
+    folder = tmp_path_factory.mktemp("models")
+    with model_process.running(folder / "asked.jsonl", tuple(KEYS.values()), faulty=True) as model:
+        providers = {
+            "claude": {"base_url": model.url},
+            "openai": {"base_url": f"{model.url}/v1"},
+        }
+        settings = (
+            *KEYS.items(),
+            ("DESKBUS_PROVIDERS", json.dumps(providers)),
+            ("DESKBUS_LOG_LEVEL", "debug"),
+        )
+        deskbus = CommandLine(make_open_dir() / "data", folder, settings)
+        with up(deskbus) as (process, _):
+            request = ASKED.format(providers=THREE, key="models")
+            said = deskbus(request)
+            assert said.code == 0, said.err
+            (view,) = said.rows
+            shown = [
+                deskbus(f"cycle show {view['cycle_id']}"),
+                deskbus(f"cycle show {view['cycle_id']} --evidence AAPL"),
+                deskbus(f"operations tree {view['cycle_id']}"),
+                deskbus("config"),
+                deskbus("doctor"),
+            ]
+            asked = model.asked()
+            replayed = deskbus(f"cycle replay {view['cycle_id']} --json")
+            refused = deskbus(ASKED.format(providers="--provider minimax", key="refused"))
+            doctor = {each["name"]: each for each in deskbus("doctor --json").rows}
+            tables = asyncio.run(dumped(deskbus.data_dir))
+            log = ended(process, signal.SIGINT)
+        assert model.asked() == asked, "a replay asks no model"
+        yield Evening(
+            view=view,
+            replayed=replayed,
+            refused=refused,
+            doctor=doctor,
+            asked=asked,
+            tables=tables,
+            told="".join(f"{each.out}{each.err}" for each in (said, *shown, log, replayed)),
+            folder=deskbus.data_dir,
+        )
+
+
+async def dumped(data_dir: Path) -> dict[str, list[Json]]:
+    """The rows of every table, as the superuser sees them."""
+    desk = json.loads((data_dir / "runtime.json").read_text())
+    dsn = dsn_for(desk["postgres_dsn"], SUPERUSER, Path(desk["secrets_dir"]))
+    db = await asyncpg.connect(dsn)
+    try:
+        names = await db.fetch("select tablename from pg_tables where schemaname = 'public'")
+        return {
+            name: [dict(row) for row in await db.fetch(f'select * from "{name}"')]
+            for (name,) in names
+        }
+    finally:
+        await db.close()
+
+
+def events(evening: Evening, kind: str) -> list[Json]:
+    return [
+        {**row, "data": orjson.loads(row["data"])}
+        for row in evening.tables["state_events"]
+        if row["type"] == kind
+    ]
+
+
+def entries(evening: Evening, kind: str) -> list[Json]:
+    found = [orjson.loads(row["entry"]) for row in evening.tables["journal"]]
+    return [entry for entry in found if entry["kind"] == kind]
+
+
+def of_models(rows: list[Json], name: str = "name") -> list[Json]:
+    return [row for row in rows if str(row[name]).startswith(("claude:", "openai:"))]
+
+
+def test_three_pipelines_come_to_the_same_decision_on_the_same_digest(evening: Evening) -> None:
+    view = evening.view
+    assert view["status"] == "completed"
+    pipelines = {each["name"]: each for each in view["pipelines"]}
+    assert set(pipelines) == {"claude", "openai", "rules"}
+    decided = {name: decision(each) for name, each in pipelines.items()}
+    assert decided["claude"] == decided["rules"]
+    assert decided["openai"] == decided["rules"]
+    assert decided["rules"]
+    digests = {json.dumps(each["contracts"]["signal_digest"]) for each in view["pipelines"]}
+    assert len(digests) == 1
+
+
+def decision(pipeline: Json) -> list[Any]:
+    validation = pipeline["contracts"]["decision_validation"]
+    return [(each["action"], each["asset"], each["quantity"]) for each in validation["decisions"]]
+
+
+def test_both_sdks_asked_for_every_agent_with_its_own_key(evening: Evening) -> None:
+    for wire in ("claude", "openai"):
+        agents = {each["agent"] for each in evening.asked if each["wire"] == wire}
+        assert agents == {
+            *("sentiment", "planner", "quant", "analyst"),
+            *("trader", "risk_review", "memory"),
+        }
+
+
+def test_every_request_is_on_record_before_and_after_its_call(evening: Evening) -> None:
+    asked = of_models([e["data"] for e in events(evening, "llm_requested")])
+    called = of_models([e["data"] for e in events(evening, "llm_called")])
+    assert len(asked) == len(called) == len(evening.asked)
+    assert len(of_models(entries(evening, "model"))) == len(evening.asked)
+
+
+def test_faults_of_the_model_are_on_record_by_their_codes(evening: Evening) -> None:
+    faults = [e["data"]["fault"] for e in events(evening, "llm_called") if e["data"]["fault"]]
+    assert set(faults) <= {"provider_unavailable", "provider_fault"}
+    assert faults, "the model gave no fault"
+    repeated = [each["request"] for each in evening.asked]
+    assert len(repeated) - len(set(repeated)) == len(faults)
+
+
+def test_every_tool_call_has_its_result_and_every_answer_its_check(evening: Evening) -> None:
+    tools = entries(evening, "tool")
+    assert len(tools) == len(events(evening, "tool_called")) > 10
+    assert all(entry["request"]["arguments"] is not None and entry["reply"] for entry in tools)
+    checks = [e["data"] for e in events(evening, "answer_checked")]
+    assert len(checks) == 3 * 7
+    assert all(check["passed"] for check in checks)
+
+
+def test_what_the_calls_used_is_counted_at_every_level(evening: Evening) -> None:
+    calls = sum(tokens(entry["usage"]) for entry in entries(evening, "model"))
+    operations = sum(row["tokens"] for row in evening.tables["operations"])
+    (cycle,) = evening.tables["cycles"]
+    (day,) = evening.tables["day_budgets"]
+    assert calls == operations == cycle["tokens_spent"] == day["tokens_spent"] > 1_000
+    costs = sum(Decimal(str(e["usage"]["cost_usd"])) for e in entries(evening, "model"))
+    assert costs == cycle["cost_usd_spent"] == day["cost_usd_spent"] > 0
+    assert cycle["tokens_reserved"] == day["tokens_reserved"] == 0
+
+
+def tokens(usage: Json) -> int:
+    return sum(int(count) for sort, count in usage.items() if sort.endswith("_tokens"))
+
+
+def test_a_replay_gives_the_same_decision_and_asks_nobody(evening: Evening) -> None:
+    assert evening.replayed.code == 0, evening.replayed.err
+    (report,) = evening.replayed.rows
+    assert report["same"]
+
+
+def test_a_provider_without_a_key_is_refused_at_once_and_the_doctor_says_why(
+    evening: Evening,
+) -> None:
+    assert evening.refused.code == 4
+    assert "set MINIMAX_API_KEY" in evening.refused.err
+    doctor = evening.doctor
+    assert doctor["model claude"]["verdict"] == doctor["model openai"]["verdict"] == "ok"
+    assert "MINIMAX_API_KEY" in doctor["model minimax"]["said"]
+    assert "rules, claude, openai" in doctor["models"]["said"]
+
+
+def test_no_key_is_found_in_anything_that_was_kept_or_shown(evening: Evening) -> None:
+    tables = repr(evening.tables)
+    assert "claude-opus-5-5" in tables
+    files = [path for path in evening.folder.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".log" for path in files)
+    for key in KEYS.values():
+        assert key not in evening.told
+        assert key not in tables
+        assert [path for path in files if key.encode() in path.read_bytes()] == []
