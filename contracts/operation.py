@@ -28,13 +28,11 @@ class OperationStatus(StrEnum):
 
 
 class CallKind(StrEnum):
-    """What a journalled call was: a model's turn, a tool's result, another read, or the check of
-    an answer."""
+    """What a journalled call was: a model's turn, a tool's result, or another read."""
 
     MODEL = "model"
     TOOL = "tool"
     READ = "read"
-    CHECK = "check"
 
 
 class JournalEntry(Value):
@@ -42,6 +40,7 @@ class JournalEntry(Value):
 
     `request` holds only what is new since the previous model call, never the transcript again;
     `request_sha256` covers the whole request and must match when the entry is used again.
+    `passed` is set where nothing was read but an answer was held against its contract.
     """
 
     index: int = Field(ge=0, le=10_000)
@@ -52,6 +51,7 @@ class JournalEntry(Value):
     reply: JsonValue
     usage: Usage = Usage()
     duration_ms: float = Field(default=0.0, ge=0)
+    passed: bool | None = None
 
 
 class Reserve(Value):

@@ -26,8 +26,8 @@ class Capabilities:
 
     `tool_choice`, `parallel_calls` and `seed`: the request may have that field. `reasoning_echo`:
     a model's thoughts must come back verbatim. `usage_reliable`: its token counts are believed;
-    else the larger of them and an estimate counts. `effort_with_tools`: the reasoning effort that
-    the endpoint wants where there are tools, empty for none.
+    else a count far below what was sent is replaced by an estimate. `effort_with_tools`: the
+    reasoning effort that the endpoint wants where there are tools, empty for none.
     """
 
     output: OutputMode = OutputMode.NONE

@@ -269,9 +269,10 @@ def _checked(output: type[BaseModel], errors: Sequence[str]) -> Call:
     outcome: JsonValue = {"passed": not errors, "errors": list(errors)}
 
     async def told() -> Reply:
-        return Reply(outcome)
+        return Reply(outcome, passed=not errors)
 
-    return Call(CallKind.CHECK, output.__name__, outcome, told, new={"contract": output.__name__})
+    name = f"check of {output.__name__}"
+    return Call(CallKind.READ, name, outcome, told, new={"contract": output.__name__})
 
 
 def _refuse_bad_end(agent: Agent, reply: ModelReply) -> None:

@@ -48,10 +48,11 @@ class OperationStopped(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a call gave: JSON, and what it cost."""
+    """What a call gave: JSON, what it cost, and for the check of an answer whether it passed."""
 
     value: JsonValue
     usage: Usage = Usage()
+    passed: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,7 @@ async def _timed(index: int, call: Call) -> JournalEntry:
         request=call.request if call.new is None else call.new,
         reply=reply.value,
         usage=reply.usage,
+        passed=reply.passed,
         duration_ms=round((time.perf_counter() - started) * 1000, 3),
     )
 

@@ -55,7 +55,8 @@ def _docstrings() -> Mapping[str, str]:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    return "not set" if field.default is None else f"`{field.default}`"
+    default = field.get_default(call_default_factory=True)
+    return "not set" if default is None or default == {} else f"`{default}`"
 
 
 def _words(told: str, field: FieldInfo) -> str:

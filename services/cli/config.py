@@ -70,7 +70,7 @@ def in_force(settings: Settings, environment: Mapping[str, str], file: Path) -> 
             variable=f"{PREFIX}{name.upper()}",
             value=shown(getattr(settings, name)),
             source=_source(name, from_environment, from_file),
-            default=shown(field.default),
+            default=shown(field.get_default(call_default_factory=True)),
             meaning=told.get(name, ""),
         )
         for name, field in Settings.model_fields.items()

@@ -24,7 +24,6 @@ CALL_EVENTS = {
     CallKind.MODEL: EventType.LLM_CALLED,
     CallKind.TOOL: EventType.TOOL_CALLED,
     CallKind.READ: EventType.DATA_READ,
-    CallKind.CHECK: EventType.ANSWER_CHECKED,
 }
 SEQ_REQUESTS = 20_000
 """Numbers of `llm_requested` events begin above those of calls."""
@@ -129,7 +128,9 @@ class Leases:
             self._loaded.recorded.add((row.op_id, entry.index))
             self._entries.append(NewEntry(row, entry))
             data = _told(entry)
-            seq, what = SEQ_CALLS + entry.index, CALL_EVENTS[entry.kind]
+            checked = entry.passed is not None
+            seq = SEQ_CALLS + entry.index
+            what = EventType.ANSWER_CHECKED if checked else CALL_EVENTS[entry.kind]
             self._events.append(step_event(cycle, row, row.op_id, seq, what, data))
 
     def forfeit(self, row: OperationRow) -> None:
@@ -200,8 +201,8 @@ def _told(entry: JournalEntry) -> dict[str, Any]:
         fault = reply.get("fault")
         data["usage"] = entry.usage.model_dump(mode="json")
         data["fault"] = str(fault.get("code", "")) if isinstance(fault, dict) else ""
-    if entry.kind is CallKind.CHECK:
-        data["passed"] = reply.get("passed") is True
+    if entry.passed is not None:
+        data["passed"] = entry.passed
     return data
 
 

@@ -275,13 +275,13 @@ async def test_a_task_over_its_size_is_refused_before_any_call(bench):
     assert desk.provider.calls == 0
 
 
-@pytest.mark.parametrize("kept", range(7))
+@pytest.mark.parametrize("kept", range(8))
 async def test_a_restart_after_k_entries_makes_only_the_missing_calls(bench, kept):
     script = [asks(A, B), asks(("news", {})), ModelReply(), GOOD]
     whole = bench(script, paid=True)
     answer = await whole.with_tools()
     models = [entry.kind is CallKind.MODEL for entry in whole.entries]
-    assert len(whole.entries) == 7
+    assert len(whole.entries) == 8
     used = sum(models[:kept])
     again = whole.again_after(kept, ScriptedProvider(script[used:], reserved=whole.reserves[0]))
     assert await again.with_tools() == answer
@@ -319,6 +319,17 @@ async def test_usage_of_every_model_call_is_on_its_entry(bench):
     desk = bench([GOOD.model_copy(update={"usage": Usage(input_tokens=7, output_tokens=5)})])
     await desk.plain()
     assert desk.entries[0].usage.tokens == 12
+
+
+async def test_each_check_of_an_answer_stands_on_record_with_its_errors(bench):
+    desk = bench([says({"number": 1}), GOOD])
+    await desk.plain()
+    checks = [entry for entry in desk.entries if entry.passed is not None]
+    assert [(entry.name, entry.passed) for entry in checks] == [
+        ("check of Answer", False),
+        ("check of Answer", True),
+    ]
+    assert checks[0].reply == {"passed": False, "errors": ["word: Field required"]}
 
 
 async def test_the_journal_keeps_what_is_new_and_never_a_tool_result_twice(bench):

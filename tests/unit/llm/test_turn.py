@@ -43,8 +43,8 @@ def replies_after(failures):
 async def test_a_busy_provider_is_asked_again_and_every_try_is_on_record(bench, waits):
     desk = bench(replies_after(3), faults=dict.fromkeys(range(3), BUSY), paid=True)
     assert (await desk.plain()).word == "yes"
-    assert [entry.kind for entry in desk.entries] == [CallKind.MODEL] * 4
-    assert [entry.reply.get("fault", {}).get("code") for entry in desk.entries] == [
+    calls = [entry for entry in desk.entries if entry.kind is CallKind.MODEL]
+    assert [entry.reply.get("fault", {}).get("code") for entry in calls] == [
         *["provider_unavailable"] * 3,
         None,
     ]
@@ -111,7 +111,7 @@ async def test_a_call_that_may_have_been_paid_counts_as_its_whole_reservation(be
     lost = ProviderUnavailable("no reply within 240 s", may_have_cost=True)
     desk = bench(replies_after(2), faults={0: lost, 1: BUSY}, paid=True)
     await desk.plain()
-    first, second, _ = desk.entries
+    first, second, *_ = desk.entries
     assert (first.usage.tokens, first.usage.cost_usd) == (100, Decimal("0.01"))
     assert second.usage.tokens == 0
 
