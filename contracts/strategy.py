@@ -89,8 +89,8 @@ class MlpSpec(Part):
     """A multi-layer perceptron (scikit-learn's MLPClassifier, adam, no early stopping)."""
 
     kind: Literal["mlp"] = "mlp"
-    hidden: tuple[Annotated[int, Field(ge=1, le=512)], ...] = Field(
-        (16,), min_length=1, max_length=4
+    hidden: tuple[Annotated[int, Field(ge=1, le=256)], ...] = Field(
+        (16,), min_length=1, max_length=3
     )
     activation: Literal["relu", "tanh"] = "relu"
     l2: float = Field(default=1e-4, ge=0, le=100)
@@ -110,9 +110,9 @@ class BoostingSpec(Part):
     """Gradient-boosted trees with log-loss."""
 
     kind: Literal["gradient_boosting"] = "gradient_boosting"
-    trees: int = Field(default=60, ge=1, le=500)
+    trees: int = Field(default=60, ge=1, le=300)
     learning_rate: float = Field(default=0.1, gt=0, le=1)
-    depth: int = Field(default=3, ge=1, le=8)
+    depth: int = Field(default=3, ge=1, le=6)
     leaf_rows_min: int = Field(default=20, ge=1, le=100_000)
 
 

@@ -36,6 +36,7 @@ HOMES = {
     "home-of-model-sdks": ("anthropic", "openai"),
     "home-of-market-vendors": ("exchange_calendars", "pandas", "yfinance"),
     "home-of-talib": ("talib",),
+    "home-of-scikit-learn": ("joblib", "scipy", "sklearn", "threadpoolctl"),
     "home-of-the-terminal": ("typer", "rich"),
     "home-of-nkeys": ("nkeys",),
 }

@@ -7,12 +7,14 @@ from libs.quant.panel import Panel
 
 Array = npt.NDArray[np.float64]
 
+FIRST_DAY = np.datetime64("2003-01-01")
+
 
 def of(opens: npt.ArrayLike, closes: npt.ArrayLike | None = None) -> Panel:
     """A panel of these opens and closes, a row a ticker; without closes they are the opens."""
     open_ = np.atleast_2d(np.asarray(opens, dtype=np.float64))
     close = open_ if closes is None else np.atleast_2d(np.asarray(closes, dtype=np.float64))
-    days = np.datetime64("2011-01-03") + np.arange(open_.shape[1])
+    days = FIRST_DAY + np.arange(open_.shape[1])
     high, low = np.maximum(open_, close), np.minimum(open_, close)
     tickers = tuple(f"T{row}" for row in range(len(open_)))
     return Panel(tickers, days, open_, high, low, close, np.ones_like(open_))
@@ -27,7 +29,7 @@ def walk(seed: int, tickers: int, sessions: int) -> Panel:
     high = np.maximum(open_, close) * np.exp(np.abs(rng.normal(0, 0.005, close.shape)))
     low = np.minimum(open_, close) * np.exp(-np.abs(rng.normal(0, 0.005, close.shape)))
     volume = np.round(np.exp(rng.normal(12, 0.5, close.shape)))
-    days = np.datetime64("2003-01-01") + np.arange(sessions)
+    days = FIRST_DAY + np.arange(sessions)
     return Panel(tuple(f"T{row}" for row in range(tickers)), days, open_, high, low, close, volume)
 
 
