@@ -1,4 +1,4 @@
-"""What a strategy's run has found: training, backtest, the gates between, and the assessment.
+"""What a strategy's run has found: training, backtest, and the assessment.
 
 A figure that is not defined (a win rate without a trade, a Sharpe ratio without variation) is None,
 never a stand-in. `libs/quant` says by which formula each is computed.
@@ -10,40 +10,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from contracts.gate import Fraction, GateResult
 from contracts.message import Contract
 from contracts.strategy import EPOCHS_MAX, FEATURES_MAX, FOLDS_MAX, Period
-from contracts.types import Name, ShortText, Text, Ticker, Value
+from contracts.types import ShortText, Text, Ticker, Value
 
 SESSIONS_MAX = 5_000
 TRADES_SHOWN_MAX = 200
-CHECKS_MAX = 20
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Fraction = Annotated[float, Field(ge=0, le=1)]
 Loss = Annotated[float, Field(ge=0)]
 Points = Annotated[tuple[Text, ...], Field(min_length=2, max_length=4)]
-
-
-class GateCheck(Value):
-    """One rule of a gate: what it saw (None: not defined), against which threshold."""
-
-    rule: Name
-    passed: bool
-    value: float | None
-    threshold: float
-    reason: Text
-
-
-class GateResult(Value):
-    """What a gate says. `reason` is empty where it passed, else names every rule that failed:
-    `Training gate failed: accuracy_below_threshold (42.3% < 45.0%)`.
-    """
-
-    gate: Literal["training", "backtest"]
-    profile: Name
-    passed: bool
-    checks: tuple[GateCheck, ...] = Field(min_length=1, max_length=CHECKS_MAX)
-    reason: Text = ""
 
 
 class FoldResult(Value):
@@ -85,6 +62,11 @@ class TrainingResult(Contract):
     data_sha256: Sha256
     model_sha256: Sha256
     gate: GateResult | None = None
+
+    @property
+    def skill(self) -> float:
+        """Accuracy over the base rate."""
+        return self.accuracy - self.base_rate
 
     @property
     def loss_decrease(self) -> float:

@@ -7,7 +7,7 @@ that reads as an extreme.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
@@ -28,23 +28,32 @@ SMOOTH_WINDOWS = 9
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One ticker's prices, ascending."""
+    """One ticker's prices, ascending; averages that several features need are computed once."""
 
     open: Array
     high: Array
     low: Array
     close: Array
     volume: Array
+    averages: dict[int, Array] = field(default_factory=dict)
+
+    def average(self, n: int) -> Array:
+        """The simple average of n closes; not to be written to."""
+        found = self.averages.get(n)
+        if found is None:
+            found = self.averages[n] = ta.SMA(self.close, n)
+        return found
 
 
-Compute = Callable[..., Array]
+Compute = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
     """How a feature is computed of one ticker's bars, and after how many bars it is to be trusted.
 
-    Both take the parameters of `contracts/indicator.py`, in their order. `still` is the window over
+    `compute` takes the bars, the row to write to, and the parameters of `contracts/indicator.py` in
+    their order; `warmup` takes these too. `still` is the window over
     which a standing price leaves it undefined, where there is one.
     """
 
@@ -63,7 +72,7 @@ def features(prices: Panel, specs: Sequence[FeatureSpec]) -> dict[str, Array]:
         bars = Bars(*arrays)
         stood = _stood_still(bars) if repeated[row] else None
         for plan, table in zip(plans, found.values(), strict=True):
-            table[row] = plan.compute(bars, stood)
+            plan.compute(bars, table[row], stood)
     return found
 
 
@@ -92,14 +101,14 @@ class _Plan:
         still = formula.still(*arguments) if formula.still else None
         return cls(formula.compute, arguments, formula.warmup(*arguments), still)
 
-    def compute(self, bars: Bars, stood: Array | None) -> Array | float:
-        if len(bars.close) <= self.warmup:
-            return np.nan
-        values = self.formula(bars, *self.arguments)
-        values[: self.warmup] = np.nan
+    def compute(self, bars: Bars, out: Array, stood: Array | None) -> None:
+        if len(out) <= self.warmup:
+            out[:] = np.nan
+            return
+        self.formula(bars, out, *self.arguments)
+        out[: self.warmup] = np.nan
         if stood is not None and self.still is not None:
-            values[stood >= self.still] = np.nan
-        return values
+            out[stood >= self.still] = np.nan
 
 
 def _stood_still(bars: Bars) -> Array:
@@ -114,28 +123,26 @@ def _stood_still(bars: Bars) -> Array:
 # What a bar alone, or a bar and one before it, says.
 
 
-def _return(bars: Bars, n: int) -> Array:
-    return np.asarray(ta.ROCP(bars.close, n))
+def _return(bars: Bars, out: Array, n: int) -> None:
+    out[:] = ta.ROCP(bars.close, n)
 
 
-def _gap(bars: Bars) -> Array:
-    found = np.full_like(bars.open, np.nan)
-    np.divide(bars.open[1:], bars.close[:-1], out=found[1:])
-    found -= 1
-    return found
+def _gap(bars: Bars, out: Array) -> None:
+    np.divide(bars.open[1:], bars.close[:-1], out=out[1:])
+    out -= 1
 
 
-def _day_range(bars: Bars) -> Array:
-    return (bars.high - bars.low) / bars.close
+def _day_range(bars: Bars, out: Array) -> None:
+    np.subtract(bars.high, bars.low, out=out)
+    out /= bars.close
 
 
 # Windows: each bar in them counts alike, so they are exact once they are full.
 
 
-def _ratio(one: Array, other: Array) -> Array:
-    np.divide(one, other, out=other)
-    other -= 1
-    return other
+def _ratio(one: Array, other: Array, out: Array) -> None:
+    np.divide(one, other, out=out)
+    out -= 1
 
 
 def _nonzero(values: Array) -> Array:
@@ -144,79 +151,74 @@ def _nonzero(values: Array) -> Array:
     return values
 
 
-def _sma_distance(bars: Bars, n: int) -> Array:
-    return _ratio(bars.close, ta.SMA(bars.close, n))
+def _sma_distance(bars: Bars, out: Array, n: int) -> None:
+    _ratio(bars.close, bars.average(n), out)
 
 
-def _sma_cross(bars: Bars, fast: int, slow: int) -> Array:
-    return _ratio(ta.SMA(bars.close, fast), ta.SMA(bars.close, slow))
+def _sma_cross(bars: Bars, out: Array, fast: int, slow: int) -> None:
+    _ratio(bars.average(fast), bars.average(slow), out)
 
 
-def _bollinger(bars: Bars, n: int, width: float) -> Array:
-    found = bars.close - ta.SMA(bars.close, n)
-    found /= _nonzero(ta.STDDEV(bars.close, n, float(width)))
-    return np.asarray(found)
+def _bollinger(bars: Bars, out: Array, n: int, width: float) -> None:
+    np.subtract(bars.close, bars.average(n), out=out)
+    out /= _nonzero(ta.STDDEV(bars.close, n, float(width)))
 
 
-def _volatility(bars: Bars, n: int) -> Array:
-    found = ta.STDDEV(ta.ROCP(bars.close, 1), n, 1.0)
-    found *= sqrt(YEAR_SESSIONS * n / (n - 1))  # TA-Lib's is of the population
-    return np.asarray(found)
+def _volatility(bars: Bars, out: Array, n: int) -> None:
+    of_population = ta.STDDEV(ta.ROCP(bars.close, 1), n, 1.0)
+    np.multiply(of_population, sqrt(YEAR_SESSIONS * n / (n - 1)), out=out)
 
 
-def _cci(bars: Bars, n: int) -> Array:
-    return np.asarray(ta.CCI(bars.high, bars.low, bars.close, n))
+def _cci(bars: Bars, out: Array, n: int) -> None:
+    out[:] = ta.CCI(bars.high, bars.low, bars.close, n)
 
 
-def _williams_r(bars: Bars, n: int) -> Array:
-    return np.asarray(ta.WILLR(bars.high, bars.low, bars.close, n))
+def _williams_r(bars: Bars, out: Array, n: int) -> None:
+    out[:] = ta.WILLR(bars.high, bars.low, bars.close, n)
 
 
-def _stochastic(bars: Bars, n: int, smooth: int) -> Array:
-    return np.asarray(ta.STOCHF(bars.high, bars.low, bars.close, n, smooth)[1])
+def _stochastic(bars: Bars, out: Array, n: int, smooth: int) -> None:
+    # TA-Lib's STOCHF says the same from the low end, and takes longer for it.
+    np.add(ta.SMA(ta.WILLR(bars.high, bars.low, bars.close, n), smooth), 100, out=out)
 
 
-def _aroon(bars: Bars, n: int) -> Array:
-    return np.asarray(ta.AROONOSC(bars.high, bars.low, n))
+def _aroon(bars: Bars, out: Array, n: int) -> None:
+    out[:] = ta.AROONOSC(bars.high, bars.low, n)
 
 
-def _high_distance(bars: Bars, n: int) -> Array:
-    return _ratio(bars.close, ta.MAX(bars.close, n))
+def _high_distance(bars: Bars, out: Array, n: int) -> None:
+    _ratio(bars.close, ta.MAX(bars.close, n), out)
 
 
-def _volume_ratio(bars: Bars, n: int) -> Array:
-    return _ratio(bars.volume, _nonzero(ta.SMA(bars.volume, n)))
+def _volume_ratio(bars: Bars, out: Array, n: int) -> None:
+    _ratio(bars.volume, _nonzero(ta.SMA(bars.volume, n)), out)
 
 
-def _money_flow(bars: Bars, n: int) -> Array:
-    return np.asarray(ta.MFI(bars.high, bars.low, bars.close, bars.volume, n))
+def _money_flow(bars: Bars, out: Array, n: int) -> None:
+    out[:] = ta.MFI(bars.high, bars.low, bars.close, bars.volume, n)
 
 
 # Averages that remember everything, ever less.
 
 
-def _ema_distance(bars: Bars, n: int) -> Array:
-    return _ratio(bars.close, ta.EMA(bars.close, n))
+def _ema_distance(bars: Bars, out: Array, n: int) -> None:
+    _ratio(bars.close, ta.EMA(bars.close, n), out)
 
 
-def _macd_histogram(bars: Bars, fast: int, slow: int, signal: int) -> Array:
-    found = ta.MACD(bars.close, fast, slow, signal)[2]
-    found /= bars.close
-    return np.asarray(found)
+def _macd_histogram(bars: Bars, out: Array, fast: int, slow: int, signal: int) -> None:
+    np.divide(ta.MACD(bars.close, fast, slow, signal)[2], bars.close, out=out)
 
 
-def _rsi(bars: Bars, n: int) -> Array:
-    return np.asarray(ta.RSI(bars.close, n))
+def _rsi(bars: Bars, out: Array, n: int) -> None:
+    out[:] = ta.RSI(bars.close, n)
 
 
-def _atr(bars: Bars, n: int) -> Array:
-    found = ta.ATR(bars.high, bars.low, bars.close, n)
-    found /= bars.close
-    return np.asarray(found)
+def _atr(bars: Bars, out: Array, n: int) -> None:
+    np.divide(ta.ATR(bars.high, bars.low, bars.close, n), bars.close, out=out)
 
 
-def _adx(bars: Bars, n: int) -> Array:
-    return np.asarray(ta.ADX(bars.high, bars.low, bars.close, n))
+def _adx(bars: Bars, out: Array, n: int) -> None:
+    out[:] = ta.ADX(bars.high, bars.low, bars.close, n)
 
 
 def _window(n: int, *_: float) -> int:

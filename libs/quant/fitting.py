@@ -74,7 +74,7 @@ def base_loss(labels: Labels) -> float:
 
 
 def _fit_mlp(spec: MlpSpec, rows: Array, labels: Labels, seed: int, progress: Progress) -> Fitted:
-    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415 - 2 s of import
+    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415 - seconds and 120 MB of import
 
     network = MLPClassifier(
         hidden_layer_sizes=spec.hidden,
@@ -104,7 +104,7 @@ def _at_least_two(curve: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _fit_logistic(spec: LogisticSpec, rows: Array, labels: Labels, progress: Progress) -> Fitted:
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - 2 s of import
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - seconds and 120 MB of import
 
     found = LogisticRegression(C=spec.c, max_iter=LOGISTIC_STEPS_MAX).fit(rows, labels)
     progress(1.0)
@@ -115,7 +115,7 @@ def _fit_logistic(spec: LogisticSpec, rows: Array, labels: Labels, progress: Pro
 def _fit_boosting(
     spec: BoostingSpec, rows: Array, labels: Labels, seed: int, progress: Progress
 ) -> Fitted:
-    from sklearn.ensemble import GradientBoostingClassifier  # noqa: PLC0415 - 2 s of import
+    from sklearn.ensemble import GradientBoostingClassifier  # noqa: PLC0415 - seconds and 120 MB of import
 
     def tell(tree: int, *_: Any) -> bool:
         progress((tree + 1) / spec.trees)

@@ -86,6 +86,7 @@ def test_the_values_are_those_of_talib():
         (spec("macd_histogram"), talib.MACD(row, 12, 26, 9)[2] / row),
         (spec("bollinger"), (row - middle) / (2 * talib.STDDEV(row, 20))),
         (spec("return", bars=5), talib.ROCP(row, 5)),
+        (spec("stochastic"), talib.STOCHF(PRICES.high[1], PRICES.low[1], row, 14, 3)[1]),
         (spec("adx"), talib.ADX(PRICES.high[1], PRICES.low[1], row, 14)),
     ]
     for feature, wanted in known:
