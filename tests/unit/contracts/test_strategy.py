@@ -1,9 +1,11 @@
 """A strategy's design: what is refused, and that each refusal names its field."""
 
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from contracts.indicator import INDICATORS
@@ -214,3 +216,10 @@ def test_a_backtest_has_one_value_of_each_series_a_session():
     assert BacktestResult.model_validate(good).total_trades == 0
     with pytest.raises(ValidationError, match="benchmark has not one value"):
         BacktestResult.model_validate(good | {"benchmark": [1]})
+
+
+def test_the_example_of_the_documentation_is_a_spec():
+    page = (Path(__file__).parents[3] / "docs" / "strategies.md").read_text()
+    example = page.split("```yaml\n")[1].split("```")[0]
+    spec = StrategySpec.model_validate(yaml.safe_load(example))
+    assert spec.name == "below-average"
