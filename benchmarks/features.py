@@ -66,16 +66,21 @@ def main() -> None:
             started = time.process_time()
             run()
             seconds[name].append(time.process_time() - started)
-    middle = {name: statistics.median(values[1:]) for name, values in seconds.items()}
-    share = middle["deskbus"] / middle["TA-Lib loop"]
-    print(
-        table(
-            ("contender", f"CPU-ms for {len(LOOP)} indicators, median"),
-            [(name, f"{value * 1e3:,.0f}") for name, value in middle.items()],
-        )
+    print(render({name: values[1:] for name, values in seconds.items()}))  # the first warms up
+
+
+def render(seconds: dict[str, list[float]]) -> str:
+    """The table, and the share of the loop, round by round."""
+    rows = [
+        (name, f"{statistics.median(values) * 1e3:,.0f}", f"{min(values) * 1e3:,.0f}")
+        for name, values in seconds.items()
+    ]
+    share = statistics.median(
+        mine / loops for mine, loops in zip(*reversed(seconds.values()), strict=True)
     )
+    head = (f"{len(LOOP)} indicators", "CPU-ms, median", "CPU-ms, least")
     said = "met" if share <= SHARE_MAX else "MISSED"
-    print(f"\n{share:.2f} of the loop; at most {SHARE_MAX}: {said}")
+    return f"{table(head, rows)}\n\n{share:.2f} of the loop; at most {SHARE_MAX}: {said}"
 
 
 def make_prices() -> Panel:

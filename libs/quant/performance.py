@@ -17,7 +17,14 @@ YEAR_SESSIONS = 252
 
 
 def daily_returns(equity: Array) -> Array:
-    """Each close against the one before, less 1."""
+    """Each close against the one before, less 1. Once all is lost (a short can lose more) it stays
+    lost: that return is -1, and those after it are 0.
+    """
+    if equity.min(initial=np.inf) <= 0:
+        lost = np.logical_or.accumulate(equity <= 0, axis=-1)
+        left = np.where(lost, 0.0, equity)
+        before = np.where(lost, 1.0, equity)[..., :-1]
+        return np.asarray(np.where(lost[..., :-1], 0.0, left[..., 1:] / before - 1.0))
     ratio: Array = equity[..., 1:] / equity[..., :-1]
     ratio -= 1.0
     return ratio
@@ -77,7 +84,8 @@ class Performance:
 
     `win_rate` is the part of closed trades with a profit after costs, `total_trades` counts those
     still open too. `turnover` is what was traded in a year over the mean equity; `exposure` is the
-    mean over sessions of what is held, long or short, over equity.
+    mean over sessions of what is held, long or short, over equity. Sessions at which all is lost
+    count for neither.
     """
 
     sharpe_ratio: float | None
@@ -100,6 +108,7 @@ def performance(found: Backtest) -> Performance:
     traded = (trades.quantity * trades.entry_price).sum()
     traded += (trades.quantity * trades.exit_price)[trades.closed].sum()
     years = max(len(returns), 1) / YEAR_SESSIONS
+    alive = equity > 0
     return Performance(
         sharpe_ratio=_defined(sharpe_ratio(returns)),
         sortino_ratio=_defined(sortino_ratio(returns)),
@@ -107,8 +116,8 @@ def performance(found: Backtest) -> Performance:
         max_drawdown=float(max_drawdown(equity)),
         total_return=float(total_return(equity)),
         cagr=float(cagr(equity)),
-        turnover=float(traded / equity.mean() / years),
-        exposure=float((held / equity).mean()),
+        turnover=float(traded / equity[alive].mean() / years),
+        exposure=float((held[alive] / equity[alive]).mean()),
         total_trades=len(trades),
         fees=float(trades.fees.sum()),
     )

@@ -29,6 +29,12 @@ def test_a_side_of_a_close_is_filled_at_the_next_open():
     assert list(found.equity) == [1_000, 1_000 + 20, 1_000 + 240, 1_300]
 
 
+def test_a_single_session_trades_nothing():
+    found = run(panels.of([10]), [[1]], Sizing())
+    assert len(found.trades) == 0
+    assert list(found.equity) == [100_000]
+
+
 def test_the_side_of_the_last_close_is_never_filled():
     found = run(panels.of([10, 10, 10]), [[0, 0, 1]], Sizing())
     assert len(found.trades) == 0
