@@ -75,7 +75,11 @@ async def test_a_paid_call_is_reserved_before_and_recorded_right_after() -> None
     world = World()
     await handler(world, world.journal())
     # reserve, think | tools with the next reserve, answer
-    assert world.asked == [(0, RESERVE), (1, None), (2, RESERVE), (1, None)]
+    think, answer = (
+        RESERVE.model_copy(update={"name": name, "index": index})
+        for name, index in (("think", 0), ("answer", 3))
+    )
+    assert world.asked == [(0, think), (1, None), (2, answer), (1, None)]
 
 
 @pytest.mark.parametrize("survived", range(5))

@@ -105,7 +105,8 @@ async def test_the_quant_gets_the_question_and_computed_indicators_and_nothing_e
     assert first.evidence[0].result["values"]["rsi_14"] == 55.5816
     assert "up or down?" in first.messages[0].text
     kinds = [entry.kind for entry in desk.journals["answerquestion"]]
-    assert kinds == [CallKind.READ, CallKind.MODEL, CallKind.MODEL]
+    # The indicators, then each answer and the check of it.
+    assert kinds == [CallKind.READ, *(2 * [CallKind.MODEL, CallKind.READ])]
 
 
 async def test_without_indicators_for_any_asset_the_quant_fails_and_asks_no_model(desk):
