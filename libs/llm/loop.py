@@ -90,7 +90,6 @@ async def generate_with_tools(
     """
     desk = _Tooling(agent, task, tools, journal)
     await desk.run()
-    await journal.flush()
     evidence = tuple(desk.evidence)
     answer = await _output_pass(agent, task, evidence, output, journal, check, told=True)
     return answer, desk.calls_made
