@@ -194,12 +194,12 @@ class ReplayFills:
 
 def adjusted(known: pl.DataFrame) -> pl.DataFrame:
     """Raw bars with their growth as BAR_SCHEMA, rebased to the last one of them."""
-    price, shares = known["price_growth"][-1], known["share_growth"][-1]
-    return known.select(
-        "date",
-        *(pl.col(name) * (price / pl.col("price_growth")) for name in _PRICES),
-        pl.col("volume") * (shares / pl.col("share_growth")),
-    ).match_to_schema(BAR_SCHEMA)
+    price = known["price_growth"][-1] / known["price_growth"]
+    shares = known["share_growth"][-1] / known["share_growth"]
+    # Column by column: the same as an expression, at half the cost for so few rows.
+    prices = {name: known[name] * price for name in _PRICES}
+    volume = known["volume"] * shares
+    return pl.DataFrame({"date": known["date"], **prices, "volume": volume}, schema=BAR_SCHEMA)
 
 
 def _has(dates: list[date], day: date) -> bool:

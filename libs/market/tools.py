@@ -8,6 +8,7 @@ or `known_at` (UTC), from which `newest` is found and checked centrally: a tool 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -23,7 +24,7 @@ from libs.market.tool_answers import RESULT_BYTES_MAX
 _TIME_KEYS = ("session", "known_at")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MarketTool:
     """One row of the table: what a model sees, what it may pass, and what answers it."""
 
@@ -32,6 +33,7 @@ class MarketTool:
     arguments: type[BaseModel]
     run: Callable[[Any, MarketData, date], Awaitable[dict[str, Any]]]
 
+    @cached_property
     def definition(self) -> ToolDef:
         """The tool as a model sees it; the JSON Schema comes from the argument model."""
         schema = _without_titles(self.arguments.model_json_schema())
@@ -53,7 +55,7 @@ class MarketTools:
 
     def definitions(self) -> tuple[ToolDef, ...]:
         """The allowed tools as a model sees them, always in the same order."""
-        return tuple(tool.definition() for tool in self._tools.values())
+        return tuple(tool.definition for tool in self._tools.values())
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run one tool; raises MarketError (ToolNotAllowed, BadToolArguments, NotInSource, ...)."""
