@@ -51,6 +51,7 @@ bench: $(MARK)-bench ## the measures of docs/benchmarks.md (20 to 40 minutes)
 	$(BIN)/python -m benchmarks.footprint
 	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.features
+	$(BIN)/python -m benchmarks.year
 
 soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 races of approvals and of executions
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
