@@ -9,6 +9,8 @@ from pathlib import Path
 from tests.data.fixture_market.make_fixture import HERE, SESSIONS
 
 AS_OF, LATER = date(2024, 3, 15), date(2024, 3, 19)
+LAST_RATE = "2024-03-11"
+"""The only day of an exchange rate: known at AS_OF, too old at LATER."""
 GAINERS = [f"UP{number}" for number in range(10)]
 LOSERS = [f"DN{number}" for number in range(10)]
 ACTIVE = [f"AC{number}" for number in range(10)]
@@ -21,10 +23,11 @@ Close = Callable[[int], float]
 
 
 def make(folder: Path) -> None:
-    """Write all files; the fixture's own stay as they are, but for one report date.
+    """Write all files; the fixture's own stay as they are, but for one report date and the rates.
 
     Each list of the screener is full of names that nobody else has. ECHO's report is taken out, so
-    that a slot that is kept for earnings is left to a name that only the calendar has.
+    that a slot that is kept for earnings is left to a name that only the calendar has. There is one
+    exchange rate, of LAST_RATE.
     """
     shutil.copytree(HERE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__*"))
     day = SESSIONS.index(AS_OF)
@@ -36,6 +39,8 @@ def make(folder: Path) -> None:
         _share(folder, ticker, _path(ticker), volume=90_000_000)
     for ticker in REPORTING:
         _share(folder, ticker, lambda _: 50.0)
+    rates = _rows(folder / "fx.csv")
+    _write(folder / "fx.csv", [row for row in rates if row[0] in {"date", LAST_RATE}])
     rows = [row for row in _rows(folder / "earnings.csv") if row[0] != "ECHO"]
     rows += [[ticker, "2024-03-01", "2024-03-31", "2024-03-20", "0.10", ""] for ticker in REPORTING]
     _write(folder / "earnings.csv", rows)

@@ -188,7 +188,10 @@ async def test_dead_letters_are_listed_and_shown(user: Caller, deskbus: CommandL
 def test_doctor_finds_a_running_desk_well(deskbus: CommandLine) -> None:
     said = deskbus("doctor --json")
 
-    assert (said.code, {row["verdict"] for row in said.rows}) == (0, {"ok"}), said.rows
+    assert said.code == 0
+    # What nobody has set up is off, and no fault: here only models that want a key or an address.
+    assert {row["verdict"] for row in said.rows} == {"ok", "off"}, said.rows
+    assert all(r["name"].startswith("model ") for r in said.rows if r["verdict"] == "off")
     assert {"nats", "console", "database", "services", "streams"} <= {r["name"] for r in said.rows}
 
 

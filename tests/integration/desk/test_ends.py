@@ -11,8 +11,14 @@ pytestmark = pytest.mark.usefixtures("unharmed")
 
 TWO = [
     {"name": "first", "account": "rules-of-two", "provider": "rules"},
-    {"name": "second", "account": "oracle-of-two", "provider": "oracle"},
+    {"name": "second", "account": "ahead-of-two", "provider": "rules"},
 ]
+"""The second one's account is at a later day already, and no clock goes back."""
+
+
+async def run_ahead(user: Caller) -> None:
+    """Bring the second pipeline's account to a day after the one that both are asked for."""
+    await user.run(wish(pipelines=[TWO[1]], as_of="2012-07-02"))
 
 
 async def fills(user: Caller, account: str) -> list[Json]:
@@ -104,18 +110,22 @@ async def test_executing_is_not_ended_by_the_time_limit(desk: Desk, user: Caller
 async def test_pipelines_end_separately_and_the_cycle_takes_the_main_ones_status(
     user: Caller,
 ) -> None:
+    await run_ahead(user)
+    before = await fills(user, "ahead-of-two")
     view = await user.run(wish(pipelines=TWO))
 
     assert [each["status"] for each in view["pipelines"]] == ["completed", "failed"]
-    assert "no provider is named oracle" in view["pipelines"][1]["reason"]
+    assert "(clock_back)" in view["pipelines"][1]["reason"]
     assert (view["status"], view["reason"]) == ("completed", "")
     assert picked(view, "execution_result")["orders"]
     assert len(await fills(user, "rules-of-two")) == 2
-    assert await fills(user, "oracle-of-two") == []
+    assert await fills(user, "ahead-of-two") == before
 
 
 async def test_the_main_pipelines_failure_is_the_cycles(user: Caller) -> None:
-    view = await user.run(wish(pipelines=TWO, main="second"))
+    lanes = [{**lane, "account": f"main-{lane['account']}"} for lane in TWO]
+    await user.run(wish(pipelines=[lanes[1]], as_of="2012-07-02"))
+    view = await user.run(wish(pipelines=lanes, main="second"))
 
     assert [each["status"] for each in view["pipelines"]] == ["completed", "failed"]
     assert view["status"] == "failed"

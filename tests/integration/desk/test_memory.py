@@ -115,6 +115,10 @@ async def test_the_prices_behind_an_outcome_are_on_record_as_a_read(
             UUID(later["cycle_id"]),
         )
     calls = [orjson.loads(row["entry"]) for row in entries]
-    assert [call["name"] for call in calls] == ["outcome after 5 sessions", "rules:rules"]
+    assert [call["name"] for call in calls] == [
+        "outcome after 5 sessions",
+        "rules:rules",
+        "check of MemoryDraft",
+    ]
     assert calls[0]["request"]["as_of"] == FIFTH
     assert calls[0]["reply"]["picks"]
