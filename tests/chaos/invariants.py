@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 import orjson
 
+from contracts.audit import EventType
 from libs.runtime import ids
 from tests.chaos.load import Asked, Heard
 from tests.fakes.paid_model import Seen
@@ -84,7 +85,7 @@ class Tables:
             status=cycle["status"],
             reason=cycle["reason"] or "",
             operations=tuple(sorted(map(self._operation, self.operations[cycle_id]))),
-            events=tuple(sorted(map(self._event, self.events[cycle_id]))),
+            events=tuple(sorted(self._events(self.events[cycle_id]))),
             journal=tuple(sorted(map(self._entry, self.journal[cycle_id]))),
             effects=tuple(p for p in pipelines for _ in range(self.effects[f"{cycle_id}/{p}"])),
         )
@@ -98,12 +99,21 @@ class Tables:
             raise AssertionError(f"{row['op_id']} is not the id of {self._labels[row['op_id']]}")
         return (self._labels[row["op_id"]], row["status"], code, row["service"])
 
+    def _events(self, rows: Sequence[asyncpg.Record]) -> list[tuple[str, ...]]:
+        """Each event; that a call begins once a call, since what was in flight at a fault begins
+        again, on record each time."""
+        begun = {self._event(row) for row in rows if row["type"] == EventType.LLM_REQUESTED}
+        others = [self._event(row) for row in rows if row["type"] != EventType.LLM_REQUESTED]
+        return [*begun, *others]
+
     def _event(self, row: asyncpg.Record) -> tuple[str, ...]:
         data = orjson.loads(row["data"])
         said = {key: data[key] for key in SAID if key in data}
+        # The number of a beginning holds the epoch, of which a fault makes more.
+        number = data["index"] if row["type"] == EventType.LLM_REQUESTED else row["seq"]
         return (
             self._labels.get(row["op_id"], "?"),
-            f"{row['seq']:05}",
+            f"{number:05}",
             row["type"],
             str(row["pipeline"]),
             str(row["state"]),
