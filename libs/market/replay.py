@@ -85,7 +85,8 @@ class ReplayMarket:
             return None
         newest = rows.sort("period_end", maintain_order=True).row(-1, named=True)
         ratio = await self._split_since(ticker, newest["known_at"], as_of)
-        return _fundamentals(newest, ratio, self._store.currency)
+        (listing,) = await self.universe(as_of, (ticker,))
+        return _fundamentals(newest, ratio, listing.currency)
 
     async def earnings(self, as_of: date, ticker: str | None) -> tuple[EarningsReport, ...]:
         """See MarketData.earnings."""

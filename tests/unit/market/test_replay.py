@@ -99,6 +99,13 @@ async def test_a_fill_is_in_the_currency_of_the_listing(fixture_fills: ReplayFil
     assert (await fixture_fills.next_open("GOLF.DE", AS_OF)).currency == "EUR"
 
 
+async def test_fundamentals_are_in_the_currency_of_the_listing(fixture: ReplayMarket) -> None:
+    for ticker, currency in (("GOLF.DE", "EUR"), ("ALFA", "USD")):
+        known = await fixture.fundamentals(ticker, AS_OF)
+        assert known is not None
+        assert known.currency == currency
+
+
 async def test_there_is_no_fill_after_the_data_or_the_delisting(
     bundled_fills: ReplayFills, fixture_fills: ReplayFills
 ) -> None:

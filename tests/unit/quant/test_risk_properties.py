@@ -276,7 +276,10 @@ PROPERTIES = (
 )
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize(
+    "shard",
+    [0, *(pytest.param(shard, marks=pytest.mark.slow) for shard in range(1, SHARDS))],
+)
 def test_no_proposal_gets_past_a_rule(shard):
     for seed in range(shard * CASES // SHARDS, (shard + 1) * CASES // SHARDS):
         case = seeded(seed)
