@@ -30,6 +30,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK_KEY = 0x6465736B  # "desk"
 LOCK_TIMEOUT_S = 5
 """How long a migration waits for a table that somebody uses: all others wait behind it."""
+DEADLOCKS_MAX = 10
+"""How often a migration begins again that a running desk's transaction crossed."""
 
 STOP_FIRST: Mapping[int, str] = {
     3: "orchestrators from before it do not raise a cycle's revision, and would undo each other",
@@ -208,15 +210,27 @@ async def require_schema(db: Pool, directory: Path = MIGRATIONS) -> None:
 
 async def _run(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> Migration:
     try:
-        await _apply(connection, migration)
-    except asyncpg.LockNotAvailableError as error:
+        await _apply_again(connection, migration)
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
         raise TablesInUse(
-            f"migration {migration.version:04d}_{migration.name} waited {LOCK_TIMEOUT_S} s for a "
-            f"table that somebody uses ({error}); nothing was changed: wait until a backup or an "
-            "export has ended, then migrate again"
+            f"migration {migration.version:04d}_{migration.name} could not get a table that "
+            f"somebody uses within {LOCK_TIMEOUT_S} s ({error}); nothing was changed: wait until a "
+            "backup or an export has ended, then migrate again"
         ) from error
     log.info("postgres.migrated", version=migration.version, name=migration.name)
     return migration
+
+
+async def _apply_again(
+    connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration
+) -> None:
+    """Apply; anew where a desk at work held one of the tables and wanted another one."""
+    for _ in range(DEADLOCKS_MAX):
+        try:
+            return await _apply(connection, migration)
+        except asyncpg.DeadlockDetectedError:
+            log.info("postgres.migration_crossed", version=migration.version)
+    return await _apply(connection, migration)
 
 
 async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> None:
