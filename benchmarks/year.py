@@ -9,7 +9,8 @@ too few ends the run: every entry sums to zero, the balances are the sums of the
 is held is what was filled. The looking is not part of the time.
 
 CPU time is user + system of the desk's process, NATS and Postgres, so it holds on a busy machine
-too; this program's own is left out. Linux only: it reads /proc.
+too; this program's own is left out, and so is what Postgres spends on the looking. Linux only: it
+reads /proc.
 """
 
 import argparse
@@ -88,10 +89,10 @@ from operations where account = $1 and status = 'completed' group by step order 
 
 @dataclass
 class Year:
-    """One run: seconds of each cycle, CPU seconds by program, memory on the way."""
+    """One run: seconds of each cycle, its CPU seconds by program, memory on the way."""
 
     cycle_s: list[float] = field(default_factory=list)
-    cpu_s: dict[str, float] = field(default_factory=dict)
+    cpu_s: list[dict[str, float]] = field(default_factory=list)
     settled_mb: dict[str, float] = field(default_factory=dict)
     last_mb: dict[str, float] = field(default_factory=dict)
     step_ms: dict[str, float] = field(default_factory=dict)
@@ -107,8 +108,9 @@ class Year:
             "a cycle, ms": 1e3 * sum(self.cycle_s) / cycles,
             "first tenth, ms a cycle": 1e3 * sum(self.cycle_s[:tenth]) / tenth,
             "last tenth, ms a cycle": 1e3 * sum(self.cycle_s[-tenth:]) / tenth,
-            "CPU, ms a cycle": 1e3 * sum(self.cpu_s.values()) / cycles,
-            **{f"- {name}": 1e3 * spent / cycles for name, spent in sorted(self.cpu_s.items())},
+            "CPU, ms a cycle": 1e3 * sum(sum(each.values()) for each in self.cpu_s) / cycles,
+            **{f"- {name}": 1e3 * spent for name, spent in _mean(self.cpu_s)},
+            **{f"- {name}, last tenth": 1e3 * s for name, s in _mean(self.cpu_s[-tenth:])},
             f"memory of the desk after {SETTLED_AFTER}, MB": self.settled_mb["deskbus"],
             "memory of the desk at the end, MB": self.last_mb["deskbus"],
             "grown, MB": grown,
@@ -215,13 +217,14 @@ async def _lived(pid: int, data: Path, sessions: Sequence[date]) -> Year:
 
 async def _measured(desk: Running, sessions: Sequence[date]) -> Year:
     year = Year()
-    before = desk.cpu_s()
     for number, session in enumerate(sessions, start=1):
+        before = desk.cpu_s()
         year.cycle_s.append(await desk.cycle(session))
+        spent = desk.cpu_s()
+        year.cpu_s.append({name: s - before.get(name, 0.0) for name, s in spent.items()})
         if number == min(SETTLED_AFTER, len(sessions)):
             year.settled_mb = desk.memory_mb()
         await desk.require_balance(session)
-    year.cpu_s = {name: spent - before.get(name, 0.0) for name, spent in desk.cpu_s().items()}
     year.last_mb = desk.memory_mb()
     rows = await desk.db.fetch(STEPS, ACCOUNT)
     year.step_ms = {row["step"]: float(row["ms"]) for row in rows}
@@ -248,6 +251,12 @@ async def _running(pid: int, data: Path) -> AsyncIterator[Running]:
     finally:
         await db.close()
         await client.close()
+
+
+def _mean(cycles: Sequence[dict[str, float]]) -> list[tuple[str, float]]:
+    """Each program's CPU seconds a cycle, by name."""
+    names = sorted({name for cycle in cycles for name in cycle})
+    return [(name, sum(each.get(name, 0.0) for each in cycles) / len(cycles)) for name in names]
 
 
 def _program(name: str) -> str:

@@ -107,7 +107,11 @@ async def open_pool(
             server_settings={
                 "application_name": name,
                 "jit": "off",
+                # A plan is made once, and often while its table is empty: then reading it whole
+                # looks cheapest, and stays the plan until the table is analysed. Statements here
+                # have an index for their key; those that have none read the table all the same.
                 "plan_cache_mode": "force_generic_plan",
+                "enable_seqscan": "off",
                 "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
             },
         )

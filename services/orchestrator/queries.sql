@@ -1,5 +1,10 @@
 -- All statements of the orchestrator. One group of inputs is one transaction (DESIGN I3), and a
 -- statement alone is one.
+--
+-- Open work is `finished_at is null` where a key is known, and `status in ('pending', 'running')`
+-- where the sweep looks for it. They say the same. But the second is also what the sweep's small
+-- indexes are of, and Postgres would read such an index whole, with all that ended since the last
+-- vacuum, rather than look up a key.
 
 -- name: lock_cycles
 -- Locks that leave the transaction without an id: it gets one when it writes, after whoever held a
@@ -33,7 +38,7 @@ select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, sta
        coalesce(reserved_on = (now() at time zone 'utc')::date, false) as reserved_today
 from operations
 where op_id = any($1::uuid[])
-   or (cycle_id = any($2::uuid[]) and status in ('pending', 'running'))
+   or (cycle_id = any($2::uuid[]) and finished_at is null)
 
 -- name: load_proposals
 -- Run under the cycles' locks, so that whoever answers in time is in time when it counts.
@@ -111,7 +116,7 @@ from unnest($1::uuid[], $2::int[], $3::bigint[], $4::numeric[], $5::bigint[], $6
             $7::bool[], $8::text[], $9::float8[])
   as t (id, epoch, tokens, cost_usd, tokens_reserved, cost_reserved, reserved_today, progress,
         lease_s)
-where o.op_id = t.id and o.status in ('pending', 'running')
+where o.op_id = t.id and o.finished_at is null
 
 -- name: insert_journal
 insert into journal (started_on, op_id, index, epoch, entry)
@@ -165,7 +170,7 @@ ended as (
         started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
     from unnest($27::uuid[], $28::text[], $29::bytea[], $30::text[], $31::bigint[], $32::numeric[])
       as t (id, status, result, failure, tokens, cost_usd)
-    where o.op_id = t.id and o.status in ('pending', 'running')
+    where o.op_id = t.id and o.finished_at is null
 ),
 started as (
     insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
