@@ -120,7 +120,10 @@ def test_no_file_is_longer_than_can_be_read_in_one_sitting(root: Path) -> None:
 def test_no_function_is_longer_than_a_screen(root: Path) -> None:
     long = {}
     for path in _python(root):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        if len(text.splitlines()) <= FUNCTION_LINES_MAX[path.relative_to(root).parts[0]]:
+            continue  # no room for a long one
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 name = f"{path.relative_to(root).as_posix()}:{node.name}"

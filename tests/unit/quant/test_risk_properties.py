@@ -292,6 +292,7 @@ def test_no_proposal_gets_past_a_rule(shard):
                 raise
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(
     max_examples=HUNTED, deadline=None, suppress_health_check=[*HealthCheck], derandomize=True

@@ -1,25 +1,17 @@
 """Whole decision cycles on the live source: real yfinance, the stand-in of Yahoo, no model."""
 
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 
 from contracts.cycle import CycleRequest, CycleStatus
 from libs.market.recording import Recorder
 from libs.runtime.settings import Settings
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
-from tests.fakes.yahoo_live import AS_OF, BEFORE, Live, live_fixture
+from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
 from tests.flow.conftest import thinking_routes
-
-
-@pytest.fixture
-def live(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Live]:
-    with live_fixture(monkeypatch, tmp_path) as found:
-        yield found
 
 
 async def cycle(
