@@ -8,8 +8,9 @@ from pydantic import Field
 
 from contracts.account import Portfolio
 from contracts.cycle import CycleRequest
+from contracts.grounding import Checked
 from contracts.memory import AgentMemory
-from contracts.message import Command, Contract
+from contracts.message import Command
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.types import Amount, Confidence, Currency, Score10, ShortText, Text, Ticker, Value
 
@@ -27,7 +28,7 @@ class PlanDraft(Value):
     expected_outputs: tuple[ShortText, ...] = Field(min_length=1, max_length=12)
 
 
-class Plan(PlanDraft, Contract):
+class Plan(PlanDraft, Checked):
     """The planner's plan, with its ids."""
 
 
@@ -60,7 +61,7 @@ class QuantDraft(Value):
     assets: tuple[AssetView, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
 
 
-class QuantReport(QuantDraft, Contract):
+class QuantReport(QuantDraft, Checked):
     """The quant's answer to the plan's question, with its ids."""
 
 
@@ -92,7 +93,7 @@ class ResearchDraft(Value):
     research_notes: Text = ""
 
 
-class ResearchReport(ResearchDraft, Contract):
+class ResearchReport(ResearchDraft, Checked):
     """The analyst's findings, with its ids and the number of tool calls behind them."""
 
     tool_calls_made: int = Field(default=0, ge=0)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from contracts.account import AccountLimits, Portfolio
 from contracts.cycle import CycleRequest
+from contracts.grounding import Checked
 from contracts.message import Command, Contract
 from contracts.research import QuantReport, ResearchReport
 from contracts.trader import DailyPicks, StockPick
@@ -38,7 +39,7 @@ class ReviewDraft(Value):
     vetoed_tickers: tuple[Ticker, ...] = Field(default=(), max_length=20)
 
 
-class PickReview(ReviewDraft, Contract):
+class PickReview(ReviewDraft, Checked):
     """The reviewer's word on the picks, with its ids."""
 
     llm: ShortText
@@ -58,6 +59,8 @@ class Evidence(Value):
 
     `price` is in the account's currency; `foreign` is what it was before the exchange. Where no
     rate is known, `no_rate` names the currency that `price` still is in, and nothing is bought.
+    `ungrounded` names figures of the finding that no tool result shows; where there are any, the
+    rules treat the finding as missing.
     """
 
     ticker: Ticker
@@ -68,6 +71,7 @@ class Evidence(Value):
     confidence: Confidence = 0.0
     foreign: Foreign | None = None
     no_rate: Currency | None = None
+    ungrounded: Text = ""
 
 
 class RuleOutcome(StrEnum):

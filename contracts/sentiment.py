@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.cycle import CycleRequest
+from contracts.grounding import Checked
 from contracts.message import Command, Contract
 from contracts.types import Confidence, Failure, Name, ShortText, Text, Ticker, Value
 
@@ -113,7 +114,7 @@ class SentimentDraft(Value):
     notes: Text = ""
 
 
-class SentimentReport(SentimentDraft, Contract):
+class SentimentReport(SentimentDraft, Checked):
     """The sentiment agent's report, with its ids."""
 
 

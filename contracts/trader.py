@@ -6,8 +6,9 @@ from pydantic import Field
 
 from contracts.account import Portfolio, Side
 from contracts.cycle import CycleRequest
+from contracts.grounding import Checked
 from contracts.memory import AgentMemory
-from contracts.message import Command, Contract
+from contracts.message import Command
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value
 
@@ -34,7 +35,7 @@ class PicksDraft(Value):
     market_summary: Text
 
 
-class DailyPicks(PicksDraft, Contract):
+class DailyPicks(PicksDraft, Checked):
     """The trader's picks with their ids, the provider that wrote them and their session."""
 
     llm: ShortText

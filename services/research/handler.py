@@ -12,6 +12,7 @@ from contracts.research import (
     ResearchTickers,
 )
 from libs.llm.agent import Role
+from libs.llm.grounding import Grounder
 from libs.llm.loop import generate, generate_with_tools
 from libs.llm.prompt import memory_told, task_for
 from libs.market.source import MarketData
@@ -37,17 +38,21 @@ async def make_plan(
         constraints=dict(command.request.constraints),
         assets_max=tickers_max,
     )
+    checked = Grounder[PlanDraft](
+        task,
+        lambda plan, _: logic.plan_problems(
+            plan, command.signal_digest, command.portfolio, tickers_max
+        ),
+    )
     draft, _ = await generate_with_tools(
         role.played_for(command),
         task,
         PlanDraft,
         journal,
         planner_tools(market, command.as_of, command.portfolio),
-        check=lambda plan, _: logic.plan_problems(
-            plan, command.signal_digest, command.portfolio, tickers_max
-        ),
+        check=checked,
     )
-    return Plan.of(command, **dict(draft))
+    return Plan.of(command, grounding=checked.grounding(draft), **dict(draft))
 
 
 async def answer_question(
@@ -55,14 +60,10 @@ async def answer_question(
 ) -> QuantReport:
     """The plan's question answered from indicators that code has computed."""
     evidence = await indicator_evidence(journal, market, command.as_of, command.plan.assets)
-    draft = await generate(
-        role.played_for(command),
-        task_for(command, evidence=evidence, plan=command.plan),
-        QuantDraft,
-        journal,
-        check=logic.quant_problems,
-    )
-    return QuantReport.of(command, **dict(draft))
+    task = task_for(command, evidence=evidence, plan=command.plan)
+    checked = Grounder[QuantDraft](task, logic.quant_problems)
+    draft = await generate(role.played_for(command), task, QuantDraft, journal, check=checked)
+    return QuantReport.of(command, grounding=checked.grounding(draft), **dict(draft))
 
 
 async def research_tickers(
@@ -74,18 +75,24 @@ async def research_tickers(
     tickers_max: int,
 ) -> ResearchReport:
     """The analyst's findings from the market tools, which answer for at most `tickers_max`."""
+    task = task_for(
+        command,
+        plan=command.plan,
+        signal_digest=command.signal_digest,
+        sentiment_report=command.sentiment_report,
+        tickers_max=tickers_max,
+    )
+    checked = Grounder[ResearchDraft](
+        task, lambda found, evidence: logic.research_problems(found, command.as_of, evidence)
+    )
     draft, calls = await generate_with_tools(
         role.played_for(command),
-        task_for(
-            command,
-            plan=command.plan,
-            signal_digest=command.signal_digest,
-            sentiment_report=command.sentiment_report,
-            tickers_max=tickers_max,
-        ),
+        task,
         ResearchDraft,
         journal,
         analyst_tools(market, command.as_of, tickers_max),
-        check=lambda found, evidence: logic.research_problems(found, command.as_of, evidence),
+        check=checked,
     )
-    return ResearchReport.of(command, tool_calls_made=calls, **dict(draft))
+    return ResearchReport.of(
+        command, tool_calls_made=calls, grounding=checked.grounding(draft), **dict(draft)
+    )

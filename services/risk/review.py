@@ -10,6 +10,7 @@ from pathlib import Path
 from contracts.risk import PickReview, ReviewDraft, ReviewPicks
 from contracts.trader import DailyPicks
 from libs.llm.agent import Role
+from libs.llm.grounding import Grounder
 from libs.llm.loop import generate
 from libs.llm.prompt import Prompt, task_for
 from libs.llm.provider import ModelSize, Provider
@@ -35,21 +36,21 @@ def review_role(providers: Mapping[str, Provider], settings: Settings) -> Role:
 async def review_picks(command: ReviewPicks, journal: Journal, *, role: Role) -> PickReview:
     """The picks as the reviewer leaves them: smaller or gone, never larger, each with a reason."""
     daily = command.daily_picks
-    draft = await generate(
-        role.played_for(command),
-        task_for(
-            command,
-            daily_picks=daily,
-            quant_report=command.quant_report,
-            research_report=command.research_report,
-            portfolio=command.portfolio,
-        ),
-        ReviewDraft,
-        journal,
-        check=lambda review, _: review_problems(review, daily),
+    task = task_for(
+        command,
+        daily_picks=daily,
+        quant_report=command.quant_report,
+        research_report=command.research_report,
+        portfolio=command.portfolio,
     )
+    checked = Grounder[ReviewDraft](task, lambda review, _: review_problems(review, daily))
+    draft = await generate(role.played_for(command), task, ReviewDraft, journal, check=checked)
     return PickReview.of(
-        command, llm=command.pipeline.provider, pick_date=daily.pick_date, **dict(draft)
+        command,
+        llm=command.pipeline.provider,
+        pick_date=daily.pick_date,
+        grounding=checked.grounding(draft),
+        **dict(draft),
     )
 
 

@@ -13,6 +13,7 @@ from contracts.sentiment import (
 )
 from contracts.types import Failure
 from libs.llm.agent import Role
+from libs.llm.grounding import Grounder
 from libs.llm.loop import generate
 from libs.llm.prompt import task_for
 from libs.llm.provider import Provider
@@ -104,14 +105,10 @@ async def score_sentiment(
 ) -> SentimentReport:
     """How the digest's tickers are spoken of, by the pipeline's model."""
     digest = command.signal_digest
-    draft = await generate(
-        role.played_for(command),
-        task_for(command, signal_digest=digest),
-        SentimentDraft,
-        journal,
-        check=lambda draft, _: logic.sentiment_problems(draft, digest),
-    )
-    return SentimentReport.of(command, **dict(draft))
+    task = task_for(command, signal_digest=digest)
+    checked = Grounder[SentimentDraft](task, lambda said, _: logic.sentiment_problems(said, digest))
+    draft = await generate(role.played_for(command), task, SentimentDraft, journal, check=checked)
+    return SentimentReport.of(command, grounding=checked.grounding(draft), **dict(draft))
 
 
 def _chosen(names: Sequence[str], sources: Sources) -> list[str]:

@@ -2,6 +2,7 @@
 
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
+from libs.llm.grounding import Grounder
 from libs.llm.loop import generate_with_tools
 from libs.llm.prompt import memory_told, task_for
 from libs.market.source import MarketData
@@ -23,16 +24,22 @@ async def pick_trades(
         agent_memory=memory_told(command.agent_memory),
         budgets=command.request.budgets,
     )
+    checked = Grounder[PicksDraft](
+        task,
+        lambda picks, _: logic.pick_problems(picks, command.research_report, command.portfolio),
+    )
     draft, _ = await generate_with_tools(
         role.played_for(command),
         task,
         PicksDraft,
         journal,
         trader_tools(market, command.as_of, command.portfolio),
-        check=lambda picks, _: logic.pick_problems(
-            picks, command.research_report, command.portfolio
-        ),
+        check=checked,
     )
     return DailyPicks.of(
-        command, llm=command.pipeline.provider, pick_date=command.as_of, **dict(draft)
+        command,
+        llm=command.pipeline.provider,
+        pick_date=command.as_of,
+        grounding=checked.grounding(draft),
+        **dict(draft),
     )

@@ -53,7 +53,7 @@ def _view(candidate: Candidate) -> TickerSentiment:
         confidence=confidence(sure),
         mentions=candidate.mentions,
         key_quotes=tuple(headline.title for headline, _ in toned[:QUOTES_MAX]),
-        rationale=said(f"lexicon tone of {len(toned)} of {len(tones)} headlines"),
+        rationale=said(f"lexicon tone, {len(toned)} scored of {len(tones)} headlines"),
     )
 
 
@@ -81,7 +81,7 @@ def _mood(heard: Sequence[TickerSentiment]) -> str:
 def _notes(views: Sequence[TickerSentiment], heard: Sequence[TickerSentiment]) -> str:
     if not heard:
         return "no headline could be scored; the ranking is the digest's order"
-    return f"{len(heard)} of {len(views)} tickers had headlines that could be scored"
+    return f"{len(heard)} scored by headlines; {len(views)} tickers in all"
 
 
 RULES = RuleSet(answer=answer)

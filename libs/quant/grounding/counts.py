@@ -1,0 +1,305 @@
+"""Counts and events: how many, how many of them, until when, on which day."""
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from datetime import date
+
+from libs.quant.grounding import words
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Facts
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.sentence import Sentence
+
+_EVENT = re.compile(
+    r"\b(?:reports?|reported|earnings|away|ago|from now|due|results)\b", re.IGNORECASE
+)
+_REPORTED = re.compile(r"\breported\b|\bago\b|\blast report\b|\bon (?=February)", re.IGNORECASE)
+_OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
+_LIST = {
+    "headline": "items", "stories": "items", "items": "items",
+    "position": "positions", "holding": "positions", "open order": "open_orders",
+    "reports are due": "entries", "reports due": "entries", "orders": "open_orders", "order": "open_orders", "match": "matches",
+}  # fmt: skip
+_TOOLS = {"prices": "get_stock_price", "histories": "get_stock_history"}
+_COMPANIES = re.compile(
+    r"\b(?:assets|companies|shares|stocks|tickers|names|of them|four|five)\b", re.IGNORECASE
+)
+_SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)\b", re.IGNORECASE)
+
+
+def counts(figure: Figure, said: Sentence) -> Iterator[int]:
+    """What the evidence has as many of as the words next to a figure speak of."""
+    right = said.after(figure, 45).lower()
+    facts = said.facts
+    owners = said.tickers(figure) or (None,)
+    for word, key in _LIST.items():
+        if re.match(rf"^\W*(?:\w+\s){{0,2}}{word}", right):
+            yield from _listed(key, owners, facts)
+            if key == "positions" and words.BOUND_ABOVE.search(said.before(figure, 8)):
+                return
+            return
+    for word, tool in _TOOLS.items():
+        if re.match(rf"^\W*(?:\w+\s)?{word}\b", right):
+            yield len(set(facts.sources.get(tool, [])))
+            return
+    if _OF_THE.match(said.after(figure)):
+        yield from _having(figure, said)
+        return
+    if _SESSIONS.search(right[:30]) or _SESSIONS.search(said.before(figure, 25)):
+        for ticker in owners:
+            yield len(facts.rows.get(ticker or "", []))
+            yield from (int(fact.value) for fact in facts.now(ticker, "bars"))
+        return
+    group = re.search(r"\bof (?:the|all) $", said.before(figure, 12))
+    if (
+        group
+        or _COMPANIES.match(right.strip(" ,.;"))
+        or (not figure.meant and _COMPANIES.search(right[:25]))
+    ):
+        yield from _companies(figure, said)
+
+
+def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[int]:
+    own = [
+        count for (ticker, name), count in facts.counts.items() if name == key and ticker in owners
+    ]
+    if key == "items" and not own:
+        own = [
+            n
+            for (ticker, name), n in facts.counts.items()
+            if name == "headlines" and ticker in owners
+        ]
+    every = [count for (_, name), count in facts.counts.items() if name == key]
+    chosen = own if own and owners != (None,) else every
+    if chosen or any(name == key for _, name in facts.counts):
+        yield sum(chosen)
+
+
+def _companies(figure: Figure, said: Sentence) -> Iterator[int]:
+    facts = said.facts
+    if said.has(re.compile(r"\b(?:without|lacks?|lacking) a full history\b", re.IGNORECASE)):
+        full = facts.having("rsi_14")
+        every = set(facts.sources.get("get_technical_indicators", []))
+        yield len(every - set(full))
+        return
+    if re.search(r"\bheadlines? (?:on|of|about|for) $", said.before(figure), re.IGNORECASE):
+        yield len({each.ticker for each in facts.headlines})
+        return
+    if said.has(re.compile(r"\bfull history\b|\bindicators\b", re.IGNORECASE)):
+        yield len(facts.having("rsi_14"))
+    yield from {len(set(names)) for names in facts.sources.values()}
+    yield from (
+        count
+        for (_, name), count in facts.counts.items()
+        if name in {"assets", "tickers", "candidates"}
+    )
+
+
+def _having(figure: Figure, said: Sentence) -> Iterator[int]:
+    """How many of a group have the property that the sentence names."""
+    test = _row_property(figure, said)
+    if test is not None:
+        yield test
+        return
+    facts, text = said.facts, said.text
+    if re.search(r"\bone sector\b|\bsame sector\b", text, re.IGNORECASE):
+        sectors = [facts.sectors[ticker] for ticker in facts.sectors]
+        yield max((sectors.count(each) for each in sectors), default=0)
+        return
+    if re.search(
+        r"\breports?\b.*\b(?:within a week|next week|coming week|week ahead|seven days)\b",
+        text,
+        re.IGNORECASE,
+    ):
+        near = [
+            day
+            for (ticker, name), days in facts.dates.items()
+            if name == "report_next" and ticker is not None and facts.as_of
+            for day in days[:1]
+            if 0 <= (day - facts.as_of).days <= 7
+        ]
+        yield len(near)
+        return
+    if re.search(
+        r"\b(?:researched|examined|checked|looked at|read|priced|covered)\b", text, re.IGNORECASE
+    ):
+        yield len(facts.having(CLOSE))
+        return
+    keep = _property(figure, said)
+    if keep is not None:
+        pool = set(facts.having(CLOSE))
+        yield sum(1 for ticker in pool if keep(ticker))
+
+
+def _points(figure: Figure, said: Sentence) -> int:
+    """The first direction that is said behind a figure, else the sentence's."""
+    text = words.OVER_TIME.sub("", said.text[figure.end :])
+    found = [
+        (match.start(), sign)
+        for sign, pattern in ((-1, words.DOWN), (1, words.UP))
+        for match in pattern.finditer(text)
+    ]
+    return min(found)[1] if found else 0
+
+
+def _property(figure: Figure, said: Sentence) -> Callable[[str], bool] | None:
+    facts, text = said.facts, said.text
+    match = re.search(r"\b(?P<side>above|over|below|under)\b", text, re.IGNORECASE)
+    bases = [
+        c
+        for m in said.mentions
+        if match and m.start >= match.end() and not m.concepts[0].endswith("_pct")
+        for c in m.concepts
+    ]
+    if re.search(r"debt above equity", text, re.IGNORECASE):
+        return lambda ticker: any(each.value > 1 for each in facts.now(ticker, "debt_to_equity"))
+    if match and bases:
+        up = match["side"].lower() in {"above", "over"}
+
+        def beyond(ticker: str) -> bool:
+            pairs = [
+                (a.value, b.value)
+                for a in facts.now(ticker, CLOSE)[:1]
+                for b in facts.now(ticker, bases[0])
+            ]
+            return any(a > b if up else a < b for a, b in pairs)
+
+        return beyond
+    bound = re.search(
+        r"\b(?P<side>above|over|below|under)\s[$€£]?(?P<line>\d+(?:\.\d+)?)", text, re.IGNORECASE
+    )
+    concepts = [c for m in said.mentions for c in m.concepts]
+    if bound and concepts:
+        line, up = float(bound["line"]), bound["side"].lower() in {"above", "over"}
+        return lambda ticker: any(
+            each.value > line if up else each.value < line
+            for each in facts.now(ticker, concepts[0])
+        )
+    sign = _points(figure, said)
+    moves = [c for c in concepts if c.endswith("_pct")] or [DAY_CHANGE]
+    if sign:
+        return lambda ticker: any(each.value * sign > 0 for each in facts.now(ticker, moves[0]))
+    return None
+
+
+def _row_property(figure: Figure, said: Sentence) -> int | None:
+    """How many sessions closed beyond a line, or higher than the one before."""
+    if not said.has(re.compile(r"\bsessions\b|\bdays\b", re.IGNORECASE)):
+        return None
+    bound = re.search(
+        r"\b(?P<side>above|over|below|under)\s[$€£]?(?P<line>\d+(?:\.\d+)?)",
+        said.text,
+        re.IGNORECASE,
+    )
+    for ticker in said.tickers(figure):
+        closes = [value for _, value in said.facts.column(ticker, CLOSE)]
+        if closes and bound:
+            line, up = float(bound["line"]), bound["side"].lower() in {"above", "over"}
+            return sum(1 for each in closes if (each > line if up else each < line))
+        sign = _points(figure, said)
+        if closes and sign:
+            return sum(1 for one, two in itertools.pairwise(closes) if (two - one) * sign > 0)
+    return None
+
+
+def days_to_event(figure: Figure, said: Sentence) -> Iterator[int]:
+    """Calendar days between as_of and a ticker's next or last report."""
+    facts = said.facts
+    if facts.as_of is None or not said.has(_EVENT):
+        return
+    for ticker in said.tickers(figure) or (None,):
+        for day in _reports(ticker, said):
+            yield abs((day - facts.as_of).days)
+
+
+def _reports(ticker: str | None, said: Sentence) -> list[date]:
+    names = ("report_last",) if _REPORTED.search(said.text) else ("report_next", "report_last")
+    return [day for name in names for day in said.facts.dates.get((ticker, name), [])]
+
+
+def is_event(figure: Figure, said: Sentence) -> bool:
+    """Whether a date is that of the event which the words around it speak of."""
+    return any(figure.is_day(day) for day in _days(figure, said))
+
+
+def _days(figure: Figure, said: Sentence) -> Iterator[date]:
+    facts, before, text = said.facts, said.before(figure, 45).lower(), said.text
+    tickers = said.tickers(figure) or tuple(facts.tickers)
+    everyone = (*tickers, None)
+    if re.search(r"quarter (?:to|ended|ending)\W*$|period\b.*$", before):
+        yield from _of(facts, everyone, "period_end", "period_next", "period_last")
+        return
+    if re.search(r"\b(?:figures|fundamentals|numbers)\b", text, re.IGNORECASE):
+        known = re.search(r"known|published|reported", text, re.IGNORECASE)
+        names = ("figures_known",) if known else ("period_end", "figures_known")
+        yield from _of(facts, everyone, *names)
+        return
+    reports = re.search(
+        r"\b(?:reports?|reported|earnings|due|results|eps|expected|estimate|announced with)\b",
+        text,
+        re.IGNORECASE,
+    )
+    headline = re.search(
+        r"\bheadlines?\b|\bnewest\b|\bolder\b|\bsigned\b|\bannounced\b|[\"“]|\bjump|\bfirst day\b",
+        text,
+        re.IGNORECASE,
+    )
+    if headline:
+        yield from (
+            each.known_on for each in facts.headlines if each.known_on and each.ticker in everyone
+        )
+    if reports:
+        yield from _of(
+            facts,
+            everyone,
+            *(
+                ("report_last", "report_next")
+                if _REPORTED.search(text)
+                else ("report_next", "report_last")
+            ),
+        )
+        if headline is None and not re.search(r"\bclos|\bhigh\b|\blow\b", text, re.IGNORECASE):
+            return
+    if headline and not reports and not re.search(r"\bclos|\bprice|\bopened", text, re.IGNORECASE):
+        return
+    yield from _sessions(figure, said, tickers)
+
+
+def _of(facts: Facts, tickers: tuple[str | None, ...], *names: str) -> Iterator[date]:
+    for ticker in tickers:
+        for name in names:
+            yield from facts.dates.get((ticker, name), [])
+
+
+_EXTREME = re.compile(
+    r"\b(?P<name>highs?|lows?|highest|lowest)\b(?:\s(?P<what>volume|close))?", re.IGNORECASE
+)
+
+
+def _sessions(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> Iterator[date]:
+    facts = said.facts
+    as_of = said.has(re.compile(r"\bas of\b", re.IGNORECASE))
+    if facts.as_of:
+        yield facts.as_of
+    if as_of:
+        return
+    named = list(_EXTREME.finditer(said.text))
+    ahead = [m for m in named if m.end() <= figure.start]
+    for ticker in tickers:
+        if not ahead:
+            yield from (day for day, _ in facts.rows.get(ticker, []))
+            continue
+        high = ahead[-1]["name"].lower().startswith("high")
+        what = (ahead[-1]["what"] or "").lower()
+        column = facts.column(
+            ticker,
+            VOLUME if what == "volume" else CLOSE if what == "close" else "high" if high else "low",
+        )
+        if not column:
+            continue
+        # "the high of June 22" is that session's, "the high dates from June 6" is the highest.
+        if re.search(r"\b(?:high|low) of\s$", said.before(figure, 12), re.IGNORECASE):
+            yield from (day for day, _ in column)
+            continue
+        best = (max if high else min)(column, key=lambda each: each[1])
+        yield best[0]
