@@ -50,6 +50,6 @@ class Grounding(Value):
 
 
 class Checked(Contract):
-    """A contract written by a model. `grounding` is None where a release before the check wrote it."""
+    """A contract that a model wrote. `grounding` is None where an older release wrote it."""
 
     grounding: Grounding | None = None

@@ -26,6 +26,9 @@ from contracts.types import (
     Value,
 )
 
+UNGROUNDED_MAX = 20
+"""Figures named with one finding: more of them say nothing new."""
+
 
 class ReviewDraft(Value):
     """What the risk reviewer writes: the same picks, trimmed or removed, never larger."""
@@ -59,8 +62,8 @@ class Evidence(Value):
 
     `price` is in the account's currency; `foreign` is what it was before the exchange. Where no
     rate is known, `no_rate` names the currency that `price` still is in, and nothing is bought.
-    `ungrounded` names figures of the finding that no tool result shows; where there are any, the
-    rules treat the finding as missing.
+    `ungrounded` names figures of the finding that no tool result shows; with more of them than the
+    account's `ungrounded_figures_max` the rules treat the finding as missing.
     """
 
     ticker: Ticker
@@ -71,7 +74,7 @@ class Evidence(Value):
     confidence: Confidence = 0.0
     foreign: Foreign | None = None
     no_rate: Currency | None = None
-    ungrounded: Text = ""
+    ungrounded: tuple[ShortText, ...] = Field(default=(), max_length=UNGROUNDED_MAX)
 
 
 class RuleOutcome(StrEnum):

@@ -94,6 +94,11 @@ class SignalDigest(Contract):
     sources: tuple[SourceReport, ...] = ()
     market_source: ShortText = ""
 
+    @property
+    def tickers(self) -> tuple[str, ...]:
+        """The candidates' tickers, best first."""
+        return tuple(candidate.ticker for candidate in self.candidates)
+
 
 class TickerSentiment(Value):
     """How one ticker is spoken of: -1 (bad) to 1 (good). Confidence is 0 without headlines."""

@@ -51,7 +51,7 @@ GIVEN = (
 )
 """Parts of a task that are data from code or from reports already checked. The rest (the plan, a
 memory, limits, wishes) are words of the task, and no evidence."""
-CLAIMS_MAX = 600
+CLAIMS_MAX = 400
 """Figures checked in one answer; about a millisecond each. Texts past it are counted as unread."""
 DEPTH_MAX = 6
 

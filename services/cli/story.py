@@ -12,7 +12,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
-from services.cli import amounts, costs, fared, halt, judgement, orders, tickers
+from services.cli import amounts, costs, fared, grounding, halt, judgement, orders, tickers
 from services.cli.made import Made, Row, reasons, rows
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
@@ -250,6 +250,7 @@ def _thought(made: Made) -> Sequence[tuple[str, RenderableType]]:
         told.append(
             ("Quant", tickers.signal(made.quant).append(f": {_said(made.quant.reasoning)}", "none"))
         )
+    told += grounding.told(made)
     return told
 
 

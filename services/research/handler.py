@@ -83,7 +83,10 @@ async def research_tickers(
         tickers_max=tickers_max,
     )
     checked = Grounder[ResearchDraft](
-        task, lambda found, evidence: logic.research_problems(found, command.as_of, evidence)
+        task,
+        lambda found, evidence: logic.research_problems(
+            found, command.as_of, evidence, command.signal_digest.tickers
+        ),
     )
     draft, calls = await generate_with_tools(
         role.played_for(command),

@@ -1,6 +1,6 @@
 """What is wrong with a plan, a quant's answer or a finding beyond its schema. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 
 from pydantic import JsonValue
@@ -9,6 +9,7 @@ from contracts.account import Portfolio
 from contracts.research import PlanDraft, QuantDraft, ResearchDraft
 from contracts.sentiment import SignalDigest
 from libs.llm.provider import Evidence
+from libs.quant.grounding.facts import Given, read
 
 
 def plan_problems(
@@ -42,9 +43,17 @@ def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str
 
 
 def research_problems(
-    draft: ResearchDraft, as_of: date, evidence: Sequence[Evidence]
+    draft: ResearchDraft,
+    as_of: date,
+    evidence: Sequence[Evidence],
+    offered: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Findings stand on evidence: each about a ticker that a tool answered for, citing results."""
+    """Findings stand on evidence: each about a ticker that a tool answered for, citing results.
+
+    Peers are tickers of a result, or of those `offered` by the digest: a name that stands only in
+    the words of a headline is none.
+    """
+    peers = {*offered, *read([Given(e.id, e.tool, e.result) for e in evidence]).tickers}
     known = {item.id for item in evidence if not is_error(item.result)}
     tickers = tickers_of(evidence)
     wrong_date = () if draft.analysis_date == as_of else (f"analysis_date: must be {as_of}",)
@@ -54,6 +63,12 @@ def research_problems(
             f"tickers: no tool answered for {finding.ticker}"
             for finding in draft.tickers
             if finding.ticker not in tickers
+        ),
+        *(
+            f"tickers: {finding.ticker} has the peer {peer}, which no result and no digest names"
+            for finding in draft.tickers
+            for peer in finding.sector_peers
+            if peer not in peers
         ),
         *_twice("tickers", [finding.ticker for finding in draft.tickers]),
         *(

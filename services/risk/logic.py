@@ -7,6 +7,7 @@ from decimal import Decimal
 from contracts.account import Portfolio, Side
 from contracts.research import QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import (
+    UNGROUNDED_MAX,
     Check,
     DecisionValidation,
     Evidence,
@@ -183,12 +184,23 @@ def evidence_of(
     currency by the portfolio's rates.
 
     A finding that cites no tool result, or has no price, is no evidence. Of two for one ticker the
-    riskier counts.
+    riskier counts. Figures that the check could not trace are named: the rules judge them. A view
+    of the quant with such figures lends no confidence.
     """
-    confidence: Mapping[str, float] = {view.ticker: view.confidence for view in quant.assets}
+    confidence: Mapping[str, float] = {
+        view.ticker: view.confidence
+        for view in quant.assets
+        if not ungrounded_in(quant, view.ticker)
+    }
     rates = {rate.currency: rate for rate in portfolio.rates}
     priced = [
-        _evidence(finding, confidence.get(finding.ticker, 0.0), portfolio.cash.currency, rates)
+        _evidence(
+            finding,
+            confidence.get(finding.ticker, 0.0),
+            portfolio.cash.currency,
+            rates,
+            ungrounded_in(research, finding.ticker),
+        )
         for finding in research.tickers
         if finding.current_price > 0 and finding.evidence
     ]
@@ -199,7 +211,11 @@ def evidence_of(
 
 
 def _evidence(
-    finding: ResearchFinding, confidence: float, into: str, rates: Mapping[str, ExchangeRate]
+    finding: ResearchFinding,
+    confidence: float,
+    into: str,
+    rates: Mapping[str, ExchangeRate],
+    ungrounded: tuple[str, ...],
 ) -> Evidence | None:
     is_foreign = finding.currency != into
     rate = rates.get(finding.currency) if is_foreign else None
@@ -216,4 +232,16 @@ def _evidence(
         confidence=confidence,
         foreign=None if rate is None else Foreign(price=paid, rate=rate),
         no_rate=finding.currency if is_foreign and rate is None else None,
+        ungrounded=ungrounded,
     )
+
+
+def ungrounded_in(report: ResearchReport | QuantReport, ticker: str) -> tuple[str, ...]:
+    """The figures that a report says of a ticker and no tool result shows, each with its field."""
+    if report.grounding is None:
+        return ()
+    told = [
+        f"{mark.figure} in {mark.field.rpartition('.')[2]}"
+        for mark in report.grounding.marks_on(ticker)
+    ]
+    return tuple(told[:UNGROUNDED_MAX])

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911  (a list of refusals, one a line)
 """Check a text against evidence: which of its figures and tickers cannot be traced, and why."""
 
 import re
@@ -5,11 +6,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from libs.quant.grounding import counts, headlines, words
+from libs.quant.grounding.arithmetic import (
+    among_traced,
+    compared,
+    moved,
+    products,
+    shares_of,
+    under_the_close,
+)
 from libs.quant.grounding.facts import Facts
 from libs.quant.grounding.figures import TEXT_CHARS_MAX, Figure, figures, ticker_names
-from libs.quant.grounding.follows import RULES, Rule, Value, asks_mean, means
+from libs.quant.grounding.follows import Rule, Value, asks_mean, extremes, means, stated
 from libs.quant.grounding.sentence import Named, Sentence, sentences
 
+RULES: tuple[Rule, ...] = (
+    stated,
+    extremes,
+    means,
+    compared,
+    moved,
+    shares_of,
+    products,
+    under_the_close,
+    among_traced,
+)
+"""The ways in which a figure may follow from the evidence, tried in this order."""
 RATIO_TOLERANCE = 0.05
 """How far "three times" or "a third" may be from the ratio."""
 LINE_KEYS = re.compile(r'"(?P<key>[^"]{1,60})"\s*:\s*(?P<value>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
@@ -18,7 +39,8 @@ _ORDERED = re.compile(
     re.IGNORECASE,
 )
 _OWN_COUNT = re.compile(
-    r"^\s(?:of \d+ votes|votes?\b|for\b,|against\b|to (?:buy|sell)\b|scored\b|(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
+    r"^\s(?:of \d+ votes|votes?\b|for\b,|against\b|to (?:buy|sell)\b|scored\b|"
+    r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
     re.IGNORECASE,
 )
 _SCALE = re.compile(r"\b(?:out )?of\s$")
@@ -85,7 +107,8 @@ def check_map(text: str, facts: Facts, about: str | None) -> tuple[Checked, ...]
     return tuple(
         Checked(
             match.start("value"), match.end("value"), match["value"],
-            _in_map(match["key"], match["value"], facts, about), f"{match['key']} of {about or 'any'}",
+            _in_map(match["key"], match["value"], facts, about),
+            f"{match['key']} of {about or 'any'}",
         )
         for match in LINE_KEYS.finditer(text)
     )  # fmt: skip
@@ -124,7 +147,7 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
             said.traced.setdefault(figure, fact)
     for figure in claims:
         if not asks_mean(said, figure) and not _in_quotes(figure, said):
-            _trace(figure, said, RULES[:1])
+            _trace(figure, said, (stated,))
     for figure in claims:
         yield Checked(
             figure.start, figure.end, figure.text, _is_grounded(figure, said), _sought(figure, said)
@@ -229,7 +252,7 @@ def _counted(figure: Figure, said: Sentence) -> bool:
     if any(each == figure.value for each in counts.counts(figure, said)):
         return True
     return (
-        _trace(figure, said, (RULES[5],))
+        _trace(figure, said, (shares_of,))
         if figure.unit == "count" and "times" in said.text
         else False
     )

@@ -18,7 +18,9 @@ _OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
 _LIST = {
     "headline": "items", "stories": "items", "items": "items",
     "position": "positions", "holding": "positions", "open order": "open_orders",
-    "reports are due": "entries", "reports due": "entries", "orders": "open_orders", "order": "open_orders", "match": "matches",
+    "reports are due": "entries", "reports due": "entries",
+    "orders": "open_orders", "order": "open_orders",
+    "match": "matches",
 }  # fmt: skip
 _TOOLS = {"prices": "get_stock_price", "histories": "get_stock_history"}
 _COMPANIES = re.compile(

@@ -94,7 +94,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One number of the evidence. `unit` is money, percent or number; `place` is where it stands."""
+    """A number of the evidence. `unit` is money, percent or number; `place` is where it stands."""
 
     concept: str
     value: float

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001, E501  (minus signs and dashes are what it reads)
 """Figures in a text: numbers with their unit and precision, number words, dates and tickers.
 
 What looks like a figure and claims nothing (a name, a parameter, a period) is passed over here.

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001, PLR0911  (one way to be named a line)
 """One sentence: what each of its figures speaks of (quantity, ticker, time and direction)."""
 
 import re
@@ -193,7 +194,7 @@ class Sentence:
         return any(start <= other.start < end for other in self.figures)
 
     def is_told(self, figure: Figure) -> bool:
-        """Whether the text gives a figure as a known quantity: "the market value of $38.8 billion"."""
+        """Whether a figure is given as a known quantity: "the market value of $38.8 billion"."""
         ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
         if not ahead or not re.match(
             r"^\W*(?:of|at|is|was|:)?\W*$", self.text[ahead[-1].end : figure.start]

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004  (each row of a table stands on its line)
 """The words of a report: which quantity they name, which way they point, what they ask for.
 
 Everything here is a table. A word that names a quantity which no tool answers (`OTHER`) keeps its

@@ -1,3 +1,4 @@
+# ruff: noqa: T201  (it is a command, and prints)
 """Measure the grounding checker on the labelled claims: `python -m tests.data.grounding.measure`.
 
 Prints rates only, of both parts. A held-out statement must never be shown: see README.md.
