@@ -47,8 +47,6 @@ class AccountLimits(Value):
     risk_score_max: float = Field(default=7.0, ge=0, le=10)
     price_move_pct_max: Percent = Decimal(5)
     daily_loss_pct_max: Percent = Decimal(5)
-    ungrounded_figures_max: int = Field(default=0, ge=0)
-    """Figures of a finding that no tool result shows, before it counts as missing evidence."""
 
 
 class Position(Value):

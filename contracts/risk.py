@@ -62,8 +62,8 @@ class Evidence(Value):
 
     `price` is in the account's currency; `foreign` is what it was before the exchange. Where no
     rate is known, `no_rate` names the currency that `price` still is in, and nothing is bought.
-    `ungrounded` names figures of the finding that no tool result shows; with more of them than the
-    account's `ungrounded_figures_max` the rules treat the finding as missing.
+    `ungrounded` names figures of the finding that no tool result shows; with any of them the
+    rules treat the finding as missing.
     """
 
     ticker: Ticker

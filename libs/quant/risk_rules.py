@@ -19,6 +19,8 @@ CASH_RESERVE_BPS = Decimal(100)
 """Held back from cash above the price of a buy: fee, slippage and a small gap at the open."""
 ALLOCATION_PCT_MAX = Decimal(100)
 HALTED = "halted"
+UNGROUNDED_FIGURES_MAX = 0
+"""Figures of a finding that no tool result shows, above which it counts as missing evidence."""
 UNGROUNDED_NAMED_MAX = 3
 
 _HUNDRED = Decimal(100)
@@ -52,14 +54,14 @@ def _equities_only(leg: Leg, _: Facts) -> Finding:
 def _research_evidence(leg: Leg, facts: Facts) -> Finding:
     found = facts.evidence.get(leg.ticker)
     loose = found.ungrounded if found else ()
-    if len(loose) > facts.limits.ungrounded_figures_max:
+    if len(loose) > UNGROUNDED_FIGURES_MAX:
         named = ", ".join(loose[:UNGROUNDED_NAMED_MAX])
         more = len(loose) - UNGROUNDED_NAMED_MAX
         return _gate(
             leg,
             ok=False,
             value=f"{len(loose)} figures not traced",
-            limit=f"{facts.limits.ungrounded_figures_max} figures not traced",
+            limit=f"{UNGROUNDED_FIGURES_MAX} figures not traced",
             reason=f"the research report on {leg.ticker} rests on figures that no tool result "
             f"shows ({named}{f', and {more} more' if more > 0 else ''}), so it counts as missing",
         )
