@@ -60,8 +60,8 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
         return _gate(
             leg,
             ok=False,
-            value=f"{len(loose)} figures not traced",
-            limit=f"{UNGROUNDED_FIGURES_MAX} figures not traced",
+            value=f"{len(loose)} of its figures not traced",
+            limit=f"{UNGROUNDED_FIGURES_MAX} of its figures not traced",
             reason=f"the research report on {leg.ticker} rests on figures that no tool result "
             f"shows ({named}{f', and {more} more' if more > 0 else ''}), so it counts as missing",
         )

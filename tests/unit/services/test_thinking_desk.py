@@ -151,3 +151,19 @@ class _DeadRules(ScriptedProvider):
 
     async def complete(self, request):
         raise ProviderUnavailable(f"a model was called for {request.agent}")
+
+
+WRITTEN = ("sentiment", "plan", "quant", "research", "picks", "review")
+
+
+@pytest.mark.parametrize("as_of", [date(2012, 6, 29), CRASH])
+async def test_every_figure_of_the_rules_can_be_traced(desk, as_of):
+    desk.as_of = as_of
+    found = await desk.cycle()
+    assert [found[name].grounding.ungrounded for name in WRITTEN] == [()] * len(WRITTEN)
+    assert sum(found[name].grounding.checked for name in WRITTEN) > 100
+
+
+async def test_every_figure_of_the_rules_on_news_and_fundamentals_can_be_traced(fixture_desk):
+    found = await fixture_desk.cycle()
+    assert [found[name].grounding.ungrounded for name in WRITTEN] == [()] * len(WRITTEN)

@@ -1,0 +1,91 @@
+"""The check that follows every answer: what is given, what is marked, what a mark takes away."""
+
+from datetime import date
+from decimal import Decimal
+
+from contracts.grounding import MARKS_MAX, MarkKind
+from contracts.research import QuantDraft, ResearchDraft
+from libs.llm.grounding import CLAIMS_MAX, Grounder, ground
+from libs.llm.prompt import Task
+from libs.llm.provider import Evidence
+
+DAY = "2012-06-29"
+INDICATORS = {"as_of": DAY, "ticker": "AAPL", "values": {"close": 584.0, "rsi_14": 55.58}}
+RESULT = Evidence(id="E0", tool="get_technical_indicators", result=INDICATORS)
+
+
+def view(reasoning: str, **indicators: float) -> QuantDraft:
+    asset = {"ticker": "AAPL", "signal": "bullish", "confidence": 0.5, "reasoning": reasoning}
+    asset["technical_indicators"] = indicators
+    return QuantDraft.model_validate(
+        {"signal": "bullish", "confidence": 0.5, "reasoning": "", "assets": [asset]}
+    )
+
+
+def finding(**fields: object) -> ResearchDraft:
+    known = {"ticker": "AAPL", "fundamental_score": 5, "technical_score": 5, "risk_score": 5}
+    return ResearchDraft.model_validate({"analysis_date": DAY, "tickers": [{**known, **fields}]})
+
+
+def test_a_mark_names_the_figure_its_field_its_ticker_and_what_was_looked_for() -> None:
+    found = ground(view("RSI of 58.55.", rsi_14=55.58), {"as_of": DAY}, [RESULT])
+    assert found.checked == 2
+    (mark,) = found.ungrounded
+    assert (mark.figure, mark.field, mark.about) == ("58.55", "assets.reasoning", "AAPL")
+    assert "rsi_14 of AAPL" in mark.sought
+    assert found.marks_on("AAPL") == (mark,)
+    assert found.marks_on("MSFT") == ()
+
+
+def test_maps_and_prices_are_checked_by_their_fields() -> None:
+    assert ground(view("", rsi_14=58.5), {}, [RESULT]).ungrounded[0].figure == "58.5"
+    assert ground(finding(current_price=Decimal("584.0")), {}, [RESULT]).ungrounded == ()
+    assert ground(finding(current_price=Decimal("548.0")), {}, [RESULT]).ungrounded != ()
+    assert ground(finding(), {}, [RESULT]).checked == 0
+
+
+def test_a_ticker_in_a_text_is_marked_as_one() -> None:
+    (mark,) = ground(finding(summary="ORCL is cheaper."), {}, [RESULT]).ungrounded
+    assert mark.kind is MarkKind.TICKER
+    assert ground(finding(summary="ORCL is cheaper."), {}, [RESULT]).marks_on("AAPL") == ()
+
+
+def test_reports_of_the_task_are_evidence_and_its_words_are_none() -> None:
+    report = {"assets": [{"ticker": "AAPL", "technical_indicators": {"rsi_14": 61.0}}]}
+    said = view("RSI of 61.0.")
+    assert ground(said, {"quant_report": report}, ()).ungrounded == ()
+    assert ground(said, {"plan": {"objective": "RSI of 61.0"}}, ()).ungrounded != ()
+    assert ground(said, {"agent_memory": report}, ()).ungrounded != ()
+
+
+def test_what_was_marked_before_grounds_nothing_after() -> None:
+    report = {"tickers": [{"ticker": "AAPL", "summary": "Orders worth $77 million came in."}]}
+    mark = {"figure": "$77 million", "field": "tickers.summary", "about": "AAPL"}
+    said = view("Orders worth $77 million came in.")
+    assert ground(said, {"research_report": report}, ()).ungrounded == ()
+    marked = {**report, "grounding": {"ungrounded": [mark]}}
+    assert ground(said, {"research_report": marked}, ()).ungrounded != ()
+
+
+def test_an_answer_of_any_size_is_checked_in_bounded_steps_and_says_what_it_left_out() -> None:
+    texts = "close 1.5, " * 700
+    many = [
+        {"ticker": "AAPL", "fundamental_score": 5, "technical_score": 5, "risk_score": 5}
+        | {"summary": texts, "news_summary": texts}
+        for _ in range(10)
+    ]
+    draft = ResearchDraft.model_validate({"analysis_date": DAY, "tickers": many})
+    found = ground(draft, {}, [RESULT])
+    assert CLAIMS_MAX <= found.checked < 2 * CLAIMS_MAX
+    assert found.unread > 0
+    assert len(found.ungrounded) == MARKS_MAX
+    assert found.marks_omitted > 0
+
+
+def test_a_grounder_checks_with_the_evidence_that_the_answer_was_judged_by() -> None:
+    task = Task(data={"as_of": date(2012, 6, 29).isoformat()})
+    grounder = Grounder[QuantDraft](task, lambda draft, evidence: [draft.reasoning])
+    said = view("RSI of 55.58.")
+    assert grounder.grounding(said).ungrounded != ()
+    assert grounder(said, [RESULT]) == [""]
+    assert grounder.grounding(said).ungrounded == ()
