@@ -57,13 +57,12 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
     if len(loose) > UNGROUNDED_FIGURES_MAX:
         named = ", ".join(loose[:UNGROUNDED_NAMED_MAX])
         more = len(loose) - UNGROUNDED_NAMED_MAX
-        return _gate(
-            leg,
-            ok=False,
-            value=f"{len(loose)} of its figures not traced",
-            limit=f"{UNGROUNDED_FIGURES_MAX} of its figures not traced",
-            reason=f"the research report on {leg.ticker} rests on figures that no tool result "
-            f"shows ({named}{f', and {more} more' if more > 0 else ''}), so it counts as missing",
+        return Finding(
+            _ZERO,
+            f"{len(loose)} of its figures not traced",
+            f"{UNGROUNDED_FIGURES_MAX} of its figures not traced",
+            f"the research report on it rests on figures that no tool result shows "
+            f"({named}{f', and {more} more' if more > 0 else ''}), so it counts as missing",
         )
     return _gate(
         leg,
