@@ -284,5 +284,5 @@ def test_the_veto_is_the_same_when_execution_runs_the_rules_again() -> None:
 def test_a_quant_view_with_a_marked_figure_lends_no_confidence() -> None:
     view = quant("AAA").model_copy(update={"grounding": grounding(field="assets.reasoning")})
     found = research(finding("AAA"))
-    assert evidence_of(found, quant("AAA"), "USD")[0].confidence == 0.4
-    assert evidence_of(found, view, "USD")[0].confidence == 0.0
+    assert evidence_of(found, quant("AAA"), books())[0].confidence == 0.4
+    assert evidence_of(found, view, books())[0].confidence == 0.0
