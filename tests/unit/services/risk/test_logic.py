@@ -264,7 +264,7 @@ def test_a_finding_with_a_figure_that_no_result_shows_is_missing_evidence() -> N
     assert found.vetoed_tickers == ("AAA",)
     check = next(c for c in found.checks if c.rule == "research_evidence")
     assert "58.55 in summary" in check.reason
-    assert "the research report on AAA" in check.reason
+    assert "the research report on it rests on figures" in check.reason
     assert check.value == "1 of its figures not traced"
 
 
