@@ -17,7 +17,7 @@ ACTIVE = [f"AC{number}" for number in range(10)]
 REPORTING = ["RE0", "RE1", "RE2"]
 """Names that only the earnings calendar has: neither moved nor traded nor written about."""
 RISEN, FALLING = ACTIVE[0], ACTIVE[1]
-"""A quarter ago RISEN was far below its price; FALLING loses a third on LATER."""
+"""RISEN has a price with cents at AS_OF; FALLING loses a third on LATER."""
 
 Close = Callable[[int], float]
 
@@ -48,7 +48,7 @@ def make(folder: Path) -> None:
 
 def _path(ticker: str) -> Close:
     if ticker == RISEN:
-        return lambda n: 20 * 1.004 ** (n - SESSIONS.index(AS_OF)) * 2
+        return lambda n: 40.3 * 1.004 ** (n - SESSIONS.index(AS_OF))
     if ticker == FALLING:
         return lambda n: 40.0 if SESSIONS[n] < LATER else 26.0
     return lambda _: 40.0

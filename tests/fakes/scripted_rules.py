@@ -39,13 +39,14 @@ class Parts:
     """Who says what. For the account `lost` the planner names what nobody offered, every time.
 
     `reviews` maps a ticker to what the reviewer leaves of its percentage; tickers in `added` are
-    the reviewer's own idea, on the accounts in which it removes something.
+    the reviewer's own idea, on the accounts in which it removes something. The price of `rounded`
+    is written in whole units, as a model may.
     """
 
     assets: Sequence[str]
     lost: str
     risky: str
-    stale: str
+    rounded: str
     picks: Mapping[tuple[str, date], Script]
     reviews: Mapping[str, Decimal]
     added: Sequence[str] = ()
@@ -84,20 +85,17 @@ def _planner(parts: Parts) -> Any:
 
 
 def _analyst(parts: Parts) -> Any:
-    def changed(finding: ResearchFinding, found: Found) -> ResearchFinding:
+    def changed(finding: ResearchFinding) -> ResearchFinding:
         if finding.ticker == parts.risky:
             return finding.model_copy(update={"risk_score": RISK_SCORE, "catalyst": ""})
-        if finding.ticker == parts.stale:
-            # A figure that a tool did give, but of another day.
-            history: Any = found.result("get_stock_history", finding.ticker)
-            old = history["rows"][0][history["columns"].index("close")]
-            return finding.model_copy(update={"current_price": Decimal(str(old))})
+        if finding.ticker == parts.rounded:
+            return finding.model_copy(update={"current_price": round(finding.current_price, 0)})
         return finding
 
     def answer(task: TaskData, found: Found) -> ResearchDraft:
         draft = RULE_SETS["analyst"].answer(task, found)
         assert isinstance(draft, ResearchDraft)
-        return draft.model_copy(update={"tickers": tuple(changed(f, found) for f in draft.tickers)})
+        return draft.model_copy(update={"tickers": tuple(map(changed, draft.tickers))})
 
     return answer
 

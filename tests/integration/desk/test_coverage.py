@@ -42,14 +42,18 @@ REMOVED, HALVED = market.LOSERS[0], market.LOSERS[1]
 ASSETS = ("ALFA", "BRVO", "CHRL", "ECHO", "FOXT", RISKY, REMOVED, HALVED)
 SPECK = "0.0001"
 """The smallest share there is: whatever cuts it, cuts it to nothing."""
-NO_ROOM = {"forbidden": {"position_pct_max": Decimal(0), "order_pct_max": Decimal(0)}}
+LIMITS = {
+    "forbidden": {"position_pct_max": Decimal(0), "order_pct_max": Decimal(0)},
+    # No move at all: a price that research rounded has moved, though it is grounded.
+    "odd": {"price_move_pct_max": Decimal(0)},
+}
 
 DAY, NEXT = market.AS_OF, market.LATER
 PARTS = Parts(
     assets=(*ASSETS, market.RISEN, market.FALLING),
     lost="lost",
     risky=RISKY,
-    stale=market.RISEN,
+    rounded=market.RISEN,
     reviews={REMOVED: Decimal(0), HALVED: Decimal(5)},
     added=["CHRL"],
     picks={
@@ -188,7 +192,7 @@ def crowded(
         "replay_dir": prices,
         "candidate_sources": sources,
         "approval_accounts": ("rejected", "expired"),
-        "account_limits": NO_ROOM,
+        "account_limits": LIMITS,
         "account_currencies": EURO,
     }
     with ExitStack() as stack:
@@ -306,5 +310,5 @@ async def test_every_rule_tool_and_end_that_the_code_has_is_reached(crowded: Des
     # What stood against a pick is a rule that is known here, so none is missing above either.
     against = {name for _, name, outcome in reached.rules if outcome != RuleOutcome.KEPT.value}
     assert against == {name for _, name, _ in EXPECTED_RULES}
-    # The same rules again on the account as it was then: research had an old price.
+    # The same rules again on the account as it was then: research had a rounded price.
     assert (Side.BUY.value, "price_drift", VETOED.value) in reached.rules_at_execution
