@@ -12,6 +12,9 @@ from libs.llm.provider import Evidence
 
 HERE = Path(__file__).parent
 PARTS = ("development", "held_out")
+"""What a checker may be built with: read, print and search it freely."""
+UNSEEN = ("held_out_2", "held_out_3")
+"""What a checker is measured with, in this order: run it for its rates only (README.md)."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,13 @@ class Statement:
 
 
 def part_of(statement_id: str) -> str:
-    """The rule of the split: a third by hash, so that nobody chooses what is held out."""
+    """The rule of the first split: a third by hash, so that nobody chose what was held out."""
     held_out = int(sha256(statement_id.encode()).hexdigest(), 16) % 3 == 0
     return "held_out" if held_out else "development"
 
 
 def statements(part: str) -> tuple[Statement, ...]:
-    """All statements of one part."""
+    """All statements of one part, by its name in `PARTS` or `UNSEEN`."""
     lines = (HERE / f"{part}.jsonl").read_bytes().splitlines()
     return tuple(_statement(orjson.loads(line)) for line in lines)
 

@@ -1,14 +1,15 @@
 """Ask the real tools what the labelled claims are judged against, and keep the answers.
 
-From the repository's root: python -m tests.data.grounding.record_evidence
+From the repository's root: python -m tests.data.grounding.record_evidence SET...
 
-The answers are frozen: claims are labelled against these bytes. Run this again only to add a set,
-or where a tool's shape has changed, and then look at every label of the changed set.
+The answers are frozen: claims are labelled against these bytes. Name only a set that you add, or
+one whose tool's shape has changed, and then look at every label of the changed set.
 """
 
 import asyncio
 import csv
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -30,7 +31,9 @@ from libs.runtime.errors import DeskError
 HERE = Path(__file__).parent
 MADE_UP_MARKET = HERE.parent / "fixture_market"
 MADE_UP_DAY = date(2024, 3, 15)
+MADE_UP_SPRING = date(2024, 4, 10)
 MIDSUMMER, CRASH = date(2012, 6, 29), date(2008, 10, 10)
+BOTTOM, FLASH_CRASH = date(2009, 3, 9), date(2010, 5, 6)
 NOBODY = UUID(int=0)
 
 # ticker, known_at, title: headlines with figures in them, which the fixture's own have not.
@@ -93,6 +96,39 @@ NEWS = (
         "Golf Maschinenbau meldet Auftragseingang von 1,4 Mrd. Euro",
     ),
     ("INDI", "2023-12-11T14:00:00Z", "India Robotics jumps 31% on its first day of trading"),
+    # Known after MADE_UP_DAY: no set of that day holds them.
+    (
+        "ALFA",
+        "2024-04-02T13:00:00Z",
+        "Alfa Chips restates 2023: sales $640 million instead of $980 million, shares halt twice",
+    ),
+    (
+        "ALFA",
+        "2024-04-05T11:20:00Z",
+        "Regulator opens inquiry into Alfa Chips; 7 law firms line up",
+    ),
+    (
+        "ALFA",
+        "2024-04-09T08:45:00Z",
+        "Alfa Chips says audit will take six to eight weeks and cost up to $15 million",
+    ),
+    ("BRVO", "2024-03-28T20:10:00Z", "Bravo Cloud adds 1,250 customers in the quarter, 9% more"),
+    (
+        "FOXT",
+        "2024-04-08T07:30:00Z",
+        "Foxtrot Foods to close two of its 11 plants, sees savings of $60 million a year from 2025",
+    ),
+    ("FOXT", "2024-04-09T15:00:00Z", "Analysts see Foxtrot Foods earning 76 cents on Thursday"),
+    (
+        "GOLF.DE",
+        "2024-04-04T09:15:00+02:00",
+        "Golf Maschinenbau books orders of EUR 380 million in March, up 12.5% on the year",
+    ),
+    (
+        "GOLF.DE",
+        "2024-04-09T10:00:00+02:00",
+        "Golf Maschinenbau to build a plant in Ohio for EUR 210 million, 450 jobs planned",
+    ),
 )
 
 
@@ -143,6 +179,23 @@ BUNDLED: dict[str, tuple[date, tuple[Asked, ...]]] = {
         MIDSUMMER,
         (Asked(GET_PORTFOLIO, {"llm_name": "growth-250k"}), *each("AAPL IBM MSFT", PRICE)),
     ),
+    "analyst_2009": (
+        BOTTOM,
+        (
+            *each("AAPL GOOG IBM MSFT", PRICE, INDICATORS),
+            history("AAPL", 12),
+            history("IBM", 7),
+            *each("IBM", EARNINGS),
+        ),
+    ),
+    "trader_2010": (
+        FLASH_CRASH,
+        (
+            Asked(GET_PORTFOLIO, {}),
+            *each("AAPL GOOG IBM MSFT", PRICE),
+            history("MSFT", 5),
+        ),
+    ),
 }
 MADE_UP: dict[str, tuple[date, tuple[Asked, ...]]] = {
     "analyst_2024": (
@@ -172,6 +225,15 @@ MADE_UP: dict[str, tuple[date, tuple[Asked, ...]]] = {
         MADE_UP_DAY,
         (Asked(GET_PORTFOLIO, {}), *each("ALFA BRVO ECHO FOXT", PRICE)),
     ),
+    "analyst_april_2024": (
+        MADE_UP_SPRING,
+        (
+            *each("ALFA FOXT GOLF.DE", PRICE, INDICATORS, FIGURES, NEWS_TOOL, EARNINGS),
+            *each("BRVO", PRICE, NEWS_TOOL),
+            history("ALFA", 9),
+            Asked("get_earnings_calendar", {}),
+        ),
+    ),
 }
 """Sets by name, with the session they look from; `BUNDLED` on real prices, the rest made up."""
 
@@ -200,6 +262,16 @@ ACCOUNTS = {
             Held("FOXT", 410, "60.95", "Consumer Staples"),
         ),
         ("BRVO", 85),
+    ),
+    FLASH_CRASH: (
+        "287315.60",
+        (
+            Held("AAPL", 410, "198.62"),
+            Held("GOOG", 95, "541.07"),
+            Held("IBM", 640, "118.36"),
+            Held("MSFT", 2300, "26.48"),
+        ),
+        ("IBM", 150),
     ),
 }
 """Made-up accounts: cash, holdings, and what an open order wants to buy."""
@@ -276,16 +348,18 @@ def market_with_figures(directory: Path) -> ReplayMarket:
     return ReplayMarket(ReplayStore(directory))
 
 
-async def main() -> None:
-    """Write all sets."""
+async def main(names: frozenset[str]) -> None:
+    """Write the sets that are named."""
+    if unknown := sorted(names - BUNDLED.keys() - MADE_UP.keys()):
+        raise SystemExit(f"no such set: {', '.join(unknown)}; there are {[*BUNDLED, *MADE_UP]}")
     real = ReplayMarket(ReplayStore())
-    for name, (as_of, calls) in BUNDLED.items():
-        await record(name, real, as_of, calls)
+    for name in BUNDLED.keys() & names:
+        await record(name, real, *BUNDLED[name])
     with TemporaryDirectory() as directory:
         made_up = market_with_figures(Path(directory))
-        for name, (as_of, calls) in MADE_UP.items():
-            await record(name, made_up, as_of, calls)
+        for name in MADE_UP.keys() & names:
+            await record(name, made_up, *MADE_UP[name])
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(frozenset(sys.argv[1:])))
