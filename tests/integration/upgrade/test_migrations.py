@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from structlog.testing import CapturingLogger
 
 from libs.postgres import migrate as module
 from libs.postgres.migrate import (
@@ -37,6 +38,11 @@ NEWEST = migrations()[-1].version
 NEXT = NEWEST + 1
 ADDS = "alter table cycles add column mood text"
 EXIT_TIMEOUT_S = 60
+WAIT_TIMEOUT_S = 30
+POLL_S = 0.01
+SOMEBODY_WAITS = """
+select exists (select from pg_locks where relation = 'operations'::regclass and not granted)
+"""
 
 
 @dataclass
@@ -90,6 +96,40 @@ async def tables(held: Servers, tmp_path: Path) -> AsyncIterator[Tables]:
     await db.close()
 
 
+@dataclass
+class Crossing:
+    """A desk that takes two tables in one order, and a migration that takes them in the other."""
+
+    tables: Tables
+    desk: "asyncpg.Connection[asyncpg.Record]"
+
+    async def meet(self) -> tuple["asyncio.Task[list[int]]", "asyncio.Task[int]"]:
+        """Each holds what the other waits for. Postgres ends the migration: the desk is patient."""
+        self.tables.add(f"{ADDS}; {ADDS.replace('cycles', 'operations')}")
+        await self.desk.execute("set deadlock_timeout = '1min'")
+        work = self.desk.transaction()
+        await work.start()
+        await self.desk.execute("lock table operations in row exclusive mode")
+        migrating = asyncio.create_task(self.tables.migrate())
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
+            while not await self.desk.fetchval(SOMEBODY_WAITS):  # noqa: ASYNC110
+                await asyncio.sleep(POLL_S)
+
+        async def go_on() -> int:
+            found: int = await self.desk.fetchval("select count(*) from cycles")
+            await work.commit()
+            return found
+
+        return migrating, asyncio.create_task(go_on())
+
+
+@pytest.fixture
+async def crossing(tables: Tables) -> AsyncIterator[Crossing]:
+    desk = await asyncpg.connect(tables.servers.postgres_dsn(SUPERUSER))
+    yield Crossing(tables, desk)
+    await desk.close()
+
+
 @pytest.fixture
 def breaks(monkeypatch: pytest.MonkeyPatch) -> Mapping[int, str]:
     """The migration after the newest is one that programs from before must not live through."""
@@ -132,6 +172,30 @@ async def test_a_migration_waits_for_a_table_only_so_long_and_then_changes_nothi
         assert await reader.fetchval("select to_regclass('moods')") is None
     await reader.close()
     assert await tables.migrate() == [NEXT]
+
+
+async def test_a_migration_that_crosses_a_desk_at_work_is_begun_again(
+    crossing: Crossing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = CapturingLogger()
+    monkeypatch.setattr(module, "log", log)
+
+    migrating, counted = await crossing.meet()
+
+    assert (await migrating, await counted) == ([NEXT], 0)  # and the desk lost nothing
+    assert [call.args[0] for call in log.calls].count("postgres.migration_crossed") == 1
+
+
+async def test_a_migration_that_crosses_too_often_says_who_is_in_its_way(
+    crossing: Crossing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DEADLOCKS_MAX", 0)
+
+    migrating, counted = await crossing.meet()
+
+    with pytest.raises(TablesInUse, match="nothing was changed"):
+        await migrating
+    assert await counted == 0
 
 
 async def test_a_program_starts_on_tables_that_have_more_than_it_knows(tables: Tables) -> None:
