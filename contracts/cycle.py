@@ -1,6 +1,6 @@
 """Cycles: what is asked for, how it is answered, how it ends."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -103,8 +103,9 @@ class RequestAnswer(Message):
     """What became of a request. `accepted` also answers a repeated one, with the present status.
 
     `code` where it was rejected: `invalid`, `too_large` (see `field`), `key_reused`, `busy`,
-    `not_storable`, `not_found`, `too_late`; of an approval also `not_waiting`, `proposal_changed`,
-    `decided`, `expired`. What only the work itself can find out, such as an
+    `budget_exhausted` (the day's; `retry_at` is when the next day's begins), `not_storable`,
+    `not_found`, `too_late`; of an approval also `not_waiting`, `proposal_changed`, `decided`,
+    `expired`. What only the work itself can find out, such as an
     unknown ticker or a date that is no session, ends the cycle and not the request.
     """
 
@@ -114,3 +115,4 @@ class RequestAnswer(Message):
     code: ShortText | None = None
     field: ShortText | None = None
     message: Text = ""
+    retry_at: datetime | None = None

@@ -53,10 +53,12 @@ class StepEvent(Value):
 
 
 class StepFailedEvent(StepEvent):
-    """An operation failed; `code` is for machines, `message` for people."""
+    """An operation failed; `code` is for machines, `message` for people. `field` names the setting
+    or the request's field that a `budget_exhausted` has used up."""
 
     code: ShortText
     message: Text
+    field: ShortText | None = None
 
 
 class CallEvent(StepEvent):

@@ -116,12 +116,15 @@ class RecordAnswer(Message):
     """`ok` renews the lease for `lease_s` seconds; every other outcome means: stop, start no call.
 
     `fenced`: a newer epoch has the work. `cancelled`: the operation ended. `budget_exhausted`:
-    `message` names the budget. `unknown` and `forbidden` as in `ClaimAnswer`.
+    `message` names the budget and `field` its limit, a setting (`operation_tokens_max`,
+    `operation_cost_usd_max`, `day_tokens_max`, `day_cost_usd_max`) or a field of the request
+    (`budgets.tokens`, `budgets.cost_usd`). `unknown` and `forbidden` as in `ClaimAnswer`.
     """
 
     outcome: Literal["ok", "fenced", "cancelled", "budget_exhausted", "unknown", "forbidden"]
     lease_s: float = 0.0
     message: Text = ""
+    field: ShortText | None = None
 
 
 class Result(Message):
@@ -153,7 +156,10 @@ class CancelOperation(Message):
 
 
 class OperationView(Message):
-    """An operation as people see it; cycles, pipelines and calls are nodes of its tree too."""
+    """An operation as people see it; cycles, pipelines and calls are nodes of its tree too.
+
+    `usage` is `tokens` and `cost_usd` by sort; a node's is the sum of those below it.
+    """
 
     op_id: UUID
     parent_id: UUID | None = None
@@ -169,6 +175,7 @@ class OperationView(Message):
     progress: Progress = Progress()
     tokens: int = 0
     cost_usd: Decimal = Decimal(0)
+    usage: Usage = Usage()
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     result_summary: JsonValue = None
     error_message: Text | None = None

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from contracts.message import Message, Pipeline
+from contracts.operation import Reserve
 from contracts.types import Name, Text, Value
 
 PROVIDERS_MAX = 100
@@ -35,7 +36,12 @@ class PipelineProblem(Value):
 
 
 class ProvidersView(Message):
-    """What the services that talk to models have; no key is part of it."""
+    """What the services that talk to models have; no key is part of it.
+
+    `needs` is the least that the dearest model of these pipelines may cost in one call: with less
+    to spend they cannot end. None where all of them are free of any count.
+    """
 
     providers: tuple[ProviderStanding, ...] = Field(default=(), max_length=PROVIDERS_MAX)
     problems: tuple[PipelineProblem, ...] = Field(default=(), max_length=PROVIDERS_MAX)
+    needs: Reserve | None = None

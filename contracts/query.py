@@ -14,7 +14,7 @@ from contracts.memory import DecisionOutcome
 from contracts.message import Message
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.risk import DecisionValidation
-from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Value
+from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Usage, Value
 
 PAGE_MAX = 200
 
@@ -42,7 +42,10 @@ class PipelineView(Value):
 
 
 class CycleView(Message):
-    """A cycle with all that was decided. `found` is False where no such cycle exists."""
+    """A cycle with all that was decided. `found` is False where no such cycle exists.
+
+    `usage` is `tokens` and `cost_usd` by sort.
+    """
 
     found: bool = True
     message: Text = ""
@@ -56,6 +59,7 @@ class CycleView(Message):
     ended_at: datetime | None = None
     tokens: int = 0
     cost_usd: Decimal = Decimal(0)
+    usage: Usage = Usage()
     pipelines: tuple[PipelineView, ...] = ()
 
 
@@ -229,3 +233,39 @@ class ApprovalsPage(Message):
 
     approvals: tuple[WaitingApproval, ...] = ()
     more: bool = False
+
+
+class BudgetQuery(Message):
+    """What today's budget for models has left, and what the last days used."""
+
+    days: int = Field(default=1, ge=1, le=PAGE_MAX)
+
+
+class DayUsage(Value):
+    """What all cycles of one UTC day used, by sort."""
+
+    day: date
+    usage: Usage = Usage()
+
+
+class BudgetView(Message):
+    """Today's budget: limits, what is held back for calls in flight, and what is left of it.
+
+    `resets_at` is when the next UTC day begins. `operation_...` is what one operation may use, and
+    `cycle_...` what one cycle may, where its request says nothing. `days` has today first; days
+    without a paid call are left out.
+    """
+
+    today: date
+    resets_at: datetime
+    tokens_max: int
+    cost_usd_max: Decimal
+    tokens_held: int = 0
+    cost_usd_held: Decimal = Decimal(0)
+    tokens_left: int
+    cost_usd_left: Decimal
+    operation_tokens_max: int
+    operation_cost_usd_max: Decimal
+    cycle_tokens_max: int
+    cycle_cost_usd_max: Decimal
+    days: tuple[DayUsage, ...] = ()

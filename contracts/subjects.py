@@ -39,6 +39,8 @@ from contracts.query import (
     AccountView,
     ApprovalsPage,
     ApprovalsQuery,
+    BudgetQuery,
+    BudgetView,
     CycleQuery,
     CyclesPage,
     CyclesQuery,
@@ -211,6 +213,7 @@ EQUITY = console("equity", EquityQuery, EquityView)
 HALTS = console("halts", HaltsQuery, Halts)
 RECORDING = console("recording", RecordingQuery, Recording)
 APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
+BUDGET = console("budget", BudgetQuery, BudgetView)
 
 QUERIES = (
     PORTFOLIO,
@@ -226,6 +229,7 @@ QUERIES = (
     HALTS,
     RECORDING,
     APPROVALS,
+    BUDGET,
 )
 """What users may ask."""
 

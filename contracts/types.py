@@ -66,12 +66,17 @@ class Foreign(Value):
 
 
 class Usage(Value):
-    """What calls used: tokens as counted by the provider, and their cost in US dollars."""
+    """What calls used: tokens as counted by the provider, and their cost in US dollars.
+
+    `unsorted_tokens` are of no known sort: held back for a call whose reply never came, or on
+    record from before sorts were kept.
+    """
 
     input_tokens: int = Field(default=0, ge=0)
     output_tokens: int = Field(default=0, ge=0)
     cache_read_tokens: int = Field(default=0, ge=0)
     cache_write_tokens: int = Field(default=0, ge=0)
+    unsorted_tokens: int = Field(default=0, ge=0)
     cost_usd: Decimal = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
 
     @property
@@ -82,6 +87,7 @@ class Usage(Value):
             + self.output_tokens
             + self.cache_read_tokens
             + self.cache_write_tokens
+            + self.unsorted_tokens
         )
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -90,6 +96,7 @@ class Usage(Value):
             output_tokens=self.output_tokens + other.output_tokens,
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            unsorted_tokens=self.unsorted_tokens + other.unsorted_tokens,
             cost_usd=self.cost_usd + other.cost_usd,
         )
 

@@ -38,9 +38,16 @@ log = structlog.get_logger()
 
 
 class BudgetExhausted(DeskError):
-    """The next call does not fit into the operation's, the cycle's or the day's budget."""
+    """The next call does not fit into the operation's, the cycle's or the day's budget.
+
+    `field` names the limit: a setting, or a field of the request.
+    """
 
     code = "budget_exhausted"
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class Orchestrator:
@@ -117,7 +124,7 @@ class Lease:
             )
         )
         if answer.outcome == "budget_exhausted":
-            raise BudgetExhausted(answer.message)
+            raise BudgetExhausted(answer.message, answer.field)
         if answer.outcome != "ok":
             log.info("operation.stopped", op_id=str(self._op_id), why=answer.outcome)
             raise OperationStopped

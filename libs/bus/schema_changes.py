@@ -66,6 +66,10 @@ class _Comparison:
         elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
             for number, (before, after) in enumerate(zip(old, new, strict=True)):
                 yield from self.at(f"{path}<{key} {number + 1}>", before, after)
+        elif key == "default" and isinstance(old, Mapping) and isinstance(new, Mapping):
+            # What it gains are fields that are new themselves.
+            kept = {name: new.get(name) for name in old}
+            yield from self.at(f"{path}<default>", old, kept)
         elif isinstance(old, Mapping) and isinstance(new, Mapping):
             yield from self.at(f"{path}<{key}>", old, new)
         elif old != new:

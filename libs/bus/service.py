@@ -43,6 +43,8 @@ RETRY_DELAY_S = 0.5
 RETRY_DELAY_S_MAX = 8.0
 """The wait doubles up to here: deliveries are counted, and an outage must not use them up."""
 DELIVERIES_BEFORE_FAILURE = 3
+FAILURE_CHARS_MAX = 4_000
+"""Of the message that a failed operation keeps."""
 GRACE_S = 5.0
 """How long running operations may take to end when the service stops."""
 
@@ -243,7 +245,7 @@ class ServiceRunner:
             return Result(
                 op_id=command.op_id,
                 epoch=epoch,
-                failure=Failure(code=error.code, message=error.message[:4_000]),
+                failure=failure_of(error),
                 wrong_answer=bool(getattr(error, "wrong_answer", False)),
             )
         except (OperationStopped, asyncio.CancelledError):
@@ -270,6 +272,11 @@ class ServiceRunner:
         kept, why = written(message.data, Failure(code=error.code, message=error.message))
         await self._client.publish(subject, kept, headers=why)
         await message.term()
+
+
+def failure_of(error: DeskError) -> Failure:
+    """What is told of a handler's "no"."""
+    return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
 
 
 def _internal(heard: _Heard, tries: int) -> Failure:

@@ -2,7 +2,7 @@
 
 import hashlib
 import importlib.util
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -134,12 +134,32 @@ def problem_of(providers: Mapping[str, Provider], pipeline: Pipeline) -> ModelEr
             f"models names {', '.join(unknown)}, and the stages are {', '.join(STAGES)}"
         )
     try:
-        models = {provider.model_for("", size) for size in ModelSize} | {*pipeline.models.values()}
-        for model in sorted(models):
-            provider.reserve(_PROBE.model_copy(update={"model": model}))
+        _reserves(provider, pipeline)
     except ModelError as error:
         return error
     return None
+
+
+def least_of(providers: Mapping[str, Provider], pipelines: Sequence[Pipeline]) -> Reserve | None:
+    """The least that a call of these pipelines' dearest model may cost; None where no call counts.
+
+    The pipelines have no problem: what `problem_of` tells is raised.
+    """
+    needed = [
+        reserve for each in pipelines for reserve in _reserves(providers[each.provider], each)
+    ]
+    if not needed:
+        return None
+    return Reserve(
+        tokens=max(each.tokens for each in needed), cost_usd=max(each.cost_usd for each in needed)
+    )
+
+
+def _reserves(provider: Provider, pipeline: Pipeline) -> Sequence[Reserve]:
+    """What an empty call of each of the pipeline's models would hold back."""
+    models = {provider.model_for("", size) for size in ModelSize} | {*pipeline.models.values()}
+    probes = [_PROBE.model_copy(update={"model": model}) for model in sorted(models)]
+    return [held for probe in probes if (held := provider.reserve(probe)) is not None]
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -106,7 +106,7 @@ def _forfeit(error: ModelError, reserve: Reserve | None) -> Usage:
     """As after a crash: what was held back for a call that may have been paid counts as spent."""
     if reserve is None or not error.may_have_cost:
         return Usage()
-    return Usage(output_tokens=reserve.tokens, cost_usd=reserve.cost_usd)
+    return Usage(unsorted_tokens=reserve.tokens, cost_usd=reserve.cost_usd)
 
 
 def _recorded(error: ModelError) -> JsonValue:

@@ -9,6 +9,8 @@ class DeskError(Exception):
     """
 
     code: str = "desk_error"
+    field: str | None = None
+    """The setting or the request's field that would have to be another, where it is one."""
 
     @property
     def message(self) -> str:

@@ -119,6 +119,10 @@ class Settings(BaseSettings):
     approval_accounts: tuple[str, ...] = ()
     """Accounts that a person approves every proposal for, whatever the request asks."""
 
+    operation_tokens_max: int = Field(default=1_000_000, ge=0)
+    """Tokens that the calls of one operation (one attempt of one step) may use."""
+    operation_cost_usd_max: Decimal = Field(default=Decimal(5), ge=0)
+    """What the calls of one operation may cost; a cycle's own limits stand in its request."""
     day_tokens_max: int = Field(default=20_000_000, ge=0)
     """Tokens that all cycles of one UTC day may use."""
     day_cost_usd_max: Decimal = Field(default=Decimal(100), ge=0)

@@ -3,10 +3,11 @@
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from contracts.types import Foreign
+from contracts.types import Foreign, Usage
 
 MINUTE_S = 60.0
 HOUR_S = 3600.0
+THOUSAND = 1000
 
 
 def money(amount: Decimal, currency: str = "") -> str:
@@ -37,6 +38,27 @@ def cost(tokens: int, cost_usd: Decimal) -> str:
     if not tokens and not cost_usd:
         return "0 tokens · $0"
     return f"{tokens:,} tokens · ${cost_usd:,.4f}"
+
+
+def sorts(usage: Usage) -> str:
+    """`1,200 in · 80 out · 4,000 cache read · 300 cache write`, without what there was none of."""
+    told = (
+        (usage.input_tokens, "in"),
+        (usage.output_tokens, "out"),
+        (usage.cache_read_tokens, "cache read"),
+        (usage.cache_write_tokens, "cache write"),
+        (usage.unsorted_tokens, "without a reply"),
+    )
+    return " · ".join(f"{tokens:,} {name}" for tokens, name in told if tokens)
+
+
+def thousands(number: int) -> str:
+    """`820`, `12.3k`, `4.56M`: where columns are narrow."""
+    if number < THOUSAND:
+        return str(number)
+    if number < THOUSAND * THOUSAND:
+        return f"{number / THOUSAND:.1f}k"
+    return f"{number / THOUSAND / THOUSAND:.2f}M"
 
 
 def duration(seconds: float) -> str:

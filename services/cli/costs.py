@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from contracts.operation import OperationView
 from contracts.query import CycleView
+from contracts.types import Usage
 from services.cli import amounts
 from services.cli.terminal import table
+from services.cli.tree import LOST, PAID
 
 KINDS = ("model", "tool", "read")
 FREE = "no model was asked"
@@ -24,8 +25,7 @@ class Stage:
     name: str
     took_s: float
     calls: Mapping[str, int]
-    tokens: int
-    cost_usd: Decimal
+    usage: Usage
 
 
 def stages(nodes: Sequence[OperationView]) -> Sequence[Stage]:
@@ -43,8 +43,7 @@ def _stage(name: str, nodes: Sequence[OperationView]) -> Stage:
         name=name,
         took_s=max(took / timedelta(seconds=1), 0.0),
         calls={kind: sum(node.type == kind for node in nodes) for kind in KINDS},
-        tokens=sum(node.tokens for node in work),
-        cost_usd=sum((node.cost_usd for node in work), Decimal(0)),
+        usage=sum((node.usage for node in work), start=Usage()),
     )
 
 
@@ -84,27 +83,31 @@ def _counts(made: Sequence[Stage]) -> Mapping[str, int]:
 
 
 def _by_stage(view: CycleView, made: Sequence[Stage]) -> RenderableType:
-    heads = ("seconds", "model calls", "tool calls", "reads", "tokens", "USD")
+    lost = (LOST,) if view.usage.unsorted_tokens else ()
+    heads = ("seconds", "model calls", "tools", "reads", *PAID, *lost, "USD")
     drawn = table("stage", *((head, "right") for head in heads))
     for each in made:
-        drawn.add_row(each.name, *_figures(each))
+        drawn.add_row(each.name, *_figures(each, lost))
     whole = Stage(
         name="total",
         took_s=_whole_s(view, made),
         calls=_counts(made),
-        tokens=view.tokens,
-        cost_usd=view.cost_usd,
+        usage=view.usage,
     )
-    drawn.add_row(*(Text(cell, style="bold") for cell in (whole.name, *_figures(whole))))
+    drawn.add_row(*(Text(cell, style="bold") for cell in (whole.name, *_figures(whole, lost))))
     return drawn
 
 
-def _figures(stage: Stage) -> Sequence[str]:
+def _figures(stage: Stage, lost: Sequence[str]) -> Sequence[str]:
+    usage = stage.usage
     return (
         f"{stage.took_s:.2f}",
         *(f"{stage.calls[kind]:,}" for kind in KINDS),
-        f"{stage.tokens:,}",
-        f"{stage.cost_usd:.4f}",
+        f"{usage.input_tokens:,}",
+        f"{usage.output_tokens:,}",
+        f"{usage.cache_read_tokens:,}/{usage.cache_write_tokens:,}",
+        *(f"{usage.unsorted_tokens:,}" for _ in lost),
+        f"{usage.cost_usd:.4f}",
     )
 
 

@@ -142,6 +142,8 @@ def _show(detail: OperationDetail, node: OperationView) -> None:
         f"attempt {node.attempt} · epoch {node.epoch}"
     )
     console.print(Text(under, style="dim"))
+    if node.tokens:
+        console.print(Text(f"tokens: {amounts.sorts(node.usage)}", style="dim"))
     if node.error_message:
         console.print(Text(amounts.plain(node.error_message), style="red"))
     for title_of, value in (("Command", detail.command), ("Result", detail.result)):
@@ -156,7 +158,7 @@ def _show(detail: OperationDetail, node: OperationView) -> None:
 
 def _call(entry: JournalEntry) -> Text:
     usage = entry.usage
-    spent = f"  {amounts.cost(usage.tokens, usage.cost_usd)}" if usage.tokens else ""
+    spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
     return Text.assemble(
         (f"{entry.index:>3} {entry.kind.value} {entry.name}", "bold"),
         (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),

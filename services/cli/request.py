@@ -198,7 +198,8 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
         return answer
     code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
     where = f" ({answer.field})" if answer.field and answer.field not in answer.message else ""
-    raise Problem(code, f"the desk says no: {answer.message}{where} [{answer.code}]")
+    hint = "`deskbus budget` shows what is left" if answer.code == "budget_exhausted" else ""
+    raise Problem(code, f"the desk says no: {answer.message}{where} [{answer.code}]", hint)
 
 
 async def show(client: Client, cycle_id: str) -> CycleView:

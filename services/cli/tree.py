@@ -9,25 +9,51 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.operation import OperationStatus, OperationView
+from contracts.types import Usage
 from services.cli import amounts
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 
 CALLS = frozenset({"model", "tool", "read"})
+PAID = ("in", "out", "cache r/w")
+LOST = "no reply"
 
 
 def draw(nodes: Sequence[OperationView]) -> Table:
-    """One line a node: what it was, how it ended, how long it took, what it cost, what it said."""
-    made = table("what", "", ("took", "right"), ("tokens · cost", "right"), "id", "result")
+    """One line a node: what it was, how it ended, how long it took, what it cost, what it said.
+
+    The tokens by sort stand where anything was paid; exactly in --json and `operations show`.
+    """
+    paid = any(node.tokens for node in nodes)
+    lost = any(node.usage.unsorted_tokens for node in nodes)
+    heads = [*PAID, *([LOST] if lost else []), "USD"] if paid else []
+    made = table(
+        "what", "", ("took", "right"), *((head, "right") for head in heads), "id", "result"
+    )
     for branch, node in walk(gathered(nodes)):
         made.add_row(
             Text.assemble((branch, "dim"), _name(node)),
             _mark(node),
             Text(took(node), style="dim" if node.type in CALLS else ""),
-            amounts.cost(node.tokens, node.cost_usd) if node.tokens else "",
+            *_spent(node, lost=lost)[: len(heads)],
             Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
             one_line(said(node), "red" if node.error_message else "dim"),
         )
     return made
+
+
+def _spent(node: OperationView, *, lost: bool) -> Sequence[str]:
+    """Tokens in, out, read from and written to the cache, maybe lost, and dollars."""
+    usage = node.usage
+    if not node.tokens:
+        return [""] * (len(PAID) + lost + 1)
+    short = amounts.thousands
+    return [
+        short(usage.input_tokens),
+        short(usage.output_tokens),
+        f"{short(usage.cache_read_tokens)}/{short(usage.cache_write_tokens)}",
+        *([short(usage.unsorted_tokens)] if lost else []),
+        f"{node.cost_usd:,.4f}",
+    ]
 
 
 def gathered(nodes: Sequence[OperationView]) -> Sequence[OperationView]:
@@ -56,6 +82,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
             "name": f"{first.name} ×{len(run)}",  # noqa: RUF001 - times is what it means
             "tokens": sum(node.tokens for node in run),
             "cost_usd": sum((node.cost_usd for node in run), Decimal(0)),
+            "usage": sum((node.usage for node in run), start=Usage()),
             "metadata": {"duration_ms": took_ms},
         }
     )

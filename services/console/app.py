@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 
 from contracts.subjects import (
     ACCOUNT,
     APPROVALS,
+    BUDGET,
     CYCLE,
     CYCLES,
     DEAD_LETTERS,
@@ -29,7 +30,7 @@ from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.quant.exchange import Mark
 from libs.runtime.settings import Settings
-from services.console import handler
+from services.console import accounts, handler
 from services.console.store import Store
 
 CONNECTIONS_MAX = 4
@@ -52,8 +53,11 @@ class MarketCloses:
             return None
 
 
-def routes(store: Store, letters: DeadLetters, closes: handler.Closes) -> Routes:
+def routes(
+    store: Store, letters: DeadLetters, closes: accounts.Closes, settings: Settings
+) -> Routes:
     """What the console answers."""
+    budget = partial(handler.budget, store=store, settings=settings, now=partial(datetime.now, UTC))
     return Routes(
         service=CONSOLE,
         queries=(
@@ -64,10 +68,11 @@ def routes(store: Store, letters: DeadLetters, closes: handler.Closes) -> Routes
             QueryRoute(OPERATION, partial(handler.operation, store=store)),
             QueryRoute(RECORDING, partial(handler.recording, store=store)),
             QueryRoute(APPROVALS, partial(handler.approvals, store=store)),
+            QueryRoute(BUDGET, budget),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
             QueryRoute(HALTS, partial(handler.halts, store=store)),
-            QueryRoute(ACCOUNT, partial(handler.account, store=store, closes=closes)),
-            QueryRoute(EQUITY, partial(handler.equity, store=store, closes=closes)),
+            QueryRoute(ACCOUNT, partial(accounts.account, store=store, closes=closes)),
+            QueryRoute(EQUITY, partial(accounts.equity, store=store, closes=closes)),
         ),
     )
 
@@ -82,4 +87,4 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
     ):
         await require_schema(pool)
         closes = MarketCloses(market_of(settings), rates_of(settings))
-        yield routes(Store(pool), letters, closes)
+        yield routes(Store(pool), letters, closes, settings)

@@ -1,36 +1,27 @@
 """One function per question: read the rows, give the view that people get."""
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
-from typing import Any, Protocol
-from uuid import UUID
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 from pydantic import JsonValue
 
-from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
 from contracts.audit import Events, EventsAfter
-from contracts.execution import Fill
-from contracts.halt import Halt, Halts, HaltsQuery
+from contracts.halt import Halts, HaltsQuery
 from contracts.memory import DecisionOutcome
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import (
-    AccountQuery,
-    AccountView,
     ApprovalsPage,
     ApprovalsQuery,
+    BudgetQuery,
+    BudgetView,
     CycleQuery,
     CyclesPage,
     CyclesQuery,
     CycleView,
     DeadLettersPage,
     DeadLettersQuery,
-    EquityPoint,
-    EquityQuery,
-    EquityView,
     OperationDetail,
     OperationQuery,
     OperationsPage,
@@ -38,11 +29,10 @@ from contracts.query import (
     Recording,
     RecordingQuery,
 )
-from contracts.types import ExchangeRate, Failure, Foreign, Money
+from contracts.types import Failure
 from libs.bus.dead_letters import DeadLetters
 from libs.postgres.events import event_of
-from libs.postgres.pool import Record
-from libs.quant.exchange import Mark
+from libs.runtime.settings import Settings
 from services.console import logic, tree
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
 from services.console.store import Store
@@ -50,18 +40,6 @@ from services.console.store import Store
 COMMAND_BYTES_SHOWN = 120_000
 RESULT_BYTES_SHOWN = 120_000
 CALL_BYTES_SHOWN = 8_000
-PRICE_STEP = Decimal("0.000001")
-
-_NO_CYCLE = UUID(int=0)
-"""Stands in an account's portfolio where no cycle has placed an order yet."""
-
-
-class Closes(Protocol):
-    """Closing prices of a session."""
-
-    async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
-        """The close, and its value in `currency`; None where the source has none."""
-        ...
 
 
 async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
@@ -213,6 +191,15 @@ async def events_after(query: EventsAfter, *, store: Store) -> Events:
     return Events(events=tuple(kept), more=len(kept) < len(rows))
 
 
+async def budget(
+    query: BudgetQuery, *, store: Store, settings: Settings, now: Callable[[], datetime]
+) -> BudgetView:
+    """What today's budget has left, and what the last days used."""
+    at = now()
+    rows = await store.day_budgets(at.astimezone(UTC).date(), query.days)
+    return logic.budget_view(rows, at, settings)
+
+
 async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> DeadLettersPage:
     """The newest dead letters, or one with its body."""
     if query.sequence is None:
@@ -223,172 +210,7 @@ async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> Dead
 
 async def halts(_: HaltsQuery, *, store: Store) -> Halts:
     """The halts that stand."""
-    return Halts(halts=tuple(fitting(map(_halt, await store.halts()))))
-
-
-def _halt(row: Record) -> Halt:
-    return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
-
-
-async def account(query: AccountQuery, *, store: Store, closes: Closes) -> AccountView:
-    """One account as its books stand, with the names of all."""
-    names = tuple(await store.accounts())
-    row = await store.account(query.account)
-    if row is None:
-        return AccountView(found=False, accounts=names)
-    balances = await store.balances(query.account)
-    books = await _portfolio(row, balances, store, closes)
-    fills = await store.newest_fills(query.account, query.fills)
-    gains = _gains(books, balances)
-    return AccountView(
-        portfolio=books,
-        starting_cash=row["starting_cash"],
-        fills=tuple(_fill(each, row["currency"]) for each in fills),
-        accounts=names,
-        realised=gains.realised,
-        dividends=gains.dividends,
-        fees=gains.fees,
-        unrealised=gains.unrealised,
-        exposure_gross=gains.exposure,
-        exposure_net=gains.exposure,
-    )
-
-
-@dataclass(frozen=True)
-class _Gains:
-    """Since the opening; nothing is ever sold short, so gross and net exposure are one."""
-
-    realised: Decimal
-    dividends: Decimal
-    fees: Decimal
-    unrealised: Decimal
-    exposure: Decimal
-
-
-def _gains(books: Portfolio, balances: Sequence[Record]) -> _Gains:
-    sums: dict[str, Decimal] = {}
-    for each in balances:
-        sums[each["book"]] = sums.get(each["book"], Decimal(0)) + each["amount"]
-    value = books.equity.amount - books.cash.amount
-    return _Gains(
-        # What came in is a credit, which the ledger writes with a minus.
-        realised=-sums.get("realised", Decimal(0)),
-        dividends=-sums.get("dividends", Decimal(0)),
-        fees=sums.get("fees", Decimal(0)),
-        unrealised=value - sums.get("position", Decimal(0)),
-        exposure=value,
-    )
-
-
-async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityView:
-    """The account's equity over its sessions.
-
-    A session up to the account's clock is its snapshot. What was filled after the clock shows in
-    the last point, marked as the account itself is: its closes are not known to it yet.
-    """
-    row = await store.account(query.account)
-    if row is None:
-        return EquityView(found=False)
-    balances = await store.balances(query.account)
-    now = await _portfolio(row, balances, store, closes)
-    gains = _gains(now, balances)
-    last = EquityPoint(
-        session=now.as_of,
-        cash=now.cash.amount,
-        equity=now.equity.amount,
-        realised=gains.realised,
-        unrealised=gains.unrealised,
-        exposure_gross=gains.exposure,
-        exposure_net=gains.exposure,
-    )
-    taken = [each for each in await store.snapshots(query.account) if each["session"] < now.as_of]
-    kept = logic.picked(taken, query.points - 1)
-    return EquityView(points=(*(EquityPoint(**dict(each)) for each in kept), last))
-
-
-async def _portfolio(
-    row: Record, balances: Sequence[Record], store: Store, closes: Closes
-) -> Portfolio:
-    name, currency = row["account"], row["currency"]
-    cash = sum((each["amount"] for each in balances if each["book"] == "cash"), Decimal(0))
-    held = {
-        each["ticker"]: each
-        for each in sorted(balances, key=lambda each: each["ticker"])
-        if each["book"] == "position" and each["quantity"] > 0
-    }
-    facts = await store.held(name, list(held))
-    marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
-    positions = tuple(
-        _position(each, facts.get(ticker), mark, row)
-        for (ticker, each), mark in zip(held.items(), marked, strict=True)
-    )
-    last = await store.last_order(name)
-    return Portfolio(
-        cycle_id=last.get("cycle_id", _NO_CYCLE),
-        op_id=last.get("op_id", _NO_CYCLE),
-        as_of=row["as_of"],
-        account=name,
-        cash=_money(cash, currency),
-        equity=_money(cash + sum((each.value for each in positions), Decimal(0)), currency),
-        positions=positions,
-        open_orders=tuple(_open(each, currency) for each in await store.working_orders(name)),
-        limits=AccountLimits.model_validate_json(row["limits"]),
-        halt=next((h for h in map(_halt, await store.halts()) if h.account in {None, name}), None),
-    )
-
-
-def _position(held: Record, fill: Record | None, mark: Mark | None, row: Record) -> Position:
-    """Marked by the newest price that the account has seen: a fill after its clock, else the close
-    at its clock, else the fill."""
-    currency, cost = row["currency"], held["amount"] / held["quantity"]
-    close = None if mark is None else mark.amount
-    if fill is not None and (close is None or fill["session"] > row["clock"]):
-        price, foreign = fill["price"], _foreign(fill, currency)
-    else:
-        price, foreign = close or cost, mark.foreign if mark else None
-    return Position(
-        ticker=held["ticker"],
-        quantity=held["quantity"],
-        average_cost=_money(cost, currency),
-        price=_money(price, currency),
-        sector=fill["sector"] if fill is not None else "unknown",
-        foreign=foreign,
-    )
-
-
-def _foreign(fill: Record, into: str) -> Foreign | None:
-    if fill["currency"] is None:
-        return None
-    traded = {"currency": fill["currency"], "into": into}
-    rate = ExchangeRate(**traded, rate=fill["rate"], on=fill["rate_on"])
-    return Foreign(price=Money(amount=fill["foreign_price"], currency=fill["currency"]), rate=rate)
-
-
-def _money(amount: Decimal, currency: str) -> Money:
-    return Money(amount=amount.quantize(PRICE_STEP), currency=currency)
-
-
-def _open(row: Record, currency: str) -> OpenOrder:
-    return OpenOrder(
-        order_id=row["order_id"],
-        asset=row["ticker"],
-        side=Side(row["side"]),
-        quantity=row["quantity"],
-        hold=_money(row["hold"], currency),
-    )
-
-
-def _fill(row: Record, currency: str) -> Fill:
-    return Fill(
-        order_id=row["order_id"],
-        asset=row["ticker"],
-        side=Side(row["side"]),
-        price=_money(row["price"], currency),
-        quantity=row["quantity"],
-        fee=_money(row["fee"], currency),
-        session=row["session"],
-        foreign=_foreign(row, currency),
-    )
+    return Halts(halts=tuple(fitting(map(logic.halt_of, await store.halts()))))
 
 
 def _json(body: bytes | None) -> JsonValue:

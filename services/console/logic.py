@@ -1,15 +1,20 @@
 """Rows as the views that people get. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
 
 from contracts.approval import AwaitApproval
-from contracts.cycle import CycleStatus
+from contracts.cycle import Budgets, CycleStatus
+from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
-from contracts.query import CycleView, PipelineView, WaitingApproval
+from contracts.query import BudgetView, CycleView, DayUsage, PipelineView, WaitingApproval
+from contracts.types import Usage
+from libs.runtime.settings import Settings
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
 SHARED = "shared"
@@ -17,6 +22,8 @@ SHARED = "shared"
 ID_CHARS = 32
 ID_CHARS_MIN = 4
 REASON_CHARS_IN_LISTS = 400
+SORTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+"""Columns of what calls used, besides the whole."""
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -56,11 +63,43 @@ def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> Cycle
         requester=row["requester"][:400],
         accepted_at=row["accepted_at"],
         ended_at=row["ended_at"],
-        tokens=row["tokens_spent"],
-        cost_usd=row["cost_usd_spent"],
+        tokens=row["tokens"],
+        cost_usd=row["cost_usd"],
+        usage=usage_of(row),
         pipelines=tuple(
             _pipeline(asked[name], lanes[name], made.get(name, {}), contracts) for name in asked
         ),
+    )
+
+
+def usage_of(row: Row) -> Usage:
+    """What a row's calls used, by sort. What the sorts do not account for is of no known one."""
+    sorts = {name: int(row[name]) for name in SORTS}
+    rest = max(row["tokens"] - sum(sorts.values()), 0)
+    return Usage(**sorts, unsorted_tokens=rest, cost_usd=row["cost_usd"])
+
+
+def budget_view(rows: Sequence[Row], now: datetime, settings: Settings) -> BudgetView:
+    """The budget of the UTC day of `now`; `rows` are days with paid calls, the newest first."""
+    today = now.astimezone(UTC).date()
+    row: Row = rows[0] if rows and rows[0]["day"] == today else {}
+    held_tokens, held_usd = row.get("tokens_reserved", 0), row.get("cost_usd_reserved", Decimal(0))
+    used_tokens, used_usd = row.get("tokens", 0), row.get("cost_usd", Decimal(0))
+    cycle = Budgets()
+    return BudgetView(
+        today=today,
+        resets_at=datetime.combine(today + timedelta(days=1), time(), UTC),
+        tokens_max=settings.day_tokens_max,
+        cost_usd_max=settings.day_cost_usd_max,
+        tokens_held=held_tokens,
+        cost_usd_held=held_usd,
+        tokens_left=max(settings.day_tokens_max - used_tokens - held_tokens, 0),
+        cost_usd_left=max(settings.day_cost_usd_max - used_usd - held_usd, Decimal(0)),
+        operation_tokens_max=settings.operation_tokens_max,
+        operation_cost_usd_max=settings.operation_cost_usd_max,
+        cycle_tokens_max=cycle.tokens,
+        cycle_cost_usd_max=cycle.cost_usd,
+        days=tuple(DayUsage(day=each["day"], usage=usage_of(each)) for each in rows),
     )
 
 
@@ -96,6 +135,11 @@ def waiting_approval(row: Row) -> WaitingApproval:
         expires_at=row["deadline_at"],
         proposal=asked.decision_validation,
     )
+
+
+def halt_of(row: Row) -> Halt:
+    """A halt that stands."""
+    return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
 
 
 def each_once(told: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:

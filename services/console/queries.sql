@@ -3,12 +3,14 @@
 -- name: cycles_between
 -- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent, cost_usd_spent
+       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
+       cache_read_tokens, cache_write_tokens
 from cycles where cycle_id between $1 and $2 order by cycle_id limit 2
 
 -- name: newest_cycles
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
-       tokens_spent, cost_usd_spent
+       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
+       cache_read_tokens, cache_write_tokens
 from cycles
 where $1::text[] is null or status = any($1)
 order by accepted_at desc limit $2
@@ -33,15 +35,17 @@ order by later.as_of, later.finished_at
 
 -- name: operations_of_cycle
 select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
-       cost_usd, result, failure, created_at, started_at, finished_at
+       cost_usd, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
+       created_at, started_at, finished_at
 from operations where cycle_id = $1
 order by created_at, op_id limit $2
 
 -- name: newest_operations
 -- By the cycles' order: it has an index, and a cycle's operations are few.
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.result, o.failure, o.created_at, o.started_at,
-       o.finished_at, c.accepted_at
+       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
+       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       c.accepted_at
 from cycles c join operations o using (cycle_id)
 where ($1::text is null or o.status = $1) and ($2::text is null or o.step = $2)
 order by c.accepted_at desc, o.created_at desc limit $3
@@ -58,7 +62,8 @@ order by o.created_at, o.op_id, j.index limit $2
 
 -- name: operation
 select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, epoch,
-       progress, tokens, cost_usd, result, failure, command, created_at, started_at, finished_at
+       progress, tokens, cost_usd, input_tokens, output_tokens, cache_read_tokens,
+       cache_write_tokens, result, failure, command, created_at, started_at, finished_at
 from operations where op_id = $1
 
 -- name: journal
@@ -129,3 +134,8 @@ order by f.session desc, f.filled_at desc, f.order_id limit $2
 
 -- name: last_order
 select cycle_id, op_id from orders where account = $1 order by as_of desc, placed_at desc limit 1
+
+-- name: day_budgets
+select day, tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
+       cache_read_tokens, cache_write_tokens, tokens_reserved, cost_usd_reserved
+from day_budgets where day <= $1 order by day desc limit $2

@@ -127,3 +127,7 @@ class Store:
     async def last_order(self, account: str) -> Mapping[str, Any]:
         """The cycle and operation of the newest order; empty where none was placed."""
         return dict(await self._row(sql.last_order, account) or {})
+
+    async def day_budgets(self, today: date, limit: int) -> Sequence[Record]:
+        """What was spent on each day with paid calls up to today, the newest first."""
+        return await self._rows(sql.day_budgets, today, limit)

@@ -13,7 +13,7 @@ from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.types import Usage
 from libs.runtime import ids
-from services.console.logic import SHARED, Row
+from services.console.logic import SHARED, Row, usage_of
 from services.console.sizes import ANSWER_BYTES_MAX, fitting
 
 LISTED_MAX = 12
@@ -61,8 +61,9 @@ def cycle_node(row: Row) -> OperationView:
         name=row["kind"],
         status=STATUS_OF[CycleStatus(row["status"])],
         service="orchestrator",
-        tokens=row["tokens_spent"],
-        cost_usd=row["cost_usd_spent"],
+        tokens=row["tokens"],
+        cost_usd=row["cost_usd"],
+        usage=usage_of(row),
         metadata={"as_of": str(row["as_of"]), "requester": row["requester"][:400]},
         result_summary={"status": row["status"]} if row["ended_at"] else None,
         error_message=_problem(row["status"], row["reason"]),
@@ -92,6 +93,7 @@ def _pipeline_node(cycle: Row, lane: Row, asked: Row, operations: Sequence[Row])
     began = [row["created_at"] for row in operations]
     ended = [row["finished_at"] for row in operations if row["finished_at"]]
     has_ended = status != CycleStatus.RUNNING
+    used = sum(map(usage_of, operations), start=Usage())
     return OperationView(
         op_id=ids.pipeline_id(cycle["cycle_id"], lane["name"]),
         parent_id=cycle["cycle_id"],
@@ -102,8 +104,9 @@ def _pipeline_node(cycle: Row, lane: Row, asked: Row, operations: Sequence[Row])
         pipeline=lane["name"],
         state=lane["state"] or None,
         service="orchestrator",
-        tokens=sum(row["tokens"] for row in operations),
-        cost_usd=sum((row["cost_usd"] for row in operations), Decimal(0)),
+        tokens=used.tokens,
+        cost_usd=used.cost_usd,
+        usage=used,
         metadata={key: asked[key] for key in ("provider", "account") if key in asked},
         error_message=_problem(status, (lane["ending"] or {}).get("reason")),
         created_at=min(began, default=cycle["accepted_at"]),
@@ -130,13 +133,19 @@ def operation_node(row: Row, parent: Any = None) -> OperationView:
         progress=Progress.model_validate_json(row["progress"]) if row["progress"] else Progress(),
         tokens=row["tokens"],
         cost_usd=row["cost_usd"],
-        metadata={"code": failure["code"]} if failure else {},
+        usage=usage_of(row),
+        metadata=_kind_of(failure) if failure else {},
         result_summary=summary(row["step"], row["result"]),
         error_message=failure["message"] if failure else None,
         created_at=row["created_at"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
     )
+
+
+def _kind_of(failure: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """What a program needs to know of a failure, beside the message."""
+    return {key: failure[key] for key in ("code", "field") if failure.get(key)}
 
 
 def call_node(row: Row, operation: OperationView) -> OperationView:
@@ -156,6 +165,7 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
         epoch=row["epoch"],
         tokens=usage.tokens,
         cost_usd=usage.cost_usd,
+        usage=usage,
         metadata={"index": row["index"], "duration_ms": row["duration_ms"]},
         created_at=began,
         started_at=began,

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from typing import Any
 
 import structlog
 
 from contracts.message import Pipeline
-from contracts.provider import ProvidersQuery, ProvidersView
+from contracts.operation import Reserve
+from contracts.provider import PipelineProblem, ProvidersQuery, ProvidersView
 from contracts.subjects import ORCHESTRATOR, PROVIDERS
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode, encode
@@ -23,7 +25,7 @@ from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer
-from services.orchestrator.handler import BusOutbox, Handler
+from services.orchestrator.handler import BusOutbox, Handler, Outlook
 from services.orchestrator.letters import Letters
 from services.orchestrator.relay import Relay
 from services.orchestrator.sweep import Sweep
@@ -34,6 +36,8 @@ QUEUE = "orchestrators"
 OFFLINE = "rules"
 """The provider that every desk has: nobody need be asked for it."""
 PROVIDERS_TIMEOUT_S = 2.0
+SOMETHING = Reserve(tokens=1, cost_usd=Decimal("0.00000001"))
+"""What a call of a model costs where nobody knows: more than a spent budget has."""
 
 log = structlog.get_logger()
 
@@ -90,29 +94,32 @@ async def _orchestrating(
 
 
 class Providers:
-    """Asks the service in which every pipeline begins, and which has the keys: may these begin?"""
+    """Asks the service in which every pipeline begins, and which has the keys: may these begin,
+    and what does a call of theirs cost at least?"""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def __call__(self, pipelines: Sequence[Pipeline]) -> Failure | None:
-        """The first problem; None also where nobody answers: then the work itself will tell."""
+    async def __call__(self, pipelines: Sequence[Pipeline]) -> Outlook:
+        """The first problem, and what a call needs. Where nobody answers the work itself will tell
+        of a problem, and a call needs something at least."""
         asked = tuple(each for each in pipelines if each.provider != OFFLINE or each.models)
         if not asked:
-            return None
+            return Outlook()
         query = encode(ProvidersQuery(pipelines=asked))
         try:
             answer = await self._client.request(
                 PROVIDERS.by(ORCHESTRATOR), query, timeout=PROVIDERS_TIMEOUT_S
             )
-            found = decode(ProvidersView, answer.data).problems
+            view = decode(ProvidersView, answer.data)
         except (*UNANSWERED, MessageInvalid) as error:
             log.warning("orchestrator.providers_unknown", error=type(error).__name__)
-            return None
-        if not found:
-            return None
-        return Failure(
-            code=found[0].code,
-            message=f"pipeline {found[0].pipeline}: {found[0].message}",
-            field="pipelines",
-        )
+            return Outlook(needs=SOMETHING)
+        return Outlook(_first(view.problems), view.needs)
+
+
+def _first(problems: Sequence[PipelineProblem]) -> Failure | None:
+    if not problems:
+        return None
+    text = f"pipeline {problems[0].pipeline}: {problems[0].message}"
+    return Failure(code=problems[0].code, message=text, field="pipelines")

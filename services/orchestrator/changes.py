@@ -10,6 +10,7 @@ import orjson
 
 from contracts.audit import EventType
 from contracts.operation import JournalEntry, Reserve
+from contracts.types import Usage
 from services.orchestrator.logic import Fact, Start
 from services.orchestrator.rows import ZERO, CycleRow, OperationRow, Proposal, Purse
 
@@ -53,6 +54,14 @@ class NewEntry:
 
 
 @dataclass(frozen=True)
+class NewUsage:
+    """What calls of an operation used."""
+
+    operation: OperationRow
+    usage: Usage
+
+
+@dataclass(frozen=True)
 class NewEvent:
     """A row of state_events to insert. `account` gives the session id."""
 
@@ -79,7 +88,11 @@ class Stop:
 
 @dataclass
 class Loaded:
-    """What a group needs to know: locked and read at its begin, or as it was written last."""
+    """What a group needs to know: locked and read at its begin, or as it was written last.
+
+    `day` is today's budget, locked; `today` the same as it was read for requests, which take
+    nothing from it.
+    """
 
     cycles: dict[UUID, CycleRow] = field(default_factory=dict)
     operations: dict[UUID, OperationRow] = field(default_factory=dict)
@@ -89,6 +102,7 @@ class Loaded:
     proposals: dict[UUID, list[Proposal]] = field(default_factory=dict)
     running: int = 0
     day: Purse | None = None
+    today: Purse | None = None
 
 
 def session_id(row: CycleRow, lane: str | None) -> str:

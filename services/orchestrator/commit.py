@@ -169,7 +169,7 @@ class Committer:
         if loaded is None:
             return None
         try:
-            await store.load_for_requests(db, given, loaded)
+            await store.load_for_requests(db, given, loaded, self._settings)
             return await self._fold(db, given, loaded)
         except SerializationError as error:
             log.info("orchestrator.overtaken", why=str(error))

@@ -26,6 +26,7 @@ from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator import approvals
 from services.orchestrator.answers import accepted, rejection, repeated, with_status
+from services.orchestrator.budgets import refused_cycle
 from services.orchestrator.changes import (
     Loaded,
     NewEntry,
@@ -92,6 +93,7 @@ class Group:
         self.events: list[NewEvent] = []
         self.stops: list[Stop] = []
         self._leases = Leases(settings, loaded, self.entries, self.events)
+        self.used = self._leases.used
 
     @property
     def day(self) -> Purse | None:
@@ -152,14 +154,19 @@ class Group:
         if passes is None:
             text = f"approval_required: a cycle of kind {given.request.kind!r} has no such state"
             return rejection("not_supported", text, "approval_required")
-        if self._loaded.running >= self._settings.cycles_running_max:
-            text = f"{self._loaded.running} cycles are running; try again when some have ended"
-            return rejection("busy", text)
+        if later := self._not_now(given):
+            return later
         row = self._new_cycle(given, passes)
         self._loaded.running += 1
         self._loaded.cycles[row.cycle_id] = row
         self._apply(row, Started(self._memories(given)))
         return accepted(row)
+
+    def _not_now(self, given: CycleAsked) -> RequestAnswer | None:
+        if self._loaded.running >= self._settings.cycles_running_max:
+            text = f"{self._loaded.running} cycles are running; try again when some have ended"
+            return rejection("busy", text)
+        return refused_cycle(given.needs, self._loaded.today, self._now)
 
     def _new_cycle(self, given: CycleAsked, passes: approvals.Passes) -> CycleRow:
         request = given.request

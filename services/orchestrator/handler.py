@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
 from uuid import UUID
@@ -15,6 +16,7 @@ from contracts.operation import (
     ClaimAnswer,
     Record,
     RecordAnswer,
+    Reserve,
     Result,
     ResultAnswer,
 )
@@ -51,8 +53,19 @@ from services.orchestrator.inputs import (
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
 
-# Says why pipelines could not begin, None where nothing speaks against them or nobody knows.
-Hindrance = Callable[[Sequence[Pipeline]], Awaitable[Failure | None]]
+
+@dataclass(frozen=True)
+class Outlook:
+    """Why pipelines could not begin, if so, and the least that a call of theirs may cost.
+
+    `hindrance` None: nothing speaks against them, or nobody knows. `needs` None: none is counted.
+    """
+
+    hindrance: Failure | None = None
+    needs: Reserve | None = None
+
+
+OutlookOf = Callable[[Sequence[Pipeline]], Awaitable[Outlook]]
 
 M = TypeVar("M", bound=Message)
 
@@ -68,12 +81,12 @@ class Handler:
         committer: Committer,
         publisher: Publisher,
         latest_session: LatestSession,
-        hindrance: Hindrance,
+        outlook_of: OutlookOf,
     ) -> None:
         self._committer = committer
         self._publisher = publisher
         self._latest_session = latest_session
-        self._hindrance = hindrance
+        self._outlook_of = outlook_of
 
     async def serve(self, server: Server) -> None:
         """Begin to answer everything that the orchestrator hears."""
@@ -90,6 +103,7 @@ class Handler:
             as_of = request.as_of or await self._latest_session()
         except DeskError as error:
             return rejection(error.code, error.message, "as_of")
+        outlook = await self._outlook_of(request.pipelines)
         body = request.model_dump_json().encode()
         given = CycleAsked(
             cycle_id=ids.cycle_id(requester, request.idempotency_key),
@@ -97,7 +111,8 @@ class Handler:
             request=request,
             as_of=as_of,
             body_sha256=_digest(request),
-            hindrance=await self._hindrance(request.pipelines),
+            hindrance=outlook.hindrance,
+            needs=outlook.needs,
         )
         answer = _as(RequestAnswer, await self._ask(given))
         if answer.outcome == "rejected" and answer.code != "key_reused":

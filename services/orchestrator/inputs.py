@@ -11,7 +11,7 @@ from uuid import UUID
 from contracts.approval import AnswerProposal
 from contracts.cycle import CycleRequest
 from contracts.message import Message
-from contracts.operation import Claim, Record, Result
+from contracts.operation import Claim, Record, Reserve, Result
 from contracts.types import Failure
 
 
@@ -19,7 +19,8 @@ from contracts.types import Failure
 class CycleAsked:
     """`requester` wants a cycle; `as_of` is the session it will see, `body_sha256` its body's.
 
-    `hindrance` is why a new cycle could not begin; one that there is already goes on.
+    `hindrance` is why a new cycle could not begin; one that there is already goes on. `needs` is
+    the least that a call of its dearest model may cost, None where nothing in it is counted.
     """
 
     cycle_id: UUID
@@ -28,6 +29,7 @@ class CycleAsked:
     as_of: date
     body_sha256: bytes
     hindrance: Failure | None = None
+    needs: Reserve | None = None
 
 
 @dataclass(frozen=True)

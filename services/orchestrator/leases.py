@@ -16,9 +16,10 @@ from contracts.operation import (
 from contracts.types import Usage
 from libs.runtime.journal import batches
 from libs.runtime.settings import Settings
-from services.orchestrator.changes import Loaded, NewEntry, NewEvent, step_event
+from services.orchestrator.budgets import refused_call
+from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewUsage, step_event
 from services.orchestrator.logic import SEQ_CALLS, SEQ_STARTED
-from services.orchestrator.rows import OperationRow, Purse
+from services.orchestrator.rows import OperationRow
 
 CALL_EVENTS = {
     CallKind.MODEL: EventType.LLM_CALLED,
@@ -33,7 +34,10 @@ NOTHING = Reserve()
 
 
 class Leases:
-    """The claims and records of one group; entries and events go to the group's own lists."""
+    """The claims and records of one group; entries and events go to the group's own lists.
+
+    `used` gathers what calls used, to be added to the sums by sort.
+    """
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class Leases:
         self._loaded = loaded
         self._entries = entries
         self._events = events
+        self.used: list[NewUsage] = []
 
     def is_poison(self, row: OperationRow) -> bool:
         """Whether the operation was begun too often without an end."""
@@ -137,7 +142,7 @@ class Leases:
         """Count all that is held back as spent: whoever had the operation may have paid for a call
         that nobody recorded."""
         held = row.reserved
-        self.settle(row, Usage(output_tokens=held.tokens, cost_usd=held.cost_usd))
+        self.settle(row, Usage(unsorted_tokens=held.tokens, cost_usd=held.cost_usd))
 
     def settle(self, row: OperationRow, usage: Usage) -> None:
         """Turn what was held back for the calls in flight into what they used."""
@@ -154,6 +159,8 @@ class Leases:
             day.release(held if row.reserved_today else NOTHING)
             day.spend(usage.tokens, usage.cost_usd)
         row.spend(usage)
+        if usage.tokens:
+            self.used.append(NewUsage(row, usage))
 
     def _reserve(self, row: OperationRow, reserve: Reserve | None) -> RecordAnswer:
         lease_s = self._settings.lease_s
@@ -162,9 +169,9 @@ class Leases:
         # One reservation at a time: a record that comes again, or after a failed call, replaces it.
         self.settle(row, NO_USAGE)
         cycle = self._loaded.cycles[row.cycle_id]
-        for name, purse in (("cycle", cycle.purse), ("day", self._loaded.day)):
-            if purse is not None and not purse.affords(reserve):
-                return RecordAnswer(outcome="budget_exhausted", message=_exhausted(name, purse))
+        refused = refused_call(reserve, row, cycle.purse, self._loaded.day, self._settings)
+        if refused is not None:
+            return refused
         for purse in (cycle.purse, self._loaded.day):
             if purse is not None:
                 purse.hold(reserve)
@@ -210,11 +217,3 @@ def _hold(row: OperationRow) -> None:
     """Renew the lease, for this group too: a claim that comes with a record that was just in time
     must not be granted, on a journal that does not have the record's calls yet."""
     row.status, row.lease_live, row.touched = "running", True, True
-
-
-def _exhausted(name: str, purse: Purse) -> str:
-    return (
-        f"the {name}'s budget is used up: {purse.tokens_spent} of {purse.tokens_max} tokens, "
-        f"{purse.cost_usd_spent:.4f} of {purse.cost_usd_max:.2f} USD, and the next call does not "
-        "fit into the rest"
-    )

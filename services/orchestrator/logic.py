@@ -257,7 +257,7 @@ class _Turn:
             return
         failure = given.failure
         op_id = self._op_id(lane, step, given.attempt)
-        said = {"step": step.name, "code": failure.code, "message": failure.message}
+        said = {"step": step.name, **failure.model_dump(exclude_none=True)}
         self._fact(op_id, SEQ_ENDED, EventType.OPERATION_FAILED, lane, said)
         if given.wrong_answer and given.attempt < step.attempts_max:
             self._lanes[lane.name] = replace(lane, live={**lane.live, step.name: given.attempt + 1})

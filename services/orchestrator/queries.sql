@@ -60,11 +60,16 @@ from unnest($1::date[], $2::uuid[], $3::int[]) as wanted (started_on, op_id, ind
 join journal j using (started_on, op_id, index)
 
 -- name: load_for_requests
--- How many cycles run, and who wrote each account's last memory: strictly before as_of, since a
--- cycle's memory knows its fills, which lie at the next open.
+-- How many cycles run, what today's budget has left, and who wrote each account's last memory:
+-- strictly before as_of, since a cycle's memory knows its fills, which lie at the next open.
 select wanted.account, wanted.as_of, memory.op_id,
-       (select count(*) from cycles where status = 'running') as running
+       (select count(*) from cycles where status = 'running') as running,
+       coalesce(today.tokens_spent, 0) as tokens_spent,
+       coalesce(today.tokens_reserved, 0) as tokens_reserved,
+       coalesce(today.cost_usd_spent, 0) as cost_usd_spent,
+       coalesce(today.cost_usd_reserved, 0) as cost_usd_reserved
 from unnest($1::text[], $2::date[]) as wanted (account, as_of)
+left join day_budgets today on today.day = (now() at time zone 'utc')::date
 left join lateral (
     select o.op_id from operations o
     where o.account = wanted.account and o.as_of < wanted.as_of
@@ -102,6 +107,40 @@ from day_budgets where day = (now() at time zone 'utc')::date for update
 update day_budgets
 set tokens_spent = $1, tokens_reserved = $2, cost_usd_spent = $3, cost_usd_reserved = $4
 where day = (now() at time zone 'utc')::date
+
+-- name: add_usage
+-- What calls used by sort, on top of what is there: the rows' locks are held. The whole stands with
+-- the rest of each row.
+with used as materialized (
+    select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[],
+                         $6::bigint[])
+      as t (op_id, cycle_id, given, made, cache_read, cache_write)
+),
+of_operations as (
+    update operations o
+    set input_tokens = o.input_tokens + u.given, output_tokens = o.output_tokens + u.made,
+        cache_read_tokens = o.cache_read_tokens + u.cache_read,
+        cache_write_tokens = o.cache_write_tokens + u.cache_write
+    from (select op_id, sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
+                 sum(cache_write) as cache_write from used group by op_id) u
+    where o.op_id = u.op_id
+),
+of_cycles as (
+    update cycles c
+    set input_tokens = c.input_tokens + u.given, output_tokens = c.output_tokens + u.made,
+        cache_read_tokens = c.cache_read_tokens + u.cache_read,
+        cache_write_tokens = c.cache_write_tokens + u.cache_write
+    from (select cycle_id, sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
+                 sum(cache_write) as cache_write from used group by cycle_id) u
+    where c.cycle_id = u.cycle_id
+)
+update day_budgets d
+set input_tokens = d.input_tokens + u.given, output_tokens = d.output_tokens + u.made,
+    cache_read_tokens = d.cache_read_tokens + u.cache_read,
+    cache_write_tokens = d.cache_write_tokens + u.cache_write
+from (select sum(given) as given, sum(made) as made, sum(cache_read) as cache_read,
+             sum(cache_write) as cache_write from used) u
+where d.day = (now() at time zone 'utc')::date
 
 -- name: touch_operations
 update operations o

@@ -32,12 +32,6 @@ class Purse:
     tokens_reserved: int = 0
     cost_usd_reserved: Decimal = ZERO
 
-    def affords(self, reserve: Reserve) -> bool:
-        """Whether `reserve` fits into what is left."""
-        tokens = self.tokens_spent + self.tokens_reserved + reserve.tokens
-        cost = self.cost_usd_spent + self.cost_usd_reserved + reserve.cost_usd
-        return tokens <= self.tokens_max and cost <= self.cost_usd_max
-
     def hold(self, reserve: Reserve) -> None:
         """Keep `reserve` back."""
         self.tokens_reserved += reserve.tokens

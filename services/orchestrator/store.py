@@ -13,11 +13,18 @@ import orjson
 
 from contracts.operation import JournalEntry, Reserve
 from contracts.types import Failure, Usage
-from libs.postgres.pool import Connection
+from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime.settings import Settings
 from services.orchestrator.awaited import PAST_DAYS, PAST_DECISIONS, awaited
-from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewOperation, command_json
+from services.orchestrator.changes import (
+    Loaded,
+    NewEntry,
+    NewEvent,
+    NewOperation,
+    NewUsage,
+    command_json,
+)
 from services.orchestrator.group import Group
 from services.orchestrator.inputs import (
     Claimed,
@@ -51,7 +58,7 @@ async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Lo
         loaded.operations = {row["op_id"]: OperationRow.of(row) for row in rows}
     await _load_proposals(db, given, loaded)
     await _load_journal(db, given, loaded)
-    await load_for_requests(db, given, loaded)
+    await load_for_requests(db, given, loaded, settings)
     if any(map(_is_paid, given)) or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
     return loaded
@@ -98,7 +105,9 @@ async def _load_journal(db: Connection, given: Sequence[Given], loaded: Loaded) 
         loaded.recorded = {(row["op_id"], row["index"]) for row in rows}
 
 
-async def load_for_requests(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
+async def load_for_requests(
+    db: Connection, given: Sequence[Given], loaded: Loaded, settings: Settings
+) -> None:
     """Read what new cycles begin with."""
     asked = [each for each in given if isinstance(each, CycleAsked)]
     if not asked:
@@ -106,6 +115,7 @@ async def load_for_requests(db: Connection, given: Sequence[Given], loaded: Load
     wanted = sorted({(p.account, each.as_of) for each in asked for p in each.request.pipelines})
     rows = await db.fetch(sql.load_for_requests, *map(list, zip(*wanted, strict=True)))
     loaded.running = rows[0]["running"]
+    loaded.today = _purse(rows[0], settings)
     loaded.memories = {(row["account"], row["as_of"]): row["op_id"] for row in rows if row["op_id"]}
 
 
@@ -114,6 +124,11 @@ async def _lock_day(db: Connection, settings: Settings) -> Purse:
     while row is None:
         await db.execute(sql.open_day)
         row = await db.fetchrow(sql.lock_day)
+    return _purse(row, settings)
+
+
+def _purse(row: Record, settings: Settings) -> Purse:
+    """A day's budget."""
     return Purse(
         settings.day_tokens_max,
         settings.day_cost_usd_max,
@@ -161,6 +176,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
     if day is not None:
         spent, reserved = day.tokens_spent, day.tokens_reserved
         await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
+    await _many(db, sql.add_usage, [_used(new) for new in group.used])
     return commands
 
 
@@ -268,6 +284,18 @@ def _touched(row: OperationRow, settings: Settings) -> Row:
         row.reserved_today,
         row.progress.decode() if row.progress else None,
         settings.lease_s,
+    )
+
+
+def _used(new: NewUsage) -> Row:
+    usage = new.usage
+    return (
+        new.operation.op_id,
+        new.operation.cycle_id,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
     )
 
 

@@ -17,7 +17,7 @@ from libs.llm.grounding import Grounder
 from libs.llm.loop import generate
 from libs.llm.prompt import task_for
 from libs.llm.provider import Provider
-from libs.llm.registry import problem_of, standings
+from libs.llm.registry import least_of, problem_of, standings
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
@@ -49,6 +49,7 @@ async def tell_providers(
     """Which providers this desk can use. Every pipeline begins in this service, with its keys."""
     found = [(each, problem_of(providers, each)) for each in query.pipelines]
     return ProvidersView(
+        needs=least_of(providers, [each for each, error in found if error is None]),
         providers=standings(providers),
         problems=tuple(
             PipelineProblem(pipeline=each.name, code=error.code, message=error.message)

@@ -98,3 +98,16 @@ def test_a_schema_that_holds_itself_is_compared_once() -> None:
     schema = Tree.model_json_schema()
 
     assert breaks(schema, schema) == []
+
+
+def _default(schema: dict[str, Any], value: object) -> dict[str, Any]:
+    return {**schema, "properties": {**schema["properties"], "inner": {"default": value}}}
+
+
+def test_a_default_gains_what_a_new_optional_field_is_and_loses_nothing() -> None:
+    schema = Told.model_json_schema()
+    old = _default(schema, {"amount": 0})
+
+    assert breaks(old, _default(schema, {"amount": 0, "fee": 0})) == []
+    assert breaks(old, _default(schema, {"amount": 1, "fee": 0})) != []
+    assert breaks(old, _default(schema, {"fee": 0})) != []

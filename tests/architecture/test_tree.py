@@ -27,7 +27,8 @@ FURTHER = {
         "inputs.py",  # what reaches it, each with its future
         "commit.py",  # the group transaction's loop
         "group.py",  # one group of inputs, folded
-        "leases.py",  # claims, epochs, budgets within a group
+        "leases.py",  # claims, epochs, records within a group
+        "budgets.py",  # what an operation, a cycle and a day may spend on models, pure
         "changes.py",  # what a group leaves to write
         "rows.py",  # rows between loading and writing
         "approvals.py",  # what a person's answer to a proposal comes to
@@ -51,7 +52,11 @@ FURTHER = {
     "risk": {"review.py"},  # the model's half; logic.py is the rules' half
     "assessment": {"reads.py"},  # the journalled reads behind past decisions' outcomes
     "sentiment": {"sources.py", "reads.py"},  # candidate sources; their journalled reads
-    "console": {"tree.py", "sizes.py"},  # the operation tree; answers that fit a message
+    "console": {
+        "tree.py",  # the operation tree
+        "accounts.py",  # an account's books as people see them
+        "sizes.py",  # answers that fit a message
+    },
     "provisioner": {"secrets.py"},  # keys and passwords for own servers
 }
 EDGES = {"cli"}

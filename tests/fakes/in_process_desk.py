@@ -30,6 +30,7 @@ from contracts.operation import (
 from contracts.types import Failure, Money
 from libs.bus.operation import BudgetExhausted
 from libs.bus.route import Route
+from libs.bus.service import failure_of
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
@@ -101,6 +102,7 @@ class InProcessDesk:
             memories=self._last_memories(given),
             running=sum(row.state.status == "running" for row in self.cycles.values()),
             day=self.day,
+            today=self.day,
             proposals=self._proposals(),
         )
         group = Group(self._workflows, self.settings, loaded)
@@ -164,8 +166,10 @@ class InProcessDesk:
 
     # --- users --------------------------------------------------------------------------------
 
-    def ask(self, request: CycleRequest, requester: str = "user") -> RequestAnswer:
-        """Request a cycle."""
+    def ask(
+        self, request: CycleRequest, requester: str = "user", needs: Reserve | None = None
+    ) -> RequestAnswer:
+        """Request a cycle; `needs` is what a call of its models costs at least."""
         answer = self.commit(
             CycleAsked(
                 cycle_id=ids.cycle_id(requester, request.idempotency_key),
@@ -173,6 +177,7 @@ class InProcessDesk:
                 request=request,
                 as_of=request.as_of or date(2012, 6, 29),
                 body_sha256=request.model_dump_json().encode(),
+                needs=needs,
             )
         )
         assert isinstance(answer, RequestAnswer)
@@ -221,7 +226,7 @@ class InProcessDesk:
                 Result(
                     op_id=op_id,
                     epoch=epoch,
-                    failure=Failure(code=error.code, message=error.message),
+                    failure=failure_of(error),
                     wrong_answer=bool(getattr(error, "wrong_answer", False)),
                 )
             )
@@ -263,7 +268,7 @@ class InProcessDesk:
                 )
             )
             if answer.outcome == "budget_exhausted":
-                raise BudgetExhausted(answer.message)
+                raise BudgetExhausted(answer.message, answer.field)
             if answer.outcome != "ok":
                 raise OperationStopped
 

@@ -245,6 +245,8 @@ def test_what_was_reserved_at_a_crash_stays_spent(desk: InProcessDesk) -> None:
 @pytest.mark.parametrize(
     ("budgets", "settings", "named"),
     [
+        (Budgets(), Settings(operation_tokens_max=99), "operation"),
+        (Budgets(), Settings(operation_cost_usd_max=Decimal("0.01")), "operation"),
         (Budgets(tokens=99), Settings(), "cycle"),
         (Budgets(cost_usd=Decimal("0.01")), Settings(), "cycle"),
         (Budgets(), Settings(day_tokens_max=99), "day"),

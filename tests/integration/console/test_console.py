@@ -42,6 +42,7 @@ from contracts.subjects import (
     OPERATIONS,
     RECORDING,
 )
+from contracts.types import Usage
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_pool
 from libs.runtime import ids
@@ -70,6 +71,8 @@ async def test_a_cycle_comes_with_its_own_contracts_and_the_shared_ones(
     assert view.found
     assert (view.kind, view.as_of, view.status) == ("decision", AS_OF, "completed")
     assert (view.tokens, view.cost_usd) == (300, Decimal("1.5"))
+    # This row was written before sorts were kept: what is of no known one is said to be.
+    assert view.usage == Usage(unsorted_tokens=300, cost_usd=Decimal("1.5"))
     assert view.pipelines[0].contracts == {"signal_digest": {"n": 1}, "plan": PLAN}
 
 

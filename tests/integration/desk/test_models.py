@@ -38,6 +38,11 @@ class Evening:
     view: Json
     replayed: Said
     refused: Said
+    unpaid: Said
+    left: Said
+    free: Said
+    tree: list[Json]
+    budget: Json
     doctor: Json
     asked: list[Json]
     tables: dict[str, list[Json]]
@@ -75,16 +80,31 @@ def evening(
                 deskbus("doctor"),
             ]
             asked = model.asked()
+            tree = deskbus(f"operations tree {view['cycle_id']} --json").rows
+            before = deskbus("budget --json").rows[0]
             replayed = deskbus(f"cycle replay {view['cycle_id']} --json")
+            assert deskbus("budget --json").rows[0] == before, "a replay costs nothing"
             refused = deskbus(ASKED.format(providers="--provider minimax", key="refused"))
             doctor = {each["name"]: each for each in deskbus("doctor --json").rows}
             tables = asyncio.run(dumped(deskbus.data_dir))
             log = ended(process, signal.SIGINT)
         assert model.asked() == asked, "a replay asks no model"
+        spent_out = (*settings, ("DESKBUS_DAY_TOKENS_MAX", str(view["tokens"])))
+        poorer = CommandLine(deskbus.data_dir, folder, spent_out)
+        with up(poorer) as (process, _):
+            unpaid = poorer(ASKED.format(providers=THREE, key="unpaid"))
+            left = poorer("budget")
+            free = poorer(ASKED.format(providers="--provider rules --max-tokens 0", key="free"))
+            ended(process, signal.SIGINT)
         yield Evening(
             view=view,
             replayed=replayed,
             refused=refused,
+            unpaid=unpaid,
+            left=left,
+            free=free,
+            tree=tree,
+            budget=before,
             doctor=doctor,
             asked=asked,
             tables=tables,
@@ -189,6 +209,46 @@ def test_what_the_calls_used_is_counted_at_every_level(evening: Evening) -> None
 
 def tokens(usage: Json) -> int:
     return sum(int(count) for sort, count in usage.items() if sort.endswith("_tokens"))
+
+
+SORTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_every_level_has_the_same_tokens_by_sort(evening: Evening, sort: str) -> None:
+    calls = sum(entry["usage"][sort] for entry in entries(evening, "model"))
+    operations = sum(row[sort] for row in evening.tables["operations"])
+    (cycle,) = evening.tables["cycles"]
+    (day,) = evening.tables["day_budgets"]
+    assert calls == operations == cycle[sort] == day[sort]
+    assert evening.view["usage"][sort] == calls
+    for level in ("cycle", "pipeline", "operation", "model"):
+        of_level = [node["usage"][sort] for node in evening.tree if node["type"] == level]
+        assert sum(of_level) == calls, level
+
+
+def test_the_budget_says_what_the_evening_used_and_what_is_left(evening: Evening) -> None:
+    budget, (today,) = evening.budget, evening.budget["days"]
+    assert today["usage"] == evening.view["usage"]
+    assert budget["tokens_left"] == budget["tokens_max"] - evening.view["tokens"]
+    assert Decimal(budget["cost_usd_left"]) == 100 - Decimal(evening.view["cost_usd"])
+
+
+def test_on_a_spent_day_a_cycle_that_costs_is_refused_with_when_to_come_again(
+    evening: Evening,
+) -> None:
+    assert evening.unpaid.code == 4
+    assert "today's budget for models is used up" in evening.unpaid.err
+    assert "come again from" in evening.unpaid.err
+    assert "00:00 UTC on" in evening.unpaid.err
+    assert "[budget_exhausted]" in evening.unpaid.err
+    assert "`deskbus budget` shows what is left" in evening.unpaid.err
+    assert "held back" in evening.left.out
+
+
+def test_on_a_spent_day_the_rules_go_on_for_nothing(evening: Evening) -> None:
+    assert evening.free.code == 0, evening.free.err
+    assert evening.free.rows[0]["status"] == "completed"
 
 
 def test_a_replay_gives_the_same_decision_and_asks_nobody(evening: Evening) -> None:

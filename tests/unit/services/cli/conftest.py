@@ -37,6 +37,13 @@ from contracts.types import Failure, Money, Usage
 CYCLE_ID = UUID("4332d851-4ebc-510c-b28d-0f5c50338936")
 ORDER_ID = UUID("1f23ea1e-d284-50f0-b17f-1463970b7725")
 AS_OF = date(2012, 6, 29)
+USED = Usage(
+    input_tokens=9_000,
+    output_tokens=1_000,
+    cache_read_tokens=2_000,
+    cache_write_tokens=400,
+    cost_usd=Decimal("0.0312"),
+)
 ACCEPTED_AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 NO_NEWS = Failure(code="not_in_source", message="made-up prices has no news; use another source")
 DROPPED = (DroppedTicker(ticker="XYZ", reason="fewer than 20 sessions of prices"),)
@@ -212,6 +219,7 @@ def cycle_view(contracts: dict[str, Contract]) -> CycleView:
         ended_at=ACCEPTED_AT + timedelta(seconds=1.5),
         tokens=12_400,
         cost_usd=Decimal("0.0312"),
+        usage=USED,
         pipelines=(
             PipelineView(
                 name="claude",
@@ -262,7 +270,7 @@ CALLS = {
             request_sha256="0" * 64,
             request={"agent": "quant"},
             reply={"text": "AAPL rises, so I say bullish", "tool_calls": []},
-            usage=Usage(input_tokens=12_400, cost_usd=Decimal("0.0312")),
+            usage=USED,
         ),
     ),
 }
@@ -280,6 +288,7 @@ def _node(op_id: UUID, state: str, step: str, took_ms: int, tokens: int = 0) -> 
         service="research",
         tokens=tokens,
         cost_usd=Decimal("0.0312") if tokens else Decimal(0),
+        usage=USED if tokens else Usage(),
         created_at=ACCEPTED_AT,
         started_at=ACCEPTED_AT,
         finished_at=ACCEPTED_AT + timedelta(milliseconds=took_ms),

@@ -152,9 +152,21 @@ def test_it_says_what_the_models_cost_stage_by_stage(
 ) -> None:
     text = _spaced(_told(cycle_view, nodes=nodes))
 
-    assert "stage seconds model calls tool calls reads tokens USD" in text
-    assert "analyzing 0.80 1 1 1 12,400 0.0312" in text
-    assert "total 1.50 1 1 2 12,400 0.0312" in text
+    assert "stage seconds model calls tools reads in out cache r/w USD" in text
+    assert "analyzing 0.80 1 1 1 9,000 1,000 2,000/400 0.0312" in text
+    assert "total 1.50 1 1 2 9,000 1,000 2,000/400 0.0312" in text
+
+
+def test_what_was_paid_for_calls_without_a_reply_has_a_column_of_its_own(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
+    usage = cycle_view.usage.model_copy(update={"unsorted_tokens": 700})
+    view = cycle_view.model_copy(update={"tokens": usage.tokens, "usage": usage})
+
+    text = _spaced(_told(view, nodes=nodes))
+
+    assert "in out cache r/w no reply USD" in text
+    assert "total 1.50 1 1 2 9,000 1,000 2,000/400 700 0.0312" in text
 
 
 def test_what_was_free_costs_no_table(

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import Recording
+from contracts.types import Usage
 from services.cli import amounts
 from services.cli.recordings import merged
 from services.cli.tree import draw, gathered, said, took, walk
@@ -76,6 +77,49 @@ def test_equal_calls_in_a_row_are_one_line_with_their_sums() -> None:
     assert (shown[1].tokens, took(shown[1])) == (10, "20 ms")
 
 
+def _drawn(nodes: list[OperationView]) -> list[str]:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(draw(nodes))
+    assert isinstance(console.file, io.StringIO)
+    return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+
+
+def _paid(number: int, parent: int | None = None, lost: int = 0, **fields: Any) -> OperationView:
+    usage = Usage(
+        input_tokens=12_340,
+        output_tokens=560,
+        cache_read_tokens=1_200_000,
+        unsorted_tokens=lost,
+        cost_usd=Decimal("0.0312"),
+    )
+    spent = {"tokens": usage.tokens, "cost_usd": usage.cost_usd, "usage": usage}
+    return _node(number, parent, **spent, **fields)
+
+
+def test_every_level_shows_its_tokens_by_sort_and_what_they_cost() -> None:
+    nodes = [_paid(1, type="cycle"), _paid(2, 1, type="pipeline"), _node(3, 2), _paid(4, 2)]
+
+    head, *lines = _drawn(nodes)
+
+    assert "took in out cache r/w USD id" in head
+    assert ["12.3k 560 1.20M/0 0.0312" in line for line in lines] == [True, True, False, True]
+
+
+def test_what_came_without_a_reply_shows_where_there_is_any_and_nothing_where_all_was_free() -> (
+    None
+):
+    assert "cache r/w no reply USD" in _drawn([_paid(1), _paid(2, lost=900)])[0]
+    assert "560 1.20M/0 900 0.0312" in _drawn([_paid(1), _paid(2, lost=900)])[2]
+    assert "USD" not in _drawn([_node(1), _node(2)])[0]
+
+
+def test_equal_calls_in_a_row_add_up_by_sort_too() -> None:
+    (one,) = gathered([_paid(n, 9, type="model", name="m") for n in range(3)])
+
+    assert one.usage.tokens == one.tokens
+    assert one.usage.output_tokens == 3 * 560
+
+
 def test_a_node_says_why_it_failed_how_far_it_is_or_what_it_came_to() -> None:
     running = {"status": OperationStatus.RUNNING, "progress": {"percentage": 40, "step": "reading"}}
 
@@ -110,6 +154,21 @@ def test_parts_of_one_operation_are_one_record_again() -> None:
 def test_times_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
     assert amounts.duration(seconds) == text
     assert amounts.between(AT, AT + timedelta(seconds=seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (999, "999"), (1_000, "1.0k"), (12_345, "12.3k"), (4_560_000, "4.56M")],
+)
+def test_large_numbers_are_short_in_narrow_columns(number: int, text: str) -> None:
+    assert amounts.thousands(number) == text
+
+
+def test_sorts_of_tokens_are_told_without_those_there_was_none_of() -> None:
+    assert amounts.sorts(Usage()) == ""
+    assert amounts.sorts(Usage(input_tokens=1_200, cache_write_tokens=3)) == (
+        "1,200 in · 3 cache write"
+    )
 
 
 def test_amounts_keep_their_cents_and_shares_lose_their_zeros() -> None:

@@ -132,3 +132,19 @@ def test_what_was_in_flight_when_an_operation_is_given_up_stays_spent() -> None:
     leases.forfeit(row)
     assert (row.reserved.tokens, row.tokens) == (0, 100)
     assert (day.tokens_reserved, day.tokens_spent) == (400, 100)
+
+
+def test_what_calls_used_is_gathered_by_sort_and_what_nobody_counted_in_the_whole_only() -> None:
+    leases, row, _ = holding(today=True)
+    used = Usage(input_tokens=20, output_tokens=5, cache_read_tokens=3, cache_write_tokens=2)
+    leases.settle(row, used)
+    row.reserved = Reserve(tokens=70)
+    leases.forfeit(row)
+    assert [new.usage for new in leases.used] == [used, Usage(unsorted_tokens=70)]
+    assert row.tokens == used.tokens + 70
+
+
+def test_a_release_without_a_call_adds_nothing_to_what_was_used() -> None:
+    leases, row, day = holding(today=True)
+    leases.settle(row, Usage())
+    assert (leases.used, day.tokens_spent) == ([], 0)
