@@ -110,7 +110,7 @@ def _outcome(
     if pipeline.status is CycleStatus.COMPLETED:
         yield Padding(Text(_achieved(made, reason), style="bold"), (0, 0, 0, 2))
         return
-    where = "" if pipeline.status in BY_A_PERSON else _where(pipeline, nodes)
+    where = "" if pipeline.status in BY_A_PERSON else _where(pipeline, nodes, reason)
     text = reason.removeprefix(f"{where} failed: ")
     if where:
         yield Text(f"  {pipeline.status.value} in {where}", style=STATUS_STYLES[pipeline.status])
@@ -129,8 +129,11 @@ def _achieved(made: Made, reason: str) -> str:
     return amounts.cut(reason, REASON_CHARS) or "completed"
 
 
-def _where(pipeline: PipelineView, nodes: Sequence[OperationView]) -> str:
-    """The step at which it stopped, as `state/step`; the state alone where no step is known."""
+def _where(pipeline: PipelineView, nodes: Sequence[OperationView], reason: str) -> str:
+    """The step at which it stopped, as `state/step`; the state alone where no step is known.
+
+    What failed after that, such as a memory that could not be paid either, is not where it stopped.
+    """
     ends = {OperationStatus.FAILED, OperationStatus.CANCELLED}
     stopped = [
         f"{node.state}/{node.name}"
@@ -139,7 +142,8 @@ def _where(pipeline: PipelineView, nodes: Sequence[OperationView]) -> str:
         and node.status in ends
         and node.pipeline in {pipeline.name, "shared"}
     ]
-    return stopped[-1] if stopped else pipeline.state
+    named = [each for each in stopped if reason.startswith(f"{each} failed: ")]
+    return next(iter((*named, *reversed(stopped))), pipeline.state)
 
 
 # --- what was looked at -------------------------------------------------------------------------

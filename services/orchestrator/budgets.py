@@ -10,6 +10,15 @@ from libs.runtime.settings import Settings
 from services.orchestrator.rows import OperationRow, Purse
 
 CODE = "budget_exhausted"
+REMEDIES = {
+    "operation_tokens_max": "raise DESKBUS_OPERATION_TOKENS_MAX",
+    "operation_cost_usd_max": "raise DESKBUS_OPERATION_COST_USD_MAX",
+    "budgets.tokens": "give the request more budgets.tokens (--max-tokens)",
+    "budgets.cost_usd": "give the request more budgets.cost_usd (--max-cost)",
+    "day_tokens_max": "wait for the next UTC day, or raise DESKBUS_DAY_TOKENS_MAX",
+    "day_cost_usd_max": "wait for the next UTC day, or raise DESKBUS_DAY_COST_USD_MAX",
+}
+"""What to do, by the limit that was reached."""
 
 
 def refused_call(
@@ -24,8 +33,8 @@ def refused_call(
         if short is not None:
             message = (
                 f"the {name}'s budget is used up: {_used(purse)}, and the next call may need "
-                f"{reserve.tokens:,} tokens and {reserve.cost_usd:.4f} USD; a higher "
-                f"{limits[short]} allows more"
+                f"{reserve.tokens:,} tokens and {reserve.cost_usd:.4f} USD; "
+                f"{REMEDIES[limits[short]]}"
             )
             return RecordAnswer(outcome=CODE, message=message, field=limits[short])
     return None

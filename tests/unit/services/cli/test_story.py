@@ -263,6 +263,25 @@ def test_a_cancelled_cycle_says_where_it_was_stopped_and_why(
     assert "cancelled in analyzing/quant\n  enough\n" in text
 
 
+def test_where_it_stopped_is_what_the_reason_names_and_not_what_failed_after_it(
+    cycle_view: CycleView, nodes: Sequence[OperationView]
+) -> None:
+    failed = {"status": OperationStatus.FAILED}
+    quant = next(node for node in nodes if node.type == "operation" and node.name == "quant")
+    later = quant.model_copy(update={**failed, "state": "memorizing", "name": "memorize"})
+    reason = "analyzing/quant failed: the cycle's budget is used up (budget_exhausted)"
+    pipeline = cycle_view.pipelines[0].model_copy(
+        update={"status": CycleStatus.FAILED, "reason": reason, "contracts": {}}
+    )
+    view = cycle_view.model_copy(
+        update={"status": CycleStatus.FAILED, "reason": reason, "pipelines": (pipeline,)}
+    )
+
+    text = _told(view, nodes=(quant.model_copy(update=failed), later))
+
+    assert "failed in analyzing/quant\n  the cycle's budget is used up" in text
+
+
 def test_a_failed_cycle_gives_its_reason(
     cycle_view: CycleView, nodes: Sequence[OperationView]
 ) -> None:
