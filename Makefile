@@ -10,7 +10,7 @@ MARK := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench soak contracts lock clean
+.PHONY: help run test check fix bench soak contracts prompts lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -65,6 +65,9 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 contracts: $(MARK)-run ## write contracts/schemas from the contracts
 	$(BIN)/python -m libs.bus.asyncapi contracts/schemas
 	$(BIN)/python -m libs.runtime.settings_table docs/configuration.md
+
+prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for review
+	$(BIN)/python -m tests.unit.services.golden_prompts tests/data/prompts
 
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 lock: ## resolve the dependencies anew (needs uv)

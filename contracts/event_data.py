@@ -81,10 +81,14 @@ class ModelRequestEvent(StepEvent):
 
 
 class ModelCallEvent(CallEvent):
-    """A model's turn, and what it used; `fault` is the code of the error where it gave no reply."""
+    """A model's turn, and what it used; `fault` is the code of the error where it gave no reply.
+
+    `prompt_sha256` is the hash of the agent's prompt file, by which its version is known.
+    """
 
     usage: Usage
     fault: ShortText = ""
+    prompt_sha256: ShortText = ""
 
 
 class CheckEvent(CallEvent):

@@ -79,7 +79,11 @@ async def take_turn(
             error=error.message,
         )
         await journal.pause(_wait_s(error, failed, agent.limits))
-        brief = {"agent": agent.name, "again": failed}
+        brief = {
+            "agent": agent.name,
+            "system_sha256": request.system_sha256,
+            "again": failed,
+        }
 
 
 def _call(agent: Agent, request: ModelRequest, brief: JsonValue) -> Call:

@@ -205,6 +205,8 @@ def _told(entry: JournalEntry) -> dict[str, Any]:
     }
     reply = entry.reply if isinstance(entry.reply, dict) else {}
     if entry.kind is CallKind.MODEL:
+        asked = entry.request if isinstance(entry.request, dict) else {}
+        data["prompt_sha256"] = asked.get("system_sha256", "")
         fault = reply.get("fault")
         data["usage"] = entry.usage.model_dump(mode="json")
         data["fault"] = str(fault.get("code", "")) if isinstance(fault, dict) else ""

@@ -99,6 +99,7 @@ async def test_what_calls_used_is_told_by_sort_and_adds_up_to_the_whole(
     calls = [e.data for e in desk.events if e.type is EventType.LLM_CALLED]
     assert calls
     assert all(data["usage"]["cache_read_tokens"] == USED.cache_read_tokens for data in calls)
+    assert all(len(data["prompt_sha256"]) == 64 for data in calls)
     assert cycle.purse.tokens_spent == len(calls) * USED.tokens
     assert cycle.purse.cost_usd_spent == len(calls) * USED.cost_usd
 
