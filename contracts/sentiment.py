@@ -133,3 +133,7 @@ class ScoreSentiment(Command):
     """Read the digest's headlines and rank its tickers."""
 
     signal_digest: SignalDigest
+
+
+ONE_SOURCE_SCORE_MAX = 0.5
+"""Headlines of a single source, however many, move a score no further than this."""

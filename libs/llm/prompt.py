@@ -1,7 +1,7 @@
 """Prompts: Markdown files known by their hash, and the text that carries a task to a model.
 
-Everything that comes from outside travels as JSON between delimiters, with `<` escaped, so that no
-headline can close a delimiter and speak as the desk.
+Everything that comes from outside travels as JSON between delimiters, with `<` and every line break
+escaped, so that no headline can close a delimiter and speak as the desk.
 """
 
 import hashlib
@@ -18,6 +18,9 @@ from libs.llm.provider import Evidence
 
 IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version"})
 """Fields of contracts that say nothing to a model."""
+
+# What could close a delimiter, and the line breaks that JSON leaves as they are.
+_ESCAPED = {ord(each): f"\\u{ord(each):04x}" for each in "<\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def render_errors(errors: Sequence[str]) -> str:
 
 def _line(value: JsonValue) -> str:
     # Sorted, because a database may hand a stored object back in another order.
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().replace("<", "\\u003c")
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_ESCAPED)
 
 
 def _without_ids(value: JsonValue) -> JsonValue:

@@ -4,7 +4,6 @@ The functions trust their source about as_of; `libs.market.tools` checks and sea
 Every datum carries `session` or `known_at` for that check.
 """
 
-import re
 from datetime import date, timedelta
 from typing import Annotated, Any
 
@@ -22,6 +21,7 @@ from libs.market.source import (
     NewsItem,
 )
 from libs.quant.indicators import BARS_WANTED, indicators
+from libs.quant.untrusted import clean_line
 
 RESULT_BYTES_MAX = 32_000
 HISTORY_DAYS_MAX = 400
@@ -41,11 +41,6 @@ _EUROPE = (
 EUROPEAN_COUNTRIES = frozenset(_EUROPE.split())
 
 _TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
-# Control characters (line breaks too), and marks that reorder or hide text on a screen.
-_UNSEEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    r"\U000e0000-\U000e007f]+"
-)
 
 TickerArgument = Annotated[
     str,
@@ -159,7 +154,7 @@ async def fundamentals(
     return {
         "ticker": ticker,
         "session": as_of.isoformat(),
-        "sector": _clean(listing.sector, TITLE_CHARS_MAX),
+        "sector": clean_line(listing.sector, TITLE_CHARS_MAX),
         "figures": {
             "known_at": known.known_at.isoformat(),
             "period_end": known.period_end.isoformat(),
@@ -205,15 +200,11 @@ async def news(arguments: NewsArguments, market: MarketData, as_of: date) -> dic
 def _headline(item: NewsItem) -> dict[str, str]:
     return {
         "known_at": item.known_at.isoformat(),
-        "title": _clean(item.title, TITLE_CHARS_MAX),
-        "summary": _clean(item.summary, SUMMARY_CHARS_MAX),
-        "publisher": _clean(item.publisher, TITLE_CHARS_MAX),
-        "url": _clean(item.url, URL_CHARS_MAX),
+        "title": clean_line(item.title, TITLE_CHARS_MAX),
+        "summary": clean_line(item.summary, SUMMARY_CHARS_MAX),
+        "publisher": clean_line(item.publisher, TITLE_CHARS_MAX),
+        "url": clean_line(item.url, URL_CHARS_MAX),
     }
-
-
-def _clean(text: str, chars_max: int) -> str:
-    return _UNSEEN.sub(" ", text).strip()[:chars_max]
 
 
 def _fitting(items: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -336,8 +327,8 @@ def _listed(listing: Listing, known: EuropeanName | None) -> dict[str, Any]:
     nameless = known is not None and listing.name == listing.ticker
     return {
         "ticker": listing.ticker,
-        "name": known.name if known and nameless else _clean(listing.name, TITLE_CHARS_MAX),
-        "sector": _clean(listing.sector, TITLE_CHARS_MAX),
+        "name": known.name if known and nameless else clean_line(listing.name, TITLE_CHARS_MAX),
+        "sector": clean_line(listing.sector, TITLE_CHARS_MAX),
         "exchange": listing.exchange,
         "currency": listing.currency,
         "country": _country(listing),

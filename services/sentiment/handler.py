@@ -109,7 +109,8 @@ async def score_sentiment(
     task = task_for(command, signal_digest=digest)
     checked = Grounder[SentimentDraft](task, lambda said, _: logic.sentiment_problems(said, digest))
     draft = await generate(role.played_for(command), task, SentimentDraft, journal, check=checked)
-    return SentimentReport.of(command, grounding=checked.grounding(draft), **dict(draft))
+    report = logic.capped(draft, digest)
+    return SentimentReport.of(command, grounding=checked.grounding(draft), **dict(report))
 
 
 def _chosen(names: Sequence[str], sources: Sources) -> list[str]:

@@ -1,6 +1,5 @@
 """Which candidates make the digest, in which order, and what is dropped with which reason. Pure."""
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +8,7 @@ from pydantic import AwareDatetime, Field
 
 from contracts.sentiment import (
     CANDIDATES_MAX,
+    ONE_SOURCE_SCORE_MAX,
     Candidate,
     DroppedTicker,
     DropRule,
@@ -17,8 +17,10 @@ from contracts.sentiment import (
     SignalDigest,
     Slot,
     SourceReport,
+    TickerSentiment,
 )
-from contracts.types import Failure, Name, ShortText, Ticker, Value
+from contracts.types import TEXT_CHARS_MAX, Failure, Name, ShortText, Ticker, Value
+from libs.quant.untrusted import clean_line
 
 SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
 SLOT_SHARES: Mapping[str, float] = {SCREENER: 0.4, EARNINGS: 0.1}
@@ -27,9 +29,6 @@ DROPPED_MAX = 500
 REASON_CHARS_MAX = 400
 HEADLINE_CHARS_MAX = 200
 SHORT_CHARS_MAX = 300
-
-# Control characters and line breaks, and marks that reorder or hide text on a screen.
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
 
 
 class Mention(Value):
@@ -122,11 +121,6 @@ def headline(title: str, source: str, url: str, published_at: datetime) -> Headl
     )
 
 
-def clean_line(text: str, chars_max: int) -> str:
-    """`text` without control and direction characters, cut to `chars_max`."""
-    return _UNSEEN.sub(" ", text).strip()[:chars_max]
-
-
 def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str, ...]:
     """What is wrong with a report: tickers nobody offered, twice, or sure about nothing heard."""
     heard = {candidate.ticker: bool(candidate.headlines) for candidate in digest.candidates}
@@ -140,6 +134,33 @@ def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str
             if view.confidence > 0 and not heard.get(view.ticker, True)
         ),
     )
+
+
+def capped(draft: SentimentDraft, digest: SignalDigest) -> SentimentDraft:
+    """The report with no score further from 0 than headlines of a single source may move it.
+
+    Whatever the model says: one hostile headline must not carry a ticker. The rationale says so.
+    """
+    single = {
+        candidate.ticker
+        for candidate in digest.candidates
+        if len({headline.source for headline in candidate.headlines}) == 1
+    }
+    return draft.model_copy(
+        update={
+            "tickers": tuple(
+                _cut(view) if view.ticker in single else view for view in draft.tickers
+            )
+        }
+    )
+
+
+def _cut(view: TickerSentiment) -> TickerSentiment:
+    score = max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, view.score))
+    if score == view.score:
+        return view
+    said = f"one source only: score {view.score:g} cut to {score:g}. {view.rationale}"
+    return view.model_copy(update={"score": score, "rationale": said[:TEXT_CHARS_MAX]})
 
 
 def _unfit(answers: Sequence[SourceAnswer], told: Set[str]) -> list[DroppedTicker]:

@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from contracts.types import Name
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
+from libs.quant.untrusted import clean_line
 from libs.runtime.errors import DeskError
-from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention, clean_line
+from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention
 
 LIST_LENGTH = 10
 """Gainers, losers and most active: so many of each."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from contracts.sentiment import (
+    ONE_SOURCE_SCORE_MAX,
     Candidate,
     Headline,
     SentimentDraft,
@@ -12,8 +13,6 @@ from contracts.sentiment import (
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
 from libs.quant.lexicon import tone
 
-ONE_SOURCE_SCORE_MAX = 0.5
-"""Headlines of a single source, however many, move a score no further than this."""
 HEADLINES_FOR_FULL_CONFIDENCE = 5
 """Five headlines that agree are a mood; one is an anecdote."""
 MOOD_SCORE_MIN = 0.15

@@ -1,0 +1,17 @@
+"""Text of strangers: one line, nothing hidden in it, of bounded length."""
+
+import unicodedata
+from itertools import groupby
+
+HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Unicode categories that a person does not see and a model reads: control, direction and
+zero-width characters, tags, private use, lone surrogates, line and paragraph separators."""
+
+
+def clean_line(text: str, chars_max: int) -> str:
+    """`text` with each run of hidden characters as one space, cut to `chars_max`."""
+    shown = (
+        " " if hidden else "".join(run)
+        for hidden, run in groupby(text, lambda each: unicodedata.category(each) in HIDDEN)
+    )
+    return "".join(shown).strip()[:chars_max]
