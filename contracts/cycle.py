@@ -47,11 +47,31 @@ class Budgets(Value):
         return money
 
 
+class Rotation(Value):
+    """Who trades `account` when: the pipelines named take turns, one exchange session each.
+
+    A name that is no pipeline of the request keeps its turn: nobody trades the account then.
+    """
+
+    account: Name = "main"
+    order: tuple[Name, ...] = Field(min_length=1, max_length=PIPELINES_MAX)
+
+    @field_validator("order")
+    @classmethod
+    def _each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(order)) < len(order):
+            raise ValueError("one is named twice")
+        return order
+
+
 class CycleRequest(Request):
     """A request for one cycle. Published again with the same key and body it changes nothing.
 
     `as_of` None means the newest session of the market source; `universe` None means what the
-    sources propose, a tuple restricts the candidates to it.
+    sources propose, a tuple restricts the candidates to it. With a `rotation` the pipeline whose
+    turn as_of's session is trades its account and is the main one; the others trade the accounts
+    that they name. A request that names as `main` who trades the rotation's account has settled the
+    turn itself.
     """
 
     idempotency_key: IdempotencyKey
@@ -63,6 +83,7 @@ class CycleRequest(Request):
         default=(Pipeline(name="rules"),), min_length=1, max_length=PIPELINES_MAX
     )
     main: Name | None = None
+    rotation: Rotation | None = None
     budgets: Budgets = Budgets()
     approval_required: bool = False
     constraints: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=20)
@@ -85,6 +106,30 @@ class CycleRequest(Request):
         if main is not None and names and main not in names:
             raise ValueError(f"no pipeline is named {main}")
         return main
+
+    @field_validator("rotation")
+    @classmethod
+    def _one_trades_the_account(
+        cls, rotation: Rotation | None, info: ValidationInfo
+    ) -> Rotation | None:
+        if rotation is None:
+            return None
+        main = info.data.get("main")
+        trading = {
+            pipeline.name
+            for pipeline in info.data.get("pipelines", ())
+            if pipeline.account == rotation.account
+        }
+        if main is not None and main not in trading:
+            raise ValueError(
+                f"main is {main}, which does not trade {rotation.account}; leave it out"
+            )
+        for name in sorted(trading - {main}):
+            raise ValueError(
+                f"pipeline {name} trades {rotation.account} outside its turn; give it an account "
+                "of its own"
+            )
+        return rotation
 
     @property
     def main_pipeline(self) -> str:

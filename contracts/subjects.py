@@ -22,6 +22,7 @@ from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
+from contracts.leaderboard import LeaderboardQuery, LeaderboardView
 from contracts.memory import AgentMemory
 from contracts.message import Message
 from contracts.operation import (
@@ -214,6 +215,7 @@ HALTS = console("halts", HaltsQuery, Halts)
 RECORDING = console("recording", RecordingQuery, Recording)
 APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 BUDGET = console("budget", BudgetQuery, BudgetView)
+LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
 
 QUERIES = (
     PORTFOLIO,
@@ -230,6 +232,7 @@ QUERIES = (
     RECORDING,
     APPROVALS,
     BUDGET,
+    LEADERBOARD,
 )
 """What users may ask."""
 

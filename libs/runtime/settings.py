@@ -147,6 +147,9 @@ class Settings(BaseSettings):
     model_wait_s_max: float = Field(default=60.0, ge=0, le=3600)
     """The longest wait between two tries, also where the endpoint asks for more."""
 
+    rotation: tuple[Name, ...] = ()
+    """Pipelines that take turns on account `main` in `deskbus cycle request`, one session each; the
+    others trade their own. Empty: the first pipeline of a request trades `main`."""
     starting_cash_usd: Decimal = Field(default=Decimal(100_000), gt=0)
     """What a new paper account begins with, at the day's rate where its currency is another."""
     account_currencies: dict[Name, Currency] = Field(default={})

@@ -82,7 +82,9 @@ def request(
     json: JsonOption = False,
 ) -> None:
     """Ask the running desk for a cycle. Without --wait the answer is its id."""
+    settings = load_settings()
     wish = Wish(
+        rotation=settings.rotation,
         kind=kind,
         as_of=as_of,
         universe=universe if universe is not None else (),
@@ -95,7 +97,6 @@ def request(
         cost_usd=max_cost,
         approval_required=approval,
     )
-    settings = load_settings()
     if wait:
         told = asking(_request_and_wait(settings, wish))
         _tell(told, json=json)

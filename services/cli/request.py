@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from contracts.audit import Event, EventType
-from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
+from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer, Rotation
 from contracts.message import Pipeline
 from contracts.operation import OperationView
 from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsPage, OperationsQuery
@@ -64,6 +64,7 @@ class Wish:
     tokens: int | None = None
     cost_usd: str | None = None
     approval_required: bool = False
+    rotation: Sequence[str] = ()
 
 
 def new_key() -> str:
@@ -87,6 +88,8 @@ def build(wish: Wish) -> CycleRequest:
         given["budgets"] = budgets
     if wish.universe:
         given["universe"] = tuple(_tickers(wish.universe))
+    if wish.rotation:
+        given["rotation"] = Rotation(account=MAIN_ACCOUNT, order=tuple(wish.rotation))
     if wish.sources:
         given["sources"] = tuple(_sources(wish.sources))
     try:
@@ -95,7 +98,7 @@ def build(wish: Wish) -> CycleRequest:
                 "idempotency_key": wish.key or new_key(),
                 "kind": wish.kind,
                 "as_of": _day(wish.as_of),
-                "pipelines": pipelines(wish.providers, wish.account),
+                "pipelines": pipelines(wish.providers, wish.account, wish.rotation),
                 **given,
             }
         )
@@ -109,8 +112,13 @@ def invalid(what: str, error: ValidationError) -> Problem:
     return Problem(ExitCode.USAGE, f"this {what} is not valid: {text}")
 
 
-def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[Pipeline]:
-    """One pipeline a provider. The first trades `account` (main by default), others their own."""
+def pipelines(
+    providers: Sequence[str], account: str | None = None, rotation: Sequence[str] = ()
+) -> Sequence[Pipeline]:
+    """One pipeline a provider. The first trades `account` (main by default), others their own.
+
+    With a rotation each has its own: the desk gives main to the one whose turn it is.
+    """
     made = []
     for number, text in enumerate(providers):
         found = _PROVIDER.match(text)
@@ -122,7 +130,7 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
             )
         provider = found["provider"]
         name = found["name"] or provider
-        fallback = (account or MAIN_ACCOUNT) if number == 0 else name
+        fallback = (account or MAIN_ACCOUNT) if number == 0 and not rotation else name
         made.append({"name": name, "provider": provider, "account": found["account"] or fallback})
     try:
         return [Pipeline.model_validate(each) for each in made]

@@ -1,8 +1,9 @@
 """Wiring of the console."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import partial
 
 from contracts.subjects import (
@@ -15,6 +16,7 @@ from contracts.subjects import (
     EQUITY,
     EVENTS_AFTER,
     HALTS,
+    LEADERBOARD,
     OPERATION,
     OPERATIONS,
     RECORDING,
@@ -30,7 +32,7 @@ from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.quant.exchange import Mark
 from libs.runtime.settings import Settings
-from services.console import accounts, handler
+from services.console import accounts, handler, leaderboard
 from services.console.store import Store
 
 CONNECTIONS_MAX = 4
@@ -53,8 +55,34 @@ class MarketCloses:
             return None
 
 
+class MarketHistory:
+    """The market source's closes over time."""
+
+    def __init__(self, market: MarketData) -> None:
+        self._market = market
+
+    @property
+    def described(self) -> str:
+        """The source's own words for itself."""
+        return self._market.label.description
+
+    async def closes(self, ticker: str, first: date, last: date) -> Mapping[date, Decimal]:
+        """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
+        sessions = self._market.calendar.sessions(first, last)
+        try:
+            bars = await self._market.bars(ticker, last, len(sessions))
+        except MarketError:
+            return {}
+        closes = zip(bars["date"].to_list(), bars["close"].to_list(), strict=True)
+        return {day: Decimal(str(close)) for day, close in closes if day >= first}
+
+
 def routes(
-    store: Store, letters: DeadLetters, closes: accounts.Closes, settings: Settings
+    store: Store,
+    letters: DeadLetters,
+    closes: accounts.Closes,
+    history: leaderboard.History,
+    settings: Settings,
 ) -> Routes:
     """What the console answers."""
     budget = partial(handler.budget, store=store, settings=settings, now=partial(datetime.now, UTC))
@@ -69,6 +97,7 @@ def routes(
             QueryRoute(RECORDING, partial(handler.recording, store=store)),
             QueryRoute(APPROVALS, partial(handler.approvals, store=store)),
             QueryRoute(BUDGET, budget),
+            QueryRoute(LEADERBOARD, partial(leaderboard.board, store=store, history=history)),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
             QueryRoute(HALTS, partial(handler.halts, store=store)),
             QueryRoute(ACCOUNT, partial(accounts.account, store=store, closes=closes)),
@@ -86,5 +115,6 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         open_dead_letters(settings.nats_address, CONSOLE, settings.secrets_path) as letters,
     ):
         await require_schema(pool)
-        closes = MarketCloses(market_of(settings), rates_of(settings))
-        yield routes(Store(pool), letters, closes, settings)
+        market = market_of(settings)
+        closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
+        yield routes(Store(pool), letters, closes, history, settings)

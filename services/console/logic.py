@@ -76,7 +76,7 @@ def usage_of(row: Row) -> Usage:
     """What a row's calls used, by sort. What the sorts do not account for is of no known one."""
     sorts = {name: int(row[name]) for name in SORTS}
     rest = max(row["tokens"] - sum(sorts.values()), 0)
-    return Usage(**sorts, unsorted_tokens=rest, cost_usd=row["cost_usd"])
+    return Usage(**sorts, unsorted_tokens=rest, cost_usd=row["cost_usd"] or Decimal(0))
 
 
 def budget_view(rows: Sequence[Row], now: datetime, settings: Settings) -> BudgetView:

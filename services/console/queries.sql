@@ -139,3 +139,52 @@ select cycle_id, op_id from orders where account = $1 order by as_of desc, place
 select day, tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
        cache_read_tokens, cache_write_tokens, tokens_reserved, cost_usd_reserved
 from day_budgets where day <= $1 order by day desc limit $2
+
+-- name: decision_cycles
+-- The newest ones first where there are too many; told in the order of their time.
+select cycle_id, as_of, request, state from (
+    select cycle_id, as_of, accepted_at, request, state from cycles
+    where kind = 'decision' and as_of between $1 and $2 and status <> 'running'
+    order by accepted_at desc limit $3
+) newest
+order by accepted_at
+
+-- name: runs_of_cycles
+-- What each pipeline of these cycles used, how much it picked and how much of that was vetoed.
+select o.cycle_id, o.pipeline, sum(o.tokens)::bigint as tokens, sum(o.cost_usd) as cost_usd,
+       sum(o.input_tokens)::bigint as input_tokens, sum(o.output_tokens)::bigint as output_tokens,
+       sum(o.cache_read_tokens)::bigint as cache_read_tokens,
+       sum(o.cache_write_tokens)::bigint as cache_write_tokens,
+       coalesce(sum(json_array_length(made.contract -> 'picks')
+                    + json_array_length(made.contract -> 'sell_recommendations'))
+                filter (where o.step = 'picks'), 0)::int as picks,
+       coalesce(sum(json_array_length(made.contract -> 'vetoed_tickers'))
+                filter (where o.step = 'validate'), 0)::int as vetoes
+from operations o
+left join lateral (
+    select convert_from(o.result, 'UTF8')::json as contract
+    where o.step in ('picks', 'validate') and o.result is not null
+) made on true
+where o.cycle_id = any($1::uuid[])
+group by o.cycle_id, o.pipeline
+
+-- name: outcomes_told
+-- What the memories of these accounts tell of picks after some sessions; some come twice.
+select outcome ->> 'cycle_id' as cycle_id, outcome ->> 'pipeline' as pipeline,
+       pick ->> 'ticker' as ticker, pick ->> 'action' as action,
+       (pick ->> 'return_pct')::numeric as return_pct
+from operations o
+cross join lateral json_array_elements(
+    coalesce(convert_from(o.result, 'UTF8')::json -> 'outcomes', '[]')
+) as outcome
+cross join lateral json_array_elements(outcome -> 'picks') as pick
+where o.account = any($1::text[]) and o.step = 'memorize' and o.status = 'completed'
+  and o.as_of >= $2 and (outcome ->> 'sessions')::int = $3 and pick ->> 'fate' = 'filled'
+  and pick ->> 'return_pct' is not null
+limit $4
+
+-- name: equity_of_accounts
+select s.account, a.currency, s.session, s.equity
+from snapshots s join accounts a using (account)
+where s.account = any($1::text[]) and s.session between $2 and $3 and s.equity is not null
+order by s.account, s.session

@@ -131,3 +131,21 @@ class Store:
     async def day_budgets(self, today: date, limit: int) -> Sequence[Record]:
         """What was spent on each day with paid calls up to today, the newest first."""
         return await self._rows(sql.day_budgets, today, limit)
+
+    async def decision_cycles(self, first: date, last: date, limit: int) -> Sequence[Record]:
+        """Ended decision cycles with an as_of between the days, in the order of their time."""
+        return await self._rows(sql.decision_cycles, first, last, limit)
+
+    async def runs_of(self, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
+        """What each pipeline of these cycles used, picked, and lost by vetoes."""
+        return await self._rows(sql.runs_of_cycles, list(cycle_ids))
+
+    async def outcomes_told(
+        self, accounts: Sequence[str], since: date, sessions: int, limit: int
+    ) -> Sequence[Record]:
+        """What became of filled picks, as these accounts' memories tell; some come twice."""
+        return await self._rows(sql.outcomes_told, list(accounts), since, sessions, limit)
+
+    async def equity_of(self, accounts: Sequence[str], first: date, last: date) -> Sequence[Record]:
+        """What these accounts were worth at the close of each session that could be valued."""
+        return await self._rows(sql.equity_of_accounts, list(accounts), first, last)

@@ -49,6 +49,7 @@ from services.orchestrator.inputs import (
     RequestRefused,
     Resulted,
 )
+from services.orchestrator.rotation import in_turn
 
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
@@ -108,7 +109,7 @@ class Handler:
         given = CycleAsked(
             cycle_id=ids.cycle_id(requester, request.idempotency_key),
             requester=requester,
-            request=request,
+            request=in_turn(request, as_of),
             as_of=as_of,
             body_sha256=_digest(request),
             hindrance=outlook.hindrance,

@@ -33,6 +33,7 @@ FURTHER = {
         "rows.py",  # rows between loading and writing
         "approvals.py",  # what a person's answer to a proposal comes to
         "answers.py",  # what becomes of a request, as its sender is told
+        "rotation.py",  # who trades the main account at which session, pure
         "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order
         "sweep.py",  # what was lost or is late
@@ -55,6 +56,7 @@ FURTHER = {
     "console": {
         "tree.py",  # the operation tree
         "accounts.py",  # an account's books as people see them
+        "leaderboard.py",  # how pipelines did, beside cash and holding
         "sizes.py",  # answers that fit a message
     },
     "provisioner": {"secrets.py"},  # keys and passwords for own servers

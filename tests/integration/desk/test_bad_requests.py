@@ -72,6 +72,24 @@ UNREADABLE: dict[str, tuple[Any, str, str]] = {
         "invalid",
         "budgets.money",
     ),
+    "a turn and a main pipeline": (
+        wish(rotation={"account": "main", "order": ["rules"]}, main="rules"),
+        "invalid",
+        "rotation",
+    ),
+    "the rotation's account outside its turn": (
+        wish(
+            rotation={"account": "main", "order": ["claude"]},
+            pipelines=[{"name": "rules", "account": "main"}],
+        ),
+        "invalid",
+        "rotation",
+    ),
+    "a rotation of nobody": (
+        wish(rotation={"account": "main", "order": []}),
+        "invalid",
+        "rotation.order",
+    ),
     "negative tokens": (wish(budgets={"tokens": -1}), "invalid", "budgets.tokens"),
     "no time": (wish(timeout_s=0), "invalid", "timeout_s"),
     "two pipelines of one name": (
