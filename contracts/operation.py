@@ -38,6 +38,8 @@ class CallKind(StrEnum):
 class JournalEntry(Value):
     """One finished call of an operation. `index` counts from 0 in the order of asking.
 
+    A model's call is named `provider:model`.
+
     `request` holds only what is new since the previous model call, never the transcript again;
     `request_sha256` covers the whole request and must match when the entry is used again.
     `passed` is set where nothing was read but an answer was held against its contract.
@@ -55,15 +57,18 @@ class JournalEntry(Value):
 
 
 class Reserve(Value):
-    """What the next call may cost at most; it is held back until the call is recorded.
+    """What the next calls may cost at most; it is held back until they are recorded.
 
-    `name` and `index` say which call that is, for the audit.
+    `name` and `index` say which call that is, for the audit: the first, where `calls` are made at
+    once. `provider` is whom they ask; its rate limits count them.
     """
 
     tokens: int = Field(default=0, ge=0)
     cost_usd: Decimal = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
     name: ShortText = ""
     index: int | None = Field(default=None, ge=0, le=10_000)
+    provider: ShortText = ""
+    calls: int = Field(default=1, ge=1, le=1_000)
 
 
 class Progress(Value):
@@ -115,14 +120,18 @@ class Record(Message):
 class RecordAnswer(Message):
     """`ok` renews the lease for `lease_s` seconds; every other outcome means: stop, start no call.
 
+    `wait_s`: the reserved call may begin after so long; its provider would be asked too fast else.
+
     `fenced`: a newer epoch has the work. `cancelled`: the operation ended. `budget_exhausted`:
     `message` names the budget and `field` its limit, a setting (`operation_tokens_max`,
-    `operation_cost_usd_max`, `day_tokens_max`, `day_cost_usd_max`) or a field of the request
-    (`budgets.tokens`, `budgets.cost_usd`). `unknown` and `forbidden` as in `ClaimAnswer`.
+    `operation_cost_usd_max`, `day_tokens_max`, `day_cost_usd_max`, or `providers.NAME.rate` where
+    the call's turn would come too late) or a field of the request (`budgets.tokens`,
+    `budgets.cost_usd`). `unknown` and `forbidden` as in `ClaimAnswer`.
     """
 
     outcome: Literal["ok", "fenced", "cancelled", "budget_exhausted", "unknown", "forbidden"]
     lease_s: float = 0.0
+    wait_s: float = Field(default=0.0, ge=0)
     message: Text = ""
     field: ShortText | None = None
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -30,6 +31,9 @@ from libs.runtime.journal import OperationStopped
 
 RETRY_AFTER_S = 0.1
 RENEWALS_PER_LEASE = 3
+SPREAD_SHARE = 0.1
+SPREAD_S_MAX = 1.0
+"""A call begins up to so much later than it may; below paces.LATE_S of the orchestrator."""
 
 M = TypeVar("M", bound=Message)
 UNANSWERED = (nats.errors.Error, TimeoutError, OSError)
@@ -112,7 +116,10 @@ class Lease:
         reserve: Reserve | None,
         progress: Progress | None,
     ) -> None:
-        """Commit entries and renew. Raises `BudgetExhausted` and `OperationStopped`."""
+        """Commit entries and renew; returns when the reserved calls may begin.
+
+        Raises `BudgetExhausted` and `OperationStopped`.
+        """
         asked_at = time.monotonic()
         answer = await self._orchestrator.record(
             Record(
@@ -129,6 +136,11 @@ class Lease:
             log.info("operation.stopped", op_id=str(self._op_id), why=answer.outcome)
             raise OperationStopped
         self._until = asked_at + answer.lease_s
+        if answer.wait_s:
+            log.info("operation.paced", op_id=str(self._op_id), wait_s=round(answer.wait_s, 3))
+            # All who wait for a closed endpoint would come back at once.
+            spread_s = min(SPREAD_SHARE * answer.wait_s, SPREAD_S_MAX)
+            await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
 
     @contextlib.asynccontextmanager
     async def kept(self, on_lost: Callable[[], object]):  # type: ignore[no-untyped-def]

@@ -190,6 +190,10 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
     return {**PRICES, **settings.prices}
 
 
+OF_ENDPOINT = {"base_url", "key_variable", "key_file", "free"}
+"""Settings of the endpoint itself; most others are capabilities."""
+
+
 def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
     """All endpoints by name: the presets, and what the settings add or change."""
     known = {name: preset for name, preset in PRESETS.items() if name != "compatible"}
@@ -200,13 +204,8 @@ def _set(name: str, given: EndpointSettings) -> Endpoint:
     preset = PRESETS[given.preset or (name if name in PRESETS else "compatible")]
     # A key goes to the endpoint that it was made for: another name reads another variable.
     variable = preset.key_variable if preset.name == name else _variable(name)
-    changes = given.model_dump(
-        exclude_none=True, include={"base_url", "key_variable", "key_file", "free"}
-    )
-    can = given.model_dump(
-        exclude_none=True,
-        exclude={"preset", "models", "base_url", "key_variable", "key_file", "free"},
-    )
+    changes = given.model_dump(exclude_none=True, include=OF_ENDPOINT)
+    can = given.model_dump(exclude_none=True, exclude={"preset", "models", "rate", *OF_ENDPOINT})
     if "output" in can:
         can["output"] = OutputMode(can["output"])
     return replace(

@@ -81,7 +81,9 @@ class RemoteProvider:
             cost_usd(price, longest + Usage(input_tokens=tokens)),
             cost_usd(price, longest + Usage(cache_write_tokens=tokens)),
         )
-        return Reserve(tokens=tokens + request.output_tokens_max, cost_usd=worst)
+        return Reserve(
+            tokens=tokens + request.output_tokens_max, cost_usd=worst, provider=self.name
+        )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One call. What it used is counted; where the endpoint does not say, it is estimated."""

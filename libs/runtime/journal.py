@@ -224,4 +224,6 @@ def _reserve(paid: Sequence[tuple[int, Call]]) -> Reserve:
         cost_usd=sum((reserve.cost_usd for reserve in reserves), start=Decimal(0)),
         name=first.name,
         index=index,
+        provider=reserves[0].provider,
+        calls=len(reserves),
     )

@@ -1,6 +1,8 @@
 """What can be set of one model endpoint, and of one model's price. No key ever stands here."""
 
+from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -34,12 +36,36 @@ def _no_login(url: str) -> str:
     return url.rstrip("/")
 
 
+class Rate(BaseModel):
+    """How fast an endpoint may be asked, by all replicas of all services together; None: no limit.
+
+    `tokens_per_minute_max` counts input and output.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls_per_minute_max: int | None = Field(default=None, ge=2, le=1_000_000)
+    tokens_per_minute_max: int | None = Field(default=None, ge=1_000, le=1_000_000_000)
+
+    def __str__(self) -> str:
+        limits = ((self.calls_per_minute_max, "calls"), (self.tokens_per_minute_max, "tokens"))
+        words = [f"{most:,} {what}" for most, what in limits if most is not None]
+        return f"at most {' and '.join(words)} a minute" if words else "no rate limit"
+
+
+NO_RATE = Rate()
+RATES: Mapping[str, Rate] = MappingProxyType(
+    {"claude": Rate(calls_per_minute_max=50), "openai": Rate(calls_per_minute_max=500)}
+)
+"""What the lowest paid tiers allow, as published; whoever has more sets more."""
+
+
 class EndpointSettings(BaseModel):
     """What differs from the preset; None leaves the preset's value.
 
     `models` maps small, medium, large or a stage (sentiment, planner, quant, research, trader,
     risk, memory) to a model id. A key comes from the environment variable `key_variable` or, where
-    that is not set, from the file `key_file`.
+    that is not set, from the file `key_file`. `rate` is read by the orchestrator.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,6 +82,7 @@ class EndpointSettings(BaseModel):
     reasoning_echo: bool | None = None
     usage_reliable: bool | None = None
     free: bool | None = None
+    rate: Rate | None = None
 
 
 class Price(BaseModel):

@@ -23,7 +23,14 @@ from pydantic_settings import (
 from contracts.account import AccountLimits
 from contracts.types import Currency, Name
 from libs.runtime.errors import DeskError
-from libs.runtime.model_settings import ENDPOINT_NAME, EndpointSettings, Price
+from libs.runtime.model_settings import (
+    ENDPOINT_NAME,
+    NO_RATE,
+    RATES,
+    EndpointSettings,
+    Price,
+    Rate,
+)
 
 SETTINGS_FILE = "deskbus.toml"
 DEFAULT_CURRENCY = "USD"
@@ -185,6 +192,11 @@ class Settings(BaseSettings):
     def currency_of(self, account: str) -> str:
         """The currency that an account is opened in."""
         return self.account_currencies.get(account, DEFAULT_CURRENCY)
+
+    def rate_of(self, provider: str) -> Rate:
+        """How fast a model endpoint may be asked: as it is set, else as for its preset."""
+        given = self.providers.get(provider) or EndpointSettings()
+        return given.rate or RATES.get(given.preset or provider, NO_RATE)
 
     @property
     def secrets_path(self) -> Path:

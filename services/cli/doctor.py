@@ -38,6 +38,7 @@ from libs.postgres.pool import (
 from libs.runtime.binaries import find_nats_server, find_postgres_bindir
 from libs.runtime.credentials import DIRECTORY_MODE, FILE_MODE
 from libs.runtime.errors import DeskError
+from libs.runtime.model_settings import Rate
 from libs.runtime.placement import server_identity
 from libs.runtime.server_record import ServerRecord
 from libs.runtime.settings import Settings
@@ -129,7 +130,10 @@ def machine(settings: Settings) -> Sequence[Check]:
         _data_dir(settings.data_dir),
         _tried("market data", lambda: _market(settings)),
         _credentials(settings.secrets_path),
-        *(_provider(each) for each in standings(all_providers(settings))),
+        *(
+            _provider(each, settings.rate_of(each.name))
+            for each in standings(all_providers(settings))
+        ),
     ]
 
 
@@ -170,10 +174,11 @@ def _data_dir(path: Path) -> Check:
     return _ok("data", said if here.exists() else f"{said} (made at the first start)")
 
 
-def _provider(standing: ProviderStanding) -> Check:
+def _provider(standing: ProviderStanding, rate: Rate) -> Check:
     name = f"model {standing.name}"
     if standing.usable:
-        return _ok(name, "can be used" if standing.name == "rules" else "set up; not called here")
+        said = "can be used" if standing.name == "rules" else f"set up; not called here; {rate}"
+        return _ok(name, said)
     verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
     return Check(name=name, verdict=verdict, said=standing.why)
 

@@ -12,6 +12,7 @@ from contracts.audit import EventType
 from contracts.operation import JournalEntry, Reserve
 from contracts.types import Usage
 from services.orchestrator.logic import Fact, Start
+from services.orchestrator.paces import Pace
 from services.orchestrator.rows import ZERO, CycleRow, OperationRow, Proposal, Purse
 
 
@@ -103,6 +104,7 @@ class Loaded:
     running: int = 0
     day: Purse | None = None
     today: Purse | None = None
+    paces: dict[str, Pace] = field(default_factory=dict)
 
 
 def session_id(row: CycleRow, lane: str | None) -> str:

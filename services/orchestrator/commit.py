@@ -186,6 +186,7 @@ class Committer:
     async def _fold(self, db: Connection, given: Sequence[Given], loaded: Loaded) -> Committed:
         group = Group(self._workflows, self._settings, loaded)
         answers = [group.take(each) for each in given]
+        await store.write_paces(db, loaded)
         return Committed(group, answers, await store.write(db, group, self._settings))
 
     async def _publish(self, done: Committed) -> None:

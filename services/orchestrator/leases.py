@@ -19,6 +19,7 @@ from libs.runtime.settings import Settings
 from services.orchestrator.budgets import refused_call
 from services.orchestrator.changes import Loaded, NewEntry, NewEvent, NewUsage, step_event
 from services.orchestrator.logic import SEQ_CALLS, SEQ_STARTED
+from services.orchestrator.paces import Pace
 from services.orchestrator.rows import OperationRow
 
 CALL_EVENTS = {
@@ -127,7 +128,9 @@ class Leases:
 
     def _keep(self, row: OperationRow, entries: Sequence[JournalEntry]) -> None:
         cycle = self._loaded.cycles[row.cycle_id]
-        if any(entry.kind is CallKind.MODEL for entry in entries):
+        paid = [entry for entry in entries if entry.kind is CallKind.MODEL]
+        if paid:
+            self._tell_pace(row, paid)
             self.settle(row, sum((entry.usage for entry in entries), start=NO_USAGE))
         for entry in entries:
             self._loaded.recorded.add((row.op_id, entry.index))
@@ -137,6 +140,15 @@ class Leases:
             seq = SEQ_CALLS + entry.index
             what = EventType.ANSWER_CHECKED if checked else CALL_EVENTS[entry.kind]
             self._events.append(step_event(cycle, row, row.op_id, seq, what, data))
+
+    def _tell_pace(self, row: OperationRow, paid: Sequence[JournalEntry]) -> None:
+        """What the calls left unused others may use; what their endpoint asked, all keep to."""
+        pace = self._loaded.paces.get(provider_of(paid[0]))
+        if pace is None:
+            return
+        pace.give_back(max(0, row.reserved.tokens - sum(entry.usage.tokens for entry in paid)))
+        for entry in paid:
+            pace.close(_retry_after_s(entry))
 
     def forfeit(self, row: OperationRow) -> None:
         """Count all that is held back as spent: whoever had the operation may have paid for a call
@@ -172,15 +184,20 @@ class Leases:
         refused = refused_call(reserve, row, cycle.purse, self._loaded.day, self._settings)
         if refused is not None:
             return refused
+        pace = self._loaded.paces.get(reserve.provider) or Pace(reserve.provider)
+        wait_s = pace.wait_s(reserve)
+        if wait_s > self._settings.model_wait_s_max:
+            return _too_late(pace, wait_s, self._settings.model_wait_s_max)
+        pace.take(reserve, wait_s)
         for purse in (cycle.purse, self._loaded.day):
             if purse is not None:
                 purse.hold(reserve)
         cycle.changed = row.reserved_today = True
         row.reserved = Reserve(tokens=reserve.tokens, cost_usd=reserve.cost_usd)
-        self._announce(row, reserve)
-        return RecordAnswer(outcome="ok", lease_s=lease_s)
+        self._announce(row, reserve, wait_s)
+        return RecordAnswer(outcome="ok", lease_s=lease_s, wait_s=wait_s)
 
-    def _announce(self, row: OperationRow, reserve: Reserve) -> None:
+    def _announce(self, row: OperationRow, reserve: Reserve, wait_s: float) -> None:
         """Put on record that a paid call begins; each epoch may begin it once."""
         if reserve.index is None:
             return
@@ -192,6 +209,7 @@ class Leases:
             "epoch": row.epoch,
             "tokens_max": reserve.tokens,
             "cost_usd_max": str(reserve.cost_usd),
+            "wait_s": round(wait_s, 3),
         }
         self._events.append(step_event(cycle, row, row.op_id, seq, EventType.LLM_REQUESTED, data))
 
@@ -213,6 +231,30 @@ def _told(entry: JournalEntry) -> dict[str, Any]:
     if entry.passed is not None:
         data["passed"] = entry.passed
     return data
+
+
+def provider_of(entry: JournalEntry) -> str:
+    """Whom a model's call asked."""
+    return entry.name.partition(":")[0]
+
+
+def _retry_after_s(entry: JournalEntry) -> float:
+    """How long the endpoint asked to be left alone, instead of a reply."""
+    fault = entry.reply.get("fault") if isinstance(entry.reply, dict) else None
+    asked = fault.get("retry_after_s") if isinstance(fault, dict) else None
+    return float(asked) if isinstance(asked, int | float) else 0.0
+
+
+def _too_late(pace: Pace, wait_s: float, longest_s: float) -> RecordAnswer:
+    return RecordAnswer(
+        outcome="budget_exhausted",
+        field=f"providers.{pace.provider}.rate",
+        message=(
+            f"{pace.provider} may be asked in {wait_s:.0f} s only, for {pace.told()}, and the "
+            f"longest wait is {longest_s:g} s (DESKBUS_MODEL_WAIT_S_MAX): try again later, ask for "
+            f"fewer cycles at once, or set [providers.{pace.provider}.rate] as your account has it"
+        ),
+    )
 
 
 def _hold(row: OperationRow) -> None:

@@ -142,6 +142,23 @@ from (select sum(given) as given, sum(made) as made, sum(cache_read) as cache_re
              sum(cache_write) as cache_write from used) u
 where d.day = (now() at time zone 'utc')::date
 
+-- name: load_paces
+-- Locked too: at midnight the day's lock is another one.
+select provider, extract(epoch from calls_full_at - now())::float8 as calls_full_in_s,
+       extract(epoch from tokens_full_at - now())::float8 as tokens_full_in_s,
+       extract(epoch from closed_until - now())::float8 as closed_s
+from paces where provider = any($1::text[]) order by provider for update
+
+-- name: save_paces
+insert into paces (provider, calls_full_at, tokens_full_at, closed_until)
+select provider, now() + calls_s * interval '1 second', now() + tokens_s * interval '1 second',
+       now() + closed_s * interval '1 second'
+from unnest($1::text[], $2::float8[], $3::float8[], $4::float8[])
+  as t (provider, calls_s, tokens_s, closed_s)
+on conflict (provider) do update
+set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_full_at,
+    closed_until = excluded.closed_until
+
 -- name: touch_operations
 update operations o
 set status = 'running', epoch = t.epoch, tokens = t.tokens, cost_usd = t.cost_usd,

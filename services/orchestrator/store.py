@@ -4,17 +4,18 @@ The cycle's lock covers its operations too: every statement that changes an oper
 except the sweep's, which touches only `sends` and `due_at`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from uuid import UUID
 
 import orjson
 
-from contracts.operation import JournalEntry, Reserve
+from contracts.operation import CallKind, JournalEntry, Reserve
 from contracts.types import Failure, Usage
 from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
+from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
 from services.orchestrator.awaited import PAST_DAYS, PAST_DECISIONS, awaited
 from services.orchestrator.changes import (
@@ -35,6 +36,8 @@ from services.orchestrator.inputs import (
     cycle_of,
     operation_of,
 )
+from services.orchestrator.leases import provider_of
+from services.orchestrator.paces import Bucket, Pace
 from services.orchestrator.rows import CycleRow, Ended, OperationRow, Proposal, Purse, dump_state
 
 sql = Queries(Path(__file__).parent / "queries.sql")
@@ -61,7 +64,36 @@ async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Lo
     await load_for_requests(db, given, loaded, settings)
     if any(map(_is_paid, given)) or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
+        loaded.paces = await _load_paces(db, given, settings)
     return loaded
+
+
+async def _load_paces(
+    db: Connection, given: Sequence[Given], settings: Settings
+) -> dict[str, Pace]:
+    """How fast the endpoints that the inputs ask may be asked; read under the day's lock."""
+    names = sorted({name for each in given if isinstance(each, Recorded) for name in _asked(each)})
+    if not names:
+        return {}
+    rows = {row["provider"]: row for row in await db.fetch(sql.load_paces, names)}
+    return {name: _pace(name, settings.rate_of(name), rows.get(name)) for name in names}
+
+
+def _asked(given: Recorded) -> Iterator[str]:
+    """Whom the calls on record and the next ones ask."""
+    record = given.record
+    if record.reserve is not None and record.reserve.provider:
+        yield record.reserve.provider
+    yield from (provider_of(each) for each in record.entries if each.kind is CallKind.MODEL)
+
+
+def _pace(name: str, rate: Rate, row: Record | None) -> Pace:
+    return Pace(
+        name,
+        Bucket(rate.calls_per_minute_max, row["calls_full_in_s"] if row else 0.0),
+        Bucket(rate.tokens_per_minute_max, row["tokens_full_in_s"] if row else 0.0),
+        row["closed_s"] if row else 0.0,
+    )
 
 
 def _is_paid(given: Given) -> bool:
@@ -178,6 +210,13 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         await db.execute(sql.save_day, spent, reserved, day.cost_usd_spent, day.cost_usd_reserved)
     await _many(db, sql.add_usage, [_used(new) for new in group.used])
     return commands
+
+
+async def write_paces(db: Connection, loaded: Loaded) -> None:
+    """Write how fast endpoints may be asked from now on; under the locks of `load`."""
+    changed = [pace for pace in loaded.paces.values() if pace.changed]
+    rows = [(p.provider, p.calls.full_in_s, p.tokens.full_in_s, p.closed_s) for p in changed]
+    await _many(db, sql.save_paces, rows)
 
 
 async def _results(db: Connection, group: Group) -> dict[UUID, bytes]:

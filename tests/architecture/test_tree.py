@@ -29,6 +29,7 @@ FURTHER = {
         "group.py",  # one group of inputs, folded
         "leases.py",  # claims, epochs, records within a group
         "budgets.py",  # what an operation, a cycle and a day may spend on models, pure
+        "paces.py",  # how fast each model endpoint may be asked, pure
         "changes.py",  # what a group leaves to write
         "rows.py",  # rows between loading and writing
         "approvals.py",  # what a person's answer to a proposal comes to

@@ -47,6 +47,7 @@ from services.orchestrator.inputs import (
     Resulted,
 )
 from services.orchestrator.logic import Start
+from services.orchestrator.paces import Pace
 from services.orchestrator.rows import CycleRow, OperationRow, Proposal, Purse
 from services.orchestrator.workflow import Workflow, workflows_of
 
@@ -85,6 +86,7 @@ class InProcessDesk:
         self.now = datetime(2026, 11, 22, 1, tzinfo=UTC)
         self.too_late: set[UUID] = set()
         self.day = Purse(self.settings.day_tokens_max, self.settings.day_cost_usd_max)
+        self.paces: dict[str, Pace] = {}
 
     # --- the orchestrator's transaction -------------------------------------------------------
 
@@ -103,6 +105,7 @@ class InProcessDesk:
             running=sum(row.state.status == "running" for row in self.cycles.values()),
             day=self.day,
             today=self.day,
+            paces=self.paces,
             proposals=self._proposals(),
         )
         group = Group(self._workflows, self.settings, loaded)
