@@ -5,6 +5,7 @@ here once. Texts from outside are cut to one short line.
 """
 
 import email.utils
+import math
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -110,9 +111,10 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """The wait that is asked for, in seconds: milliseconds, seconds or a date; None without one."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            return max(0.0, float(headers[name]) * unit_s)
+            asked_s = float(headers[name]) * unit_s
         except (KeyError, ValueError):
             continue
+        return max(0.0, asked_s) if math.isfinite(asked_s) else None
     try:
         date = email.utils.parsedate_to_datetime(headers["retry-after"])
     except (KeyError, ValueError):

@@ -58,11 +58,9 @@ class Asked:
         return str(self.body["messages"][place]["content"])
 
     @property
-    def has_results(self) -> bool:
-        """Whether a tool has answered already."""
-        return "tool_result" in (text := json.dumps(self.body["messages"])) or (
-            '"role": "tool"' in text
-        )
+    def round(self) -> int:
+        """How many rounds of tools have been answered already."""
+        return sum(message["role"] == "assistant" for message in self.body["messages"])
 
 
 @dataclass(frozen=True)

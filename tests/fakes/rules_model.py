@@ -5,7 +5,8 @@ A pipeline on it must come to the decision of the `rules` pipeline: whatever the
 way would show.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,22 @@ import orjson
 
 from libs.llm.provider import Evidence
 from libs.llm.rules.provider import RULE_SETS
-from libs.llm.rules.rule_set import Found
+from libs.llm.rules.rule_set import Ask, Found
 from tests.fakes.model_server import Answer, Asked
 from tests.fakes.wire_formats import Call, Says
 
 NOBODY = str(UUID(int=0))
+
+
+@dataclass(frozen=True)
+class Appetite:
+    """How many tools an agent asks for in all, and in one round; the rules ask for all at once."""
+
+    tools_max: int = 1_000
+    round_max: int = 1_000
+
+
+MANNERS = Appetite()
 SERVICES = Path(__file__).parents[2] / "services"
 
 
@@ -38,20 +50,26 @@ def agent_of(asked: Asked) -> str:
     return next(name for prompt, name in parts().items() if asked.system.startswith(prompt))
 
 
-def as_the_rules(asked: Asked) -> Answer:
-    """The reply of the rules to a request."""
+def as_the_rules(asked: Asked, appetites: Mapping[str, Appetite] | None = None) -> Answer:
+    """The reply of the rules to a request, with appetites by agent where they differ."""
     agent = agent_of(asked)
     lines = asked.first.split("\n")
     task = _with_ids(orjson.loads(lines[lines.index("<task>") + 1]))
     rules = RULE_SETS[agent]
     if asked.tools:
-        wanted = () if asked.has_results else rules.ask(task)
+        wanted = _course(rules.ask(task), asked.round, (appetites or {}).get(agent, MANNERS))
         return Says(calls=[Call(ask.tool, dict(ask.arguments)) for ask in wanted])
     evidence: list[Evidence] = []
     if "<evidence>" in lines:
         first, last = lines.index("<evidence>") + 1, lines.index("</evidence>")
         evidence = [Evidence.model_validate_json(line) for line in lines[first:last]]
     return Says(f"Here it is:\n{rules.answer(task, Found(evidence)).model_dump_json()}")
+
+
+def _course(wanted: Sequence[Ask], number: int, appetite: Appetite) -> Sequence[Ask]:
+    """What is asked for in the round of that number; nothing once all has been."""
+    first = number * appetite.round_max
+    return wanted[: appetite.tools_max][first : first + appetite.round_max]
 
 
 def _with_ids(value: Any) -> Any:

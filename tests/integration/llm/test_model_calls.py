@@ -184,6 +184,36 @@ async def test_a_lasting_fault_ends_with_its_typed_error(
         assert len(bench.server.asked) == calls == len(bench.entries)
 
 
+async def test_a_retry_after_stands_on_record_where_the_orchestrator_reads_it(
+    speaking: Speaking,
+) -> None:
+    slow_down = Error(429, "rate_limit_error", "slow down", {"retry-after": "7"})
+    async with speaking([slow_down, GOOD]) as bench:
+        await bench.plain()
+        fault = bench.entries[0].reply["fault"]  # type: ignore[call-overload, index]
+        assert (fault["code"], fault["retry_after_s"]) == ("provider_unavailable", 7.0)
+
+
+async def test_a_refusal_while_tooling_fails_unless_results_are_there_to_answer_from(
+    speaking: Speaking,
+) -> None:
+    def refuses(asked: Any) -> Says:
+        return Says("I will not", stop="refusal" if asked.wire == "claude" else "content_filter")
+
+    async with speaking(refuses) as bench:
+        with pytest.raises(Refused, match="I will not"):
+            await bench.with_tools()
+        assert len(bench.server.asked) == 1
+
+    def refuses_later(asked: Any) -> Says:
+        if not asked.tools:
+            return GOOD
+        return refuses(asked) if asked.round else Says(calls=[Call("price", {"ticker": "A"})])
+
+    async with speaking(refuses_later) as bench:
+        assert (await bench.with_tools())[0].word == "yes"
+
+
 async def test_a_wrong_key_is_told_without_showing_it(speaking: Speaking) -> None:
     wrong = "planted-key-and-wrong-987654"
     async with speaking([GOOD], key=wrong) as bench:

@@ -81,6 +81,9 @@ def test_an_endpoint_that_says_not_to_ask_again_is_believed():
         ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
         ({"retry-after": "-4"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "1e999"}, None),
         ({}, None),
     ],
 )
