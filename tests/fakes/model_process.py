@@ -1,9 +1,10 @@
 """The local model as a process of its own: it counts what it is asked, and outlives whoever asks.
 
-    python -m tests.fakes.model_process LOG_FILE DELAY_S FAULTY KEY...
+    python -m tests.fakes.model_process LOG_FILE MANNER KEY...
 
 It answers as the rules do. Every request is a line in the log when it begins and another when its
-reply has been made; a fault, where it is to give some, comes at the first of a request's tries.
+reply has been made; a fault, where it is to give some, comes at the first of about every third
+request's tries.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from tests.fakes.model_server import (
     ModelServer,
     model_server,
 )
-from tests.fakes.rules_model import agent_of, as_the_rules
+from tests.fakes.rules_model import Appetite, agent_of, as_the_rules
 
 ROOT = Path(__file__).parents[2]
 FAULTS: Sequence[Answer] = (
@@ -39,6 +40,26 @@ FAULTS: Sequence[Answer] = (
     Body(b"<html>login</html>", content_type="text/html"),
     Body(b'{"choices": null}'),
 )
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How it answers: after a while, with faults, and with what appetite for tools, by agent.
+
+    The first request of an agent in `closed` is answered with 429 and this Retry-After in seconds.
+    """
+
+    delay_s: float = 0.0
+    faulty: bool = False
+    closed: dict[str, float] = field(default_factory=dict)
+    appetites: dict[str, Appetite] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str) -> "Manner":
+        """What `asdict` and JSON made of one."""
+        said = json.loads(text)
+        appetites = {agent: Appetite(**each) for agent, each in said.pop("appetites").items()}
+        return cls(**said, appetites=appetites)
 
 
 @dataclass(frozen=True)
@@ -60,14 +81,12 @@ class ModelProcess:
 
 
 @contextmanager
-def running(
-    log: Path, keys: Sequence[str], *, delay_s: float = 0.0, faulty: bool = False
-) -> Iterator[ModelProcess]:
+def running(log: Path, keys: Sequence[str], manner: Manner) -> Iterator[ModelProcess]:
     """The process, listening when the block is entered; killed at its end."""
     with subprocess.Popen(
         [
             *(sys.executable, "-m", "tests.fakes.model_process"),
-            *(str(log), str(delay_s), str(int(faulty)), *keys),
+            *(str(log), json.dumps(asdict(manner)), *keys),
         ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -87,15 +106,15 @@ class Answering(ModelServer):
     """Waits before each answer, and writes down both ends of it."""
 
     descriptor: int = -1
-    delay_s: float = 0.0
-    faulty: bool = False
+    manner: Manner = Manner()
     tries: dict[str, int] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
 
     async def _answer(self, asked: Asked, *connection: Any) -> bool:
         digest = _digest(asked)
         self.tries[digest] = self.tries.get(digest, 0) + 1
         self._note("begin", asked)
-        await asyncio.sleep(self.delay_s)
+        await asyncio.sleep(self.manner.delay_s)
         done = await super()._answer(asked, *connection)
         self._note("end", asked)
         return done
@@ -112,22 +131,27 @@ class Answering(ModelServer):
         os.write(self.descriptor, json.dumps(line).encode() + b"\n")
 
     def scripted(self, asked: Asked) -> Answer:
-        """A fault at the first try of about every third request, else the rules' answer."""
+        """The faults that it is to give, else the rules' answer."""
+        agent = agent_of(asked)
+        if agent in self.manner.closed and agent not in self.closed:
+            self.closed.add(agent)
+            headers = {"retry-after": str(self.manner.closed[agent])}
+            return Error(429, "rate_limit_error", "slow down", headers)
         digest = _digest(asked)
         chance = int(digest[:8], 16)
-        if self.faulty and self.tries[digest] == 1 and chance % 3 == 0:
+        if self.manner.faulty and self.tries[digest] == 1 and chance % 3 == 0:
             return FAULTS[chance // 3 % len(FAULTS)]
-        return as_the_rules(asked)
+        return as_the_rules(asked, self.manner.appetites)
 
 
 def _digest(asked: Asked) -> str:
     return hashlib.sha256(json.dumps(asked.body, sort_keys=True).encode()).hexdigest()
 
 
-async def serve(log: Path, delay_s: float, faulty: bool, keys: Sequence[str]) -> None:
+async def serve(log: Path, manner: Manner, keys: Sequence[str]) -> None:
     """Answer until killed."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    server = Answering((), keys, descriptor=descriptor, delay_s=delay_s, faulty=faulty)
+    server = Answering((), keys, descriptor=descriptor, manner=manner)
     server.answers = server.scripted
     async with model_server(server):
         sys.stdout.write(f"{server.port}\n")
@@ -136,5 +160,5 @@ async def serve(log: Path, delay_s: float, faulty: bool, keys: Sequence[str]) ->
 
 
 if __name__ == "__main__":
-    _, file, delay, is_faulty, *taken = sys.argv
-    asyncio.run(serve(Path(file), float(delay), bool(int(is_faulty)), taken))
+    _, file, given, *taken = sys.argv
+    asyncio.run(serve(Path(file), Manner.read(given), taken))

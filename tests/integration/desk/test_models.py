@@ -1,12 +1,14 @@
 """A desk on Claude, on OpenAI and on the rules at once: the real SDKs, the real bus, a local model.
 
 The model answers as the rules do, so all three pipelines must come to the same decision; some of
-its answers are faults. The keys are planted: afterwards they are looked for everywhere.
+its answers are faults. The keys are planted: afterwards they are looked for everywhere, also the
+one that an endpoint refuses and quotes whole.
 """
 
 import asyncio
 import json
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,11 +17,14 @@ from typing import Any
 
 import asyncpg
 import orjson
+import polars as pl
 import pytest
 
 from libs.postgres.pool import dsn_for
+from libs.runtime.binaries import find_postgres_bindir
 from libs.runtime.postgres_server import SUPERUSER
 from tests.fakes import model_process
+from tests.fakes.model_process import Manner
 from tests.integration.desk.caller import Json
 from tests.integration.desk.command_line import CommandLine, Said, ended, up
 
@@ -27,6 +32,8 @@ KEYS = {
     "ANTHROPIC_API_KEY": "planted-claude-0123456789",
     "OPENAI_API_KEY": "planted-gpt-0123456789",
 }
+QUOTED = "planted-lab-0123456789"
+"""A key that the model refuses, and names in its refusal."""
 ASKED = "cycle request --as-of 2012-06-29 {providers} --key {key} --wait --json"
 THREE = "--provider claude --provider openai --provider rules"
 
@@ -43,10 +50,12 @@ class Evening:
     free: Said
     tree: list[Json]
     budget: Json
+    quoting: Said
     doctor: Json
     asked: list[Json]
     tables: dict[str, list[Json]]
     told: str
+    dumped: str
     folder: Path
 
 
@@ -56,13 +65,20 @@ def evening(
 ) -> Iterator[Evening]:
     """One cycle by three pipelines; then everything that shows or keeps something is read."""
     folder = tmp_path_factory.mktemp("models")
-    with model_process.running(folder / "asked.jsonl", tuple(KEYS.values()), faulty=True) as model:
+    faulty = Manner(faulty=True)
+    with model_process.running(folder / "asked.jsonl", tuple(KEYS.values()), faulty) as model:
         providers = {
-            "claude": {"base_url": model.url},
-            "openai": {"base_url": f"{model.url}/v1"},
+            "claude": {"base_url": model.url, "rate": {}},
+            "openai": {"base_url": f"{model.url}/v1", "rate": {}},
+            "lab": {
+                "base_url": f"{model.url}/v1",
+                "models": dict.fromkeys(("small", "medium", "large"), "lab-1"),
+                "free": True,
+            },
         }
         settings = (
             *KEYS.items(),
+            ("LAB_API_KEY", QUOTED),
             ("DESKBUS_PROVIDERS", json.dumps(providers)),
             ("DESKBUS_LOG_LEVEL", "debug"),
         )
@@ -86,9 +102,13 @@ def evening(
             assert deskbus("budget --json").rows[0] == before, "a replay costs nothing"
             refused = deskbus(ASKED.format(providers="--provider minimax", key="refused"))
             doctor = {each["name"]: each for each in deskbus("doctor --json").rows}
-            tables = asyncio.run(dumped(deskbus.data_dir))
+            assert model.asked() == asked, "a replay asks no model"
+            tables = asyncio.run(rows(deskbus.data_dir))
+            quoting = deskbus(ASKED.format(providers="--provider lab", key="quoting"))
+            shown.append(deskbus(f"cycle show {quoting.rows[0]['cycle_id']}"))
+            shown += [deskbus("export parquet"), deskbus("db backup dump")]
+            dumped = everything(folder) + repr(asyncio.run(rows(deskbus.data_dir)))
             log = ended(process, signal.SIGINT)
-        assert model.asked() == asked, "a replay asks no model"
         spent_out = (*settings, ("DESKBUS_DAY_TOKENS_MAX", str(view["tokens"])))
         poorer = CommandLine(deskbus.data_dir, folder, spent_out)
         with up(poorer) as (process, _):
@@ -105,15 +125,29 @@ def evening(
             free=free,
             tree=tree,
             budget=before,
+            quoting=quoting,
             doctor=doctor,
             asked=asked,
             tables=tables,
-            told="".join(f"{each.out}{each.err}" for each in (said, *shown, log, replayed)),
+            told="".join(f"{e.out}{e.err}" for e in (said, *shown, log, replayed, quoting)),
+            dumped=dumped,
             folder=deskbus.data_dir,
         )
 
 
-async def dumped(data_dir: Path) -> dict[str, list[Json]]:
+def everything(folder: Path) -> str:
+    """What the export and the backup below a folder hold."""
+    restored = subprocess.run(
+        [find_postgres_bindir(None) / "pg_restore", "--file=-", folder / "dump"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    parts = [repr(pl.read_parquet(path).rows()) for path in folder.glob("parquet/*.parquet")]
+    return "".join([restored.stdout, *parts])
+
+
+async def rows(data_dir: Path) -> dict[str, list[Json]]:
     """The rows of every table, as the superuser sees them."""
     desk = json.loads((data_dir / "runtime.json").read_text())
     dsn = dsn_for(desk["postgres_dsn"], SUPERUSER, Path(desk["secrets_dir"]))
@@ -268,12 +302,17 @@ def test_a_provider_without_a_key_is_refused_at_once_and_the_doctor_says_why(
     assert "rules, claude, openai" in doctor["models"]["said"]
 
 
+def test_a_refused_key_is_told_as_such(evening: Evening) -> None:
+    assert evening.quoting.code == 1
+    assert "key_refused" in evening.told
+    assert "Incorrect API key provided: [key]" in evening.dumped
+
+
 def test_no_key_is_found_in_anything_that_was_kept_or_shown(evening: Evening) -> None:
-    tables = repr(evening.tables)
-    assert "claude-opus-5-5" in tables
+    assert "claude-opus-5-5" in evening.dumped
     files = [path for path in evening.folder.rglob("*") if path.is_file()]
     assert any(path.suffix == ".log" for path in files)
-    for key in KEYS.values():
+    for key in (*KEYS.values(), QUOTED):
         assert key not in evening.told
-        assert key not in tables
+        assert key not in evening.dumped
         assert [path for path in files if key.encode() in path.read_bytes()] == []

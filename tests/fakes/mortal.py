@@ -1,0 +1,204 @@
+"""A service of the desk that dies or freezes where a plan says so.
+
+    python -m tests.fakes.mortal SERVICE
+
+The points stand around all that a service asks of the orchestrator, of a model and of a tool. Each
+one that is passed is a line of `passed.jsonl` in MORTAL_DIR; `plan.json` there names the one at
+which something happens, once. The signals are those that an operator or the kernel would send.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from structlog.contextvars import get_contextvars
+
+from libs.bus.operation import Orchestrator
+from libs.bus.service import ServiceRunner
+from libs.llm.remote import RemoteProvider
+from libs.llm.toolbox import Toolbox
+from services.launcher import main
+
+FOLDER_VARIABLE = "MORTAL_DIR"
+MODEL_LOG_VARIABLE = "MORTAL_MODEL_LOG"
+MID_S = 0.002
+"""Others die so long after the point: the orchestrator has the question and no answer yet."""
+LOOK_S = 0.002
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What happens when the `number`-th point `what` of an operation is passed.
+
+    `freeze`: this process stops. Else `victims` (pids) are killed, and with `self_too` this one.
+    `mark` is the file that says it was done: made by whoever does it.
+    """
+
+    op_id: str
+    what: str
+    number: int
+    mark: str
+    freeze: bool = False
+    self_too: bool = True
+    victims: tuple[int, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Put it where the services look; all of it or nothing."""
+        partial = folder / "plan.partial"
+        partial.write_text(json.dumps(asdict(self)))
+        partial.replace(folder / "plan.json")
+
+
+class Mortal:
+    """The points of one process."""
+
+    def __init__(self, folder: Path, model_log: Path) -> None:
+        self._folder = folder
+        self._model_log = model_log
+        self._passed: Counter[tuple[str, str]] = Counter()
+        self._descriptor = os.open(
+            folder / "passed.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644
+        )
+
+    def passes(self, op_id: object, what: str, **about: object) -> None:
+        """A point: it is written down, then it may be the last thing that this process does."""
+        number = self._passed[str(op_id), what]
+        self._passed[str(op_id), what] += 1
+        line = {"op_id": str(op_id), "what": what, "number": number, **about}
+        self._write(line)
+        plan = self._plan()
+        if plan is not None and (plan.op_id, plan.what, plan.number) == (str(op_id), what, number):
+            with suppress(FileExistsError):
+                (self._folder / plan.mark).touch(exist_ok=False)
+                self._do(plan)
+
+    def answered(self, op_id: object, outcome: str) -> None:
+        """What the orchestrator said, also where it is no point: renewals come by the clock."""
+        self._write({"op_id": str(op_id), "outcome": outcome})
+
+    def left(self, op_id: object) -> None:
+        """The work on an operation is over in this process, however that came."""
+        self._write({"op_id": str(op_id), "left": True})
+
+    def _write(self, line: dict[str, object]) -> None:
+        whole = {"at": time.time(), "pid": os.getpid(), **line}
+        os.write(self._descriptor, json.dumps(whole).encode() + b"\n")
+
+    def _plan(self) -> Plan | None:
+        try:
+            return Plan(**json.loads((self._folder / "plan.json").read_text()))
+        except FileNotFoundError:
+            return None
+
+    def _do(self, plan: Plan) -> None:
+        if plan.freeze:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif not plan.victims:
+            os.kill(os.getpid(), signal.SIGKILL)
+        else:
+            asyncio.get_running_loop().call_later(MID_S, self._kill, plan)
+
+    def _kill(self, plan: Plan) -> None:
+        for pid in plan.victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if plan.self_too:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async def in_flight(self, op_id: str, agent: str, begun: int) -> None:
+        """Pass a point once the model has begun to answer this agent's next call."""
+        while self.begun_by(agent) <= begun:  # noqa: ASYNC110 - another process writes the log
+            await asyncio.sleep(LOOK_S)
+        self.passes(op_id, "in flight")
+
+    def begun_by(self, agent: str) -> int:
+        """How many calls of an agent the model has begun to answer."""
+        lines = self._model_log.read_text().splitlines() if self._model_log.exists() else []
+        return sum('"begin"' in line and f'"agent": "{agent}"' in line for line in lines)
+
+
+def present() -> str:
+    """The operation that the running task works on."""
+    return str(get_contextvars()["op_id"])
+
+
+def make_mortal(mortal: Mortal) -> None:
+    """Put the points into the service runtime's own classes."""
+    claim, record, result = Orchestrator.claim, Orchestrator.record, Orchestrator.result
+    complete, call, work = RemoteProvider.complete, Toolbox.call, ServiceRunner._claim
+
+    async def mortal_work(self: ServiceRunner, heard: Any, command: Any, message: Any) -> None:
+        try:
+            await work(self, heard, command, message)
+        finally:
+            mortal.left(command.op_id)
+
+    async def mortal_claim(self: Orchestrator, asked: Any) -> Any:
+        mortal.passes(asked.op_id, "claim")
+        answer = await claim(self, asked)
+        mortal.answered(asked.op_id, answer.outcome)
+        mortal.passes(asked.op_id, "claimed", epoch=answer.epoch)
+        return answer
+
+    async def mortal_record(self: Orchestrator, asked: Any) -> Any:
+        before, after = "reserve", "reserved"
+        if asked.reserve is None:
+            before, after = "record", "recorded"
+        renewal = asked.reserve is None and not asked.entries
+        if not renewal:
+            mortal.passes(asked.op_id, before)
+        answer = await record(self, asked)
+        mortal.answered(asked.op_id, answer.outcome)
+        if not renewal:
+            mortal.passes(asked.op_id, after)
+        return answer
+
+    async def mortal_result(self: Orchestrator, told: Any) -> Any:
+        mortal.passes(told.op_id, "result")
+        answer = await result(self, told)
+        mortal.answered(told.op_id, answer.outcome)
+        mortal.passes(told.op_id, "answered")
+        return answer
+
+    async def mortal_complete(self: RemoteProvider, request: Any) -> Any:
+        op_id = present()
+        begun = mortal.begun_by(request.agent)
+        mortal.passes(op_id, "call")
+        flying = asyncio.create_task(mortal.in_flight(op_id, request.agent, begun))
+        try:
+            reply = await complete(self, request)
+        finally:
+            flying.cancel()
+        mortal.passes(op_id, "reply")
+        return reply
+
+    async def mortal_call(self: Toolbox, name: str, arguments: Any) -> Any:
+        op_id, asked = present(), {"tool": name, "arguments": dict(arguments)}
+        mortal.passes(op_id, "tool", **asked)
+        found = await call(self, name, arguments)
+        mortal.passes(op_id, "told")
+        return found
+
+    _replace(Orchestrator, claim=mortal_claim, record=mortal_record, result=mortal_result)
+    _replace(ServiceRunner, _claim=mortal_work)
+    _replace(RemoteProvider, complete=mortal_complete)
+    _replace(Toolbox, call=mortal_call)
+
+
+def _replace(owner: type, **methods: Callable[..., Awaitable[Any]]) -> None:
+    for name, method in methods.items():
+        setattr(owner, name, method)
+
+
+if __name__ == "__main__":
+    make_mortal(Mortal(Path(os.environ[FOLDER_VARIABLE]), Path(os.environ[MODEL_LOG_VARIABLE])))
+    main(sys.argv[1])
