@@ -52,13 +52,15 @@ fix: $(MARK)-test ## format and mend what ruff can mend
 bench: $(MARK)-bench ## the measures of docs/benchmarks.md (20 to 40 minutes)
 	$(BIN)/python -m benchmarks.workflow
 	$(BIN)/python -m benchmarks.journal
+	$(BIN)/python -m benchmarks.loop
 	$(BIN)/python -m benchmarks.footprint
 	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.features
 	$(BIN)/python -m benchmarks.year
 
-soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; 1,000 races of approvals and of executions
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; a model's cycle hit at every point; 1,000 races
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
+	$(BIN)/python -m tests.chaos.crash_matrix
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
 

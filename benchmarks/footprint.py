@@ -5,6 +5,9 @@
 - memory: RSS (shared pages counted in each process) and PSS (counted by share) of the whole tree
   once ready, and after a rest;
 - run: `deskbus run`, cold and warm, to its end, and from ready to its end (decision and stop);
+- help: `deskbus --help`, from the command to its exit;
+- research: the peak memory of the research service as a process, with both SDKs loaded, after a
+  cycle on each of them against a local model;
 - install: with --install, the time to make an environment from requirements.lock, and its size.
 
 Linux only: it reads /proc. The data directory is a temporary one.
@@ -21,14 +24,17 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from benchmarks import processes
 from benchmarks.report import spread, table
+from tests.fakes import model_process
+from tests.fakes.model_process import Manner
 
 DATA_VARIABLE: Final = "DESKBUS_DATA_DIR"
 RUNTIME_FILE: Final = "runtime.json"
@@ -46,6 +52,14 @@ INSTALL_DEFAULT: Final = (
 START_MAX_S: Final = 5.0
 READY_TO_END_MAX_S: Final = 10.0
 RSS_MAX_MB: Final = 450.0
+HELP_MAX_S: Final = 0.5
+HELP_RUNS: Final = 7
+CYCLE_TIME_MAX_S: Final = 120.0
+KEYS: Final = {
+    "ANTHROPIC_API_KEY": "bench-claude-0123456789",
+    "OPENAI_API_KEY": "bench-openai-0123456789",
+}
+ON_BOTH_SDKS: Final = "cycle request --provider claude --provider openai --key bench --wait"
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,8 @@ def main() -> None:
         warm = [measure_run(arguments.deskbus, data) for _ in rounds]
         starts = [measure_start(arguments.deskbus, data) for _ in rounds]
         found = _summary(cold, warm, starts)
+        found["help_s"] = [measure_help(arguments.deskbus) for _ in range(HELP_RUNS)]
+        found["research_peak_mb"] = [measure_research(arguments.deskbus, Path(folder))]
         if arguments.install:
             found |= measure_install(arguments.install_command, arguments.lock, Path(folder))
     print(json.dumps(found) if arguments.json else _render(found))
@@ -125,13 +141,46 @@ def measure_start(deskbus: Sequence[str], data: Path) -> Start:
     return Start(ready_s, when_ready, after_rest, time.perf_counter() - stopping)
 
 
+def measure_help(deskbus: Sequence[str]) -> float:
+    """Seconds of one `deskbus --help`."""
+    began = time.perf_counter()
+    subprocess.run([*deskbus, "--help"], stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - began
+
+
+def measure_research(deskbus: Sequence[str], folder: Path) -> float:
+    """The research service's peak in megabytes, with every service a process of its own."""
+    data = folder / "models"
+    with model_process.running(folder / "asked.jsonl", [*KEYS.values()], Manner()) as model:
+        providers = {"claude": {"base_url": model.url}, "openai": {"base_url": f"{model.url}/v1"}}
+        settings = KEYS | {"DESKBUS_PROVIDERS": json.dumps(providers)}
+        with started([*deskbus, "up", "--processes"], data, settings) as (desk, _):
+            subprocess.run(
+                [*deskbus, *ON_BOTH_SDKS.split()],
+                env=os.environ | {DATA_VARIABLE: str(data)},
+                stdout=subprocess.DEVNULL,
+                timeout=CYCLE_TIME_MAX_S,
+                check=True,
+            )
+            (research,) = (
+                each.pid
+                for each in processes.below(desk.pid)
+                if "services.research" in processes.command_line(each.pid)
+            )
+            return processes.peak_bytes(research) / MEGABYTE
+
+
 @contextmanager
-def started(command: Sequence[str], data: Path) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
+def started(
+    command: Sequence[str], data: Path, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
     """A desk that is ready, and the seconds until it was; ended with the block."""
     (data / RUNTIME_FILE).unlink(missing_ok=True)
     started = time.perf_counter()
     desk = subprocess.Popen(
-        command, env=os.environ | {DATA_VARIABLE: str(data)}, stdout=subprocess.DEVNULL
+        command,
+        env=os.environ | {DATA_VARIABLE: str(data)} | dict(settings),
+        stdout=subprocess.DEVNULL,
     )
     try:
         _wait_until_ready(desk, data / RUNTIME_FILE)
@@ -225,6 +274,7 @@ def _render(found: dict[str, list[float]]) -> str:
         "run_ready_to_end_s": READY_TO_END_MAX_S,
         "rss_ready_mb": RSS_MAX_MB,
         "rss_rested_mb": RSS_MAX_MB,
+        "help_s": HELP_MAX_S,
     }
     rows = [
         [key, spread(values), _verdict(statistics.median(values), limits.get(key))]

@@ -12,8 +12,8 @@ import statistics
 import sys
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +35,7 @@ from libs.postgres.pool import OWNER_ROLE, dsn_for
 from libs.runtime import ids
 from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
+from libs.runtime.model_settings import NO_RATE, EndpointSettings
 from libs.runtime.settings import Settings
 from services.orchestrator import app as orchestrator
 from services.orchestrator.workflow import State, Step, Workflow
@@ -55,15 +56,14 @@ def settings_of(servers: BenchServers) -> Settings:
         postgres_dsn=SecretStr(servers.postgres_dsn),
         secrets_dir=servers.nkey_seed_path.parent,
         resend_after_s=60,
+        providers={name: EndpointSettings(rate=NO_RATE) for name in ("claude", "openai", "vllm")},
     )
 
 
 async def measure(rounds: int) -> dict[str, Any]:
     """Claims and records, one after the other and 16 at once."""
-    async with running_servers(COMMANDS) as servers, AsyncExitStack() as stack:
+    async with desk_running() as servers, AsyncExitStack() as stack:
         settings = settings_of(servers)
-        await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
-        stack.push_async_callback(_ended, await _orchestrator(servers))
         user = await connect(settings.nats_address, "user", settings.secrets_path)
         bench = await connect(settings.nats_address, "bench", settings.secrets_path)
         stack.push_async_callback(user.close)
@@ -113,21 +113,22 @@ def _record(op_id: uuid.UUID, epoch: int, index: int, size: int) -> Record:
 
 
 async def _claim_s(user: Client, desk: Orchestrator) -> float:
-    op_id = await _requested(user)
+    _, op_id = await requested(user)
     started = time.perf_counter()
     await desk.claim(Claim(op_id=op_id, instance="bench"))
     return time.perf_counter() - started
 
 
 async def _claim(user: Client, desk: Orchestrator) -> tuple[uuid.UUID, int]:
-    op_id = await _requested(user)
+    _, op_id = await requested(user)
     answer = await desk.claim(Claim(op_id=op_id, instance="bench"))
     if answer.outcome != "granted":
         raise RuntimeError(answer.outcome)
     return op_id, answer.epoch
 
 
-async def _requested(user: Client) -> uuid.UUID:
+async def requested(user: Client) -> tuple[uuid.UUID, uuid.UUID]:
+    """A new cycle, and its one operation, which waits to be claimed."""
     request = CycleRequest.model_validate(
         {"idempotency_key": uuid.uuid4().hex, "kind": "journal", "as_of": "2012-06-29"}
     )
@@ -135,28 +136,27 @@ async def _requested(user: Client) -> uuid.UUID:
     answer = decode(RequestAnswer, reply.data)
     if answer.cycle_id is None:
         raise RuntimeError(answer.message)
-    return ids.operation_id(answer.cycle_id, "rules", "state1", ROW.what, 1)
+    return answer.cycle_id, ids.operation_id(answer.cycle_id, "rules", "state1", ROW.what, 1)
 
 
-async def _orchestrator(servers: BenchServers) -> asyncio.subprocess.Process:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "benchmarks.journal",
-        "--serve",
-        servers.nats_url,
-        servers.postgres_dsn,
-        str(servers.nkey_seed_path),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    if process.stdout is None or await process.stdout.readline() != b"ready\n":
-        raise RuntimeError("the orchestrator did not start")
-    return process
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    process.terminate()
-    await process.wait()
+@asynccontextmanager
+async def desk_running() -> AsyncIterator[BenchServers]:
+    """The servers, and the orchestrator as a process on them."""
+    async with running_servers(COMMANDS) as servers:
+        settings = settings_of(servers)
+        await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
+        where = (servers.nats_url, servers.postgres_dsn, str(servers.nkey_seed_path))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "benchmarks.journal", "--serve", *where),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            if process.stdout is None or await process.stdout.readline() != b"ready\n":
+                raise RuntimeError("the orchestrator did not start")
+            yield servers
+        finally:
+            process.terminate()
+            await process.wait()
 
 
 async def _serve(given: Sequence[str]) -> None:

@@ -63,6 +63,22 @@ def pss_bytes(pid: int) -> int | None:
     return None
 
 
+def peak_bytes(pid: int) -> int:
+    """The most resident memory that a process has had so far."""
+    for line in (PROC / str(pid) / "status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise ValueError(f"/proc/{pid}/status names no peak")
+
+
+def command_line(pid: int) -> str:
+    """What a process was started as; empty where it has ended."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
 def _running() -> Iterator[Process]:
     for folder in PROC.iterdir():
         if folder.name.isdigit():
