@@ -48,7 +48,9 @@ class Asked:
     def system(self) -> str:
         """The system prompt."""
         if self.wire == "claude":
-            return str(self.body["system"])
+            system = self.body["system"]
+            blocks = [{"text": system}] if isinstance(system, str) else system
+            return "".join(str(block["text"]) for block in blocks)
         return str(self.body["messages"][0]["content"])
 
     @property

@@ -67,6 +67,10 @@ def checked_claude(body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
         raise Refusal("anthropic-version: header is required")
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
         raise Refusal("max_tokens: Field required")
+    if not isinstance(body.get("system", ""), str):
+        for place, block in enumerate(body["system"]):
+            if set(block) - {"type", "text", "cache_control"} or block["type"] != "text":
+                raise Refusal(f"system.{place}: Input should be a text block")
     messages = body.get("messages") or []
     if not messages or messages[0]["role"] != "user":
         raise Refusal("messages: first message must use the user role")

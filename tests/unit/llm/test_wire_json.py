@@ -216,6 +216,22 @@ def test_tools_and_schema_never_travel_together_and_the_transcript_is_cached_wit
     assert "cache_control" not in output
 
 
+def test_a_long_prefix_is_marked_by_itself_and_is_the_same_for_every_task():
+    prompt = "Look at each ticker. " * 300
+    first = claude.parameters(request(system=prompt, tools=(TOOL,)))
+    other = (UserMessage(text="another task"),)
+    second = claude.parameters(request(system=prompt, tools=(TOOL,), messages=other))
+    assert first["system"] == [
+        {"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}
+    ]
+    assert (first["tools"], first["system"]) == (second["tools"], second["system"])
+
+
+@pytest.mark.parametrize("fields", [{"tools": (TOOL,)}, {"system": "Look. " * 2_000}])
+def test_a_prefix_too_short_to_be_kept_or_asked_for_once_is_not_marked(fields):
+    assert isinstance(claude.parameters(request(**fields))["system"], str)
+
+
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_every_draft_is_bound_by_a_format_or_asked_for_in_words(draft):
     schema = draft.model_json_schema()
