@@ -140,6 +140,21 @@ def step_event(
     return new_event(cycle, Fact(node, seq, what, row.pipeline, row.state, said))
 
 
+def refused_event(cycle_id: UUID, on: date, data: Mapping[str, Any]) -> NewEvent:
+    """An event about a request that became no cycle; `cycle_id` is the one it would have been."""
+    return NewEvent(
+        started_on=on,
+        node=cycle_id,
+        seq=0,
+        cycle_id=cycle_id,
+        type=EventType.REQUEST_REJECTED,
+        pipeline=None,
+        state=None,
+        session_id=None,
+        data=data,
+    )
+
+
 def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) -> bytes:
     """The command as it is stored and sent: the contracts are put in as they were written."""
     outcome = start.outcome

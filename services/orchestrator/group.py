@@ -34,6 +34,7 @@ from services.orchestrator.changes import (
     NewOperation,
     Stop,
     new_event,
+    refused_event,
     step_event,
 )
 from services.orchestrator.inputs import (
@@ -233,19 +234,8 @@ class Group:
             self._apply(row, TimeIsUp(row.timeout_s))
 
     def _refused(self, given: RequestRefused) -> None:
-        self.events.append(
-            NewEvent(
-                started_on=self._now.date(),
-                node=given.cycle_id,
-                seq=0,
-                cycle_id=given.cycle_id,
-                type=EventType.REQUEST_REJECTED,
-                pipeline=None,
-                state=None,
-                session_id=None,
-                data={**given.failure.model_dump(), "requester": given.requester},
-            )
-        )
+        data = {**given.failure.model_dump(), "requester": given.requester}
+        self.events.append(refused_event(given.cycle_id, self._now.date(), data))
 
     # --- what services ask --------------------------------------------------------------------
 
