@@ -6,7 +6,6 @@ once, is answered from the record. A difference names the operation and, where i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -16,6 +15,8 @@ from pydantic import JsonValue
 from contracts.query import CycleView, Recording
 from contracts.types import Failure
 from libs.bus.route import Route
+from libs.llm.recorded import RecordedProvider
+from libs.market.sources import market_of
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import CallNotRecorded, RecordedJournal
@@ -36,9 +37,6 @@ from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment
 from services.trader import app as trader
-
-THINKING = (sentiment, research, trader, risk, assessment)
-"""Services whose handlers run again. Execution's effects happened once and are not repeated."""
 
 # Ends that the clock or a process gave, not the handler: they are taken from the record.
 GIVEN_FAILURES = frozenset({"timed_out", "poison", "not_storable", "internal_error"})
@@ -78,13 +76,25 @@ async def replay(
         raise LookupError(view.message or "there is no such cycle")
     by_id = {each.op_id: each for each in recordings if each.op_id is not None}
     report = ReplayReport(view.cycle_id, view.status or "")
-    async with AsyncExitStack() as stack:
-        routes: dict[type, Route] = {}
-        for app in THINKING:
-            served = await stack.enter_async_context(app.service(settings))
-            routes |= {route.hears: route for route in served.commands}
-        await _Replay(_workflow(view, recordings), view, by_id, routes, report).run()
+    providers = {each.provider: RecordedProvider(each.provider) for each in view.pipelines}
+    routes = _thinking(providers, settings)
+    await _Replay(_workflow(view, recordings), view, by_id, routes, report, providers).run()
     return report
+
+
+def _thinking(
+    providers: Mapping[str, RecordedProvider], settings: Settings
+) -> Mapping[type, Route]:
+    """The handlers that run again. Execution's effects happened once and are not repeated."""
+    market = market_of(settings)
+    served = (
+        sentiment.routes(market, providers, settings),
+        research.routes(market, providers, settings),
+        risk.routes(providers, settings),
+        trader.routes(market, providers, settings),
+        assessment.routes(market, providers, settings),
+    )
+    return {route.hears: route for routes in served for route in routes.commands}
 
 
 def _workflow(view: CycleView, recordings: Sequence[Recording]) -> Workflow:
@@ -106,8 +116,10 @@ class _Replay:
         recordings: Mapping[UUID, Recording],
         routes: Mapping[type, Route],
         report: ReplayReport,
+        providers: Mapping[str, RecordedProvider],
     ) -> None:
         self._workflow = workflow
+        self._providers = providers
         self._recordings = recordings
         self._routes = routes
         self._report = report
@@ -151,6 +163,8 @@ class _Replay:
         self._report.operations += 1
         self._report.calls += len(recorded.journal)
         command = start.step.serves.message.model_validate(recorded.command)
+        for provider in self._providers.values():
+            provider.follow(recorded.journal)
         try:
             contract = await route.handle(command, RecordedJournal(recorded.journal))
         except CallNotRecorded as error:

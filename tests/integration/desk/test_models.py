@@ -44,6 +44,7 @@ class Evening:
 
     view: Json
     replayed: Said
+    audited: Said
     refused: Said
     unpaid: Said
     left: Said
@@ -99,6 +100,9 @@ def evening(
             tree = deskbus(f"operations tree {view['cycle_id']} --json").rows
             before = deskbus("budget --json").rows[0]
             replayed = deskbus(f"cycle replay {view['cycle_id']} --json")
+            others = json.dumps({"claude": {"models": {"small": "x", "medium": "y", "large": "z"}}})
+            auditor = CommandLine(deskbus.data_dir, folder, (("DESKBUS_PROVIDERS", others),))
+            audited = auditor(f"cycle replay {view['cycle_id']} --json")
             assert deskbus("budget --json").rows[0] == before, "a replay costs nothing"
             refused = deskbus(ASKED.format(providers="--provider minimax", key="refused"))
             doctor = {each["name"]: each for each in deskbus("doctor --json").rows}
@@ -119,6 +123,7 @@ def evening(
         yield Evening(
             view=view,
             replayed=replayed,
+            audited=audited,
             refused=refused,
             unpaid=unpaid,
             left=left,
@@ -289,6 +294,11 @@ def test_a_replay_gives_the_same_decision_and_asks_nobody(evening: Evening) -> N
     assert evening.replayed.code == 0, evening.replayed.err
     (report,) = evening.replayed.rows
     assert report["same"]
+
+
+def test_a_replay_needs_no_key_and_no_model_that_the_desk_still_has(evening: Evening) -> None:
+    assert evening.audited.code == 0, evening.audited.out
+    assert evening.audited.rows == evening.replayed.rows
 
 
 def test_a_provider_without_a_key_is_refused_at_once_and_the_doctor_says_why(
