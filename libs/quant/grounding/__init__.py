@@ -1,6 +1,7 @@
 """Grounding: is a figure in a text said by the evidence? Read `check.py` first.
 
-`facts` reads what the evidence says; `figures` and `words` read a text; `sentence` says what each
-figure speaks of; `follows`, `counts` and `headlines` are the ways in which a claim may follow.
+`facts` reads what the evidence says; `figures`, `names` and `words` read a text. `spoken` says
+whose a figure is and of which day, `sentence` which quantity. `candidates`, `bounds`, `counts` and
+`headlines` offer what the evidence has for it.
 Pure; the guide that it was built by is tests/data/grounding/README.md.
 """

@@ -1,41 +1,33 @@
-# ruff: noqa: PLR0911  (a list of refusals, one a line)
+# ruff: noqa: PLR0911, RUF001  (a list of refusals, one a line; dashes are read)
 """Check a text against evidence: which of its figures and tickers cannot be traced, and why."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
-from libs.quant.grounding import counts, headlines, words
-from libs.quant.grounding.arithmetic import (
-    among_traced,
-    compared,
-    moved,
-    products,
-    shares_of,
-    under_the_close,
-)
-from libs.quant.grounding.facts import Facts
+from libs.quant.grounding import bounds, counts, headlines, words
+from libs.quant.grounding.candidates import Candidate, derived, stated
+from libs.quant.grounding.facts import REPORTED, Fact, Facts
 from libs.quant.grounding.figures import TEXT_CHARS_MAX, Figure, figures, ticker_names
-from libs.quant.grounding.follows import Rule, Value, asks_mean, extremes, means, stated
-from libs.quant.grounding.sentence import Named, Sentence, sentences
+from libs.quant.grounding.names import named_in
+from libs.quant.grounding.sentence import Sentence
+from libs.quant.grounding.spoken import Named, sentences
 
-RULES: tuple[Rule, ...] = (
-    stated,
-    extremes,
-    means,
-    compared,
-    moved,
-    shares_of,
-    products,
-    under_the_close,
-    among_traced,
-)
-"""The ways in which a figure may follow from the evidence, tried in this order."""
 RATIO_TOLERANCE = 0.05
 """How far "three times" or "a third" may be from the ratio."""
+LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
+"""Where oscillators are called oversold, neutral and overbought, by convention."""
 LINE_KEYS = re.compile(r'"(?P<key>[^"]{1,60})"\s*:\s*(?P<value>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
+SUMMED: dict[str, Callable[[Sequence[float]], float]] = {
+    "mean": fmean, "avg": fmean, "average": fmean, "max": max, "min": min,
+}  # fmt: skip
+_SUMMED_KEY = re.compile(rf"^(?P<how>{'|'.join(SUMMED)})_")
 _ORDERED = re.compile(
-    r"\b(?:sell|trim|reduce|keep|take|buy|allocate|invest|add)\s(?:it\s)?(?:by\s|about\s|another\s)?$",
+    r"(?:\b(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|select|limit|"
+    r"purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
+    r"|^(?:cut|lower|reduce|raise)\b[^.;]{0,40}\bto\b|^cut\b|\b(?:position|stake|weight) of\b)"
+    r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
 _OWN_COUNT = re.compile(
@@ -43,8 +35,14 @@ _OWN_COUNT = re.compile(
     r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
     re.IGNORECASE,
 )
-_SCALE = re.compile(r"\b(?:out )?of\s$")
+_SCALE = re.compile(r"\d\s(?:out )?of\s$")
+_NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
+SCALES = frozenset({5.0, 10.0, 100.0})
+"""What scores and ratings are out of."""
 _HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
+_DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
+_LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
+_TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
 _HISTORY = re.compile(
     r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|^\s*(?:bars|sessions)\b",
     re.IGNORECASE,
@@ -68,11 +66,11 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
     text = text[:TEXT_CHARS_MAX]
     found = figures(text)
     mentioned = words.mentions(text)
-    names = [Named(f.start, f.end, f.text) for f in ticker_names(text) if f.text in facts.tickers]
-    names = sorted({*names, *_dotted(text, facts)}, key=lambda name: name.start)
+    names = named_in(text, facts)
     checked: list[Checked] = []
     subject: str | None = None
     carried: Sequence[words.Mention] = ()
+    recalled: Sequence[Fact] = ()
     for start, end in sentences(text):
         said = Sentence(
             text=text[start:end],
@@ -91,13 +89,13 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             ],
             subject=subject,
             carried=carried,
+            recalled=recalled,
         )
         checked += [_placed(each, start) for each in _check_sentence(said)]
         if said.named:
             subject = said.named[-1].ticker
-        carried = [
-            m for m in said.mentions if any(c.startswith(("sma", "ema")) for c in m.concepts)
-        ]
+        recalled = tuple(said.traced.values())
+        carried = said.mentions
     checked += _check_names(text, facts)
     return tuple(sorted(checked, key=lambda each: each.start))
 
@@ -116,11 +114,11 @@ def check_map(text: str, facts: Facts, about: str | None) -> tuple[Checked, ...]
 
 def _in_map(key: str, written: str, facts: Facts, about: str | None) -> bool:
     figure = _exact(written)
-    return any(
-        figure.says(fact.value) and (figure.value < 0) == (fact.value < 0)
-        for concept in _concepts_of(key)
-        for fact in facts.now(about, concept)
-    )
+    values = [fact.value for name in _concepts_of(key) for fact in facts.now(about, name)]
+    if asked := _SUMMED_KEY.match(key):
+        having = [fact.value for fact in facts.having(key[asked.end() :]).values()]
+        values += [SUMMED[asked["how"]](having)] if having else []
+    return any(figure.says(value) and (figure.value < 0) == (value < 0) for value in values)
 
 
 def _concepts_of(key: str) -> tuple[str, ...]:
@@ -146,8 +144,8 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
         for fact in headlines.quoted(figure, said):
             said.traced.setdefault(figure, fact)
     for figure in claims:
-        if not asks_mean(said, figure) and not _in_quotes(figure, said):
-            _trace(figure, said, (stated,))
+        if not _in_quotes(figure, said):
+            _trace(figure, said, stated(figure, said))
     for figure in claims:
         yield Checked(
             figure.start, figure.end, figure.text, _is_grounded(figure, said), _sought(figure, said)
@@ -156,21 +154,32 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
 
 def _claims(figure: Figure, said: Sentence) -> bool:
     """Whether a figure claims something: not the writer's own, a horizon, or a line drawn."""
-    linked = said.linked(figure) if figure.unit in {"number", "percent", "days", "count"} else ()
+    linked = said.sought(figure) if figure.unit in {"number", "percent", "days", "count"} else ()
     before = said.before(figure, 12)
-    if figure.unit in {"number", "count"} and _OWN_COUNT.match(said.after(figure, 30)):
-        return False
-    if words.OWN in linked and figure.unit != "count":
-        return False
     if (
-        _SCALE.search(before)
-        and any(words.OWN in m.concepts or words.OTHER in m.concepts for m in said.mentions)
-        and re.search(r"\b10\b|out of", said.text)
+        figure.unit in {"number", "count"}
+        and figure.step >= 1
+        and _OWN_COUNT.match(said.after(figure, 30))
     ):
-        return figure.unit != "number" or figure.value not in {5, 10, 100}
-    if figure.unit in {"percent", "ratio"} and _ORDERED.search(said.before(figure, 24)):
+        return False
+    if words.OWN in linked and figure.unit != "count" and said.is_own(figure):
+        return False
+    if figure.unit in {"number", "money", "percent"} and _is_line(figure, said):
+        return False
+    if _SCALE.search(before) and figure.value in SCALES and not _NOUN.match(said.after(figure)):
+        return False
+    shares = (
+        figure.unit == "number"
+        and said.after(figure, 7) in {" shares", " of the"}
+        and not said.before(figure, 4).lower().endswith(("all ", "of "))
+    )
+    if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
         return False
     if figure.meant and figure.unit == "count":
+        return bool(_DAYS.match(said.after(figure)) and said.has(counts.EVENT))
+    if _LATER.match(said.after(figure)):
+        return False
+    if _TO.search(before) and _HORIZON.match(said.after(figure, 30)):
         return False
     days = figure.unit == "days" or (
         figure.unit in {"number", "count"} and _HORIZON.match(said.after(figure, 30))
@@ -180,6 +189,17 @@ def _claims(figure: Figure, said: Sentence) -> bool:
         event = re.search(r"\baway\b|\bago\b|\bfrom now\b|\breports?\b", said.text)
         return bool(history or event or re.search(r"\bof the\s$", before))
     return not (figure.unit in {"money", "number"} and _drawn(figure, said))
+
+
+def _is_line(figure: Figure, said: Sentence) -> bool:
+    """A line that is known without evidence ("overbought above 70"), or supposed in a question."""
+    side = words.BOUND_ABOVE.search(said.before(figure, 16)) or words.BOUND_BELOW.search(
+        said.before(figure, 16)
+    )
+    if side:
+        return bool(words.SUPPOSED.match(said.text))
+    around = said.before(figure, 34) + said.after(figure, 14)
+    return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
 
 
 def _drawn(figure: Figure, said: Sentence) -> bool:
@@ -198,13 +218,12 @@ def _drawn(figure: Figure, said: Sentence) -> bool:
     )
 
 
-def _trace(figure: Figure, said: Sentence, rules: Sequence[Rule]) -> bool:
-    for rule in rules:
-        for value in rule(figure, said):
-            if _agrees(figure, value, said):
-                if value.fact is not None:
-                    said.traced.setdefault(figure, value.fact)
-                return True
+def _trace(figure: Figure, said: Sentence, offered: Iterable[Candidate]) -> bool:
+    for candidate in offered:
+        if _agrees(figure, candidate, said):
+            if len(candidate.parts) == 1:
+                said.traced.setdefault(figure, candidate.parts[0])
+            return True
     return False
 
 
@@ -223,19 +242,17 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
         case "count":
             return _counted(figure, said)
         case "days":
-            return _counted(figure, said) or _trace(figure, said, RULES)
+            return _counted(figure, said)
         case _:
-            bound = _bound(figure, said)
+            bound = None if figure.unit == "ratio" else bounds.holds(figure, said)
             if bound is not None:
                 return bound
-            if (
-                figure.unit == "number"
-                and figure.step >= 1
-                and figure.value < 1000
-                and not figure.currency
-            ) and _counted(figure, said):
-                return True
-            return _trace(figure, said, (means,) if asks_mean(said, figure) else RULES)
+            if figure.unit == "number" and figure.step >= 1 and not figure.currency:
+                if _counted(figure, said):
+                    return True
+                if counts.NOUNS.match(said.after(figure)):
+                    return False
+            return _trace(figure, said, derived(figure, said))
 
 
 def _in_quotes(figure: Figure, said: Sentence) -> bool:
@@ -252,50 +269,26 @@ def _counted(figure: Figure, said: Sentence) -> bool:
     if any(each == figure.value for each in counts.counts(figure, said)):
         return True
     return (
-        _trace(figure, said, (shares_of,))
+        _trace(figure, said, derived(figure, said))
         if figure.unit == "count" and "times" in said.text
         else False
     )
 
 
-def _bound(figure: Figure, said: Sentence) -> bool | None:
-    """Whether "above 580" is true of what it speaks of; None where the figure is no bound."""
-    above = words.BOUND_ABOVE.search(said.before(figure, 16))
-    below = words.BOUND_BELOW.search(said.before(figure, 16))
-    if not (above or below):
-        return None
-    facts = said.facts
-    concepts = (
-        said.linked(figure) or ("close",)
-        if figure.unit != "percent"
-        else said.linked(figure) or ("day_change_pct",)
-    )
-    every = re.search(r"\ball\b", said.text, re.IGNORECASE)
-    owners = said.tickers(figure) or tuple(facts.tickers)
-    values = [
-        fact.value for concept in concepts for owner in owners for fact in facts.now(owner, concept)
-    ]
-    if not values:
-        return False
-    line = figure.value
-    if figure.unit == "percent":
-        values = [abs(value) for value in values]
-    held = [value > line if above else value < line for value in values]
-    return all(held) if every or len(owners) == 1 else any(held)
-
-
-def _agrees(figure: Figure, value: Value, said: Sentence) -> bool:
+def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
     scaled = _in_unit(figure, value, said)
     if scaled is None or not _currency_fits(figure, value, said):
         return False
     if figure.unit == "ratio":
         return abs(figure.value - scaled) <= RATIO_TOLERANCE * abs(scaled)
-    if not figure.says(scaled):
+    if not figure.says(scaled, money=value.unit == "money"):
         return False
     if figure.loose:
         return True
     if figure.signed:
         return figure.negative == (scaled < 0) or scaled == 0
+    if value.signed and said.has(words.GAP):
+        return True
     if value.signed:
         pointed = said.direction(figure)
         return pointed * scaled > 0 or not figure.value if pointed else scaled >= 0
@@ -305,22 +298,23 @@ def _agrees(figure: Figure, value: Value, said: Sentence) -> bool:
         re.IGNORECASE,
     ):
         return False
-    if value.fact is not None and value.fact.concept.startswith("eps_a") and scaled > 0:
+    if value.parts[0].concept.startswith("eps_a") and scaled > 0:
         return not re.search(r"\bloss of\b", said.before(figure, 20))
     return True
 
 
-def _in_unit(figure: Figure, value: Value, said: Sentence) -> float | None:
+def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
     """The value as a figure of this unit; None where the units do not go together."""
     pair = (figure.unit, value.unit)
-    concept = value.fact.concept if value.fact else ""
+    concept = value.parts[0].concept
     if pair in SAME_UNITS or figure.unit == value.unit:
         return value.value
     if pair == ("number", "percent"):
         if re.search(r"_pct\W*$", said.before(figure, 10)):
             return value.value
-        # A fraction, as in "the margin is 0.135".
-        return value.value / 100 if abs(figure.value) < 1 else None
+        # "RSI 56, volatility 34 percent each", and a fraction, as in "the margin is 0.135".
+        told = said.has(words.PERCENT)
+        return value.value if told else value.value / 100 if abs(figure.value) < 1 else None
     if pair == ("percent", "number") and concept == "debt_to_equity":
         return value.value * 100
     return None
@@ -335,11 +329,17 @@ SAME_UNITS = frozenset(
 )  # fmt: skip
 
 
-def _currency_fits(figure: Figure, value: Value, said: Sentence) -> bool:
+def _currency_fits(figure: Figure, value: Candidate, said: Sentence) -> bool:
     if not figure.currency or value.unit != "money":
         return True
     owners = said.tickers(figure)
-    known = {each for owner in owners for each in said.facts.currencies.get(owner, ())}
+    reported = value.parts[0].place.partition("/")[2].startswith(REPORTED)
+    known = {
+        each
+        for owner in owners
+        for own in {False, reported}
+        for each in said.facts.currencies.get((owner, own), ())
+    }
     return not known or figure.currency in known
 
 
@@ -356,15 +356,8 @@ def _check_names(text: str, facts: Facts) -> Iterator[Checked]:
         yield Checked(name.start, name.end, name.text, grounded, "a ticker", is_ticker=True)
 
 
-def _dotted(text: str, facts: Facts) -> Iterator[Named]:
-    for ticker in facts.tickers:
-        if re.search(r"[.-]", ticker):
-            for match in re.finditer(re.escape(ticker), text):
-                yield Named(match.start(), match.end(), ticker)
-
-
 def _sought(figure: Figure, said: Sentence) -> str:
-    concepts = ", ".join(said.linked(figure)) or figure.unit
+    concepts = ", ".join(said.sought(figure)) or figure.unit
     owners = ", ".join(said.tickers(figure)) or "the whole"
     return f"{concepts} of {owners}"
 

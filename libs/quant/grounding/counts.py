@@ -10,7 +10,12 @@ from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Facts
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
-_EVENT = re.compile(
+NOUNS = re.compile(
+    r"^\s(?:\w+\s)?(?:sessions|bars|headlines|stories|positions|holdings|analysts|matches|reports)\b",
+    re.IGNORECASE,
+)
+"""What is only ever counted."""
+EVENT = re.compile(
     r"\b(?:reports?|reported|earnings|away|ago|from now|due|results)\b", re.IGNORECASE
 )
 _REPORTED = re.compile(r"\breported\b|\bago\b|\blast report\b|\bon (?=February)", re.IGNORECASE)
@@ -32,23 +37,39 @@ _SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)
 def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     """What the evidence has as many of as the words next to a figure speak of."""
     right = said.after(figure, 45).lower()
-    facts = said.facts
-    owners = said.tickers(figure) or (None,)
-    for word, key in _LIST.items():
-        if re.match(rf"^\W*(?:\w+\s){{0,2}}{word}", right):
-            yield from _listed(key, owners, facts)
-            if key == "positions" and words.BOUND_ABOVE.search(said.before(figure, 8)):
-                return
+    part = _OF_THE.match(said.after(figure))
+    every = re.search(r"\ball\s$", said.before(figure, 5), re.IGNORECASE)
+    keep = _property(figure, said) if _row_property(figure, said) is None else None
+    if keep is not None and (part or every):
+        yield sum(1 for ticker in said.facts.having(CLOSE) if keep(ticker))
+        if every:
             return
+    listed = next((key for word, key in _LIST.items() if _counts(word, right)), None)
+    if listed is not None:
+        yield from _listed(listed, said.tickers(figure) or (None,), said.facts)
+    elif part:
+        yield from _having(figure, said)
+    else:
+        yield from _unlisted(figure, said, right)
+
+
+def _counts(word: str, right: str) -> bool:
+    return bool(re.match(rf"^\W*(?:\w+\s){{0,2}}{word}", right))
+
+
+def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
+    """Counts of answers, reports, sessions and companies."""
+    facts = said.facts
+    if said.names("quantity") and _COMPANIES.match(right.strip(" ,.;")):
+        yield from _listed("positions", (None,), facts)
     for word, tool in _TOOLS.items():
         if re.match(rf"^\W*(?:\w+\s)?{word}\b", right):
             yield len(set(facts.sources.get(tool, [])))
             return
-    if _OF_THE.match(said.after(figure)):
-        yield from _having(figure, said)
-        return
+    if re.match(r"^\s(?:\w+\s)?(?:reports?\b|names? report|companies report|results\b)", right):
+        yield from _reporting(said)
     if _SESSIONS.search(right[:30]) or _SESSIONS.search(said.before(figure, 25)):
-        for ticker in owners:
+        for ticker in said.tickers(figure) or (None,):
             yield len(facts.rows.get(ticker or "", []))
             yield from (int(fact.value) for fact in facts.now(ticker, "bars"))
         return
@@ -59,6 +80,20 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         or (not figure.meant and _COMPANIES.search(right[:25]))
     ):
         yield from _companies(figure, said)
+
+
+def _reporting(said: Sentence) -> Iterator[int]:
+    """How many reports are due within a week, and how many are known of."""
+    facts = said.facts
+    due = {
+        ticker: day
+        for (ticker, name), days in facts.dates.items()
+        if name == "report_next" and ticker is not None
+        for day in days[:1]
+    }
+    if facts.as_of:
+        yield sum(0 <= (day - facts.as_of).days <= 7 for day in due.values())
+    yield len(due)
 
 
 def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[int]:
@@ -146,6 +181,12 @@ def _points(figure: Figure, said: Sentence) -> int:
 
 def _property(figure: Figure, said: Sentence) -> Callable[[str], bool] | None:
     facts, text = said.facts, said.text
+    if re.search(r"\bprofitable\b|\bin profit\b|\bin the black\b", text, re.IGNORECASE):
+        return lambda ticker: any(
+            close.value > cost.value
+            for close in facts.now(ticker, CLOSE)
+            for cost in facts.now(ticker, "average_cost")
+        )
     match = re.search(r"\b(?P<side>above|over|below|under)\b", text, re.IGNORECASE)
     bases = [
         c
@@ -198,7 +239,7 @@ def _row_property(figure: Figure, said: Sentence) -> int | None:
         if closes and bound:
             line, up = float(bound["line"]), bound["side"].lower() in {"above", "over"}
             return sum(1 for each in closes if (each > line if up else each < line))
-        sign = _points(figure, said)
+        sign = _points(figure, said) or said.direction(figure)
         if closes and sign:
             return sum(1 for one, two in itertools.pairwise(closes) if (two - one) * sign > 0)
     return None
@@ -207,7 +248,7 @@ def _row_property(figure: Figure, said: Sentence) -> int | None:
 def days_to_event(figure: Figure, said: Sentence) -> Iterator[int]:
     """Calendar days between as_of and a ticker's next or last report."""
     facts = said.facts
-    if facts.as_of is None or not said.has(_EVENT):
+    if facts.as_of is None or not said.has(EVENT):
         return
     for ticker in said.tickers(figure) or (None,):
         for day in _reports(ticker, said):
@@ -231,22 +272,24 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
     if re.search(r"quarter (?:to|ended|ending)\W*$|period\b.*$", before):
         yield from _of(facts, everyone, "period_end", "period_next", "period_last")
         return
-    if re.search(r"\b(?:figures|fundamentals|numbers)\b", text, re.IGNORECASE):
-        known = re.search(r"known|published|reported", text, re.IGNORECASE)
-        names = ("figures_known",) if known else ("period_end", "figures_known")
-        yield from _of(facts, everyone, *names)
-        return
     reports = re.search(
         r"\b(?:reports?|reported|earnings|due|results|eps|expected|estimate|announced with)\b",
         text,
         re.IGNORECASE,
     )
+    if re.search(r"\b(?:figures|fundamentals|numbers)\b", text, re.IGNORECASE):
+        yield from _of(facts, everyone, "period_end", "figures_known")
+        if not re.search(r"\breport\b", text, re.IGNORECASE):
+            return
+    if re.search(r"\bcalendar\b|\bup to $|\buntil $|\bby $", before + " " * before.endswith("to")):
+        yield from _of(facts, (None,), "until")
+    told = any(fact.concept == "headline" for fact in said.traced.values())
     headline = re.search(
         r"\bheadlines?\b|\bnewest\b|\bolder\b|\bsigned\b|\bannounced\b|[\"“]|\bjump|\bfirst day\b",
         text,
         re.IGNORECASE,
     )
-    if headline:
+    if headline or told:
         yield from (
             each.known_on for each in facts.headlines if each.known_on and each.ticker in everyone
         )
@@ -260,9 +303,11 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
                 else ("report_next", "report_last")
             ),
         )
-        if headline is None and not re.search(r"\bclos|\bhigh\b|\blow\b", text, re.IGNORECASE):
-            return
-    if headline and not reports and not re.search(r"\bclos|\bprice|\bopened", text, re.IGNORECASE):
+    if not (reports or headline):
+        yield from _of(facts, everyone, "report_next", "report_last")
+    if (reports or headline) and not re.search(
+        r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", text, re.IGNORECASE
+    ):
         return
     yield from _sessions(figure, said, tickers)
 
@@ -273,13 +318,19 @@ def _of(facts: Facts, tickers: tuple[str | None, ...], *names: str) -> Iterator[
             yield from facts.dates.get((ticker, name), [])
 
 
+BY_VOLUME = frozenset({"heaviest", "busiest", "lightest", "quietest"})
 _EXTREME = re.compile(
-    r"\b(?P<name>highs?|lows?|highest|lowest)\b(?:\s(?P<what>volume|close))?", re.IGNORECASE
+    r"\b(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
+    r"(?:\s(?P<what>volume|close))?",
+    re.IGNORECASE,
 )
 
 
 def _sessions(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> Iterator[date]:
     facts = said.facts
+    if not _EXTREME.search(said.text):
+        # The day of a price that the sentence gives.
+        yield from (fact.session for fact in said.traced.values() if fact.session)
     as_of = said.has(re.compile(r"\bas of\b", re.IGNORECASE))
     if facts.as_of:
         yield facts.as_of
@@ -291,8 +342,13 @@ def _sessions(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> Itera
         if not ahead:
             yield from (day for day, _ in facts.rows.get(ticker, []))
             continue
-        high = ahead[-1]["name"].lower().startswith("high")
+        name = ahead[-1]["name"].lower()
+        high = name.startswith(("high", "peaked", "heaviest", "busiest"))
         what = (ahead[-1]["what"] or "").lower()
+        if name in {"heaviest", "busiest", "lightest", "quietest"} or (
+            name == "peaked" and said.names(VOLUME)
+        ):
+            what = "volume"
         column = facts.column(
             ticker,
             VOLUME if what == "volume" else CLOSE if what == "close" else "high" if high else "low",

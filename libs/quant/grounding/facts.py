@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -64,8 +64,28 @@ MONEY = frozenset(
         "equity",
     ]
 )
-PERCENT_TOO = frozenset({"debt_to_equity"})
+REPORTED = "figures"
+"""The part of a result that holds a company's own figures, which have a currency of their own."""
+# What follows from two quantities by one step and has a name of its own.
+Step = Callable[[float, float], float | None]
+OWN_NAMES: tuple[tuple[str, str, tuple[str, str], Step], ...] = (
+    ("price_to_sales", "number", ("market_cap", "revenue_ttm"), lambda a, b: a / b if b else None),
+    ("earnings_yield_pct", "percent", ("eps_ttm", CLOSE), lambda a, b: a / b * 100 if b else None),
+    ("net_income", "money", ("revenue_ttm", "profit_margin_pct"), lambda a, b: a * b / 100),
+    (
+        "operating_income",
+        "money",
+        ("revenue_ttm", "operating_margin_pct"),
+        lambda a, b: a * b / 100,
+    ),
+    ("band_width", "money", ("bollinger_upper", "bollinger_lower"), lambda a, b: a - b),
+    ("position_value", "money", ("quantity", CLOSE), lambda a, b: a * b),
+    ("order_value", "money", ("order_quantity", CLOSE), lambda a, b: a * b),
+    ("invested", "money", ("equity", "cash"), lambda a, b: a - b),
+)
 NEWS = frozenset({"items", "headlines"})
+ABSENT = "absent"
+"""Why a quantity is not there, by its name; may be told on."""
 SAID = frozenset(
     [
         "reasoning",
@@ -131,13 +151,25 @@ class Facts:
     headlines: list[Headline] = field(default_factory=list)
     counts: dict[tuple[str | None, str], int] = field(default_factory=dict)
     sectors: dict[str, str] = field(default_factory=dict)
-    currencies: dict[str | None, set[str]] = field(default_factory=lambda: defaultdict(set))
+    names: dict[str, str] = field(default_factory=dict)
+    currencies: dict[tuple[str | None, bool], set[str]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
     sources: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    by_ticker: dict[str | None, list[Fact]] | None = None
     size: int = 0
 
     def now(self, ticker: str | None, concept: str) -> list[Fact]:
         """What a quantity of a ticker is at as_of."""
         return self.values.get((ticker, concept), [])
+
+    def of(self, ticker: str | None) -> list[Fact]:
+        """All quantities of a ticker at as_of; of the account and the whole with None."""
+        if self.by_ticker is None:
+            self.by_ticker = defaultdict(list)
+            for (owner, _), facts in self.values.items():
+                self.by_ticker[owner] += facts
+        return self.by_ticker.get(ticker, [])
 
     def having(self, concept: str) -> dict[str, Fact]:
         """The quantity by ticker, of all that have it."""
@@ -173,6 +205,11 @@ def read(results: Sequence[Given]) -> Facts:
         elif isinstance(error, dict):
             # Why a tool could not answer may be told on.
             facts.headlines.append(Headline(None, str(error.get("message")), None, given.id))
+    for ticker in (*sorted(facts.tickers), None):
+        for name, unit, parts, value in OWN_NAMES:
+            known = [facts.now(ticker, part)[:1] for part in parts]
+            if all(known) and (found := value(*(each[0].value for each in known))) is not None:
+                _keep(Fact(name, found, unit, ticker, "computed"), facts)
     return facts
 
 
@@ -198,8 +235,11 @@ def _read_object(
     if ticker is not None:
         facts.tickers.add(ticker)
     currency = value.get("currency")
-    if isinstance(currency, str) and part != "figures":
-        facts.currencies[ticker].add(currency)
+    if isinstance(currency, str):
+        facts.currencies[ticker, part == REPORTED].add(currency)
+    name = value.get("name")
+    if isinstance(name, str) and ticker is not None:
+        facts.names[name.partition(" ")[0]] = ticker
     sector = value.get("sector")
     if isinstance(sector, str) and ticker is not None:
         facts.sectors[ticker] = sector
@@ -222,8 +262,8 @@ def _read_item(
             _keep(Fact(concept, float(item), unit_of(concept), ticker, place), facts)
         case str() if _NUMBER.match(item):
             _keep(Fact(concept, float(item), unit_of(concept), ticker, place), facts)
-        case str() if key in SAID:
-            facts.headlines.append(Headline(ticker, item, None, place))
+        case str() if key in SAID or part == ABSENT:
+            facts.headlines.append(Headline(ticker, f"{key}: {item}", None, place))
         case str() if (day := day_of(item)) is not None:
             facts.dates[ticker, concept].append(day)
         case dict() if depth < DEPTH_MAX:

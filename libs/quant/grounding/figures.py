@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+PRECISE_DIGITS = 3
 FIGURES_MAX = 150
 """Figures read from one text; a finding has about twenty."""
 VALUE_MAX = 1e18
@@ -101,8 +102,8 @@ _COUNTED = [
 ]
 _WORD = re.compile(
     rf"\b(?<!in )(?<!over )(?<!within )(?<!after )(?P<ratio>(?:(?:a|one|two|three|four)\s)?(?:{'|'.join(_RATIOS)}))\b"
-    r"(?<!first half)(?<!second half)(?!\s(?:month|quarter|day|report|year|of (?:19|20)\d\d|of the year)|'s)"
-    rf"|\b(?P<word>no|{'|'.join(_WORDS)})\b(?=(?P<next>\s\w+)?)",
+    r"(?<!first half)(?!\s(?:of\s)?the\s(?:usual|normal|position|size|stake|holding)\b)(?<!upper half)(?<!lower half)(?<!second half)(?!\s(?:month|quarter|day|report|year|of (?:19|20)\d\d|of the year)|'s)"
+    rf"|\b(?<!every )(?<!only )(?<!any )(?<!each )(?P<word>no|{'|'.join(_WORDS)})\b(?=(?P<next>\s\w+)?)",
     re.IGNORECASE,
 )
 # "the ten sessions", "all four", "GOOG's six closes" only say which are meant.
@@ -146,26 +147,31 @@ _DATES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",
-        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s{_MONTH.format('month')}(?:\s(?P<year>\d{{4}}))?\b",
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH.format('month')}(?:\s(?P<year>\d{{4}}))?\b",
+        r"\bthe\s(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?P<month>)(?P<year>)",
         rf"\b{_MONTH.format('month')}\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s(?P<year>\d{{4}}))?\b",
     )
 )
 # Names, parameters and periods: they hold digits and claim nothing.
 _NAMES = re.compile(
     r"\b[A-Z][A-Za-z]*\(\s?\d+(?:\s?,\s?\d+)*\s?\)"  # RSI(14), MACD(12, 26, 9)
-    r"|\b\d+(?:-\d+)?-(?!\d)[A-Za-z]+"  # 50-day, 10-K
+    r"|\b\d+(?:-\d+)?-(?!\d)(?:[A-Za-z]+|(?=,|\s(?:and|or)\s))"  # 50-day, 10-K, "20- and"
     r"|\b[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
     r"|\b(?:[QH][1-4]|FY)(?:\s'?\d{2,4})?\b|\b\d[QH]\d{2,4}\b"  # Q3 2012, 4Q23
     r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\d{1,2}[.)](?=\s)"  # numbers of a list
-    r"|\b(?!1[sx]|\d+[kmbx]\b)\d{1,3}[A-Za-z]{1,2}\b|(?<![$€£.\d])\b\d{1,2}m\b"  # 4S, 3m
+    r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[kmbxKMBX]|[bmBM][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
+    r"|(?<![$€£.,])\b(?:1|3|6|12)[mM]\b"  # 3m
     r"|\b(?:S&P|Dow|\w*DAX|MSCI|ASX|SMI|IBEX|AEX|Nifty|Hang Seng|Top|Web|Group|CAC|FTSE|Nikkei|Russell|Nasdaq|Stoxx|TOPIX|Form|ISO|Rule|Section|"
     r"Chapter|Phase|Level|Tier|Fortune|Windows|Basel|Article|Note|Item|Figure|Table)(?:\s\d{1,4}\b)"
     r"|\b(?:iPhone|Boeing|Airbus|Model|Xbox|PlayStation|Galaxy)\s\d+[A-Za-z]*\b",
     re.MULTILINE,
 )
 _YEAR = re.compile(r"(?<![\d.,$€£])(?:19|20)\d\d(?![\d,]*\d|\.\d|\s?%)")
-_DEADLINE = re.compile(r"\bby\s$", re.IGNORECASE)
-_TICKER = re.compile(r"(?<![\w.])[A-Z]{2,5}(?:[.-][A-Z]{1,2})?(?![\w])")
+_CLAIMED = re.compile(r"\b(?:by|since)\s$", re.IGNORECASE)
+"""Before a year that claims something: "the worst since 1933"."""
+_TICKER = re.compile(
+    r"(?<![\w.])(?:[A-Z]{2,5}(?:[.-][A-Z]{1,2})?|[A-Z][A-Z0-9]{1,5}\.[A-Z]{1,2})(?![\w])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +198,17 @@ class Figure:
     meant: bool = False
     loose: bool = False
 
-    def says(self, value: float) -> bool:
-        """Whether this is `value`, rounded at the last place written or cut off there."""
-        return any(self._at(value, self.step * 10**zeros) for zeros in range(self.zeros + 1))
+    @property
+    def is_precise(self) -> bool:
+        """Whether it has so many digits that an equal value elsewhere is hardly an accident."""
+        digits = re.sub(r"\D", "", self.text.split("e")[0]).strip("0")
+        return len(digits) >= PRECISE_DIGITS
 
-    def _at(self, value: float, step: float) -> bool:
+    def says(self, value: float, *, money: bool = False) -> bool:
+        """Whether this is `value`, rounded at the last place written or cut off there."""
+        return any(self._at(value, self.step * 10**zeros, money) for zeros in range(self.zeros + 1))
+
+    def _at(self, value: float, step: float, money: bool) -> bool:
         written, actual = abs(self.value), abs(value)
         if not 0 <= written < VALUE_MAX:
             return False
@@ -206,15 +218,18 @@ class Figure:
         if not written:
             return actual <= step / 2
         places = round(written / step) if step else 0
+        while step > self.step and places and places % 10 == 0:
+            places //= 10
         enough = places >= 10 or (self.unit in {"percent", "points"} and step <= 1.0)
-        enough = enough or (self.unit == "money" and step <= 0.01)
+        enough = enough or ((money or self.unit == "money") and step <= 0.01)
         near = abs(written - actual) <= step / 2 + slack
         cut = 0 <= actual - written < step
         return enough and (near or cut)
 
     def is_day(self, day: date) -> bool:
         """Whether the parts that are written are those of `day`."""
-        return (self.month, self.day) == (day.month, day.day) and self.year in {None, day.year}
+        same_month = self.month in {0, day.month}
+        return same_month and self.day == day.day and self.year in {None, day.year}
 
 
 def figures(text: str) -> tuple[Figure, ...]:
@@ -247,7 +262,7 @@ def _dates(text: str, taken: bytearray) -> Iterator[Figure]:
             if not _free(match, taken):
                 continue
             name = match["month"]
-            month = int(name) if name.isdigit() else _month_number(name)
+            month = int(name) if name.isdigit() else _month_number(name) if name else 0
             year = int(match["year"]) if match["year"] else None
             yield Figure(
                 match.start(), match.end(), match.group(), "date",
@@ -265,8 +280,8 @@ def _names(text: str, taken: bytearray) -> Iterator[Figure]:
             yield Figure(match.start(), match.end(), match.group(), "name")
     for match in _YEAR.finditer(text):
         if _free(match, taken):
-            deadline = _DEADLINE.search(text[max(0, match.start() - 4) : match.start()])
-            unit = "year" if deadline else "name"
+            claimed = _CLAIMED.search(text[max(0, match.start() - 6) : match.start()])
+            unit = "year" if claimed else "name"
             yield Figure(match.start(), match.end(), match.group(), unit, float(match.group()))
 
 

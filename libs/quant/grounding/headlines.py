@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from libs.quant.grounding import words
+from libs.quant.grounding.counts import NOUNS
 from libs.quant.grounding.facts import Fact, Headline
 from libs.quant.grounding.figures import Figure, figures
 from libs.quant.grounding.sentence import Sentence
 
 NEAR_CHARS = 32
+SMALL_MAX = 20
 _QUOTED = re.compile(r"\b(?:a|the) headline\b|[\"“”]", re.IGNORECASE)
 _LOSS = re.compile(r"\bloss(?:es)?\b", re.IGNORECASE)
 _PARTITIVE = re.compile(r"^\s(?:out )?of\s(?:the\s|its\s)?(?:\d|[a-z]+\s)")
@@ -24,19 +26,25 @@ def quoted(figure: Figure, said: Sentence) -> Iterator[Fact]:
     for headline in said.facts.headlines:
         if owners and headline.ticker not in owners:
             continue
+        told = _told(headline, said)
         for theirs in figures_of(headline.text):
-            if _same(figure, theirs, headline, said):
-                unit = "number" if theirs.unit in {"count", "year"} else theirs.unit
-                yield Fact("headline", theirs.value, unit, headline.ticker, headline.place)
+            if _same(figure, theirs, headline, said) or (
+                told > 1 and _equal(figure, theirs) and _wholly(figure, theirs, headline, said)
+            ):
+                yield Fact(
+                    "headline", theirs.value, _fact_unit(theirs), headline.ticker, headline.place
+                )
 
 
 def siblings(said: Sentence) -> list[Fact]:
     """The other figures of the headlines that the sentence repeats a figure of."""
     places = {fact.place for fact in said.traced.values() if fact.concept == "headline"}
+    mine = words.stems(said.text)
     return [
-        Fact("headline", each.value, each.unit, headline.ticker, headline.place)
+        Fact("headline", each.value, _fact_unit(each), headline.ticker, headline.place)
         for headline in said.facts.headlines
         if headline.place in places
+        or (headline.ticker in said.everyone and mine & words.stems(headline.text))
         for each in figures_of(headline.text)
     ]
 
@@ -51,22 +59,22 @@ def figures_of(text: str) -> tuple[Figure, ...]:
 
 
 def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) -> bool:
-    if figure.unit == theirs.unit == "date":
-        return (figure.year, figure.month, figure.day) == (theirs.year, theirs.month, theirs.day)
+    if not _equal(figure, theirs) or not _wholly(figure, theirs, headline, said):
+        return False
+    if figure.unit == "date":
+        return True
     ours = _kind(figure)
-    if ours != _kind(theirs) or not figure.says(theirs.value):
-        return False
-    if figure.currency and theirs.currency and figure.currency != theirs.currency:
-        return False
-    if _PARTITIVE.match(said.after(figure, 12)) and not _PARTITIVE.match(
-        headline.text[theirs.end :]
-    ):
-        return False
     lost = bool(_LOSS.search(headline.text[max(0, theirs.start - 24) : theirs.start]))
     if ours == "money" and lost and not _LOSS.search(said.before(figure, 80)):
         return False
     if _is_whole(theirs, headline.text) and not _WHOLE.search(said.before(figure, 10)):
         return False
+    parted = _PARTITIVE.match(said.after(figure, 12))
+    small = figure.value <= SMALL_MAX or NOUNS.match(said.after(figure))
+    if ours == "number" and small and not parted:
+        # Small numbers are everywhere: the thing that is counted must be the headline's.
+        counted = words.stems(" ".join(said.after(figure, 30).split()[:2]))
+        return bool(counted & words.stems(headline.text))
     if said.has(_QUOTED):
         return True
     start = max(0, theirs.start - NEAR_CHARS)
@@ -74,8 +82,38 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
     mine = words.stems(
         said.before(figure, NEAR_CHARS + 16) + " " + said.after(figure, NEAR_CHARS + 8)
     )
-    unnamed = set(said.linked(figure)) <= {words.OTHER}
-    return bool(around & mine) or (ours == "money" and unnamed)
+    unnamed = set(said.sought(figure)) <= {words.OTHER}
+    return bool(around & mine) or unnamed
+
+
+def _fact_unit(figure: Figure) -> str:
+    return "number" if figure.unit in {"count", "year", "days"} else figure.unit
+
+
+def _equal(figure: Figure, theirs: Figure) -> bool:
+    if figure.unit == theirs.unit == "date":
+        return (figure.year, figure.month, figure.day) == (theirs.year, theirs.month, theirs.day)
+    if _kind(figure) != _kind(theirs) or not figure.says(theirs.value):
+        return False
+    return not (figure.currency and theirs.currency and figure.currency != theirs.currency)
+
+
+def _wholly(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) -> bool:
+    """Whether "3 of 5" stands for "three of five", not for another three."""
+    parted = _PARTITIVE.match(said.after(figure, 12))
+    return not parted or bool(_PARTITIVE.match(headline.text[theirs.end :]))
+
+
+def _told(headline: Headline, said: Sentence) -> int:
+    """How many of a headline's figures a sentence has: two of them are no accident."""
+    return len(
+        {
+            theirs.value
+            for theirs in figures_of(headline.text)
+            for figure in said.figures
+            if figure.unit != "date" and _equal(figure, theirs)
+        }
+    )
 
 
 def _kind(figure: Figure) -> str:

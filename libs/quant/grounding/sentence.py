@@ -1,167 +1,123 @@
-# ruff: noqa: RUF001, PLR0911  (one way to be named a line)
-"""One sentence: what each of its figures speaks of (quantity, ticker, time and direction)."""
+# ruff: noqa: RUF001, PLR0911  (dashes are what it reads; one unit a line)
+"""What each figure of a sentence speaks of: its quantity, and the direction that words give it."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import date
-from typing import TypeVar
+from functools import cached_property
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, Fact, Facts, unit_of
-from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.facts import Fact, unit_of
+from libs.quant.grounding.figures import Figure, figures
+from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, Spoken, once, rows_of
 from libs.quant.grounding.words import Mention
 
-P = TypeVar("P", Figure, Mention, "Named")
-NEAR_CHARS = 25
-SENTENCE_CHARS_MAX = 500
-"""A longer sentence is read in pieces: what stands further apart is not of one figure."""
-_ENDS = re.compile(r"(?<=[.!?])[\"”)]?\s+(?=[A-Z(\"“€$£\d])|\n+|\s\|\s")
+PERIOD_CHARS = 15
+
 # Between a figure and the words right behind that name it: "29.63 is its 20-day average".
 _RIGHT_BEHIND = re.compile(
-    r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|a|an|last|yearly|net|open|our)\s)*$",
+    r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|a|an|last|yearly|net|open|our|"
+    r"annualised|annualized|trailing|prior|previous|daily|current)\s)*$",
     re.IGNORECASE,
 )
-_SAID_OF = re.compile(r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$", re.IGNORECASE)
-_RANGE = re.compile(r"^\s(?:and|to)\s$", re.IGNORECASE)
-_JOINED = re.compile(
-    r"^(?:\s?,\s?(?:and\s)?|\s(?:and|or)\s)(?:the\s|its\s|their\s)?$", re.IGNORECASE
+
+# Between words that name a quantity and its figure: "RSI (14) now stands at about 55".
+_LEADS_TO = re.compile(
+    r"^(?:[\s:=(~]|\b(?:of|at|is|was|are|were|stands?|stood|sits?|reads?|readings?|reached|hit|made|now|"
+    r"only|just|about|around|roughly|some|near|nearly|currently|still|came|comes|in|as|to|an?|the|"
+    r"line|level|value|ratio|multiple|per|share|equals?|be|finished|ended|for)\b)*$",
+    re.IGNORECASE,
 )
 
-
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Where the sentences of a text start and end."""
-    cuts = [0]
-    for match in _ENDS.finditer(text):
-        # The number of a list item is no sentence.
-        if not re.search(r"(?:^|\s)\d{1,2}\.$", text[cuts[-1] : match.start()][-4:]):
-            cuts.append(match.end())
-    spans = zip(cuts, [*cuts[1:], len(text)], strict=True)
-    return [
-        (place, min(place + SENTENCE_CHARS_MAX, end))
-        for start, end in spans
-        for place in range(start, end, SENTENCE_CHARS_MAX)
-    ]
+_IS = re.compile(r"^\s(?:is|are|was|were)\s$")
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A ticker where a sentence names it."""
+class Sentence(Spoken):
+    """A sentence of which one can ask what a figure is."""
 
-    start: int
-    end: int
-    ticker: str
+    @cached_property
+    def concepts(self) -> tuple[str, ...]:
+        """The quantities that the sentence names, or the one before it."""
+        every = (*self.mentions, *self.carried)
+        return tuple(dict.fromkeys(name for mention in every for name in mention.concepts))
 
+    def names(self, concept: str) -> bool:
+        """Whether the sentence names a quantity, or the one before it does."""
+        return concept in self.concepts
 
-@dataclass
-class Sentence:
-    """A sentence with what was read from it. Places count from its own start."""
+    @cached_property
+    def unnamed(self) -> str:
+        """The text without the words that name quantities."""
+        text = self.text
+        for mention in self.mentions:
+            text = text[: mention.start] + "#" * (mention.end - mention.start) + text[mention.end :]
+        return text
 
-    text: str
-    figures: Sequence[Figure]
-    facts: Facts
-    about: str | None
-    named: Sequence[Named]
-    mentions: Sequence[Mention]
-    traced: dict[Figure, Fact] = field(default_factory=dict)
-    subject: str | None = None
-    carried: Sequence[Mention] = ()
+    def asks_mean(self, figure: Figure | None = None) -> bool:
+        """Whether words ask for a mean, other than those that name an average or a cost.
 
-    def before(self, figure: Figure, chars: int = 60) -> str:
-        """The words before a figure."""
-        return self.text[max(0, figure.start - chars) : figure.start]
+        With a figure: the words between it and the figure before.
+        """
+        text = self.unnamed
+        if figure is not None:
+            ahead = [each.end for each in self.figures if each.end <= figure.start]
+            text = text[ahead[-1] if ahead else 0 : figure.start]
+        return bool(words.MEAN.search(text))
 
-    def after(self, figure: Figure, chars: int = 60) -> str:
-        """The words behind a figure."""
-        return self.text[figure.end : figure.end + chars]
+    @cached_property
+    def numbers(self) -> frozenset[int]:
+        """Small whole numbers of the sentence: "the last five closes"."""
+        small = (each.value for each in self.figures if each.unit in {"count", "number", "days"})
+        return frozenset(int(value) for value in small if 1 < value < 300 and value == int(value))
 
-    def has(self, pattern: re.Pattern[str]) -> bool:
-        """Whether the sentence has words of this kind."""
-        return bool(pattern.search(self.text))
-
-    # --- ticker ---
-
-    def tickers(self, figure: Figure) -> tuple[str, ...]:
-        """Whose figure this is; empty where the text speaks of no one ticker."""
-        listed = self._pairwise(figure)
-        if listed:
-            return (listed,)
-        behind = self._said_behind(figure)
-        if behind is not None:
-            return (behind.ticker,)
-        taken = {self._said_behind(other) for other in self.figures if other is not figure}
-        free = [name for name in self.named if name not in taken or self.about is None]
-        ahead = [name for name in free if name.end <= figure.start]
-        if ahead:
-            return (ahead[-1].ticker,)
-        if self.about is not None:
-            return (self.about,)
-        following = [name for name in free if name.start >= figure.end]
-        if following and len({name.ticker for name in self.named}) == 1:
-            return (following[0].ticker,)
-        if following and self._near(figure, following[0].start):
-            return (following[0].ticker,)
-        return (self.subject,) if self.subject else ()
-
-    def others(self, figure: Figure) -> tuple[str, ...]:
-        """Tickers that the sentence names beside the figure's own."""
-        own = self.tickers(figure)
-        return tuple(dict.fromkeys(each.ticker for each in self.named if each.ticker not in own))
-
-    def _said_behind(self, figure: Figure) -> Named | None:
-        for name in self.named:
-            if name.start >= figure.end and _SAID_OF.match(self.text[figure.end : name.start]):
-                return name
-        return None
-
-    def _pairwise(self, figure: Figure) -> str | None:
-        """`A and B closed at 1 and 2 respectively`: the figure's place gives its ticker."""
-        group = self._row_of_figures(figure)
-        if len(group) < 2:
-            return None
-        rows = _rows(self.named, self.text)
-        fitting = [row for row in rows if len(row) == len(group) and row[-1].end <= group[0].start]
-        return fitting[-1][group.index(figure)].ticker if fitting else None
-
-    def _row_of_figures(self, figure: Figure) -> list[Figure]:
-        return next((row for row in _rows(self.figures, self.text) if figure in row), [figure])
-
-    # --- quantity ---
-
-    def linked(self, figure: Figure) -> tuple[str, ...]:
-        """The quantities that the words next to a figure name; empty where none do."""
+    @once
+    def tight(self, figure: Figure) -> tuple[str, ...]:
+        """The quantity that the words beside a figure say it is; empty where none do."""
         listed = self._listed(figure)
         if listed:
             return listed
         fitting = [each for each in self.mentions if fits(figure, each)]
+        ahead = [each for each in fitting if each.end <= figure.start]
+        if len(ahead) > 1 and _is_period(ahead[-1]):
+            # "volatility over three months is 32%": a period may only say when.
+            gap = self.text[ahead[-2].end : ahead[-1].start]
+            if len(gap) < PERIOD_CHARS and not self._any_figure(ahead[-2].end, figure.start):
+                return (*ahead[-2].concepts, *ahead[-1].concepts)
+        leads = ahead and _LEADS_TO.match(self.text[ahead[-1].end : figure.start])
+        if leads and ahead[-1].concepts != (words.OTHER,):
+            return self._earnings(figure, ahead[-1].concepts)
         behind = self._behind(figure, fitting)
         if behind and self._names_what_is_before(figure, behind[0]):
-            return behind[0].concepts
-        ahead = [each for each in fitting if each.end <= figure.start]
-        if ahead and self._carries(ahead[-1], figure):
-            touching = [each.concepts for each in ahead[:-1] if ahead[-1].start - each.end <= 1]
-            return tuple(
-                dict.fromkeys((*ahead[-1].concepts, *(c for each in touching[-1:] for c in each)))
+            return self._earnings(figure, behind[0].concepts)
+        return (words.OTHER,) if leads else ()
+
+    def _earnings(self, figure: Figure, concepts: tuple[str, ...]) -> tuple[str, ...]:
+        """ "EPS of $0.76 is expected" speaks of an estimate."""
+        behind = [each for each in self.mentions if each.start >= figure.end][:1]
+        ahead = [each for each in self.mentions if each.end <= figure.start][-2:-1]
+        expected = "eps_ttm" in concepts and (
+            any(
+                "eps_next" in each.concepts and _IS.match(self.text[figure.end : each.start])
+                for each in behind
             )
-        if behind and self._near(figure, behind[0].start):
-            return (*behind[0].concepts, *((CLOSE,) if figure.unit == "money" else ()))
-        following = next((each for each in self.figures if each.start >= figure.end), None)
-        if (
-            following
-            and following.unit == figure.unit
-            and _RANGE.match(self.text[figure.end : following.start])
-        ):
-            return self.linked(following)
-        return ()
+            or any("eps_next" in each.concepts for each in ahead)
+        )
+        return (*concepts, "eps_next", "eps_estimate") if expected else concepts
+
+    def sought(self, figure: Figure) -> tuple[str, ...]:
+        """The quantity that a figure most likely is: named beside it, or last before it."""
+        ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
+        return self.tight(figure) or (ahead[-1].concepts if ahead else ())
 
     def _names_what_is_before(self, figure: Figure, mention: Mention) -> bool:
         """`$25.52, the low of June 6`, but not the low in `$34.63, the low at $26.43`."""
         gap = self.text[figure.end : mention.start]
         for name in self.named:
             gap = gap.replace(name.ticker, "")
-        own = re.match(r"^\s*(?:at|of|is|was|:)?\s*[-+(−$€£\d]", self.text[mention.end :])
+        own = re.match(
+            r"^\s*(?:at|of|is|was|:)?\s*(?:about\s)?\(?[-+(−$€£\d]", self.text[mention.end :]
+        )
         article = re.search(r",\s(?:the|its|a|an)\s", gap)
-        return bool(_RIGHT_BEHIND.match(gap)) and not ("," in gap and (own or not article))
+        return bool(_RIGHT_BEHIND.match(gap)) and not own and not ("," in gap and not article)
 
     def _behind(self, figure: Figure, fitting: Sequence[Mention]) -> list[Mention]:
         """Mentions behind a figure; a period names no quantity that has no percent."""
@@ -169,64 +125,104 @@ class Sentence:
             each
             for each in fitting
             if each.start >= figure.start
+            and (each.concepts != ("equity",) or self.facts.now(None, "equity"))
             and not (figure.unit == "number" and each.concepts[0].endswith("_pct"))
             and not self._any_figure(figure.end, each.start)
         ]
-
-    def _carries(self, mention: Mention, figure: Figure) -> bool:
-        """Whether a name still speaks at a figure; the writer's own words end with their clause."""
-        if mention.concepts != (words.OWN,):
-            return True
-        between = self.text[mention.end : figure.start]
-        left = re.search(r"[,:;]", between)
-        spoken = self._any_figure(mention.end, figure.start) or re.search(r"\w+\s+\w+", between)
-        return not (left and spoken)
-
-    def _near(self, figure: Figure, start: int) -> bool:
-        between = self.text[figure.end : start]
-        return (
-            len(between) <= NEAR_CHARS
-            and not re.search(r"[,:;]", between)
-            and not self._any_figure(figure.end, start)
-        )
-
-    def _any_figure(self, start: int, end: int) -> bool:
-        return any(start <= other.start < end for other in self.figures)
-
-    def is_told(self, figure: Figure) -> bool:
-        """Whether a figure is given as a known quantity: "the market value of $38.8 billion"."""
-        ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
-        if not ahead or not re.match(
-            r"^\W*(?:of|at|is|was|:)?\W*$", self.text[ahead[-1].end : figure.start]
-        ):
-            return False
-        owners = (*self.tickers(figure), None)
-        return any(self.facts.now(owner, each) for owner in owners for each in ahead[-1].concepts)
-
-    def spoken_of(self, figure: Figure) -> tuple[str, ...]:
-        """The nearest quantity before a figure, whatever its unit."""
-        ahead = [each for each in self.mentions if each.end <= figure.start]
-        return ahead[-1].concepts if ahead else ()
 
     def _listed(self, figure: Figure) -> tuple[str, ...]:
         """`EMA12 and EMA26 stand at 1 and 2`: the figure's place gives its quantity."""
         group = self._row_of_figures(figure)
         if len(group) < 2:
             return ()
-        rows = [row for row in _rows(self.mentions, self.text) if len(row) == len(group)]
-        fitting = [row for row in rows if row[-1].end <= group[0].start]
+        ahead = [each for each in self.mentions if each.end <= group[0].start][-2:]
+        rivals = RIVALS.match(self.text[group[0].end : group[1].start]) and not any(
+            self._any_figure(each.end, group[0].start) for each in ahead
+        )
+        if rivals and len(group) == len(ahead) == 2 and all(fits(figure, each) for each in ahead):
+            return ahead[group.index(figure)].concepts
+        rows = [row for row in rows_of(self.mentions, self.text) if len(row) == len(group)]
+        fitting = [
+            row for row in rows if row[-1].end <= group[0].start and all(map(fits, group, row))
+        ]
         if fitting:
             return fitting[-1][group.index(figure)].concepts
-        if re.search(r"\bboth\b", self.text[: group[0].start]) and len(self.carried) == len(group):
-            return self.carried[group.index(figure)].concepts
+        averages = [each for each in self.carried if each.concepts[0].startswith(("sma", "ema"))]
+        if re.search(r"\bboth\b", self.text[: group[0].start]) and len(averages) == len(group):
+            return averages[group.index(figure)].concepts
         return ()
 
-    # --- direction and time ---
+    @once
+    def compared_with(self, figure: Figure) -> tuple[str, ...]:
+        """What "above", "below" or "from" behind a figure is said of; empty where nothing is."""
+        right = self.after(figure, 60)
+        found = words.COMPARED.match(right)
+        if found is None:
+            ahead = [each for each in self.mentions if each.end <= figure.start]
+            beyond = ahead and self.text[ahead[-1].end : figure.start] == " by "
+            return ahead[-1].concepts if beyond else ()
+        start = figure.end + found.end()
+        for mention in self.mentions:
+            if mention.end > start and mention.start <= start + NEAR_CHARS:
+                return mention.concepts
+        if words.IT.match(self.text[start:]):
+            ahead = [each for each in self.mentions if each.end <= figure.start]
+            return ahead[-1].concepts if ahead else ()
+        return ()
 
+    def earlier_in_headline(self, base: Fact, top: Fact) -> bool:
+        """Whether a headline gives `base` as the earlier figure: "to $1.1 billion from $1.05"."""
+        texts = [each.text for each in self.facts.headlines if each.place == base.place]
+        for text in texts:
+            for figure in figures(text):
+                if text[: figure.start].endswith("from "):
+                    return figure.value == base.value
+        return bool(texts) and top.place == base.place
+
+    @once
+    def is_compared(self, figure: Figure) -> bool:
+        """Whether a comparison follows a figure, or words of a distance stand with it."""
+        return bool(words.COMPARED.match(self.after(figure)) or self.has(words.GAP))
+
+    def is_own(self, figure: Figure) -> bool:
+        """Whether the writer's own words ("a weight of") reach a figure; they end with a clause."""
+        if self.tight(figure) == (words.OWN,):
+            return True
+        row = self._row_of_figures(figure)
+        ahead = [each for each in self.mentions if each.end <= row[0].start]
+        if not ahead:
+            return True
+        between = self.text[ahead[-1].end : row[0].start]
+        left = re.search(r"[,:;]", between)
+        spoken = self._any_figure(ahead[-1].end, row[0].start) or re.search(r"\w+\s+\w+", between)
+        return not (left and spoken)
+
+    def is_held(self, figure: Figure) -> bool:
+        """Whether the evidence holds a position, of which "earned $3 a share" may be said."""
+        return any(self.facts.now(ticker, "average_cost") for ticker in self.tickers(figure))
+
+    def changes(self, figure: Figure) -> bool:
+        """Whether words make a figure a change or a distance."""
+        if figure.unit == "points":
+            return True
+        return bool(
+            self.has(words.PER_SHARE)
+            or figure.signed
+            or self.direction(figure)
+            or self.is_compared(figure)
+        )
+
+    # --- direction ---
+
+    @once
     def direction(self, figure: Figure) -> int:
         """-1 for words that point down, 1 for up, 0 where there are none."""
         text = words.OVER_TIME.sub(lambda match: " " * len(match.group()), self.text)
-        right = re.split(r"[,;:]", text[figure.end : figure.end + 40])[0]
+        named = [each for each in self.mentions if each.start >= figure.end][:1]
+        # "a 9.5% three-month slump": past a name that is the figure's own, one word counts.
+        cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]
+        end = min([figure.end + 40, *cuts])
+        right = re.split(r"[,;:(]", text[figure.end : end])[0]
         near = re.match(
             r"^\W*(?:or\s[$€£\d.%]+\s|a share\s|per share\s|percentage points\s|points\s|is\s)*",
             right,
@@ -248,37 +244,6 @@ class Sentence:
                 return sign
         return 0
 
-    def session(self, figure: Figure) -> date | None:
-        """The session that is named with a figure; None where it is as_of."""
-        days = [each for each in self.figures if each.unit == "date"]
-        behind = [each for each in days if each.start >= figure.end]
-        if behind and not self._figure_between(figure.end, behind[0].start, figure):
-            return self.resolve(behind[0])
-        ahead = [each for each in days if each.end <= figure.start]
-        if ahead and not self._figure_between(0, figure.start, figure):
-            return self.resolve(ahead[-1])
-        return None
-
-    def _figure_between(self, start: int, end: int, figure: Figure) -> bool:
-        return any(
-            start <= other.start < end and other.unit == figure.unit for other in self.figures
-        )
-
-    def resolve(self, figure: Figure) -> date | None:
-        """The day a date means, in as_of's year where it names none."""
-        as_of = self.facts.as_of
-        if as_of is None and figure.year is None:
-            return None
-        years = [figure.year] if figure.year else [as_of.year, as_of.year - 1] if as_of else []
-        for year in years:
-            try:
-                day = date(year or 0, figure.month, figure.day)
-            except ValueError:
-                continue
-            if as_of is None or day <= as_of or figure.year:
-                return day
-        return None
-
 
 def fits(figure: Figure, mention: Mention) -> bool:
     """Whether a figure in this unit may be the quantity that a mention names."""
@@ -296,26 +261,14 @@ def unit_fits(figure: Figure, concept: str) -> bool:
         case "money":
             return unit == "money"
         case "number" | "count":
-            return True
+            return unit != "percent" or abs(figure.value) < 100
         case "times":
-            return concept == "pe_ratio"
+            return concept in {"pe_ratio", "price_to_sales", "debt_to_equity"}
         case "ratio":
             return concept == "debt_to_equity"
         case _:
             return False
 
 
-def _rows(items: Sequence[P], text: str) -> list[list[P]]:
-    """Items that stand joined by commas and "and", as rows."""
-    rows: list[list[P]] = []
-    for item in items:
-        if rows and _JOINED.match(text[rows[-1][-1].end : item.start]):
-            rows[-1].append(item)
-        else:
-            rows.append([item])
-    return rows
-
-
-def about_price(concepts: Sequence[str]) -> bool:
-    """Whether words speak of a share's price, whose moves need no further name."""
-    return not concepts or bool({CLOSE, "open", "high", "low", "volume"} & set(concepts))
+def _is_period(mention: Mention) -> bool:
+    return mention.concepts[0].startswith("momentum")

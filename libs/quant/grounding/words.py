@@ -1,4 +1,4 @@
-# ruff: noqa: E501, ISC004  (each row of a table stands on its line)
+# ruff: noqa: E501, ISC004, RUF001, SIM905  (tables, each row on its line; a minus sign is read)
 """The words of a report: which quantity they name, which way they point, what they ask for.
 
 Everything here is a table. A word that names a quantity which no tool answers (`OTHER`) keeps its
@@ -17,67 +17,74 @@ _NAMED: tuple[tuple[str, str], ...] = (
         OWN,
         r"(?:fundamental|technical|risk|sentiment|composite)(?:[_ ]score)?(?=\s\d)|scores?\b|scored\b|"
         r"confidence|conviction|odds|chance|probability|likelihood|horizon|weights?\b|budget|"
-        r"allocation|risk limit|reward[- ]to[- ]risk target|within(?=\s\d+ (?:days|weeks|sessions))",
+        r"allocation|risk limit|(?:single-name |position )(?:cap|limit|size)|sizing|reward[- ]to[- ]risk target|within(?=\s\d+ (?:days|weeks|sessions))",
     ),
     (
         OTHER,
         r"52-week (?:high|low)|all-time high|gross margin|free cash flow|cash flow|dividend yield|"
-        r"yields?\b|dividends?\b|payout|fair value|discounted|price target|targets?\b|stops?\b|"
+        r"(?:dividend|bond|treasury|cash flow|a|the) yields?\b|\d-year yield|dividends?\b|payout|fair value|discounted|price target|targets?\b|stops?\b|"
         r"guidance|hit rate|ratings?\b|cases\b|beta\b|sharpe\w*(?: ratio)?|drawdown|peg\b|roe\b|roa\b|"
         r"roic\b|ebitda|book value|price to book|p/b\b|employees|staff|data cent\w+|units|users|"
         r"subscribers|customers|short interest|inflation|interest rates?|the fed\b|index\b|s&p 500|"
-        r"dow \d+|nasdaq|russell \d+|growth|grow|grew|upside|tax\b|jobs|deals?\b|order intake|"
-        r"orders? (?:worth|of)|contracts?\b|buy-?backs?|lock-up|stores|patents|support\b|resistance\b",
+        r"dow \d+|nasdaq|russell \d+|growth|grow\b|tax\b|jobs|deals?\b|order intake|"
+        r"orders? (?:worth|of)|contracts?\b|buy-?backs?|lock-up|stores|patents",
     ),
-    ("rsi_14", r"rsi(?:[_ ]?14)?\b|relative strength(?: index)?|14-day rsi"),
+    ("price_to_sales revenue_ttm", r"p/s\b|price[-/ ](?:to[-/ ])?sales|(?:times|x) (?:its )?(?:trailing )?(?:sales|revenues?)\b|sales multiple"),
+    ("earnings_yield_pct", r"earnings yield"),
+    ("operating_income", r"operating (?:profit|income|loss)\b(?! margin)"),
+    ("net_income", r"(?:net )?(?:profit|income)\b(?! margin)|net loss\b(?! of \S+ (?:a|per) share)"),
+    ("invested position_value", r"invested\b|positions (?:are worth|come to|total)"),
+    ("position_value order_value", r"worth\b|would cost|releases?\b|frees? up|proceeds"),
+    ("band_width bollinger_upper bollinger_lower sma_20", r"(?<!upper )(?<!lower )bollinger(?: bands?| range| channel)?\b|band ?width|bands?\b"),
+    ("rsi_14", r"rsis?(?:[_ ]?14)?\b|relative strength(?: index)?|14-day rsi"),
     ("macd_histogram", r"macd[_ ]hist(?:ogram)?|hist(?:ogram)?\b"),
     ("macd_signal", r"(?:macd )?signal(?: line)?|macd_signal"),
     ("macd", r"macd(?: line)?\b"),
-    ("bollinger_upper", r"upper (?:bollinger )?band|bollinger_upper|upper one"),
-    ("bollinger_lower", r"lower (?:bollinger )?band|bollinger_lower|(?:the )?lower(?= at)"),
+    ("bollinger_upper", r"upper (?:bollinger )?(?:band|line|boundary)|bollinger_upper|upper one"),
+    ("bollinger_lower", r"lower (?:bollinger )?(?:band|line|boundary)|bollinger_lower|(?:the )?lower(?=(?: at)? [$€]?\d|[,.;]|\s(?:one|while|and)\b)"),
     ("sma_20", r"(?:middle|mid)(?: bollinger)? band|bollinger_middle"),
     ("ema_12", r"12-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?12\)?|12-day line"),
     ("ema_26", r"26-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?26\)?|26-day line"),
-    ("sma_20", r"20[- ]?d(?:ay|ma)(?: simple)?(?: moving)?(?: average| line| sma| ma| one)?|sma[-_ ]?\(?20\)?(?!\d)"),
-    ("sma_50", r"50[- ]?d(?:ay|ma)(?: simple)?(?: moving)?(?: average| line| sma| ma| one)?|sma[-_ ]?\(?50\)?(?!\d)"),
-    ("sma_200", r"200[- ]?d(?:ay|ma)(?: simple)?(?: moving)?(?: average| line| sma| ma| one)?|sma[-_ ]?\(?200\)?(?!\d)"),
+    ("sma_20", r"20-(?=,|\s(?:and|or)\s)|20[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?20\)?(?!\d)"),
+    ("sma_50", r"50-(?=,|\s(?:and|or)\s)|50[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?50\)?(?!\d)"),
+    ("sma_200", r"200-(?=,|\s(?:and|or)\s)|200[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?200\)?(?!\d)"),
+    ("sma_20 sma_50 sma_200", r"(?:moving |long |short )*averages\b(?! [\d$€£])"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
     ("atr_14", r"atr(?:[_ ]?14)?\b|average true range|14-day atr|atr\(14\)"),
-    ("volatility_3m_pct", r"(?:three-month |3-month )?volatility\w*|volatile|vol\b"),
-    (
-        "momentum_1m_pct",
-        r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
-        r"(?:momentum |mom )?(?:over|in|within) (?:a|one|the) month|one month\b|mom(?:entum)? 1m\b|1m\b|"
-        r"a month(?:'s)?(?: momentum)?|the month\b|month's momentum|one-month\b",
-    ),
+    ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b"),
     (
         "momentum_3m_pct",
         r"(?:three|3)-month (?:momentum|return|gain|loss|change)|momentum_3m_pct|"
-        r"(?:momentum )?(?:over|in|within) (?:three months|a quarter)|3m\b|a quarter's(?: momentum)?|"
-        r"three months\b|three-month\b|(?<=in )a quarter\b",
+        r"mom(?:entum)? 3m\b|3m\b|(?:three|3)[- ]months?\b|(?:over|versus|vs\.?|against|in|well as) three\b(?!-| month)|quarter(?:ly|\'s)?\b(?: momentum)?",
+    ),
+    (
+        "momentum_1m_pct",
+        r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
+        r"mom(?:entum)? 1m\b|1m\b|(?:(?:a|the|one|1|past|last)[ -])?month(?:ly|\'s)?\b(?: momentum)?",
     ),
     ("day_change_pct", r"day_change_pct|day changes?|daily (?:changes?|moves?|gains?|loss(?:es)?)|on the day\b|day's (?:gain|loss|change|move)|in a day\b"),
     ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|trading was|turnover|traded\b(?= \d)"),
-    ("operating_margin_pct", r"operating (?:profit )?margins?|operating_margin_pct"),
-    ("profit_margin_pct", r"(?:net (?:profit |income )?|profit )?margins?\b|profit_margin_pct|profitability"),
+    ("operating_margin_pct", r"operating_margin_pct|operating\b(?: profit)?(?: margins?)?"),
+    ("profit_margin_pct", r"\bnet\b(?= *(?:[,.;)]|$))|(?:net (?:profit |income )?|profit )?margins?\b|profit_margin_pct|profitability"),
     ("debt_to_equity", r"debt(?:[- _]to[- _]equity|/equity| is| above equity)?\b|leverage|d/e\b|debt ratio|indebted\w*|borrow\w*"),
-    ("pe_ratio", r"p/?e\b(?: ratios?| multiple)?|pe_ratio|price/earnings|earnings multiple|price[- ]to[- ]earnings|price-earnings|times earnings|multiple\b"),
+    ("pe_ratio eps_ttm", r"(?:times|x) (?:its )?(?:trailing )?(?:earnings|profits?)\b"),
+    ("pe_ratio", r"p/?e(?:s\b|\b)(?: ratios?| multiple)?|pe_ratio|price/earnings|earnings multiple|price[- ]to[- ]earnings|price-earnings|multiple\b"),
     ("market_cap", r"market[ _](?:value|cap(?:italisation|italization)?)|capitali[sz]ation|(?:company|group|it) is worth|valued\b|of value\b|valuation of"),
     ("revenue_ttm", r"revenues?\b(?:_ttm)?|sales\b|top line"),
-    ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|share count|shares:|shares in issue"),
-    ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|consensus|forecast\w*|pencilled in|looked for|seen at"),
-    ("eps_ttm eps_actual", r"earnings(?: of| per share)?|eps(?:_ttm)?\b|earned|net loss|loss(?= (?:was|of) (?:\$|\d+ cents))"),
-    ("average_cost", r"average[_ ]cost|costs? (?:of|basis|price)|(?:on|under|over|above|below) (?:a |its |our )?cost\b|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
+    ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|shares:|shares in issue"),
+    ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|consensus|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
+    ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
+    ("average_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|account value|portfolio value|net asset value|the (?:account|portfolio) is worth"),
-    ("cash", r"cash\b"),
-    ("order_quantity", r"on order|orders? for|to be bought"),
-    ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)?\b|shares? held|positions?\b"),
+    ("cash", r"cash\b|uninvested\b"),
+    ("order_quantity", r"on order|(?:buy|sale) of|orders?\b|orders? for|to be bought"),
+    ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)?\b|shares? held|positions?\b|stakes?\b"),
     ("low", r"as low as|lows?\b|lowest|trough\w*|bottom(?:ed)?"),
-    ("high", r"as high as|highs?\b|topp?ed\b|highest|peak(?:ed)?"),
+    ("high", r"as high as|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
     ("open", r"open(?:ed|s|ing)?\b(?! orders?)"),
     ("bars", r"bars\b"),
     ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quoted at|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over|between)|current_price|costs\b"),
-    ("volume quantity order_quantity shares_outstanding", r"shares\b"),
+    ("volume quantity order_quantity shares_outstanding", r"shares\b|share count"),
 )  # fmt: skip
 _MENTION = re.compile(
     "|".join(f"(?P<n{index}>(?<![a-z])(?:{words}))" for index, (_, words) in enumerate(_NAMED)),
@@ -99,20 +106,29 @@ def mentions(text: str) -> tuple[Mention, ...]:
     return tuple(
         Mention(match.start(), match.end(), tuple(_NAMED[int(match.lastgroup[1:])][0].split()))
         for match in _MENTION.finditer(text)
-        if match.lastgroup
+        if match.lastgroup and not _is_adjective(match)
     )
+
+
+def _is_adjective(match: re.Match[str]) -> bool:
+    """Whether "high" or "low" says how something is: "an RSI of 79.5 is high", "low risk"."""
+    if match.group().lower() not in {"high", "low"}:
+        return False
+    text = match.string
+    before = text[max(0, match.start() - 14) : match.start()]
+    return bool(_ADJECTIVE.search(before) or _DESCRIBES.match(text[match.end() :]))
 
 
 DOWN = re.compile(
     r"\b(?:f[ae]ll(?:s|ing|en)?|los(?:t|e|es|ing|s|ses)|down|drop(?:s|ped|ping)?|slid(?:e|es)?|slip\w*|"
-    r"declin\w+|decreas\w+|below|under|beneath|lower|cheaper|miss(?:ed|es)?|negative|weaker|shr[aiu]nk|"
-    r"slump\w*|s[iau]nk\w*|shed(?:s|ding)?|tumbl\w+|plung\w+|plummet\w*|eas(?:ed|es|ing)|retreat\w*|g[ai]ve(?:s|n)? (?:up|back)|worse|poorer|weaken\w*|minus|short of|that cost|in the red|behind|less than|discount)\b",
+    r"declin\w+|decreas\w+|below|under|beneath|south of|lower|cheaper|miss(?:ed|es)?|negative|weaker|shr[aiu]nk|"
+    r"slump\w*|s[iau]nk\w*|shed(?:s|ding)?|tumbl\w+|plung\w+|plummet\w*|eas(?:ed|es|ing)|retreat\w*|g[ai]ve(?:s|n)? (?:up|back)|worse|poorer|weaken\w*|minus|short of|that cost|has cost|costs? us|setback|less\b|fewer|under water|in the red|off(?= [$€£\d])|underwater|behind|less than|discount)\b",
     re.IGNORECASE,
 )
 UP = re.compile(
-    r"\b(?:r[io]se[sn]?|rising|gain(?:s|ed|ing)?|up|above|over|higher|jump\w*|climb\w*|add(?:ed|s)|beat(?:s|en)?|"
+    r"\b(?:r[io]se[sn]?|rising|gain(?:s|ed|ing)?|put on|up|above|over|clear of|north of|higher|jump\w*|climb\w*|add(?:ed|s)|beat(?:s|en)?|"
     r"grew|grow\w*|increas\w+|ahead|profit\w*|earn(?:ed|s)?|positive|upside|bounc\w+|advanc\w+|in the black|"
-    r"surprise|soar\w*|surg\w+|rall(?:y|ied|ies)|rebound\w*|recover\w*|improv\w+|outperform\w*|better|stronger|top(?:s|ped)|premium|dearer|raised|lifted)\b",
+    r"surprise|soar\w*|surg\w+|rall(?:y|ied|ies)|rebound\w*|recover\w*|improv\w+|outperform\w*|better|stronger|top(?:s|ped)|premium|dearer|raised|lifted|busier|exceed\w*)\b",
     re.IGNORECASE,
 )
 # "over" that tells a time and no direction.
@@ -121,271 +137,133 @@ OVER_TIME = re.compile(
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
-    r"\b(?:above|over|more than|at least|beyond|exceed\w*|upwards of)\s$", re.IGNORECASE
+    r"(?:\b(?:above|over|more than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
+    re.IGNORECASE,
 )
 BOUND_BELOW = re.compile(
-    r"\b(?:below|under|less than|fewer than|at most|beneath)\s$", re.IGNORECASE
+    r"(?:\b(?:below|under|less than|fewer than|at most|beneath)\s|(?<!\w)<=?\s?|≤\s?)$",
+    re.IGNORECASE,
+)
+BETWEEN = re.compile(r"\bbetween\s(?:[-+−]?[$€£]?[\d.,]+%?\sand\s)?$", re.IGNORECASE)
+ALL = re.compile(r"\b(?:all|every|each|both)\b", re.IGNORECASE)
+SUPPOSED = re.compile(r"^(?:do|does|did|would|could|if|when|should|can|suppose)\b", re.IGNORECASE)
+LINE = re.compile(
+    r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
 )
 MEAN = re.compile(
-    r"\b(?:on average|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages|mean)\b",
+    r"\b(?:on average|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
     re.IGNORECASE,
 )
 NOT_NOW = re.compile(
     r"\b(?:year|since|quarter to|last (?:year|quarter|month)|in the past|Q[1-4])\b", re.IGNORECASE
 )
 PREVIOUS = re.compile(
-    r"\b(?:day|session) before\b|\bprevious (?:day|session|close)\b|\byesterday", re.IGNORECASE
+    r"\b(?:day|session) before\b|\b(?:previous|prior) (?:day|session|close)|\byesterday",
+    re.IGNORECASE,
 )
 FIRST = re.compile(
-    r"\bfirst\b|\bsince\b|\bfrom\b|\blisting\b|\bover (?:the )?\w+ sessions\b|\bsessions\b|\bclose to close\b",
+    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|close to close|opened)\b",
     re.IGNORECASE,
 )
 IN_A_SESSION = re.compile(
-    r"\bon the day\b|\b(?:in|within) (?:a|one) (?:session|day)\b|\bday's\b|\b\w+day's\b",
+    r"\bon the (?:day|session)\b|\b(?:in|within) (?:a|one|the) (?:session|day)\b|\btoday\b|"
+    r"\b(?:day|session|today|yesterday|\w+day)'s\b|\bon \w+day\b",
+    re.IGNORECASE,
+)
+RANGE = re.compile(
+    r"\b(?:range[ds]?|between|intraday|swing|spread|dipped|touched|tagged|tested|(?:after|with) an? (?:high|low))\b",
+    re.IGNORECASE,
+)
+HIGHEST = re.compile(
+    r"\b(?:highs?|highest|peak\w*|most|largest|record|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    re.IGNORECASE,
+)
+LOWEST = re.compile(
+    r"\b(?:lows?|lowest|least|smallest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    re.IGNORECASE,
+)
+PER_SHARE = re.compile(r"\b(?:a|per) share\b", re.IGNORECASE)
+SURPRISE = re.compile(
+    r"\b(?:beat\w*|miss\w*|surprise\w*|topped|better|worse|than|expected|consensus)\b",
+    re.IGNORECASE,
+)
+OF_WHICH = re.compile(r"\bof which\s(?:[a-z]+\s)?$", re.IGNORECASE)
+PERCENT = re.compile(r"\d percent\b", re.IGNORECASE)
+THAT_IS = re.compile(r"(?:\bi\.e\.,?|,\sor)\s$", re.IGNORECASE)
+EITHER_BASE = re.compile(
+    r"\b(?:overhead|upside|room|to go|potential|needs?|retake|reclaim|reach(?:es)?)\b",
+    re.IGNORECASE,
+)
+"""Words of a way to go, which is measured from where one stands."""
+CLOSES = re.compile(r"\bclos(?:es|ing prices) (?:between|run|ran|range|from|span)", re.IGNORECASE)
+GROUP = re.compile(
+    r"\bof (?:the|all) (?:group|peers|names|companies|assets|two|three|four|five|\d)\b|\bof them\b|\bpeers\b",
+    re.IGNORECASE,
+)
+TODAY = re.compile(
+    r"\b(?:above|below|over|under)\s(?:today|the (?:current|latest|last))\b", re.IGNORECASE
+)
+ONE_ATR = re.compile(r"\b(?:one|1) ATR (?:under|below|above|over)\b", re.IGNORECASE)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+CALENDAR = frozenset({*WEEKDAYS, *"january february march april may june july august".split()}
+                     | {*"september october november december".split()})  # fmt: skip
+WEEKDAY = re.compile(rf"\b(?P<day>{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
+FROM_TO = re.compile(r"\bfrom\b[^;]{0,24}\bto\b", re.IGNORECASE)
+LISTED = re.compile(r"\bcloses\b", re.IGNORECASE)
+LAST_FEW = re.compile(
+    r"\b(?:last|past|over|within|in)\b[^.,;]{0,20}\b(?:sessions|closes|days)\b", re.IGNORECASE
+)
+YIELD = re.compile(r"\byields?\b", re.IGNORECASE)
+RATIO = re.compile(
+    r"\b(?:times|ratio|multiple|p/s|price[- /]to[- /]sales|fraction)\b", re.IGNORECASE
+)
+SUM = re.compile(
+    r"\b(?:together|combined|in all|totals?|sum|come to|comes to|altogether)\b", re.IGNORECASE
+)
+GAP = re.compile(
+    r"\b(?:wide|width|spread|gap|range|room|short of|shy of|within|away|leaves|moved?|moves|distance|difference|between|"
+    r"swing|apart|left|overhead|cushion|buffer|(?<!upper )(?<!lower )(?<!bollinger )bands?|separat\w+)\b",
+    re.IGNORECASE,
+)
+"""Words of a distance, which has no sign."""
+OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
+COMPARED = re.compile(
+    r"^\W*(?:or\s[$€£\d.%]+\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
+    r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
+    r"ahead|off|north|south|clear|short|shy|of|versus|vs|against|than)\b[\s.]*)+"
+    r"(?:(?:its|the|their|an?|our|what|that|this)\s)*",
+    re.IGNORECASE,
+)
+IT = re.compile(r"^(?:it|that|this|them)\b", re.IGNORECASE)
+_ADJECTIVE = re.compile(
+    r"\b(?:is|are|was|were|too|very|so|quite|remains?|relatively|looks?|stays?)\s$", re.IGNORECASE
+)
+_DESCRIBES = re.compile(
+    r"^\s(?:risk|conviction|confidence|for|volatil\w+|debt|leverage|quality|growth|margins?|multiples?|"
+    r"volumes?|enough)\b",
     re.IGNORECASE,
 )
 # Words in capitals that are no tickers.
 ABBREVIATIONS = frozenset(
-    [
-        "AI",
-        "API",
-        "ATH",
-        "ATR",
-        "ADR",
-        "AGM",
-        "ASIC",
-        "BN",
-        "BOE",
-        "BOJ",
-        "BPS",
-        "CAC",
-        "CAGR",
-        "CAPEX",
-        "CDS",
-        "CEO",
-        "CFO",
-        "CIO",
-        "COO",
-        "COVID",
-        "CPI",
-        "CPU",
-        "CTO",
-        "DAX",
-        "DCF",
-        "DJIA",
-        "DMA",
-        "EBIT",
-        "EBITDA",
-        "ECB",
-        "EMA",
-        "EPS",
-        "ESG",
-        "ETF",
-        "ETFS",
-        "EU",
-        "EUR",
-        "FCF",
-        "FDA",
-        "FED",
-        "FOMC",
-        "FTSE",
-        "FX",
-        "FY",
-        "GAAP",
-        "GBP",
-        "GDP",
-        "GPU",
-        "HQ",
-        "IFRS",
-        "II",
-        "III",
-        "IMF",
-        "IP",
-        "IPO",
-        "IPOS",
-        "ISO",
-        "IT",
-        "IV",
-        "JPY",
-        "KPI",
-        "LLC",
-        "LLM",
-        "LTM",
-        "MA",
-        "MACD",
-        "MDAX",
-        "MBS",
-        "MOM",
-        "MTD",
-        "MOU",
-        "NASDAQ",
-        "NAV",
-        "NII",
-        "NIM",
-        "NYSE",
-        "OECD",
-        "OEM",
-        "OK",
-        "OPEC",
-        "OTC",
-        "PC",
-        "PE",
-        "PEG",
-        "PB",
-        "PMI",
-        "PPI",
-        "PS",
-        "QE",
-        "QOQ",
-        "QT",
-        "RD",
-        "ROA",
-        "ROCE",
-        "ROE",
-        "ROI",
-        "ROIC",
-        "RSI",
-        "SAAS",
-        "SEC",
-        "SMA",
-        "SPAC",
-        "TTM",
-        "TV",
-        "UK",
-        "UN",
-        "US",
-        "USA",
-        "USD",
-        "VAT",
-        "VIX",
-        "VS",
-        "VWAP",
-        "WACC",
-        "WTI",
-        "WTO",
-        "YOY",
-        "YTD",
-        "SP",
-        "AM",
-        "PM",
-        "ET",
-        "UTC",
-        "GMT",
-        "NA",
-        "NO",
-        "NOT",
-        "AND",
-        "OR",
-        "BUY",
-        "SELL",
-        "HOLD",
-        "SSD",
-        "RAM",
-        "EV",
-        "EVS",
-        "CFA",
-        "BB",
-        "OBV",
-        "ADX",
-        "ATM",
-        "OS",
-        "PR",
-        "HR",
-        "RFP",
-        "SKU",
-        "LNG",
-        "LPG",
-        "OLED",
-        "LED",
-        "USB",
-        "VC",
-        "VP",
-        "EMEA",
-        "APAC",
-        "LATAM",
-        "DACH",
-        "BRIC",
-        "KYC",
-        "AML",
-        "MIN",
-        "MAX",
-        "AVG",
-        "STOXX",
-        "TOPIX",
-    ]
+    """
+    AI API ATH ATR ADR AGM ASIC BN BOE BOJ BPS CAC CAGR CAPEX CDS CEO CFO CIO COO COVID CPI CPU
+    CTO DAX DCF DJIA DMA EBIT EBITDA ECB EMA EPS ESG ETF ETFS EU EUR FCF FDA FED FOMC FTSE FX FY
+    GAAP GBP GDP GPU HQ IFRS II III IMF IP IPO IPOS ISO IT IV JPY KPI LLC LLM LTM MA MACD MDAX
+    MBS MOM MTD MOU NASDAQ NAV NII NIM NYSE OECD OEM OK OPEC OTC PC PE PEG PB PMI PPI PS QE QOQ
+    QT RD ROA ROCE ROE ROI ROIC RSI SAAS SEC SMA SPAC TTM TV UK UN US USA USD VAT VIX VS VWAP
+    WACC WTI WTO YOY YTD SP AM PM ET UTC GMT NA NO NOT AND OR BUY SELL HOLD SSD RAM EV EVS CFA
+    BB OBV ADX ATM OS PR HR RFP SKU LNG LPG OLED LED USB VC VP EMEA APAC LATAM DACH BRIC KYC AML
+    MIN MAX AVG STOXX TOPIX
+    """.split()
 )
 _STOP = frozenset(
-    [
-        "about",
-        "after",
-        "also",
-        "and",
-        "are",
-        "been",
-        "before",
-        "both",
-        "but",
-        "from",
-        "has",
-        "have",
-        "her",
-        "his",
-        "into",
-        "its",
-        "more",
-        "most",
-        "not",
-        "of",
-        "on",
-        "only",
-        "over",
-        "said",
-        "says",
-        "says",
-        "some",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "was",
-        "were",
-        "what",
-        "when",
-        "which",
-        "while",
-        "who",
-        "will",
-        "with",
-        "would",
-        "share",
-        "shares",
-        "made",
-        "tests",
-        "headline",
-        "headlines",
-        "year",
-        "day",
-        "first",
-        "million",
-        "billion",
-        "thousand",
-        "trillion",
-        "cents",
-        "cent",
-        "dollars",
-        "euros",
-        "euro",
-        "percent",
-        "points",
-    ]
+    """
+    about after also and are been before both but from has have her his into its more most not
+    of on only over said says some than that the their them then there these they this those to
+    was were what when which while who will with would share shares made tests headline
+    headlines year day first million billion thousand trillion cents cent dollars euros euro
+    percent points
+    """.split()
 )
 _ENDING = re.compile(r"(?:ing|ed|es|s|ers?)$")
 

@@ -1,7 +1,7 @@
 # ruff: noqa: T201  (it is a command, and prints)
 """Measure the grounding checker on the labelled claims: `python -m tests.data.grounding.measure`.
 
-Prints rates only, of both parts. A held-out statement must never be shown: see README.md.
+Prints rates only. A statement of an unseen part must never be shown: see README.md.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from functools import cache
 
 from libs.quant.grounding.check import Checked, check_map, check_number, check_text
 from libs.quant.grounding.facts import Facts, Given, read
-from tests.data.grounding.labelled import PARTS, Claim, Statement, evidence, statements
+from tests.data.grounding.labelled import PARTS, UNSEEN, Claim, Statement, evidence, statements
 
 
 @dataclass
@@ -87,7 +87,7 @@ def _touches(mark: Checked, claim: Claim) -> bool:
 
 
 if __name__ == "__main__":
-    for each_part in PARTS:
+    for each_part in (*PARTS, *UNSEEN):
         measured = rates(each_part)
         print(f"{each_part}: {measured}")
         print("  " + ", ".join(f"{kind} {n}" for kind, n in sorted(measured.kinds.items()) if n))

@@ -133,7 +133,7 @@ def digits(text: str) -> str:
     return re.sub(r"\D", "", text).strip("0")
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", ["development", "held_out"])
 def test_each_statement_stands_in_the_part_that_its_hash_names(part: str) -> None:
     wrong = [item.id for item in statements(part) if part_of(item.id) != part]
     assert wrong == []

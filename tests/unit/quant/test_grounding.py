@@ -9,10 +9,14 @@ from libs.quant.grounding.facts import Facts, Given, read
 from libs.quant.grounding.figures import FIGURES_MAX, figures
 from tests.data.grounding.measure import rates
 
-# What was reached. The aim is 5% of each; docs/grounding.md says what that means.
-DEVELOPMENT_RATE_MAX = 0.005
-HELD_OUT_ALARM_RATE_MAX = 0.12
-HELD_OUT_MISS_RATE_MAX = 0.076
+# What is reached, with room for one more: false alarms and misses. docs/grounding.md says what that
+# means. All but the last part were read while the checker was built.
+RATES_MAX = {
+    "development": (0.004, 0.007),
+    "held_out": (0.014, 0.041),
+    "held_out_2": (0.027, 0.025),
+    "held_out_3": (0.106, 0.096),
+}
 WORST_TEXT_S = 30.0
 
 PRICE = {
@@ -67,16 +71,13 @@ def ungrounded(text: str, facts: Facts, about: str | None = "ALFA") -> list[str]
     return [each.text for each in check_text(text, facts, about) if not each.grounded]
 
 
-def test_the_development_labels_are_met() -> None:
-    found = rates("development")
-    assert found.alarm_rate <= DEVELOPMENT_RATE_MAX
-    assert found.miss_rate <= DEVELOPMENT_RATE_MAX
-
-
-def test_the_held_out_labels_give_the_rates_that_the_docs_state() -> None:
-    found = rates("held_out")
-    assert found.alarm_rate <= HELD_OUT_ALARM_RATE_MAX
-    assert found.miss_rate <= HELD_OUT_MISS_RATE_MAX
+@pytest.mark.slow
+@pytest.mark.parametrize("part", RATES_MAX)
+def test_the_labels_give_the_rates_that_the_docs_state(part: str) -> None:
+    found = rates(part)
+    alarms_max, misses_max = RATES_MAX[part]
+    assert found.alarm_rate <= alarms_max
+    assert found.miss_rate <= misses_max
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,14 @@ def test_the_held_out_labels_give_the_rates_that_the_docs_state() -> None:
         ("The three closes average $81.27.", "The three closes average $81.79."),
         ("The target was raised to $95.", "The fair value is $81.79."),
         ("ECHO is the other one.", "QGAS is the other one."),
+        ("RSI of 79.5 is high.", "RSI of 81.9 is high."),
+        ("Alfa rose 1.29%, Echo fell 1.81%.", "Alfa rose 1.81%, Echo fell 1.29%."),
+        ("It closed on Thursday, March 14, at $80.75.", "It closed on March 14 at $81.79."),
+        ("The close of the 14th was $80.75.", "The close of the 14th was $81.79."),
+        ("Net margin 13.5%, operating 17.4%.", "Net margin 17.4%, operating 13.5%."),
+        ("Net income is $132 million.", "Net income is $117 million."),
+        ("It added $1.04, or 1.3%.", "It added $1.40, or 1.8%."),
+        ("RSI is between 70 and 80.", "RSI is between 60 and 70."),
     ],
 )
 def test_a_figure_is_linked_to_its_quantity_ticker_time_and_unit(

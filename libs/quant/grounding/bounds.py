@@ -1,0 +1,61 @@
+"""Bounds: whether "above 580" or "between 50 and 56" is true of what it speaks of."""
+
+import re
+from collections.abc import Iterator
+
+from libs.quant.grounding import words
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.sentence import Sentence
+
+FAR = 2.0
+"""A bound that is further from a value than this factor says nothing of it."""
+
+
+def holds(figure: Figure, said: Sentence) -> bool | None:
+    """Whether "above 580" is true of all that it speaks of; None where the figure is no bound."""
+    side = _side(figure, said)
+    if side is None:
+        return None
+    owners = said.tickers(figure) or said.everyone or tuple(said.facts.tickers)
+    every = len(owners) == 1 or words.ALL.search(said.text)
+    for name in _bounded(figure, said):
+        values = [value for owner in owners for value in _values(name, figure, said, owner)]
+        held = [(value - figure.value) * side > 0 for value in values]
+        if held and (all(held) if every else any(held)):
+            return True
+    return False
+
+
+def _side(figure: Figure, said: Sentence) -> int | None:
+    """1 for a bound that lies below what it speaks of, -1 for one above it."""
+    before = said.before(figure, 40)
+    if words.BOUND_ABOVE.search(before):
+        return 1
+    if words.BOUND_BELOW.search(before):
+        return -1
+    if figure.unit == "money" or not words.BETWEEN.search(before):
+        return None
+    return -1 if re.search(r"\d\S*\sand\s$", before) else 1
+
+
+def _bounded(figure: Figure, said: Sentence) -> tuple[str, ...]:
+    """What a bound may speak of: what is named, else the price or its change."""
+    sought = said.sought(figure)
+    if figure.unit == "percent" and (not sought or sought[0].startswith("momentum")):
+        return (*sought, DAY_CHANGE)
+    return sought or (CLOSE,)
+
+
+def _values(name: str, figure: Figure, said: Sentence, owner: str) -> Iterator[float]:
+    """A quantity of one ticker, or its distance from what a comparison names; not far off."""
+    compared = said.compared_with(figure)
+    if figure.unit == "percent" and compared:
+        for base in (fact for each in compared for fact in said.facts.now(owner, each)[:1]):
+            for top in said.facts.now(owner, CLOSE)[:1]:
+                yield abs(top.value - base.value) / abs(base.value) * 100 if base.value else 0.0
+        return
+    for fact in said.facts.now(owner, name)[:1]:
+        value = fact.value if figure.signed else abs(fact.value)
+        if figure.unit == "percent" or abs(figure.value) / FAR < value < abs(figure.value) * FAR:
+            yield value

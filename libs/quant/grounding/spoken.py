@@ -1,0 +1,267 @@
+# ruff: noqa: PLR0911  (one way to be named a line)
+"""One sentence as it is read: its words, whose each figure is, and which day it is of."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import cached_property, wraps
+from typing import Any, TypeVar
+
+from libs.quant.grounding import words
+from libs.quant.grounding.facts import Fact, Facts
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.words import Mention
+
+P = TypeVar("P", Figure, Mention, "Named")
+
+NEAR_CHARS = 25
+
+SENTENCE_CHARS_MAX = 500
+"""A longer sentence is read in pieces: what stands further apart is not of one figure."""
+
+_ENDS = re.compile(
+    r"(?<=[.!?])(?<!\best\.)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bvs\.)[\"”)]?\s+(?=[A-Z(\"“€$£\d])|\n+|\s\|\s"
+)
+
+_SAID_OF = re.compile(r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$", re.IGNORECASE)
+
+_APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b)")
+
+RIVALS = re.compile(r"^\s(?:versus|vs\.?|against)\s$", re.IGNORECASE)
+
+_JOINED = re.compile(
+    r"^(?:\s?\([^()]{1,20}\))?(?:\s?,\s?(?:and\s)?|\s(?:and|or|versus|vs\.?|against)\s)(?:the\s|its\s|their\s)?$",
+    re.IGNORECASE,
+)
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text start and end."""
+    cuts = [0]
+    for match in _ENDS.finditer(text):
+        # The number of a list item is no sentence.
+        if not re.search(r"(?:^|\s)\d{1,2}\.$", text[cuts[-1] : match.start()][-4:]):
+            cuts.append(match.end())
+    spans = zip(cuts, [*cuts[1:], len(text)], strict=True)
+    return [
+        (place, min(place + SENTENCE_CHARS_MAX, end))
+        for start, end in spans
+        for place in range(start, end, SENTENCE_CHARS_MAX)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A ticker where a sentence names it."""
+
+    start: int
+    end: int
+    ticker: str
+
+
+A = TypeVar("A")
+Asked = Callable[[Any, Figure], A]
+
+
+def once(ask: Asked[A]) -> Asked[A]:
+    """What is asked of the same figure again is answered from memory."""
+
+    @wraps(ask)
+    def answer(said: "Spoken", figure: Figure) -> A:
+        key = (ask.__name__, figure.start)
+        if key not in said.answers:
+            said.answers[key] = ask(said, figure)
+        return said.answers[key]  # type: ignore[no-any-return]
+
+    return answer
+
+
+@dataclass
+class Spoken:
+    """A sentence with what was read from it. Places count from its own start."""
+
+    text: str
+    figures: Sequence[Figure]
+    facts: Facts
+    about: str | None
+    named: Sequence[Named]
+    mentions: Sequence[Mention]
+    traced: dict[Figure, Fact] = field(default_factory=dict)
+    subject: str | None = None
+    carried: Sequence[Mention] = ()
+    recalled: Sequence[Fact] = ()
+    answers: dict[tuple[str, int], Any] = field(default_factory=dict)
+
+    def before(self, figure: Figure, chars: int = 60) -> str:
+        """The words before a figure."""
+        return self.text[max(0, figure.start - chars) : figure.start]
+
+    def after(self, figure: Figure, chars: int = 60) -> str:
+        """The words behind a figure."""
+        return self.text[figure.end : figure.end + chars]
+
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the sentence has words of this kind."""
+        key = (pattern.pattern, -1)
+        if key not in self.answers:
+            self.answers[key] = bool(pattern.search(self.text))
+        return bool(self.answers[key])
+
+    # --- ticker ---
+
+    @once
+    def tickers(self, figure: Figure) -> tuple[str, ...]:
+        """Whose figure this is; empty where the text speaks of no one ticker."""
+        listed = self._pairwise(figure)
+        if listed:
+            return (listed,)
+        behind = self._said_behind(figure)
+        if behind is not None:
+            return (behind.ticker,)
+        taken = {self._said_behind(other) for other in self.figures if other is not figure}
+        free = [name for name in self.named if name not in taken or self.about is None]
+        ahead = [name for name in free if name.end <= figure.start]
+        if ahead:
+            return (ahead[-1].ticker,)
+        if self.about is not None:
+            return (self.about,)
+        following = [name for name in free if name.start >= figure.end]
+        if following and len({name.ticker for name in self.named}) == 1:
+            return (following[0].ticker,)
+        if following and self._near(figure, following[0].start):
+            return (following[0].ticker,)
+        return (self.subject,) if self.subject else ()
+
+    @cached_property
+    def everyone(self) -> tuple[str, ...]:
+        """The tickers that the sentence may speak of."""
+        names = [each.ticker for each in self.named]
+        known = [each for each in (self.about, None if names else self.subject) if each]
+        return tuple(dict.fromkeys((*names, *known)))
+
+    def _said_behind(self, figure: Figure) -> Named | None:
+        for name in self.named:
+            if name.start >= figure.end and _SAID_OF.match(self.text[figure.end : name.start]):
+                return name
+        return None
+
+    def _pairwise(self, figure: Figure) -> str | None:
+        """`A and B closed at 1 and 2 respectively`: the figure's place gives its ticker."""
+        group = self._row_of_figures(figure)
+        if len(group) < 2:
+            return None
+        place = group.index(figure)
+        rows = rows_of(self.named, self.text)
+        fitting = [
+            row
+            for row in rows
+            if 2 <= len(row) <= len(group) and place < len(row) and row[-1].end <= group[0].start
+        ]
+        if fitting:
+            return fitting[-1][place].ticker
+        start = group[0].start
+        ahead = list(dict.fromkeys(each.ticker for each in self.named if each.end <= start))
+        between = self.text[group[0].end : group[1].start]
+        return ahead[place] if RIVALS.match(between) and len(ahead) == len(group) else None
+
+    @once
+    def _row_of_figures(self, figure: Figure) -> list[Figure]:
+        return next((row for row in rows_of(self.figures, self.text) if figure in row), [figure])
+
+    def _near(self, figure: Figure, start: int) -> bool:
+        between = self.text[figure.end : start]
+        return (
+            len(between) <= NEAR_CHARS
+            and not re.search(r"[,:;]", between)
+            and not self._any_figure(figure.end, start)
+        )
+
+    def _any_figure(self, start: int, end: int) -> bool:
+        return any(start <= other.start < end for other in self.figures)
+
+    # --- time ---
+
+    @cached_property
+    def days(self) -> tuple[date, ...]:
+        """The days that the sentence names."""
+        dates = [self.resolve(each) for each in self.figures if each.unit == "date"]
+        dates += [self._weekday(match.group()) for match in words.WEEKDAY.finditer(self.text)]
+        return tuple(each for each in dates if each)
+
+    def _weekday(self, clause: str) -> date | None:
+        """The last session of a weekday that is named, as_of's week."""
+        match = words.WEEKDAY.search(clause)
+        if match is None or self.facts.as_of is None:
+            return None
+        back = (self.facts.as_of.weekday() - words.WEEKDAYS.index(match["day"].lower())) % 7
+        return self.facts.as_of - timedelta(days=back)
+
+    @once
+    def sessions(self, figure: Figure) -> frozenset[date | None]:
+        """The sessions that a price may be of; empty where the words do not say."""
+        rows = self.facts.rows.get(next(iter(self.tickers(figure)), ""), [])
+        known = {day for day, _ in rows}
+        as_of = self.facts.as_of
+        clause = re.split(r"[,;(]", self.before(figure, 40))[-1] + self.after(figure, 22)
+        if rows[1:] and words.PREVIOUS.search(clause):
+            return frozenset({rows[-2][0]})
+        if len({*self.days}) > 1:
+            return frozenset()
+        days = {self._session(figure)} & known
+        return frozenset({*days, *((None,) if as_of in days else ())})
+
+    def _session(self, figure: Figure) -> date | None:
+        clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
+        if weekday := self._weekday(clause):
+            return weekday
+        days = [each for each in self.figures if each.unit == "date"]
+        behind = [each for each in days if each.start >= figure.end]
+        apart = behind and _APART.search(self.text[figure.end : behind[0].start])
+        if behind and not apart and not self._figure_between(figure.end, behind[0].start, figure):
+            return self.resolve(behind[0])
+        ahead = [each for each in days if each.end <= figure.start]
+        if ahead and not self._figure_between(0, figure.start, figure):
+            return self.resolve(ahead[-1])
+        return None
+
+    def _figure_between(self, start: int, end: int, figure: Figure) -> bool:
+        return any(
+            start <= other.start < end and other.unit == figure.unit for other in self.figures
+        )
+
+    def resolve(self, figure: Figure) -> date | None:
+        """The day a date means, in as_of's year where it names none."""
+        as_of = self.facts.as_of
+        if as_of is None and figure.year is None:
+            return None
+        if not figure.month:
+            return self._in_month(figure.day)
+        years = [figure.year] if figure.year else [as_of.year, as_of.year - 1] if as_of else []
+        for year in years:
+            try:
+                day = date(year or 0, figure.month, figure.day)
+            except ValueError:
+                continue
+            if as_of is None or day <= as_of or figure.year:
+                return day
+        return None
+
+    def _in_month(self, day: int) -> date | None:
+        """ "the 8th": of as_of's month, or of the month before."""
+        as_of = self.facts.as_of
+        if as_of is None:
+            return None
+        ends = as_of if day <= as_of.day else as_of.replace(day=1) - timedelta(days=1)
+        return ends.replace(day=day) if day <= ends.day else None
+
+
+def rows_of(items: Sequence[P], text: str) -> list[list[P]]:
+    """Items that stand joined by commas and "and", as rows."""
+    rows: list[list[P]] = []
+    for item in items:
+        if rows and _JOINED.match(text[rows[-1][-1].end : item.start]):
+            rows[-1].append(item)
+        else:
+            rows.append([item])
+    return rows
