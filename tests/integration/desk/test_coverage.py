@@ -271,7 +271,9 @@ async def test_a_plan_that_stays_wrong_is_asked_for_so_often_and_the_tree_shows_
     deskbus = CommandLine(crowded.settings.data_dir, tmp_path)
     drawn = deskbus(f"operations tree {view['cycle_id']}").out
     assert "planning/plan (attempt 3)" in drawn
-    assert drawn.count("planner (rules) gave no") == PLAN_ATTEMPTS_MAX
+    each = [line for line in drawn.splitlines() if "─ planning/plan" in line]
+    assert len(each) == PLAN_ATTEMPTS_MAX
+    assert all("planner (rules) gave no" in line for line in each)
     assert "plan_attempts_max" in " ".join(deskbus(f"cycle show {view['cycle_id']}").out.split())
 
 
