@@ -17,6 +17,7 @@ class EventType(StrEnum):
     CYCLE_ACCEPTED = "cycle_accepted"
     CYCLE_ENDED = "cycle_ended"
     PIPELINE_ENDED = "pipeline_ended"
+    ATTEMPT_ENDED = "attempt_ended"
     STATE_ENTERED = "state_entered"
     OPERATION_STARTED = "operation_started"
     OPERATION_COMPLETED = "operation_completed"

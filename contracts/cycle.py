@@ -3,17 +3,21 @@
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from contracts.message import Message, Pipeline, Request
+from contracts.strategy import StrategyWish
 from contracts.types import CycleId, Money, Name, ShortText, Text, Ticker, Value
 
 UNIVERSE_MAX = 500
 PIPELINES_MAX = 8
 TIMEOUT_S_DEFAULT = 600.0
+DECISION = "decision"
+STRATEGY = "strategy"
+"""The kinds of cycles there are."""
 
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]
 
@@ -75,7 +79,7 @@ class CycleRequest(Request):
     """
 
     idempotency_key: IdempotencyKey
-    kind: Name = "decision"
+    kind: Name = DECISION
     as_of: date | None = None
     universe: tuple[Ticker, ...] | None = Field(default=None, min_length=1, max_length=UNIVERSE_MAX)
     sources: tuple[Name, ...] = Field(default=(), max_length=16)
@@ -88,6 +92,7 @@ class CycleRequest(Request):
     approval_required: bool = False
     constraints: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=20)
     timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
+    strategy: StrategyWish | None = None
 
     @field_validator("pipelines")
     @classmethod
@@ -130,6 +135,26 @@ class CycleRequest(Request):
                 "of its own"
             )
         return rotation
+
+    @field_validator("strategy")
+    @classmethod
+    def _strategies_are_their_own_kind(
+        cls, wish: StrategyWish | None, info: ValidationInfo
+    ) -> StrategyWish | None:
+        if wish is not None and info.data.get("kind", STRATEGY) != STRATEGY:
+            raise ValueError(f"only a cycle of kind {STRATEGY!r} has one")
+        return wish
+
+    @model_validator(mode="after")
+    def _one_pipeline_designs(self) -> Self:
+        if self.kind == STRATEGY and len(self.pipelines) > 1:
+            raise ValueError("pipelines: a strategy cycle has one; ask for a cycle a provider")
+        return self
+
+    @property
+    def attempts(self) -> int:
+        """How often a pipeline may begin, where a gate fails what it made."""
+        return self.strategy.attempts if self.strategy else 1
 
     @property
     def main_pipeline(self) -> str:

@@ -40,7 +40,7 @@ class Refused(Failure):
 
 
 class Ended(Value):
-    """How a pipeline or a cycle ended, and why; an empty reason after plain success."""
+    """How a pipeline, a cycle or one attempt of it ended; an empty reason after plain success."""
 
     status: CycleStatus
     reason: Text = ""
@@ -156,6 +156,7 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.CYCLE_ACCEPTED: Empty,
     EventType.CYCLE_ENDED: Ended,
     EventType.PIPELINE_ENDED: Ended,
+    EventType.ATTEMPT_ENDED: Ended,
     EventType.STATE_ENTERED: Empty,
     EventType.OPERATION_STARTED: StepEvent,
     EventType.OPERATION_COMPLETED: StepEvent,

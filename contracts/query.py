@@ -67,6 +67,7 @@ class CyclesQuery(Message):
     """The newest cycles first."""
 
     status: CycleStatus | None = None
+    kind: Name | None = None
     limit: int = Field(default=20, ge=1, le=PAGE_MAX)
 
 

@@ -17,12 +17,15 @@ from contracts.message import Request
 from contracts.types import ShortText, Text, Ticker, Value
 
 STRATEGY_NAME_PATTERN = r"[a-z][a-z0-9_-]{0,59}"
+STRATEGY_NAME_MAX = 60
 STRATEGY_UNIVERSE_MAX = 500
 FEATURES_MAX = 32
 CONDITIONS_MAX = 8
 HORIZON_BARS_MAX = 63
 EPOCHS_MAX = 1_000
 FOLDS_MAX = 20
+ATTEMPTS_MAX = 20
+"""Designs of one cycle."""
 PROBABILITY = "probability"
 """What the model gives: how probable a label of 1 is."""
 
@@ -297,6 +300,24 @@ class StrategySpec(Request):
                 "period comes first; begin it after the training period"
             )
         return held_out
+
+
+class StrategyWish(Part):
+    """What a request for a strategy cycle may say beyond what every request says.
+
+    `spec` is a design to run as it is; without one the pipeline's provider designs. Where a gate
+    stops a design, the next one is designed, up to `attempts` in all.
+    """
+
+    spec: StrategySpec | None = None
+    attempts: int = Field(default=1, ge=1, le=ATTEMPTS_MAX)
+
+    @field_validator("attempts")
+    @classmethod
+    def _a_given_design_is_run_once(cls, attempts: int, info: ValidationInfo) -> int:
+        if attempts > 1 and info.data.get("spec") is not None:
+            raise ValueError("the same design gives the same result: with a spec it must be 1")
+        return attempts
 
 
 def _first_repeated(names: Iterable[str]) -> str | None:

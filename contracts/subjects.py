@@ -18,6 +18,7 @@ from contracts.account import OpenBooks, Portfolio, PortfolioQuery
 from contracts.approval import AnswerProposal, Approval, AwaitApproval
 from contracts.assessment import Memorize
 from contracts.audit import Event, Events, EventsAfter, EventType
+from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.execution import ExecuteDecisions, ExecutionResult
@@ -67,6 +68,14 @@ from contracts.research import (
 )
 from contracts.risk import DecisionValidation, PickReview, ReviewPicks, ValidateDecision
 from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
+from contracts.strategy_cycle import (
+    AssessStrategy,
+    BacktestStrategy,
+    DesignStrategy,
+    StrategyDesign,
+    TrainStrategy,
+)
+from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
 from contracts.trader import DailyPicks, PickTrades
 
 PREFIX = "desk.v1"
@@ -184,6 +193,10 @@ COMMANDS = (
     command("risk", "validate", ValidateDecision, DecisionValidation),
     command("execution", "execute", ExecuteDecisions, ExecutionResult, must_answer=True),
     command("assessment", "memorize", Memorize, AgentMemory, claimed=True),
+    command("strategy_design", "design", DesignStrategy, StrategyDesign, claimed=True),
+    command("strategy_training", "train", TrainStrategy, TrainingResult, claimed=True),
+    command("strategy_backtest", "backtest", BacktestStrategy, BacktestResult, claimed=True),
+    command("assessment", "assess", AssessStrategy, StrategyAssessment, claimed=True),
 )
 
 APPROVAL = Subject(Class.COMMAND, ORCHESTRATOR, "approval", AwaitApproval, Approval)
@@ -192,6 +205,14 @@ APPROVAL = Subject(Class.COMMAND, ORCHESTRATOR, "approval", AwaitApproval, Appro
 CLAIM = Subject(Class.QUERY, ORCHESTRATOR, "claim", Claim, ClaimAnswer, ())
 RECORD = Subject(Class.QUERY, ORCHESTRATOR, "record", Record, RecordAnswer, ())
 RESULT = Subject(Class.QUERY, ORCHESTRATOR, "result", Result, ResultAnswer, ())
+KEEP_PART = Subject(
+    Class.QUERY, ORCHESTRATOR, "keep_part", KeepPart, PartKept, ("strategy_training",)
+)
+BODY_PART = Subject(
+    Class.QUERY, ORCHESTRATOR, "body_part", PartQuery, BodyPart, ("strategy_backtest",)
+)
+BODIES = (KEEP_PART, BODY_PART)
+"""What single services may ask besides: who trains keeps models, who backtests reads them."""
 PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, USERS)
 PROVIDERS = Subject(
     Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView, (*USERS, ORCHESTRATOR)

@@ -31,7 +31,10 @@ from libs.runtime.supervisor import Child, Supervisor
 
 BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
-SERVICES = ("sentiment", "research", "trader", "risk", "execution", "assessment", "console")
+SERVICES = (
+    *("sentiment", "research", "trader", "risk", "execution", "assessment"),
+    *("strategy_design", "strategy_training", "strategy_backtest", "console"),
+)
 """Services that hear commands or answer questions."""
 
 RUNTIME_FILE = "runtime.json"

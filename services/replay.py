@@ -36,6 +36,7 @@ from services.orchestrator.workflow import Workflow, as_recorded
 from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment
+from services.strategy_design import app as strategy_design
 from services.trader import app as trader
 
 # Ends that the clock or a process gave, not the handler: they are taken from the record.
@@ -85,7 +86,8 @@ async def replay(
 def _thinking(
     providers: Mapping[str, RecordedProvider], settings: Settings
 ) -> Mapping[type, Route]:
-    """The handlers that run again. Execution's effects happened once and are not repeated."""
+    """The handlers that run again. Execution's effects happened once and are not repeated, nor is the
+    computing of trainings and backtests, which reads prices: their results are as recorded."""
     market = market_of(settings)
     served = (
         sentiment.routes(market, providers, settings),
@@ -93,6 +95,7 @@ def _thinking(
         risk.routes(providers, settings),
         trader.routes(market, providers, settings),
         assessment.routes(market, providers, settings),
+        strategy_design.routes(market, providers, settings),
     )
     return {route.hears: route for routes in served for route in routes.commands}
 
@@ -126,7 +129,8 @@ class _Replay:
         self._results: dict[UUID, Any] = {}
         names = tuple(pipeline.name for pipeline in view.pipelines)
         passes = _passes(workflow, recordings.values())
-        self._cycle: Cycle = begin(report.cycle_id, names, names[0], passes)
+        rounds = _rounds(workflow, recordings.values(), names[0])
+        self._cycle: Cycle = begin(report.cycle_id, names, names[0], passes, rounds)
         self._memories = _memories(recordings.values(), names)
 
     async def run(self) -> None:
@@ -188,7 +192,9 @@ class _Replay:
             return StepDone(start.lane, step, start.attempt, recorded.result)
         failure = recorded.failure or Failure(code="unknown", message="the record has no reason")
         after = start.attempt + 1
-        again = ids.operation_id(self._cycle.cycle_id, start.lane, start.state, step, after)
+        sample = self._cycle.lanes[start.lane].round
+        cycle_id = self._cycle.cycle_id
+        again = ids.operation_id(cycle_id, start.lane, start.state, step, after, sample)
         return StepFailed(start.lane, step, start.attempt, failure, again in self._recordings)
 
     def _compare_inputs(self, start: Start, recorded: Recording) -> None:
@@ -234,3 +240,15 @@ def _memories(recordings: Iterable[Recording], names: Sequence[str]) -> dict[str
         if each.pipeline in names and isinstance(memory, dict):
             found[each.pipeline or ""] = UUID(str(memory["op_id"]))
     return found
+
+
+def _rounds(workflow: Workflow, recordings: Iterable[Recording], main: str) -> int:
+    """How often the main pipeline began: the record says it, whatever was allowed."""
+    first = (workflow.states[0].steps[0].name, 1)
+    commands = [each.command for each in recordings if each.pipeline == main]
+    begun = [
+        command
+        for command in commands
+        if isinstance(command, dict) and (command.get("step"), command.get("attempt")) == first
+    ]
+    return max(len(begun), 1)

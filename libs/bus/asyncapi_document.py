@@ -11,6 +11,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from contracts.audit import DECISION_EVENTS, Event, EventType
 from contracts.event_data import EVENT_DATA
 from contracts.subjects import (
+    BODIES,
     CLAIM,
     COMMANDS,
     EVENTS,
@@ -32,7 +33,7 @@ DESCRIPTION = Path(__file__).with_name("asyncapi.md")
 DOCUMENT_VERSION = "1.0.0"
 """The version of the contracts, not of the program: it changes with a new version of a subject."""
 
-SERVICE_QUERIES = (CLAIM, RECORD, RESULT)
+SERVICE_QUERIES = (CLAIM, RECORD, RESULT, *BODIES)
 ROWS = (*REQUESTS, *EVENTS, *QUERIES, *COMMANDS, *SERVICE_QUERIES, STOP)
 REPLY_TO = {
     "location": "$message.header#/reply",
@@ -59,11 +60,27 @@ def models() -> Sequence[tuple[Model, JsonSchemaMode]]:
     return list(dict.fromkeys([*writes, *reads]))
 
 
+def _without_discriminators(schema: Any) -> Any:
+    """As AsyncAPI has them they name a field only; which of several it is, a constant says too."""
+    match schema:
+        case dict():
+            return {
+                key: _without_discriminators(value)
+                for key, value in schema.items()
+                if not (key == "discriminator" and isinstance(value, dict))
+            }
+        case list():
+            return [_without_discriminators(value) for value in schema]
+        case _:
+            return schema
+
+
 def document() -> Json:
     """The AsyncAPI 3.0 document, complete in itself."""
     references, definitions = models_json_schema(
         models(), ref_template="#/components/schemas/{model}"
     )
+    definitions = _without_discriminators(definitions)
     payloads = {model.__name__: reference for (model, _), reference in references.items()}
     return {
         "asyncapi": "3.0.0",

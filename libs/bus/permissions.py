@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from contracts.subjects import (
+    BODIES,
     CLAIM,
     COMMANDS,
     EVENTS_AFTER,
@@ -92,6 +93,7 @@ def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
     if any(row.owner == service for row in REQUESTS):
         hears.append(f"{PREFIX}.req.{service}.>")
     asks = [row.by(service) for row in (CLAIM, RECORD, RESULT, PORTFOLIO)]
+    asks += [row.by(service) for row in BODIES if service in row.senders]
     return NatsPermissions(
         publish=(*asks, *pulls, f"{PREFIX}.dlq.{service}.>"),
         subscribe=(_inbox(service), *hears),

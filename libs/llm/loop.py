@@ -95,6 +95,18 @@ async def generate_with_tools(
     return answer, desk.calls_made
 
 
+async def call_tools(
+    agent: Agent, task: Task, journal: Journal, tools: Toolbox
+) -> Sequence[Evidence]:
+    """The tooling pass alone, for an agent whose answer is a tool call: what its tools gave.
+
+    Raises as `generate_with_tools` does before its output pass.
+    """
+    desk = _Tooling(agent, task, tools, journal)
+    await desk.run()
+    return desk.evidence
+
+
 @dataclass
 class _Tooling:
     """The tooling pass of one operation and what it has gathered."""

@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from contracts.account import AccountLimits
+from contracts.gate import GateThresholds
 from contracts.types import Currency, Name
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
@@ -51,6 +52,15 @@ class Limits(AccountLimits):
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self)
+
+
+class Gates(GateThresholds):
+    """Thresholds as they are set: a mistyped name is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self if value is not None)
 
 
 class Settings(BaseSettings):
@@ -170,6 +180,11 @@ class Settings(BaseSettings):
     """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""
     account_limits: dict[Name, dict[str, Decimal]] = Field(default={})
     """Other limits for single accounts, by name; what one does not set is as in `limits`."""
+
+    strategies_dir: Path = Path("strategies")
+    """Where strategies are exported to, as files that a person reads and edits."""
+    gates: Gates = Gates()
+    """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
 
     @model_validator(mode="after")
     def _account_limits_are_limits(self) -> "Settings":

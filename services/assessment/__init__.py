@@ -1,4 +1,4 @@
-"""Decides what is worth remembering of a cycle, and how past decisions fared.
+"""Decides what is worth remembering of a cycle, how past decisions fared, what a strategy is worth.
 
-For the next cycle of the same account, and for whoever looks at the past one.
+For the next cycle of the same account or the next design, and for whoever looks at the past one.
 """

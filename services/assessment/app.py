@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from contracts.assessment import Memorize
 from contracts.memory import AgentMemory
+from contracts.strategy_cycle import AssessStrategy
+from contracts.strategy_result import StrategyAssessment
 from libs.bus.route import Route, Routes
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
@@ -15,18 +18,33 @@ from libs.llm.registry import limits_of, providers_of
 from libs.market.source import MarketData
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
+from libs.runtime.strategy_files import StrategyFiles
 from services.assessment.handler import memorize
+from services.assessment.strategy import assess_strategy
 
 PROMPTS = Path(__file__).parent / "prompts"
 
 
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """What the service hears and says."""
-    prompt = Prompt.load(PROMPTS / "memory.md")
-    role = Role("memory", "memory", ModelSize.SMALL, prompt, providers, limits_of(settings))
-    handle = partial(memorize, market=market, role=role)
+
+    def role(name: str, size: ModelSize) -> Role:
+        loaded = Prompt.load(PROMPTS / f"{name}.md")
+        return Role(name, name, size, loaded, providers, limits_of(settings))
+
+    remember = partial(memorize, market=market, role=role("memory", ModelSize.SMALL))
+    assess = partial(
+        assess_strategy,
+        role=role("assessor", ModelSize.LARGE),
+        files=StrategyFiles(settings.strategies_dir),
+        clock=partial(datetime.now, UTC),
+    )
     return Routes(
-        service="assessment", commands=(Route(hears=Memorize, says=AgentMemory, handle=handle),)
+        service="assessment",
+        commands=(
+            Route(hears=Memorize, says=AgentMemory, handle=remember),
+            Route(hears=AssessStrategy, says=StrategyAssessment, handle=assess),
+        ),
     )
 
 

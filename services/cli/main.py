@@ -35,6 +35,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
         "Ask and watch",
         (
             Entry("cycle", "cycle", "Request, show, list, cancel and replay cycles"),
+            Entry("agent", "agent", "Design, train, backtest and assess a strategy"),
             Entry(
                 "approvals", "approvals", "Proposals that wait for a person: list, approve, reject"
             ),

@@ -31,7 +31,7 @@ from services.cli.terminal import (
     table,
     write,
 )
-from services.cli.tree import draw, said, took
+from services.cli.tree import CALLS, draw, said, took
 
 LOOKED_THROUGH_MAX = 200
 """Newest operations among which a shortened id is looked for."""
@@ -189,7 +189,7 @@ def tree(
     """Draw a cycle's operations as a tree, with time, tokens and cost."""
     settings = load_settings()
     nodes = asking(_tree(settings, cycle_id))
-    wanted = [n for n in nodes if calls or n.type in {"cycle", "pipeline", "operation"}]
+    wanted = [n for n in nodes if calls or n.type not in CALLS]
     if json:
         emit(wanted)
     else:

@@ -57,6 +57,8 @@ class Progress:
                 f"then deskbus approvals approve|reject {short}",
                 style="bold yellow",
             )
+        elif event.type is EventType.ATTEMPT_ENDED:
+            self._line(f"{event.data.get('reason')}; on to the next design", style="yellow")
         elif event.type is EventType.OPERATION_FAILED:
             why = event.data.get("message") or event.data.get("code") or ""
             self._line(f"{event.state}/{event.data.get('step')} failed: {why}", style="red")

@@ -17,6 +17,7 @@ from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer, Rotation
 from contracts.message import Pipeline
 from contracts.operation import OperationView
 from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsPage, OperationsQuery
+from contracts.strategy import StrategyWish
 from contracts.subjects import CYCLE, OPERATIONS, REQUEST_CYCLE
 from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
@@ -65,6 +66,7 @@ class Wish:
     cost_usd: str | None = None
     approval_required: bool = False
     rotation: Sequence[str] = ()
+    strategy: StrategyWish | None = None
 
 
 def new_key() -> str:
@@ -86,6 +88,8 @@ def build(wish: Wish) -> CycleRequest:
         given["approval_required"] = True
     if budgets:
         given["budgets"] = budgets
+    if wish.strategy is not None:
+        given["strategy"] = wish.strategy
     if wish.universe:
         given["universe"] = tuple(_tickers(wish.universe))
     if wish.rotation:

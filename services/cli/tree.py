@@ -16,6 +16,7 @@ from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 CALLS = frozenset({"model", "tool", "read"})
 PAID = ("in", "out", "cache r/w")
 LOST = "no reply"
+ROOTS = frozenset({"cycle", "agent_research"})
 
 
 def draw(nodes: Sequence[OperationView]) -> Table:
@@ -113,7 +114,7 @@ def _below(
 def _name(node: OperationView) -> Text:
     if node.type in CALLS:
         return Text.assemble((f"{node.type} ", "dim"), node.name)
-    if node.type == "cycle":
+    if node.type in ROOTS:
         return Text(f"{node.name} {node.metadata.get('as_of', '')}".strip(), style="bold")
     if node.type == "pipeline":
         whose = " ".join(str(value) for value in node.metadata.values())

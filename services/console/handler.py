@@ -73,7 +73,7 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
 async def cycles(query: CyclesQuery, *, store: Store) -> CyclesPage:
     """The newest cycles without their contracts."""
     statuses = [query.status.value] if query.status else None
-    rows = await store.newest_cycles(statuses, query.limit)
+    rows = await store.newest_cycles(statuses, query.limit, query.kind)
     return CyclesPage(cycles=tuple(fitting(map(logic.cycle_view, rows))))
 
 

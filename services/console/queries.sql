@@ -12,7 +12,7 @@ select cycle_id, kind, as_of, status, reason, requester, request, state, accepte
        tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
        cache_read_tokens, cache_write_tokens
 from cycles
-where $1::text[] is null or status = any($1)
+where ($1::text[] is null or status = any($1)) and ($3::text is null or kind = $3)
 order by accepted_at desc limit $2
 
 -- name: contracts

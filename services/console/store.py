@@ -36,9 +36,11 @@ class Store:
         """At most two cycles with ids from `first` to `last`: none, the one, or too many."""
         return await self._rows(sql.cycles_between, first, last)
 
-    async def newest_cycles(self, statuses: Sequence[str] | None, limit: int) -> Sequence[Record]:
+    async def newest_cycles(
+        self, statuses: Sequence[str] | None, limit: int, kind: str | None = None
+    ) -> Sequence[Record]:
         """Cycles, newest first."""
-        return await self._rows(sql.newest_cycles, statuses, limit)
+        return await self._rows(sql.newest_cycles, statuses, limit, kind)
 
     async def contracts(self, op_ids: Sequence[UUID]) -> Mapping[UUID, bytes]:
         """The results of completed operations, as JSON."""

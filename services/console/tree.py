@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import orjson
 from pydantic import JsonValue
@@ -13,6 +14,7 @@ from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.types import Usage
 from libs.runtime import ids
+from services.console import strategy
 from services.console.logic import SHARED, Row, usage_of
 from services.console.sizes import ANSWER_BYTES_MAX, fitting
 
@@ -34,12 +36,12 @@ STATUS_OF = {
 def tree(cycle: Row, operations: Sequence[Row], calls: Sequence[Row]) -> Sequence[OperationView]:
     """All nodes, parents before children. Calls that do not fit are counted on their operation."""
     nodes = [cycle_node(cycle), *pipeline_nodes(cycle, operations)]
+    if strategy.is_strategy(cycle):
+        nodes = [strategy.parent(nodes[0], cycle, operations)]
     by_operation: dict[Any, list[Row]] = {}
     for call in calls:
         by_operation.setdefault(call["op_id"], []).append(call)
-    inner = [
-        operation_node(row, ids.pipeline_id(row["cycle_id"], row["pipeline"])) for row in operations
-    ]
+    inner = [operation_node(row, _parent_of(row, nodes)) for row in operations]
     leaves = [
         call_node(call, operation)
         for operation in inner
@@ -50,6 +52,12 @@ def tree(cycle: Row, operations: Sequence[Row], calls: Sequence[Row]) -> Sequenc
     missing = Counter(leaf.parent_id for leaf in leaves[len(kept) :])
     shown = (_told(node, missing[node.op_id]) for node in inner)
     return fitting([*nodes, *shown, *kept])
+
+
+def _parent_of(row: Row, nodes: Sequence[OperationView]) -> UUID:
+    """The pipeline's node; the cycle's own where the tree has none for pipelines."""
+    pipeline = ids.pipeline_id(row["cycle_id"], row["pipeline"])
+    return pipeline if len(nodes) > 1 else nodes[0].op_id
 
 
 def cycle_node(row: Row) -> OperationView:
@@ -122,7 +130,7 @@ def operation_node(row: Row, parent: Any = None) -> OperationView:
         op_id=row["op_id"],
         parent_id=parent or row["cycle_id"],
         cycle_id=row["cycle_id"],
-        type="operation",
+        type=strategy.TYPES.get(row["step"], "operation"),
         name=row["step"],
         status=OperationStatus(row["status"]),
         pipeline=row["pipeline"],
@@ -215,6 +223,11 @@ def _validated(contract: Mapping[str, Any]) -> JsonValue:
     }
 
 
+def _gated(contract: Mapping[str, Any], *figures: str) -> JsonValue:
+    gate = contract["gate"]
+    return {**{name: contract[name] for name in figures}, "passed": gate and gate["passed"]}
+
+
 SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
     "digest": lambda c: {"candidates": _tickers(c["candidates"])},
     "sentiment": lambda c: {"tickers": _tickers(c["tickers"]), "mood": c["market_mood"]},
@@ -235,5 +248,9 @@ SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
         "cash_after": c["cash_after"]["amount"],
     },
     "memorize": lambda c: {"memory": c["short_term_summary"][:SUMMARY_CHARS]},
+    "design": lambda c: {"strategy_name": c["spec"]["name"], "strategy_path": c["path"]},
+    "train": lambda c: _gated(c, "accuracy", "base_rate", "final_loss"),
+    "backtest": lambda c: _gated(c, "sharpe_ratio", "total_return", "total_trades"),
+    "assess": lambda c: {"verdict": c["verdict"]},
 }
 """By step, what its contract says in short."""

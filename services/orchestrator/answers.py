@@ -1,6 +1,7 @@
 """What becomes of a request, as its sender is told."""
 
-from contracts.cycle import RequestAnswer
+from contracts.cycle import STRATEGY, RequestAnswer
+from services.orchestrator.changes import Loaded
 from services.orchestrator.inputs import CycleAsked
 from services.orchestrator.rows import CycleRow
 
@@ -27,3 +28,14 @@ def repeated(row: CycleRow, given: CycleAsked) -> RequestAnswer:
     key = given.request.idempotency_key
     text = f"idempotency_key {key!r} was used for another request; take a new key or the same body"
     return with_status(rejection("key_reused", text, "idempotency_key"), row)
+
+
+def too_many(kind: str, loaded: Loaded, running_max: int) -> RequestAnswer | None:
+    """Why no further cycle of this kind may begin now; None where one may."""
+    if kind == STRATEGY and loaded.strategies_running:
+        text = "a strategy cycle is running: wait for its end, or cancel it first"
+        return rejection("active_cycle_exists", text, "kind")
+    if loaded.running >= running_max:
+        text = f"{loaded.running} cycles are running; try again when some have ended"
+        return rejection("busy", text)
+    return None

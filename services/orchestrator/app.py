@@ -24,6 +24,7 @@ from libs.postgres.migrate import require_schema
 from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
+from services.orchestrator.bodies import Bodies
 from services.orchestrator.commit import Committer
 from services.orchestrator.handler import BusOutbox, Handler, Outlook
 from services.orchestrator.letters import Letters
@@ -85,6 +86,7 @@ async def _orchestrating(
         latest, providers = latest_session_of(settings), Providers(client)
         await Handler(committer, publisher, latest, providers).serve(server)
         await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
+        await Bodies(pool).serve(server)
         parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
         async with Background(*parts) as background:
             try:

@@ -102,6 +102,7 @@ class Loaded:
     memories: dict[tuple[str, date], UUID] = field(default_factory=dict)
     proposals: dict[UUID, list[Proposal]] = field(default_factory=dict)
     running: int = 0
+    strategies_running: int = 0
     day: Purse | None = None
     today: Purse | None = None
     paces: dict[str, Pace] = field(default_factory=dict)

@@ -12,7 +12,7 @@ import orjson
 from pydantic import ValidationError
 
 from contracts.audit import EventType
-from contracts.cycle import CycleStatus, RequestAnswer
+from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
 from contracts.message import Message
 from contracts.operation import (
     ClaimAnswer,
@@ -25,7 +25,7 @@ from libs.bus.codec import describe
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator import approvals
-from services.orchestrator.answers import accepted, rejection, repeated, with_status
+from services.orchestrator.answers import accepted, rejection, repeated, too_many, with_status
 from services.orchestrator.budgets import refused_cycle
 from services.orchestrator.changes import (
     Loaded,
@@ -159,15 +159,15 @@ class Group:
             return later
         row = self._new_cycle(given, passes)
         self._loaded.running += 1
+        self._loaded.strategies_running += given.request.kind == STRATEGY
         self._loaded.cycles[row.cycle_id] = row
         self._apply(row, Started(self._memories(given)))
         return accepted(row)
 
     def _not_now(self, given: CycleAsked) -> RequestAnswer | None:
-        if self._loaded.running >= self._settings.cycles_running_max:
-            text = f"{self._loaded.running} cycles are running; try again when some have ended"
-            return rejection("busy", text)
-        return refused_cycle(given.needs, self._loaded.today, self._now)
+        running_max = self._settings.cycles_running_max
+        full = too_many(given.request.kind, self._loaded, running_max)
+        return full or refused_cycle(given.needs, self._loaded.today, self._now)
 
     def _new_cycle(self, given: CycleAsked, passes: approvals.Passes) -> CycleRow:
         request = given.request
@@ -184,7 +184,7 @@ class Group:
             as_of=given.as_of,
             started_on=self._now.date(),
             accepted_at=self._now,
-            state=begin(given.cycle_id, names, request.main_pipeline, passes),
+            state=begin(given.cycle_id, names, request.main_pipeline, passes, request.attempts),
             purse=Purse(budgets.tokens, budgets.cost_usd),
             timeout_s=request.timeout_s,
             new=True,
@@ -288,7 +288,8 @@ class Group:
         if reply is None:
             return None
         try:
-            contract = reply.model_validate(result.contract)
+            # A later service may say more; parts that refuse unknown fields do so in requests only.
+            contract = reply.model_validate(result.contract, extra="ignore")
         except ValidationError as error:
             return Failure(code="contract_invalid", message=describe(error))
         owed = (row.cycle_id, row.op_id)

@@ -19,6 +19,9 @@ from services.orchestrator.workflow import Ending, State, Step, Workflow
 SHARED = "shared"
 """The lane whose contracts all pipelines use."""
 
+MEMORY = "agent_memory"
+"""What a lane has before it begins: its account's last memory."""
+
 RUNNING = CycleStatus.RUNNING
 COMPLETED = CycleStatus.COMPLETED
 FAILED = CycleStatus.FAILED
@@ -32,7 +35,8 @@ class Lane:
 
     `live` holds the attempt of every step that runs, `done` the steps of the present state that
     ended, `outputs` the operation that made each contract. `ending` is set once the end is known;
-    the lane then only has to pass its closing state. `passes` are its optional states.
+    the lane then only has to pass its closing state. `passes` are its optional states. Where a gate
+    fails it, it begins anew, up to `rounds_max` times in all.
     """
 
     name: str
@@ -44,6 +48,8 @@ class Lane:
     status: CycleStatus = RUNNING
     entered: int = 0
     passes: tuple[str, ...] = ()
+    round: int = 1
+    rounds_max: int = 1
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,8 @@ GAVE_UP = (
 )
 # Numbers of an operation's own events; journalled calls come after them.
 SEQ_STARTED, SEQ_ENDED, SEQ_ANNOUNCED, SEQ_ASKED, SEQ_CALLS = 0, 1, 2, 3, 10
+SEQ_ATTEMPTS = 10_000
+"""Numbers of a pipeline's attempts, above those of the states it enters."""
 
 
 def begin(
@@ -156,10 +164,14 @@ def begin(
     pipelines: tuple[str, ...],
     main: str,
     passes: Mapping[str, tuple[str, ...]] | None = None,
+    rounds_max: int = 1,
 ) -> Cycle:
     """A cycle before its first input; `passes` are the optional states of each pipeline."""
     asked = passes or {}
-    lanes = {name: Lane(name, passes=asked.get(name, ())) for name in (SHARED, *pipelines)}
+    lanes = {
+        name: Lane(name, passes=asked.get(name, ()), rounds_max=rounds_max)
+        for name in (SHARED, *pipelines)
+    }
     return Cycle(cycle_id, main, lanes)
 
 
@@ -224,7 +236,7 @@ class _Turn:
 
     def start(self, given: Started) -> None:
         for name, op_id in given.memories.items():
-            self._lanes[name] = replace(self._lanes[name], outputs={"agent_memory": op_id})
+            self._lanes[name] = replace(self._lanes[name], outputs={MEMORY: op_id})
         self._fact(self._cycle.cycle_id, 0, EventType.CYCLE_ACCEPTED)
         if self._workflow.shared:
             self._enter(SHARED, self._workflow.shared[0])
@@ -314,10 +326,24 @@ class _Turn:
             return
         if self._is_closing(lane):
             self._lane_ended(name, lane.ending or Ending(COMPLETED, ""))
-        elif lane.ending is not None:
-            self._close(name, lane.ending)
-        else:
+        elif lane.ending is None:
             self._next_state(name, state)
+        elif lane.ending.status is FAILED and lane.round < lane.rounds_max:
+            self._begin_anew(name)
+        else:
+            self._close(name, lane.ending)
+
+    def _begin_anew(self, name: str) -> None:
+        """A gate has failed what this round made; the next one makes its own, from the start."""
+        lane = self._lanes[name]
+        node = ids.pipeline_id(self._cycle.cycle_id, name)
+        if lane.ending is not None:
+            said = _said(lane.ending)
+            self._fact(node, SEQ_ATTEMPTS + lane.round, EventType.ATTEMPT_ENDED, lane, said)
+        kept = {key: op_id for key, op_id in lane.outputs.items() if key == MEMORY}
+        lane = replace(lane, ending=None, outputs=kept, round=lane.round + 1)
+        self._lanes[name] = lane
+        self._enter(name, self._workflow.states[0])
 
     def _start_ready(self, name: str, state: State) -> None:
         lane = self._lanes[name]
@@ -448,13 +474,17 @@ class _Turn:
     def _stop_live(self, name: str) -> None:
         lane = self._lanes[name]
         for step, attempt in lane.live.items():
-            op_id = ids.operation_id(self._cycle.cycle_id, name, lane.state, step, attempt)
+            op_id = self._id(lane, step, attempt)
             self._stops.append(op_id)
             self._fact(op_id, SEQ_ENDED, EventType.OPERATION_CANCELLED, lane, {"step": step})
         self._lanes[name] = replace(lane, live={})
 
     def _op_id(self, lane: Lane, step: Step, attempt: int) -> UUID:
-        return ids.operation_id(self._cycle.cycle_id, lane.name, lane.state, step.name, attempt)
+        return self._id(lane, step.name, attempt)
+
+    def _id(self, lane: Lane, step: str, attempt: int) -> UUID:
+        cycle = self._cycle.cycle_id
+        return ids.operation_id(cycle, lane.name, lane.state, step, attempt, lane.round)
 
     def _fact(
         self,

@@ -67,7 +67,9 @@ select wanted.account, wanted.as_of, memory.op_id,
        coalesce(today.tokens_spent, 0) as tokens_spent,
        coalesce(today.tokens_reserved, 0) as tokens_reserved,
        coalesce(today.cost_usd_spent, 0) as cost_usd_spent,
-       coalesce(today.cost_usd_reserved, 0) as cost_usd_reserved
+       coalesce(today.cost_usd_reserved, 0) as cost_usd_reserved,
+       (select count(*) from cycles where kind = 'strategy' and status = 'running')
+           as strategies_running
 from unnest($1::text[], $2::date[]) as wanted (account, as_of)
 left join day_budgets today on today.day = (now() at time zone 'utc')::date
 left join lateral (
@@ -326,3 +328,9 @@ group by e.cycle_id
 
 -- name: move_cursor
 update relay_cursor set xid = $1, id = $2
+
+-- name: keep_part
+insert into bodies (sha256, part, parts, bytes) values ($1, $2, $3, $4) on conflict do nothing
+
+-- name: body_part
+select parts, bytes from bodies where sha256 = $1 and part = $2

@@ -236,4 +236,6 @@ def _lane(stored: Mapping[str, Any]) -> Lane:
         status=CycleStatus(stored["status"]),
         entered=stored["entered"],
         passes=tuple(stored.get("passes", ())),
+        round=stored.get("round", 1),
+        rounds_max=stored.get("rounds_max", 1),
     )

@@ -148,6 +148,7 @@ async def load_for_requests(
     rows = await db.fetch(sql.load_for_requests, *map(list, zip(*wanted, strict=True)))
     loaded.running = rows[0]["running"]
     loaded.today = _purse(rows[0], settings)
+    loaded.strategies_running = rows[0]["strategies_running"]
     loaded.memories = {(row["account"], row["as_of"]): row["op_id"] for row in rows if row["op_id"]}
 
 

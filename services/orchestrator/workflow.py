@@ -219,7 +219,53 @@ DECISION = replace(
 )
 """With a person between the rules and execution, where one was asked for."""
 
-WORKFLOWS = (DECISION_1, DECISION)
+TRAINING_LIMIT_S = 3_000.0
+BACKTEST_LIMIT_S = 600.0
+
+
+def gate_passed(result: Mapping[str, Any]) -> Ending | None:
+    """What its gate stops ends there, with each rule's value and threshold."""
+    gate = result["gate"]
+    return None if gate is None or gate["passed"] else Ending(CycleStatus.FAILED, gate["reason"])
+
+
+STRATEGY = Workflow(
+    kind="strategy",
+    version=1,
+    states=(
+        State(
+            "designing",
+            (Step(command("strategy_design", "design"), attempts_max=ANSWER_ATTEMPTS_MAX),),
+        ),
+        State(
+            "training",
+            (
+                Step(
+                    command("strategy_training", "train"),
+                    time_limit_s=TRAINING_LIMIT_S,
+                    gate=gate_passed,
+                ),
+            ),
+        ),
+        State(
+            "backtesting",
+            (
+                Step(
+                    command("strategy_backtest", "backtest"),
+                    time_limit_s=BACKTEST_LIMIT_S,
+                    gate=gate_passed,
+                ),
+            ),
+        ),
+        State(
+            "assessing",
+            (Step(command("assessment", "assess"), attempts_max=ANSWER_ATTEMPTS_MAX),),
+        ),
+    ),
+)
+"""Where a gate stops a design the pipeline begins anew, as often as the request allows."""
+
+WORKFLOWS = (DECISION_1, DECISION, STRATEGY)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
 
 

@@ -29,7 +29,7 @@ IMPURE = (
     *("anthropic", "asyncio", "asyncpg", "nats"),
     *("openai", "os", "structlog", "yfinance"),
 )
-THINKERS = ("assessment", "research", "risk", "sentiment", "trader")
+THINKERS = ("assessment", "research", "risk", "sentiment", "strategy_design", "trader")
 HOMES = {
     "home-of-nats": ("nats",),
     "home-of-asyncpg": ("asyncpg",),

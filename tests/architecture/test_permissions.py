@@ -20,7 +20,7 @@ from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, streams
 from services.launcher import BACKBONE, SERVICES
 
 ALL = permissions()
-THINKERS = ("assessment", "research", "risk", "sentiment", "trader")
+THINKERS = ("assessment", "research", "risk", "sentiment", "strategy_design", "trader")
 EVERYONE = sorted(ALL)
 OTHERS = [name for name in EVERYONE if name != ORCHESTRATOR]
 CHANGES = (

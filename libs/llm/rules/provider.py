@@ -6,7 +6,17 @@ from types import MappingProxyType
 from contracts.operation import Reserve
 from libs.llm.errors import ProviderFault
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize, StopReason, ToolCall, ToolMessage
-from libs.llm.rules import analyst, memory, planner, quant, risk_review, sentiment, trader
+from libs.llm.rules import (
+    analyst,
+    assessor,
+    designer,
+    memory,
+    planner,
+    quant,
+    risk_review,
+    sentiment,
+    trader,
+)
 from libs.llm.rules.rule_set import Found, RuleSet
 
 RULE_SETS: Mapping[str, RuleSet] = MappingProxyType(
@@ -18,6 +28,8 @@ RULE_SETS: Mapping[str, RuleSet] = MappingProxyType(
         "trader": trader.RULES,
         "risk_review": risk_review.RULES,
         "memory": memory.RULES,
+        "designer": designer.RULES,
+        "assessor": assessor.RULES,
     }
 )
 

@@ -63,6 +63,8 @@ def test_rules_are_free_and_every_agent_has_a_set():
         "trader",
         "risk_review",
         "memory",
+        "designer",
+        "assessor",
     }
 
 

@@ -1,0 +1,76 @@
+"""Large bodies through the orchestrator: in parts there, put together and compared here."""
+
+import asyncio
+import base64
+import hashlib
+
+from contracts.body import PART_BYTES_MAX, PARTS_MAX, BodyPart, KeepPart, PartQuery
+from contracts.message import Message
+from contracts.subjects import BODY_PART, KEEP_PART, Subject
+from libs.bus.client import Client, DeskNotReachable
+from libs.runtime.errors import DeskError
+
+RETRY_AFTER_S = 0.5
+TRIES_MAX = 20
+
+
+class BodyTooLarge(DeskError):
+    """More bytes than may be kept."""
+
+    code = "body_too_large"
+
+
+class BodyMissing(DeskError):
+    """There is no such body, or its bytes are not those of its name."""
+
+    code = "body_missing"
+
+
+class BusBodies:
+    """Keeps and reads bodies under one identity."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def keep(self, sha256: str, body: bytes) -> None:
+        """Keep a body; the same one again changes nothing. Raises BodyTooLarge."""
+        pieces = [body[at : at + PART_BYTES_MAX] for at in range(0, len(body), PART_BYTES_MAX)]
+        if len(pieces) > PARTS_MAX:
+            most = PART_BYTES_MAX * PARTS_MAX
+            raise BodyTooLarge(
+                f"the model has {len(body)} bytes, {most} is the most: use fewer or flatter trees, "
+                "or smaller layers"
+            )
+        for part, piece in enumerate(pieces):
+            data = base64.b64encode(piece).decode()
+            await self._insist(
+                KEEP_PART, KeepPart(sha256=sha256, part=part, parts=len(pieces), data=data)
+            )
+
+    async def read(self, sha256: str) -> bytes:
+        """The body of that hash. Raises BodyMissing."""
+        first = await self._part(sha256, 0)
+        rest = [await self._part(sha256, part) for part in range(1, first.parts)]
+        body = b"".join(base64.b64decode(each.data) for each in (first, *rest))
+        if hashlib.sha256(body).hexdigest() != sha256:
+            raise BodyMissing(f"what is kept under {sha256} has another hash: train it again")
+        return body
+
+    async def _part(self, sha256: str, part: int) -> BodyPart:
+        found = await self._insist(BODY_PART, PartQuery(sha256=sha256, part=part))
+        if not isinstance(found, BodyPart) or not found.found:
+            raise BodyMissing(f"part {part} of {sha256} is not kept: train it again")
+        return found
+
+    async def _insist(self, row: Subject, message: Message) -> Message:
+        """Ask until somebody answers, as the operation's own questions do, for a while."""
+        for left in reversed(range(TRIES_MAX)):
+            try:
+                answer: Message = await self._client.ask(row, message)
+            except DeskNotReachable:
+                if not left:
+                    raise
+                await asyncio.sleep(RETRY_AFTER_S)
+            else:
+                return answer
+        raise AssertionError("the last round returns or raises")

@@ -1,0 +1,84 @@
+"""Many tickers' bars for work in another process: read once, known by their hash, sent as bytes."""
+
+import hashlib
+import io
+from collections.abc import Sequence
+from datetime import date
+
+import polars as pl
+from pydantic import JsonValue
+
+from contracts.operation import CallKind
+from libs.market.errors import MarketError
+from libs.market.source import MarketData
+from libs.runtime.journal import Call, Journal, Reply
+
+TICKER = "ticker"
+
+
+class PricesChanged(MarketError):
+    """The source gives other prices than those that the operation began with."""
+
+    code = "prices_changed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the market source gives other prices than when this operation began: ask for a new "
+            "cycle"
+        )
+
+
+async def bars_of(
+    journal: Journal, market: MarketData, tickers: Sequence[str], as_of: date, since: date
+) -> pl.DataFrame:
+    """The bars of all tickers (ticker and BAR_SCHEMA) from `since` to as_of, or from where the last
+    of them began to trade: before that there is no session that all have.
+
+    What is put on record is their hash; an operation that starts again must find the same. Raises
+    MarketError.
+    """
+    found: list[pl.DataFrame] = []
+
+    async def read() -> Reply:
+        found.append(await _read(market, tickers, as_of, since))
+        return Reply(_digest(found[0]))
+
+    request: JsonValue = {
+        "tickers": list(tickers),
+        "as_of": as_of.isoformat(),
+        "since": since.isoformat(),
+    }
+    known = await journal.call(Call(CallKind.READ, "bars", request, read))
+    if not found:
+        await read()
+    if _digest(found[0]) != known:
+        raise PricesChanged
+    return found[0]
+
+
+async def _read(
+    market: MarketData, tickers: Sequence[str], as_of: date, since: date
+) -> pl.DataFrame:
+    sessions = max(len(market.calendar.sessions(since, as_of)), 1)
+    read = [
+        (await market.bars(ticker, as_of, sessions)).with_columns(pl.lit(ticker).alias(TICKER))
+        for ticker in tickers
+    ]
+    begin = max(bars["date"][0] for bars in read)
+    return pl.concat(read).filter(pl.col("date") >= begin)
+
+
+def _digest(bars: pl.DataFrame) -> JsonValue:
+    return {
+        "sha256": hashlib.sha256(to_bytes(bars)).hexdigest(),
+        "bars": len(bars),
+        "first": str(bars["date"].min()),
+        "last": str(bars["date"].max()),
+    }
+
+
+def to_bytes(bars: pl.DataFrame) -> bytes:
+    """The bars as an Arrow file; the same bars give the same bytes."""
+    kept = io.BytesIO()
+    bars.write_ipc(kept)
+    return kept.getvalue()

@@ -1,0 +1,227 @@
+"""`deskbus agent`: the strategy cycle. Ask for one, look where it is, stop it."""
+
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from contracts.cycle import STRATEGY, CancelCycle, CycleStatus, RequestAnswer
+from contracts.operation import OperationStatus, OperationView, Progress
+from contracts.query import CyclesPage, CyclesQuery, OperationsPage, OperationsQuery
+from contracts.strategy import StrategySpec, StrategyWish
+from contracts.subjects import CANCEL_CYCLE, CYCLES, OPERATIONS
+from libs.bus.client import Client
+from libs.runtime.settings import Settings
+from libs.runtime.strategy_files import SPEC_BYTES_MAX, SpecUnreadable, spec_of
+from services.cli import progress as meanwhile
+from services.cli import strategy_story
+from services.cli.commands import JsonOption, group
+from services.cli.problem import ExitCode, Problem
+from services.cli.request import (
+    ENDS,
+    Wish,
+    accepted,
+    build,
+    invalid,
+    request_and_follow,
+    send,
+)
+from services.cli.request_options import (
+    AsOfOption,
+    MaxCostOption,
+    MaxTokensOption,
+    UniverseOption,
+)
+from services.cli.running import asking, desk_client, load_settings, reading_client
+from services.cli.terminal import emit, err, out
+
+TIMEOUT_S = 3_600.0
+"""A strategy cycle's own time limit where none is given: training takes its time."""
+
+app = group()
+
+
+class Phase(BaseModel):
+    """Where the strategy cycle is: what `agent status` tells a program.
+
+    `phase` is null when nothing runs; the rest then speaks of the newest cycle, where there is one.
+    """
+
+    status: str
+    phase: str | None = None
+    operation_id: UUID | None = None
+    operation_status: str | None = None
+    error_message: str | None = None
+    progress: Progress = Progress()
+    metadata: dict[str, JsonValue] = {}
+
+
+@app.callback()
+def agent() -> None:
+    """Design, train, backtest and assess a strategy."""
+
+
+@app.command()
+def trigger(
+    spec: Annotated[
+        Path | None, typer.Option(help="Run this design (YAML) instead of having one designed.")
+    ] = None,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="Designs to try where a gate stops one.")
+    ] = 1,
+    provider: Annotated[str, typer.Option(help="Who designs and assesses.")] = "rules",
+    as_of: AsOfOption = None,
+    universe: UniverseOption = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Idempotency key: sent again with the same body, nothing new happens."),
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+    ] = TIMEOUT_S,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and show it.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Ask the running desk for a strategy cycle. Without --wait the answer is its id.
+
+    A design that a gate stops ends the cycle as failed, with each value and threshold: exit 1.
+    """
+    settings = load_settings()
+    wish = Wish(
+        kind=STRATEGY,
+        as_of=as_of,
+        universe=universe if universe is not None else (),
+        providers=(provider,),
+        key=key,
+        timeout_s=timeout_s,
+        tokens=max_tokens,
+        cost_usd=max_cost,
+        strategy=_wish(spec, attempts),
+    )
+    if wait:
+        node = asking(_request_and_wait(settings, wish))
+        if json:
+            emit([node])
+        else:
+            strategy_story.tell(node, out())
+        raise typer.Exit(ENDS[_cycle_status(node)])
+    answer = asking(_request(settings, wish))
+    if json:
+        emit([answer])
+    else:
+        out().print(str(answer.cycle_id))
+        err().print(f"{answer.status}: deskbus agent status", style="dim")
+
+
+@app.command()
+def status(json: JsonOption = False) -> None:
+    """Say which phase the strategy cycle is in, or how the last one ended."""
+    settings = load_settings()
+
+    async def work() -> Phase:
+        async with reading_client(settings) as client:
+            newest = await _newest(client)
+            return Phase(status="idle") if newest is None else await _phase(client, newest)
+
+    found = asking(work())
+    if json:
+        emit([found])
+    else:
+        strategy_story.tell_phase(found.model_dump(), out())
+
+
+@app.command()
+def cancel(
+    reason: Annotated[str, typer.Option(help="Kept with the cycle.")] = "cancelled by request",
+    json: JsonOption = False,
+) -> None:
+    """Stop the strategy cycle that runs: whatever it computes ends at once."""
+    settings = load_settings()
+
+    async def work() -> RequestAnswer:
+        async with desk_client(settings) as client:
+            running = await _newest(client, CycleStatus.RUNNING)
+            if running is None:
+                raise Problem(ExitCode.NOT_FOUND, "no strategy cycle is running")
+            cancelling = CancelCycle(cycle_id=running, reason=reason)
+            answer: RequestAnswer = await client.ask(CANCEL_CYCLE, cancelling)
+            return accepted(answer)
+
+    answer = asking(work())
+    if json:
+        emit([answer])
+    else:
+        out().print(f"{answer.cycle_id} {answer.status}")
+
+
+def _wish(path: Path | None, attempts: int) -> StrategyWish:
+    try:
+        return StrategyWish(spec=_spec(path) if path else None, attempts=attempts)
+    except ValidationError as error:
+        raise invalid("request", error) from error
+
+
+def _spec(path: Path) -> StrategySpec:
+    """The design in a file. Raises `Problem` (usage) that names the field at fault."""
+    try:
+        with path.open("rb") as file:
+            return spec_of(file.read(SPEC_BYTES_MAX + 1).decode())
+    except OSError as error:
+        raise Problem(ExitCode.USAGE, f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Problem(ExitCode.USAGE, f"{path} is no text in UTF-8") from error
+    except SpecUnreadable as error:
+        raise Problem(ExitCode.USAGE, f"{path}: {error.message}") from error
+    except ValidationError as error:
+        raise invalid(f"spec ({path})", error) from error
+
+
+async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
+    made = build(wish)
+    async with desk_client(settings) as client:
+        return await send(client, made)
+
+
+async def _request_and_wait(settings: Settings, wish: Wish) -> OperationView:
+    made = build(wish)
+    async with desk_client(settings) as client:
+        with meanwhile.Progress(err()) as progress:
+            view = await request_and_follow(client, made, progress.heard)
+        if view.cycle_id is None:
+            raise Problem(ExitCode.NOT_FOUND, view.message)
+        return (await _nodes(client, view.cycle_id))[0]
+
+
+async def _newest(client: Client, status: CycleStatus | None = None) -> UUID | None:
+    page: CyclesPage = await client.ask(CYCLES, CyclesQuery(kind=STRATEGY, status=status, limit=1))
+    return page.cycles[0].cycle_id if page.cycles else None
+
+
+async def _nodes(client: Client, cycle_id: UUID) -> tuple[OperationView, ...]:
+    page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=cycle_id))
+    return page.operations
+
+
+async def _phase(client: Client, cycle_id: UUID) -> Phase:
+    parent, *children = await _nodes(client, cycle_id)
+    running = [each for each in children if each.status is OperationStatus.RUNNING]
+    active = parent.status is OperationStatus.RUNNING
+    phase = parent.metadata.get("phase")
+    return Phase(
+        status="active" if active else "idle",
+        phase=str(phase) if phase else None,
+        operation_id=parent.op_id,
+        operation_status=parent.status.value,
+        error_message=parent.error_message,
+        progress=running[-1].progress if running else Progress(),
+        metadata=parent.metadata,
+    )
+
+
+def _cycle_status(node: OperationView) -> CycleStatus:
+    """Of the parent operation, whose status is its cycle's where it has one of that name."""
+    return CycleStatus(node.status.value)

@@ -1,0 +1,94 @@
+"""A strategy cycle in the operation tree: the cycle is the parent, its steps the children. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from contracts.cycle import STRATEGY, CycleStatus
+from contracts.operation import OperationView
+from services.console.logic import SHARED, Row
+
+PARENT = "agent_research"
+TYPES: Mapping[str, str] = {
+    "design": "agent_design",
+    "train": "training",
+    "backtest": "backtesting",
+    "assess": "agent_assessment",
+}
+"""By step: the type of its operation."""
+IDS: Mapping[str, str] = {
+    "design": "design_op_id",
+    "train": "training_op_id",
+    "backtest": "backtest_op_id",
+    "assess": "assessment_op_id",
+}
+"""By step: under which name the parent has its operation's id."""
+
+TRAINING_TOLD = (
+    *("accuracy", "base_rate", "log_loss", "base_log_loss", "initial_loss", "final_loss"),
+    *("rows", "seed", "data_sha256", "model_sha256", "gate"),
+)
+BACKTEST_TOLD = (
+    *("sharpe_ratio", "sortino_ratio", "win_rate", "max_drawdown", "total_return", "cagr"),
+    *("turnover", "exposure", "total_trades", "benchmark_return", "benchmark_sharpe_ratio", "gate"),
+)
+
+
+def is_strategy(cycle: Row) -> bool:
+    """Whether it is a cycle of this kind."""
+    return bool(cycle["kind"] == STRATEGY)
+
+
+def parent(node: OperationView, cycle: Row, operations: Sequence[Row]) -> OperationView:
+    """The cycle's node with what its steps have made so far, of its newest design."""
+    lane = next(
+        each for name, each in orjson.loads(cycle["state"])["lanes"].items() if name != SHARED
+    )
+    running = cycle["status"] == CycleStatus.RUNNING
+    newest = _of_newest_design(operations)
+    metadata: dict[str, JsonValue] = {
+        **node.metadata,
+        "phase": lane["state"] if running else None,
+        "attempt": lane.get("round", 1),
+        "attempts": lane.get("rounds_max", 1),
+        **{IDS[step]: str(row["op_id"]) for step, row in newest.items()},
+        **_told({step: orjson.loads(r["result"]) for step, r in newest.items() if r["result"]}),
+    }
+    summary = None if running else _summary(cycle, metadata)
+    return node.model_copy(update={"type": PARENT, "metadata": metadata, "result_summary": summary})
+
+
+def _of_newest_design(operations: Sequence[Row]) -> Mapping[str, Row]:
+    """By step, its newest operation; those of an earlier design are left out."""
+    found: dict[str, Row] = {}
+    for row in operations:
+        if row["step"] == "design" and row["attempt"] == 1:
+            found = {}
+        found[row["step"]] = row
+    return {step: row for step, row in found.items() if step in IDS}
+
+
+def _told(made: Mapping[str, Any]) -> Mapping[str, JsonValue]:
+    told: dict[str, JsonValue] = {}
+    if "design" in made:
+        told["strategy_name"] = made["design"]["spec"]["name"]
+        told["strategy_path"] = made["design"]["path"]
+    if "train" in made:
+        told["training_result"] = {name: made["train"][name] for name in TRAINING_TOLD}
+    if "backtest" in made:
+        told["backtest_result"] = {name: made["backtest"][name] for name in BACKTEST_TOLD}
+    if "assess" in made:
+        told["assessment_verdict"] = made["assess"]["verdict"]
+        told["assessment_path"] = f"{made['design']['path'].removesuffix('.yaml')}/assessment.json"
+    return told
+
+
+def _summary(cycle: Row, metadata: Mapping[str, JsonValue]) -> JsonValue:
+    return {
+        "success": cycle["status"] == CycleStatus.COMPLETED,
+        "strategy_name": metadata.get("strategy_name"),
+        "verdict": metadata.get("assessment_verdict"),
+        "total_tokens": cycle["tokens_spent"],
+    }

@@ -1,0 +1,53 @@
+"""What the strategy backtest service answers: the held-out period, and the backtest gate."""
+
+from datetime import timedelta
+from typing import Protocol
+
+from contracts.strategy_cycle import BacktestStrategy
+from contracts.strategy_result import BacktestResult
+from libs.market.panels import bars_of, to_bytes
+from libs.market.source import MarketData
+from libs.quant.gates import backtest_gate
+from libs.runtime.computing import computed, request_of
+from libs.runtime.journal import Journal
+
+COMPUTE = "services.strategy_backtest.compute"
+WARM_UP_DAYS = 1_400
+"""Calendar days of bars before the held-out period: the slowest average remembers 900 sessions."""
+
+
+class ReadsModels(Protocol):
+    """Where trained models are."""
+
+    async def read(self, sha256: str) -> bytes:
+        """The bytes of that hash."""
+        ...
+
+
+async def backtest_strategy(
+    command: BacktestStrategy, journal: Journal, *, market: MarketData, models: ReadsModels
+) -> BacktestResult:
+    """Run the trained model over the held-out period, in a process of its own.
+
+    The model's bytes are compared with the hash that the training told. A gate that fails is a
+    result like any other: the workflow ends the cycle with its reason.
+    """
+    design, trained = command.strategy_design, command.training_result
+    spec = design.spec
+    since = spec.held_out.first - timedelta(days=WARM_UP_DAYS)
+    bars = await bars_of(journal, market, spec.universe, command.as_of, since)
+    model = await models.read(trained.model_sha256)
+    asked = {
+        "spec": spec.model_dump(mode="json"),
+        "model": model.decode(),
+        "model_sha256": trained.model_sha256,
+    }
+    answer = await computed(COMPUTE, request_of(asked, to_bytes(bars)), journal.progress)
+    found = BacktestResult.of(
+        command,
+        spec_sha256=design.spec_sha256,
+        model_sha256=trained.model_sha256,
+        **answer,
+    )
+    gate = backtest_gate(found, design.gates)
+    return found.model_copy(update={"gate": gate})

@@ -1,0 +1,65 @@
+"""What a held-out period came to, as its contract says it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from contracts.strategy import StrategySpec
+from contracts.strategy_result import TRADES_SHOWN_MAX
+from libs.quant.backtest import OPEN, Trades
+from libs.quant.held_out import HeldOut
+from libs.quant.panel import Panel
+from libs.quant.performance import performance
+
+SHOWN_DECIMALS = 4
+"""Of equity and prices, as they are shown."""
+FIGURES = (
+    *("sharpe_ratio", "sortino_ratio", "win_rate", "max_drawdown", "total_return", "cagr"),
+    *("turnover", "exposure", "total_trades", "fees"),
+)
+
+
+def result(spec: StrategySpec, found: HeldOut) -> Mapping[str, Any]:
+    """The fields of BacktestResult that the run itself knows, as JSON."""
+    figures = performance(found.strategy)
+    benchmark = performance(found.benchmark)
+    return {
+        "strategy_name": spec.name,
+        "held_out": spec.held_out.model_dump(mode="json"),
+        "capital": spec.sizing.capital,
+        **{name: getattr(figures, name) for name in FIGURES},
+        "benchmark_return": benchmark.total_return,
+        "benchmark_sharpe_ratio": benchmark.sharpe_ratio,
+        "sessions": [str(day) for day in found.prices.sessions],
+        "equity": _shown(found.strategy.equity),
+        "benchmark": _shown(found.benchmark.equity),
+        "trades": _trades(found.prices, found.strategy.trades),
+        "data_sha256": found.prices.sha256(),
+    }
+
+
+def _shown(values: npt.NDArray[np.float64]) -> list[float]:
+    return [round(float(value), SHOWN_DECIMALS) for value in values]
+
+
+def _trades(prices: Panel, trades: Trades) -> Sequence[Mapping[str, Any]]:
+    """The newest of them, in the order of their entries."""
+    newest = np.argsort(trades.entry, kind="stable")[-TRADES_SHOWN_MAX:]
+    return [_trade(prices, trades, int(place)) for place in newest]
+
+
+def _trade(prices: Panel, trades: Trades, at: int) -> Mapping[str, Any]:
+    closed = trades.exit[at] != OPEN
+    return {
+        "ticker": prices.tickers[trades.row[at]],
+        "side": "long" if trades.side[at] > 0 else "short",
+        "quantity": float(trades.quantity[at]),
+        "entry": str(prices.sessions[trades.entry[at]]),
+        "entry_price": float(trades.entry_price[at]),
+        "exit": str(prices.sessions[trades.exit[at]]) if closed else None,
+        "exit_price": float(trades.exit_price[at]) if closed else None,
+        "profit": float(trades.profit[at]),
+        "return_pct": float(trades.return_[at] * 100),
+    }

@@ -1,0 +1,45 @@
+"""Wiring of the strategy design service."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from contracts.gate import GateThresholds
+from contracts.strategy_cycle import DesignStrategy, StrategyDesign
+from libs.bus.route import Route, Routes
+from libs.llm.agent import Role
+from libs.llm.prompt import Prompt
+from libs.llm.provider import ModelSize, Provider
+from libs.llm.registry import limits_of, providers_of
+from libs.market.source import MarketData
+from libs.market.sources import market_of
+from libs.runtime.settings import Settings
+from libs.runtime.strategy_files import StrategyFiles
+from services.strategy_design.handler import design_strategy
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+
+def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
+    """What the service hears and says."""
+    prompt = Prompt.load(PROMPTS / "designer.md")
+    role = Role("designer", "design", ModelSize.LARGE, prompt, providers, limits_of(settings))
+    handle = partial(
+        design_strategy,
+        market=market,
+        role=role,
+        files=StrategyFiles(settings.strategies_dir),
+        gates=GateThresholds(**dict(settings.gates)),
+    )
+    return Routes(
+        service="strategy_design",
+        commands=(Route(hears=DesignStrategy, says=StrategyDesign, handle=handle),),
+    )
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The service with its adapters, as the settings say."""
+    async with providers_of(settings) as providers:
+        yield routes(market_of(settings), providers, settings)

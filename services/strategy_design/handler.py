@@ -1,0 +1,105 @@
+"""What the strategy design service answers: the design that the cycle runs."""
+
+from pydantic import JsonValue
+
+from contracts.gate import GateThresholds
+from contracts.operation import CallKind
+from contracts.strategy import StrategySpec
+from contracts.strategy_cycle import DesignStrategy, StrategyDesign
+from libs.llm.agent import Role
+from libs.llm.loop import generate
+from libs.llm.prompt import Task, task_for
+from libs.market.errors import NoHistory
+from libs.market.source import MarketData
+from libs.runtime.journal import Call, Journal, Reply
+from libs.runtime.strategy_files import StrategyFiles
+from services.strategy_design import logic
+
+TICKERS_MAX = 20
+"""Tickers whose histories a designer is told of."""
+HISTORY_SESSIONS_MAX = 6_000
+
+
+async def design_strategy(
+    command: DesignStrategy,
+    journal: Journal,
+    *,
+    market: MarketData,
+    role: Role,
+    files: StrategyFiles,
+    gates: GateThresholds,
+) -> StrategyDesign:
+    """The request's own spec, or one that the pipeline's provider writes; named and exported.
+
+    AnswerInvalid asks for another attempt with the errors quoted.
+    """
+    wish = command.request.strategy
+    given = wish.spec if wish else None
+    spec = given or await _designed(command, journal, market, role)
+    named, path = await _exported(journal, files, spec)
+    return StrategyDesign.of(
+        command,
+        spec=named,
+        spec_sha256=logic.sha256_of(named),
+        origin="given" if given else "designed",
+        path=path,
+        gates=gates,
+    )
+
+
+async def _designed(
+    command: DesignStrategy, journal: Journal, market: MarketData, role: Role
+) -> StrategySpec:
+    histories = await _histories(command, journal, market)
+    task: Task = task_for(
+        command,
+        histories=histories,
+        indicators=logic.indicators_told(),
+        constraints=dict(command.request.constraints),
+        # A pipeline's every design has an operation of its own, and with it a draw of its own.
+        draw=str(command.op_id),
+    )
+    return await generate(
+        role.played_for(command),
+        task,
+        StrategySpec,
+        journal,
+        check=lambda spec, _: logic.problems(spec, histories),
+    )
+
+
+async def _histories(command: DesignStrategy, journal: Journal, market: MarketData) -> JsonValue:
+    """By ticker: the first and last session that it has bars of, and how many."""
+    asked = command.request.universe
+
+    async def read() -> Reply:
+        tickers = asked or [each.ticker for each in await market.universe(command.as_of)]
+        found: dict[str, JsonValue] = {}
+        for ticker in tickers[:TICKERS_MAX]:
+            days = (await market.bars(ticker, command.as_of, HISTORY_SESSIONS_MAX))["date"]
+            found[ticker] = {"first": str(days[0]), "last": str(days[-1]), "bars": len(days)}
+        if not found:
+            raise NoHistory(f"no ticker has a bar on {command.as_of}: nothing can be designed for")
+        return Reply(found)
+
+    request: JsonValue = {
+        "as_of": command.as_of.isoformat(),
+        "tickers": list(asked) if asked else None,
+    }
+    return await journal.call(Call(CallKind.READ, "histories", request, read))
+
+
+async def _exported(
+    journal: Journal, files: StrategyFiles, spec: StrategySpec
+) -> tuple[StrategySpec, str]:
+    """The spec under the name that it got, and its file. Journalled, so that it gets one only."""
+    body = spec.model_dump(mode="json")
+
+    async def write() -> Reply:
+        named, path = files.keep_spec(spec)
+        return Reply({"name": named.name, "path": str(path)})
+
+    kept = await journal.call(Call(CallKind.READ, "export of the spec", body, write))
+    if not isinstance(kept, dict):
+        raise TypeError(f"the export is on record as {type(kept).__name__}")
+    return spec.model_copy(update={"name": str(kept["name"])}), str(kept["path"])

@@ -1,0 +1,343 @@
+"""The assessment of a strategy: the cases of the seed's tasks 5.1 to 5.3, by their names."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contracts.operation import Reserve
+from contracts.strategy_cycle import AssessStrategy, StrategyDesign
+from contracts.strategy_result import (
+    BacktestResult,
+    StrategyAssessment,
+    TrainingResult,
+    Verdict,
+)
+from contracts.types import Usage
+from libs.llm.errors import BadToolArguments
+from libs.llm.provider import ModelReply, ModelRequest
+from libs.llm.rules.provider import RulesProvider
+from libs.llm.scripted import ScriptedProvider, asks
+from libs.runtime.settings import Settings
+from libs.runtime.strategy_files import spec_of
+from services.assessment.strategy import AssessmentNotSaved, training_told
+from services.assessment.tools import SAVE_ASSESSMENT, AssessmentTool
+from tests.unit.services.conftest import Desk
+
+EXAMPLE = Path(__file__).parents[4] / "examples/strategies/trend-and-calm.yaml"
+SHA = "0" * 64
+DRAFT: dict[str, Any] = {
+    "verdict": "mediocre",
+    "strengths": ["accuracy 52.0%, base rate 50.0%", "the deepest fall was 12.0%"],
+    "weaknesses": ["38 trades say little", "costs eat a third"],
+    "suggestions": ["trade less", "hold out another period"],
+}
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+IDS: dict[str, Any] = {
+    "cycle_id": UUID(int=1),
+    "op_id": UUID(int=2),
+    "as_of": "2013-03-01",
+}
+
+
+def training(**changes: Any) -> TrainingResult:
+    fold = {
+        "train": {"first": "2005-01-03", "last": "2006-01-03"},
+        "test": {"first": "2006-02-01", "last": "2006-12-29"},
+        "train_rows": 700,
+        "test_rows": 600,
+        "accuracy": 0.52,
+        "base_rate": 0.5,
+        "log_loss": 0.69,
+        "base_log_loss": 0.693,
+    }
+    given = {
+        "strategy_name": "trend-and-calm",
+        **{key: fold[key] for key in ("accuracy", "base_rate", "log_loss", "base_log_loss")},
+        "initial_loss": 0.7,
+        "final_loss": 0.525,
+        "loss_curve": (0.7, 0.525),
+        "folds": (fold,),
+        "features": ("rsi(14)",),
+        "rows": 3_000,
+        "seed": 0,
+        "spec_sha256": SHA,
+        "data_sha256": SHA,
+        "model_sha256": SHA,
+    }
+    return TrainingResult.model_validate({**IDS, **given, **changes})
+
+
+def backtest(**changes: Any) -> BacktestResult:
+    given = {
+        "strategy_name": "trend-and-calm",
+        "held_out": {"first": "2010-01-04", "last": "2012-12-31"},
+        "capital": 100_000.0,
+        "sharpe_ratio": 0.9,
+        "sortino_ratio": 1.2,
+        "win_rate": 0.55,
+        "max_drawdown": 0.12,
+        "total_return": 0.31,
+        "cagr": 0.09,
+        "turnover": 9.0,
+        "exposure": 0.6,
+        "total_trades": 38,
+        "fees": 300.0,
+        "benchmark_return": 0.2,
+        "benchmark_sharpe_ratio": 0.7,
+        "sessions": ("2010-01-04", "2010-01-05"),
+        "equity": (100_000.0, 131_000.0),
+        "benchmark": (100_000.0, 120_000.0),
+        "spec_sha256": SHA,
+        "data_sha256": SHA,
+        "model_sha256": SHA,
+    }
+    return BacktestResult.model_validate({**IDS, **given, **changes})
+
+
+@pytest.fixture
+def desk(bundled: Any, tmp_path: Path) -> Desk:
+    settings = Settings(strategies_dir=tmp_path / "strategies")
+    return Desk(market=bundled, providers={"rules": RulesProvider()}, settings=settings)
+
+
+@pytest.fixture
+def parts() -> dict[str, Any]:
+    spec = spec_of(EXAMPLE.read_text())
+    design = StrategyDesign(
+        **IDS, spec=spec, spec_sha256=SHA, origin="given", path=f"strategies/{spec.name}.yaml"
+    )
+    return {
+        "strategy_design": design,
+        "training_result": training(),
+        "backtest_result": backtest(),
+    }
+
+
+def scripted(desk: Desk, *replies: ModelReply) -> ScriptedProvider:
+    model = ScriptedProvider(replies)
+    desk.providers = {"rules": model}
+    return model
+
+
+def saving(**changes: Any) -> ModelReply:
+    return asks((SAVE_ASSESSMENT, {**DRAFT, **changes}))
+
+
+def kept(tmp_path: Path) -> Any:
+    return json.loads((tmp_path / "strategies/trend-and-calm/assessment.json").read_text())
+
+
+# --- 5.1 the prompt ---------------------------------------------------------------------------
+
+
+async def asked(desk: Desk, parts: dict[str, Any]) -> ModelRequest:
+    model = scripted(desk, saving(), ModelReply())
+    await desk.do(AssessStrategy, **parts)
+    return model.requests[0]
+
+
+async def test_the_prompt_includes_all_relevant_training_metrics(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    told: Any = (await asked(desk, parts)).task["training"]
+    figures = {"accuracy", "base_rate", "log_loss", "initial_loss", "final_loss", "loss_decrease"}
+    assert figures <= set(told)
+    assert (told["accuracy"], told["initial_loss"], told["final_loss"]) == (0.52, 0.7, 0.525)
+
+
+async def test_the_prompt_includes_all_relevant_backtest_metrics(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    told: Any = (await asked(desk, parts)).task["backtest"]
+    figures = {"sharpe_ratio", "win_rate", "max_drawdown", "total_return", "total_trades"}
+    assert figures <= set(told)
+    assert told["benchmark_return"] == 0.2
+    assert not {"equity", "sessions", "trades"} & set(told)
+
+
+async def test_the_prompt_names_the_strategy_its_file_and_the_tool_to_use(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    request = await asked(desk, parts)
+    strategy: Any = request.task["strategy"]
+    assert strategy["name"] == "trend-and-calm"
+    assert request.task["strategy_path"] == "strategies/trend-and-calm.yaml"
+    assert SAVE_ASSESSMENT in request.system
+    assert [tool.name for tool in request.tools] == [SAVE_ASSESSMENT]
+
+
+@pytest.mark.parametrize(
+    ("initial", "final", "decrease"), [(0.7, 0.525, 0.25), (0.5, 0.6, -0.2), (0.0, 0.3, 0.0)]
+)
+def test_loss_improvement_is_right_and_zero_where_there_was_no_initial_loss(
+    desk: Desk, parts: dict[str, Any], initial: float, final: float, decrease: float
+) -> None:
+    result = training(initial_loss=initial, final_loss=final)
+    command = desk.command(AssessStrategy, **{**parts, "training_result": result})
+    assert isinstance(command, AssessStrategy)
+    assert training_told(command)["loss_decrease"] == pytest.approx(decrease)
+
+
+# --- 5.2 the tool -----------------------------------------------------------------------------
+
+
+async def test_save_assessment_creates_the_json_file_and_its_directory(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path
+) -> None:
+    assert not (tmp_path / "strategies").exists()
+    scripted(desk, saving(), ModelReply())
+    await desk.do(AssessStrategy, **parts)
+    assert kept(tmp_path)["verdict"] == "mediocre"
+
+
+async def test_the_assessment_contains_all_required_fields(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path
+) -> None:
+    scripted(desk, saving(), ModelReply())
+    await desk.do(AssessStrategy, **parts)
+    assert {*DRAFT, "assessed_at", "strategy_name"} <= set(kept(tmp_path))
+    assert {key: kept(tmp_path)[key] for key in DRAFT} == DRAFT
+
+
+async def test_the_timestamp_is_included(desk: Desk, parts: dict[str, Any], tmp_path: Path) -> None:
+    scripted(desk, saving(), ModelReply())
+    made = await desk.do(AssessStrategy, **parts)
+    assert datetime.fromisoformat(kept(tmp_path)["assessed_at"]) == made.assessed_at
+    assert made.assessed_at.tzinfo is not None
+
+
+async def test_an_error_is_returned_if_no_strategy_name_is_set() -> None:
+    with pytest.raises(BadToolArguments, match="no strategy"):
+        await AssessmentTool("", lambda: NOW).call(SAVE_ASSESSMENT, DRAFT)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"verdict": "brilliant"}, "verdict"),
+        ({"strengths": ["only one"]}, "strengths"),
+        ({"weaknesses": list("abcde")}, "weaknesses"),
+        ({"suggestions": "trade less"}, "suggestions"),
+    ],
+)
+async def test_the_assessments_structure_is_validated(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(BadToolArguments, match=field):
+        await AssessmentTool("mine", lambda: NOW).call(SAVE_ASSESSMENT, {**DRAFT, **changes})
+
+
+async def test_a_model_that_is_told_what_was_wrong_may_save_again(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path
+) -> None:
+    scripted(desk, saving(verdict="brilliant"), saving(verdict="poor"), ModelReply())
+    made = await desk.do(AssessStrategy, **parts)
+    assert made.verdict is Verdict.POOR
+    assert kept(tmp_path)["verdict"] == "poor"
+
+
+async def test_the_last_saved_assessment_is_the_result(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path
+) -> None:
+    scripted(desk, saving(verdict="promising"), saving(verdict="mediocre"), ModelReply())
+    made = await desk.do(AssessStrategy, **parts)
+    assert made.verdict is Verdict.MEDIOCRE
+    assert kept(tmp_path)["verdict"] == "mediocre"
+
+
+# --- 5.3 the worker ---------------------------------------------------------------------------
+
+
+async def test_the_verdict_of_the_save_assessment_call_is_returned(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    scripted(desk, saving(verdict="promising"), ModelReply(text="done"))
+    made = await desk.do(AssessStrategy, **parts)
+    assert isinstance(made, StrategyAssessment)
+    assert (made.verdict, made.strategy_name) == (Verdict.PROMISING, "trend-and-calm")
+
+
+async def test_token_counts_are_on_record_with_the_calls(desk: Desk, parts: dict[str, Any]) -> None:
+    used = Usage(input_tokens=900, output_tokens=120)
+    model = scripted(
+        desk,
+        saving().model_copy(update={"usage": used}),
+        ModelReply(usage=Usage(input_tokens=1_000)),
+    )
+    model.reserved = Reserve(tokens=5_000)
+    await desk.do(AssessStrategy, **parts)
+    recorded = desk.journals["assessstrategy"]
+    assert sum(entry.usage.tokens for entry in recorded) == 2_020
+
+
+@pytest.mark.parametrize("replies", [(ModelReply(text="It is promising."),), (ModelReply(),)])
+async def test_a_missing_assessment_is_an_error_whatever_the_model_says(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path, replies: tuple[ModelReply, ...]
+) -> None:
+    scripted(desk, *replies)
+    with pytest.raises(AssessmentNotSaved, match="did not save an assessment") as missing:
+        await desk.do(AssessStrategy, **parts)
+    assert missing.value.wrong_answer
+    assert not (tmp_path / "strategies").exists()
+
+
+async def test_an_assessment_that_was_never_valid_is_missing_with_the_reason(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    scripted(desk, saving(verdict="brilliant"), ModelReply())
+    with pytest.raises(AssessmentNotSaved, match="verdict"):
+        await desk.do(AssessStrategy, **parts)
+
+
+async def test_a_cancel_propagates_and_nothing_is_written(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path
+) -> None:
+    model = scripted(desk, saving())
+    model.faults = {0: asyncio.CancelledError()}  # type: ignore[dict-item]
+    with pytest.raises(asyncio.CancelledError):
+        await desk.do(AssessStrategy, **parts)
+    assert not (tmp_path / "strategies").exists()
+
+
+async def test_an_operation_that_starts_again_asks_the_model_nothing_twice(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    model = scripted(desk, saving(), ModelReply())
+    first = await desk.do(AssessStrategy, **parts)
+    again = await desk.do(AssessStrategy, **parts)
+    assert model.calls == 2
+    assert again == first
+
+
+# --- by rules ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("figures", "verdict"),
+    [
+        ({}, Verdict.PROMISING),
+        ({"sharpe_ratio": 0.5}, Verdict.MEDIOCRE),
+        ({"benchmark_sharpe_ratio": 1.1}, Verdict.MEDIOCRE),
+        ({"total_return": -0.02}, Verdict.POOR),
+        ({"sharpe_ratio": None, "win_rate": None, "total_trades": 0}, Verdict.POOR),
+    ],
+)
+async def test_the_rules_judge_by_stated_thresholds_and_say_that_they_are_rules(
+    desk: Desk, parts: dict[str, Any], figures: dict[str, Any], verdict: Verdict
+) -> None:
+    made = await desk.do(AssessStrategy, **{**parts, "backtest_result": backtest(**figures)})
+    assert made.verdict is verdict
+    points = (*made.strengths, *made.weaknesses, *made.suggestions)
+    assert all(point.startswith("rules: ") for point in points)
+
+
+async def test_the_rules_see_no_skill_where_accuracy_only_equals_the_base_rate(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    flat = training(accuracy=0.5)
+    made = await desk.do(AssessStrategy, **{**parts, "training_result": flat})
+    assert made.verdict is Verdict.MEDIOCRE
+    assert any("no skill" in point for point in made.weaknesses)

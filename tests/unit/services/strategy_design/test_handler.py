@@ -1,0 +1,165 @@
+"""Designs: given ones are taken as they are, others drawn or written, named, exported, judged."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from contracts.cycle import CycleRequest
+from contracts.gate import GateThresholds
+from contracts.strategy import StrategySpec, StrategyWish
+from contracts.strategy_cycle import DesignStrategy, StrategyDesign
+from libs.bus.route import Route
+from libs.llm.errors import AnswerInvalid
+from libs.llm.provider import Provider
+from libs.llm.rules.provider import RulesProvider
+from libs.llm.scripted import ScriptedProvider, says
+from libs.market.errors import UnknownTicker
+from libs.runtime.journal import Journal
+from libs.runtime.settings import Settings
+from libs.runtime.strategy_files import spec_of
+from services.strategy_design import app
+from services.strategy_design.logic import sha256_of
+from tests.unit.services.conftest import Desk
+
+EXAMPLE = Path(__file__).parents[4] / "examples/strategies/trend-and-calm.yaml"
+AS_OF = date(2013, 3, 1)
+
+
+class Designing:
+    """The design service on the bundled prices."""
+
+    def __init__(self, market: Any, folder: Path) -> None:
+        self._desk = Desk(market=market, providers={}, as_of=AS_OF)
+        self.provider: Provider = RulesProvider()
+        self.settings = Settings(strategies_dir=folder / "strategies")
+        self.entries: list[Any] = []
+
+    async def do(self, wish: StrategyWish | None = None, **changes: Any) -> StrategyDesign:
+        asked: dict[str, Any] = changes.pop("request", {})
+        request = CycleRequest(
+            idempotency_key="a", kind="strategy", as_of=AS_OF, strategy=wish, **asked
+        )
+        routes = app.routes(self._desk.market, {"rules": self.provider}, self.settings)
+        command = self._desk.command(DesignStrategy, request=request, **changes)
+
+        async def record(entries: Any, *_: object) -> None:
+            self.entries += entries
+
+        route: Route = routes.commands[0]
+        journal = Journal(list(self.entries), record)
+        made = await route.handle(command, journal)
+        await journal.flush()
+        assert isinstance(made, StrategyDesign)
+        return made
+
+
+def exported(made: StrategyDesign) -> StrategySpec:
+    return spec_of(Path(made.path).read_text())
+
+
+def taken_over(made: StrategyDesign) -> None:
+    Path(made.path).write_text("name: somebody else's\n")
+
+
+@pytest.fixture
+def designing(bundled: Any, tmp_path: Path) -> Designing:
+    return Designing(bundled, tmp_path)
+
+
+@pytest.fixture
+def spec() -> StrategySpec:
+    return spec_of(EXAMPLE.read_text())
+
+
+async def test_a_given_design_is_taken_as_it_is(designing: Designing, spec: StrategySpec) -> None:
+    made = await designing.do(StrategyWish(spec=spec))
+    assert (made.spec, made.origin, made.spec_sha256) == (spec, "given", sha256_of(spec))
+    assert exported(made) == spec
+
+
+async def test_the_rules_draw_a_design_and_say_that_they_are_rules(designing: Designing) -> None:
+    made = await designing.do()
+    assert made.origin == "designed"
+    assert made.spec.hypothesis.startswith("rules: ")
+    assert exported(made) == made.spec
+
+
+async def test_the_same_operation_draws_the_same_design_and_another_one_another(
+    designing: Designing,
+) -> None:
+    first = await designing.do(op_id=uuid4())
+    designing.entries.clear()
+    assert (await designing.do(op_id=first.op_id)).spec == first.spec
+    designing.entries.clear()
+    assert (await designing.do(op_id=uuid4())).spec != first.spec
+
+
+@pytest.mark.parametrize("number", range(25))
+async def test_every_draw_fits_the_prices_that_there_are(designing: Designing, number: int) -> None:
+    made = await designing.do(op_id=uuid4())
+    spec = made.spec
+    assert "FB" not in spec.universe, "it began to trade in 2012: nothing could be learned"
+    assert spec.train.last < spec.held_out.first <= spec.held_out.last <= AS_OF
+    assert (spec.held_out.last - spec.held_out.first).days > 700, number
+
+
+async def test_a_request_may_narrow_the_tickers(designing: Designing) -> None:
+    made = await designing.do(request={"universe": ("IBM",)})
+    assert made.spec.universe == ("IBM",)
+
+
+async def test_an_unknown_ticker_ends_the_operation_with_its_name(designing: Designing) -> None:
+    with pytest.raises(UnknownTicker, match="NOPE"):
+        await designing.do(request={"universe": ("NOPE",)})
+
+
+async def test_gates_are_fixed_with_the_design(designing: Designing) -> None:
+    designing.settings = Settings(
+        strategies_dir=designing.settings.strategies_dir,
+        gates={"profile": "careful", "accuracy_min": 0.6},
+    )
+    made = await designing.do()
+    assert made.gates == GateThresholds(profile="careful", accuracy_min=0.6)
+
+
+def written(spec: StrategySpec, **changes: Any) -> ScriptedProvider:
+    body = {**spec.model_dump(mode="json"), **changes}
+    return ScriptedProvider(lambda _: says(body))
+
+
+async def test_a_models_design_is_run_as_it_was_written(
+    designing: Designing, spec: StrategySpec
+) -> None:
+    designing.provider = written(spec)
+    made = await designing.do()
+    assert (made.spec, made.origin) == (spec, "designed")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"universe": ["AAPL", "TSLA"]}, "universe: TSLA"),
+        ({"train": {"first": "1995-01-03", "last": "2009-12-31"}}, "train.first"),
+        ({"held_out": {"first": "2010-01-04", "last": "2016-12-30"}}, "held_out.last"),
+        ({"name": "../../etc/passwd"}, "name"),
+        ({"features": [{"indicator": "tea_leaves"}]}, "features.0.indicator"),
+    ],
+)
+async def test_a_models_design_that_cannot_be_run_is_sent_back_with_the_field(
+    designing: Designing, spec: StrategySpec, changes: dict[str, Any], field: str
+) -> None:
+    designing.provider = written(spec, **changes)
+    with pytest.raises(AnswerInvalid, match=field):
+        await designing.do()
+    assert not designing.settings.strategies_dir.exists()
+
+
+async def test_an_operation_that_starts_again_has_its_name_still(
+    designing: Designing, spec: StrategySpec
+) -> None:
+    first = await designing.do(StrategyWish(spec=spec))
+    taken_over(first)
+    assert await designing.do(StrategyWish(spec=spec)) == first
