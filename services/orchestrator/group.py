@@ -165,8 +165,7 @@ class Group:
         return accepted(row)
 
     def _not_now(self, given: CycleAsked) -> RequestAnswer | None:
-        running_max = self._settings.cycles_running_max
-        full = too_many(given.request.kind, self._loaded, running_max)
+        full = too_many(given.request.kind, self._loaded, self._settings.cycles_running_max)
         return full or refused_cycle(given.needs, self._loaded.today, self._now)
 
     def _new_cycle(self, given: CycleAsked, passes: approvals.Passes) -> CycleRow:

@@ -37,6 +37,7 @@ from services.assessment import app as assessment
 from services.research import app as research
 from services.risk.review import review_picks, review_role
 from services.sentiment import app as sentiment
+from services.strategy_design import app as strategy_design
 from services.trader import app as trader
 
 AS_OF = date(2012, 6, 29)
@@ -153,6 +154,7 @@ class Desk:
             research.routes(self.market, self.providers, settings),
             trader.routes(self.market, self.providers, settings),
             assessment.routes(self.market, self.providers, settings),
+            strategy_design.routes(self.market, self.providers, settings),
         ]
         for routes in wired:
             for route in routes.commands:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -22,13 +23,16 @@ from contracts.memory import AgentMemory
 from contracts.research import AnswerQuestion, MakePlan, ResearchTickers
 from contracts.risk import ReviewPicks
 from contracts.sentiment import BuildDigest, ScoreSentiment
+from contracts.strategy_cycle import AssessStrategy, DesignStrategy
 from contracts.trader import PickTrades
 from contracts.types import Money
 from libs.llm.prompt import render_errors
 from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.provider import RulesProvider
 from libs.market.replay import ReplayMarket, ReplayStore
+from libs.runtime.settings import Settings
 from tests.unit.services.conftest import FIXTURE_AS_OF, FIXTURE_MARKET, Desk
+from tests.unit.services.strategy_results import backtest, design, training
 
 SERVICES = Path(__file__).parents[3] / "services"
 EVIDENCE_CHARS_MAX = 200
@@ -74,7 +78,9 @@ async def asked() -> tuple[Desk, Sequence[ModelRequest]]:
         as_of=FIXTURE_AS_OF,
         request=request,
     )
-    await _run(desk)
+    with TemporaryDirectory() as folder:
+        desk.settings = Settings(strategies_dir=Path(folder) / "strategies")
+        await _run(desk)
     return desk, provider.requests
 
 
@@ -94,6 +100,15 @@ async def _run(desk: Desk) -> None:
     review = await desk.do(ReviewPicks, daily_picks=picks, portfolio=portfolio, **facts)
     end = {"outcome": CycleStatus.COMPLETED, "daily_picks": picks, "pick_review": review}
     await desk.do(Memorize, plan=plan, agent_memory=memory, **end, **facts)
+    wanted = CycleRequest(
+        idempotency_key="prompts",
+        kind="strategy",
+        universe=("ALFA", "CHRL"),
+        constraints={"style": "long only"},
+    )
+    await desk.do(DesignStrategy, request=wanted)
+    results = {"training_result": training(), "backtest_result": backtest()}
+    await desk.do(AssessStrategy, strategy_design=design(), **results)
 
 
 def _holding(desk: Desk) -> Portfolio:

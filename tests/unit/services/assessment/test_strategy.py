@@ -5,16 +5,13 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from contracts.operation import Reserve
-from contracts.strategy_cycle import AssessStrategy, StrategyDesign
+from contracts.strategy_cycle import AssessStrategy
 from contracts.strategy_result import (
-    BacktestResult,
     StrategyAssessment,
-    TrainingResult,
     Verdict,
 )
 from contracts.types import Usage
@@ -23,13 +20,11 @@ from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, asks
 from libs.runtime.settings import Settings
-from libs.runtime.strategy_files import spec_of
 from services.assessment.strategy import AssessmentNotSaved, training_told
 from services.assessment.tools import SAVE_ASSESSMENT, AssessmentTool
 from tests.unit.services.conftest import Desk
+from tests.unit.services.strategy_results import backtest, design, training
 
-EXAMPLE = Path(__file__).parents[4] / "examples/strategies/trend-and-calm.yaml"
-SHA = "0" * 64
 DRAFT: dict[str, Any] = {
     "verdict": "mediocre",
     "strengths": ["accuracy 52.0%, base rate 50.0%", "the deepest fall was 12.0%"],
@@ -37,66 +32,6 @@ DRAFT: dict[str, Any] = {
     "suggestions": ["trade less", "hold out another period"],
 }
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
-IDS: dict[str, Any] = {
-    "cycle_id": UUID(int=1),
-    "op_id": UUID(int=2),
-    "as_of": "2013-03-01",
-}
-
-
-def training(**changes: Any) -> TrainingResult:
-    fold = {
-        "train": {"first": "2005-01-03", "last": "2006-01-03"},
-        "test": {"first": "2006-02-01", "last": "2006-12-29"},
-        "train_rows": 700,
-        "test_rows": 600,
-        "accuracy": 0.52,
-        "base_rate": 0.5,
-        "log_loss": 0.69,
-        "base_log_loss": 0.693,
-    }
-    given = {
-        "strategy_name": "trend-and-calm",
-        **{key: fold[key] for key in ("accuracy", "base_rate", "log_loss", "base_log_loss")},
-        "initial_loss": 0.7,
-        "final_loss": 0.525,
-        "loss_curve": (0.7, 0.525),
-        "folds": (fold,),
-        "features": ("rsi(14)",),
-        "rows": 3_000,
-        "seed": 0,
-        "spec_sha256": SHA,
-        "data_sha256": SHA,
-        "model_sha256": SHA,
-    }
-    return TrainingResult.model_validate({**IDS, **given, **changes})
-
-
-def backtest(**changes: Any) -> BacktestResult:
-    given = {
-        "strategy_name": "trend-and-calm",
-        "held_out": {"first": "2010-01-04", "last": "2012-12-31"},
-        "capital": 100_000.0,
-        "sharpe_ratio": 0.9,
-        "sortino_ratio": 1.2,
-        "win_rate": 0.55,
-        "max_drawdown": 0.12,
-        "total_return": 0.31,
-        "cagr": 0.09,
-        "turnover": 9.0,
-        "exposure": 0.6,
-        "total_trades": 38,
-        "fees": 300.0,
-        "benchmark_return": 0.2,
-        "benchmark_sharpe_ratio": 0.7,
-        "sessions": ("2010-01-04", "2010-01-05"),
-        "equity": (100_000.0, 131_000.0),
-        "benchmark": (100_000.0, 120_000.0),
-        "spec_sha256": SHA,
-        "data_sha256": SHA,
-        "model_sha256": SHA,
-    }
-    return BacktestResult.model_validate({**IDS, **given, **changes})
 
 
 @pytest.fixture
@@ -107,12 +42,8 @@ def desk(bundled: Any, tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def parts() -> dict[str, Any]:
-    spec = spec_of(EXAMPLE.read_text())
-    design = StrategyDesign(
-        **IDS, spec=spec, spec_sha256=SHA, origin="given", path=f"strategies/{spec.name}.yaml"
-    )
     return {
-        "strategy_design": design,
+        "strategy_design": design(),
         "training_result": training(),
         "backtest_result": backtest(),
     }
