@@ -11,6 +11,7 @@ from pydantic import (
     SecretStr,
     StringConstraints,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import (
@@ -58,6 +59,14 @@ class Gates(GateThresholds):
     """Thresholds as they are set: a mistyped name is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("deflated_sharpe_min")
+    @classmethod
+    def _is_not_counted(cls, least: float | None) -> float | None:
+        if least is not None:
+            # It would stop every design, for a figure that nobody computes.
+            raise ValueError("cycles do not count all strategies ever tried yet; leave it out")
+        return least
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self if value is not None)

@@ -3,9 +3,11 @@
 import pytest
 
 from contracts.subjects import (
+    BODY_PART,
     CLAIM,
     COMMANDS,
     EVENTS,
+    KEEP_PART,
     ORCHESTRATOR,
     PORTFOLIO,
     PREFIX,
@@ -166,3 +168,11 @@ def test_the_console_writes_nothing() -> None:
 @pytest.mark.parametrize("identity", DESK)
 def test_no_part_of_the_desk_requests_cycles(identity: str) -> None:
     assert not may_publish(identity, f"{PREFIX}.req.>")
+
+
+@pytest.mark.parametrize("identity", EVERYONE)
+def test_only_who_trains_keeps_models_and_only_who_backtests_reads_them(identity: str) -> None:
+    keeps = may_publish(identity, KEEP_PART.by(identity))
+    reads = may_publish(identity, BODY_PART.by(identity))
+    assert keeps is (identity == "strategy_training")
+    assert reads is (identity == "strategy_backtest")

@@ -79,6 +79,7 @@ def test_every_service_as_a_process_of_its_own_completes_a_cycle(deskbus: Comman
         [
             *("provisioner", "orchestrator", "sentiment", "research", "research", "trader"),
             *("risk", "execution", "assessment", "console"),
+            *("strategy_design", "strategy_training", "strategy_backtest"),
         ]
     )
     assert view["pipelines"][0]["contracts"]["execution_result"]["orders"]

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from pydantic import ValidationError
 
 from contracts.cycle import CycleRequest
 from contracts.gate import GateThresholds
@@ -123,6 +124,12 @@ async def test_gates_are_fixed_with_the_design(designing: Designing) -> None:
     )
     made = await designing.do()
     assert made.gates == GateThresholds(profile="careful", accuracy_min=0.6)
+
+
+@pytest.mark.parametrize("wrong", [{"acuracy_min": 0.5}, {"deflated_sharpe_min": 0.95}])
+def test_a_gate_that_nobody_could_keep_is_refused_as_a_setting(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        Settings(gates=wrong)
 
 
 def written(spec: StrategySpec, **changes: Any) -> ScriptedProvider:
