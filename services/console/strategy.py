@@ -7,7 +7,7 @@ import orjson
 from pydantic import JsonValue
 
 from contracts.cycle import STRATEGY, CycleStatus
-from contracts.operation import OperationView
+from contracts.operation import OperationStatus, OperationView
 from services.console.logic import SHARED, Row
 
 PARENT = "agent_research"
@@ -56,7 +56,7 @@ def parent(node: OperationView, cycle: Row, operations: Sequence[Row]) -> Operat
         **{IDS[step]: str(row["op_id"]) for step, row in newest.items()},
         **_told({step: orjson.loads(r["result"]) for step, r in newest.items() if r["result"]}),
     }
-    summary = None if running else _summary(cycle, metadata)
+    summary = None if running else _summary(node, metadata)
     return node.model_copy(update={"type": PARENT, "metadata": metadata, "result_summary": summary})
 
 
@@ -85,10 +85,10 @@ def _told(made: Mapping[str, Any]) -> Mapping[str, JsonValue]:
     return told
 
 
-def _summary(cycle: Row, metadata: Mapping[str, JsonValue]) -> JsonValue:
+def _summary(node: OperationView, metadata: Mapping[str, JsonValue]) -> JsonValue:
     return {
-        "success": cycle["status"] == CycleStatus.COMPLETED,
+        "success": node.status is OperationStatus.COMPLETED,
         "strategy_name": metadata.get("strategy_name"),
         "verdict": metadata.get("assessment_verdict"),
-        "total_tokens": cycle["tokens_spent"],
+        "total_tokens": node.tokens,
     }
