@@ -86,8 +86,8 @@ async def replay(
 def _thinking(
     providers: Mapping[str, RecordedProvider], settings: Settings
 ) -> Mapping[type, Route]:
-    """The handlers that run again. Execution's effects happened once and are not repeated, nor is the
-    computing of trainings and backtests, which reads prices: their results are as recorded."""
+    """The handlers that run again. Execution's effects happened once and are not repeated, nor is
+    the computing of trainings and backtests, which reads prices: their results are as recorded."""
     market = market_of(settings)
     served = (
         sentiment.routes(market, providers, settings),
