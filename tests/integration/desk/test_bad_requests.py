@@ -8,6 +8,7 @@ from typing import Any
 import nats.errors
 import pytest
 
+from contracts.cycle import CycleRequest
 from libs.runtime import ids
 from tests.integration.desk.caller import Caller, Json, picked, wish
 from tests.integration.desk.conftest import Desk
@@ -106,6 +107,11 @@ UNREADABLE: dict[str, tuple[Any, str, str]] = {
 }
 
 
+def stands_for(body: bytes) -> str:
+    """The id that a refused request has in place of a cycle's."""
+    return str(ids.cycle_id("user", f"refused/{hashlib.sha256(body).hexdigest()}"))
+
+
 @pytest.mark.parametrize("name", UNREADABLE)
 async def test_an_unreadable_request_is_answered_announced_and_kept(
     name: str, user: Caller
@@ -117,8 +123,7 @@ async def test_an_unreadable_request_is_answered_announced_and_kept(
 
     assert (answer["outcome"], answer["code"], answer["field"]) == ("rejected", code, field)
     assert answer["cycle_id"] is None
-    stands_for = ids.cycle_id("user", f"refused/{hashlib.sha256(body).hexdigest()}")
-    event = await user.events.first(cycle_id=str(stands_for), type="request_rejected")
+    event = await user.events.first(cycle_id=stands_for(body), type="request_rejected")
     told = {"code": code, "field": field, "message": answer["message"], "requester": "user"}
     assert event["data"] == told
     newest = (await user.query("dead_letters", limit=1))["letters"][0]
@@ -212,11 +217,12 @@ async def test_the_desk_tells_which_providers_it_can_use_and_why_not_others(user
 
 
 async def test_an_unknown_kind_is_rejected_with_the_known_ones(user: Caller) -> None:
-    answer = await user.ask(wish(kind="gamble"))
+    body = CycleRequest.model_validate(wish(kind="gamble")).model_dump_json().encode()
+    answer = await user.ask(body)
 
     assert (answer["outcome"], answer["code"], answer["field"]) == ("rejected", "invalid", "kind")
     assert "decision" in answer["message"]
-    event = await user.events.first(type="request_rejected")
+    event = await user.events.first(cycle_id=stands_for(body), type="request_rejected")
     assert event["data"]["field"] == "kind"
 
 

@@ -43,6 +43,19 @@ def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
 
 
 @pytest.fixture
+def strict(
+    make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
+) -> Iterator[Desk]:
+    """A desk with a gate that no design passes."""
+    folder = make_open_dir()
+    gates = {"accuracy_min": 1.0}
+    with desk_in(
+        folder, own_environment_in, strategies_dir=folder / "strategies", gates=gates
+    ) as running:
+        yield running
+
+
+@pytest.fixture
 async def user(desk: Desk) -> AsyncIterator[Caller]:
     async with desk.calling("user") as caller:
         yield caller
@@ -166,12 +179,15 @@ async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(user: C
     assert "assessment_op_id" not in parent["metadata"]
 
 
-async def test_a_design_that_a_gate_stops_is_followed_by_the_next(user: Caller) -> None:
-    cycle_id = await user.accepted({**body(attempts=2), "universe": ["IBM"], "constraints": {}})
-    first = await user.events.first(WHOLE_S, cycle_id=cycle_id, type="attempt_ended")
-    assert "gate failed: " in first["data"]["reason"]
-    await user.ended(cycle_id, WHOLE_S)
-    parent, *others = await nodes_of(user, cycle_id)
+async def test_a_design_that_a_gate_stops_is_followed_by_the_next(strict: Desk) -> None:
+    async with strict.calling("user") as user:
+        cycle_id = await user.accepted({**body(attempts=2), "universe": ["IBM"], "constraints": {}})
+        first = await user.events.first(WHOLE_S, cycle_id=cycle_id, type="attempt_ended")
+        assert "Training gate failed: " in first["data"]["reason"]
+        end = await user.ended(cycle_id, WHOLE_S)
+        parent, *others = await nodes_of(user, cycle_id)
+    assert end["status"] == "failed"
+    assert "Training gate failed: " in end["reason"]
     designs = [node for node in others if node["name"] == "design"]
     assert (parent["metadata"]["attempt"], parent["metadata"]["attempts"]) == (2, 2)
     assert parent["metadata"]["design_op_id"] == designs[1]["op_id"] != designs[0]["op_id"]

@@ -21,7 +21,7 @@ from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.settings import Settings
 from libs.runtime.supervisor import Child, Supervisor
-from services.launcher import READY_FILE_VARIABLE, environment
+from services.launcher import READY_FILE_VARIABLE, SERVICES, environment
 from tests.integration.desk.caller import Caller, calling, wish
 from tests.integration.upgrade.old_release import ROOT, environment_of, run_in, unpacked
 
@@ -179,6 +179,11 @@ class Desk:
         }
         argv = (sys.executable, "-m", f"services.{name}")
         return Child(f"{name}-{number}", argv, logs / f"{name}-{number}.log", env=env, cwd=tree)
+
+
+def services_of(tree: Path) -> Sequence[str]:
+    """Those of today's services that a tree has: an older one may have fewer."""
+    return [name for name in SERVICES if (tree / "services" / name).is_dir()]
 
 
 def _ready_file(child: Child) -> Path:

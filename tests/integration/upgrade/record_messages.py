@@ -22,9 +22,8 @@ from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime.credentials import NatsPermissions
 from libs.runtime.embedded import embedded_servers
-from services.launcher import SERVICES
 from tests.integration.desk.caller import Caller, Json, calling, operation_of, wish
-from tests.integration.upgrade.conftest import Desk, settings_of
+from tests.integration.upgrade.conftest import Desk, services_of, settings_of
 from tests.integration.upgrade.old_release import RELEASE, ROOT, unpacked
 
 MESSAGES: Final = ROOT / "tests" / "data" / "messages"
@@ -129,7 +128,7 @@ async def _recorded(folder: Path) -> Mapping[str, Any]:
             await desk.migrate(tree)
             await desk.start("provisioner", tree)
             await desk.start("orchestrator", tree)
-            await desk.start("services", tree, SERVICES)
+            await desk.start("services", tree, services_of(tree))
             async with calling(servers.nats_url, servers.secrets_dir, "user") as caller:
                 await _everything_is_said(caller)
         finally:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from services.launcher import SERVICES
-from tests.integration.upgrade.conftest import Desk, Lanes
+from tests.integration.upgrade.conftest import Desk, Lanes, services_of
 from tests.integration.upgrade.old_release import run_in
 
 WHERE = "import contracts, libs, services; print(contracts.__file__, libs.__file__)"
@@ -15,7 +14,7 @@ async def started(desk: Desk, tree: Path) -> None:
     await desk.migrate(tree)
     await desk.start("provisioner", tree)
     await desk.start("orchestrator", tree)
-    await desk.start("services", tree, SERVICES)
+    await desk.start("services", tree, services_of(tree))
 
 
 async def replaced(
@@ -60,9 +59,9 @@ async def test_services_are_upgraded_before_orchestrators_and_all_is_taken_back(
     async with lanes.busy():
         await replaced(desk, lanes, "provisioner", new)
         await desk.migrate(new)
-        await replaced(desk, lanes, "services", new, SERVICES)
+        await replaced(desk, lanes, "services", new, services_of(new))
         await replaced(desk, lanes, "orchestrator", new)
-        await replaced(desk, lanes, "services", old, SERVICES)
+        await replaced(desk, lanes, "services", old, services_of(old))
     # Old orchestrators do not know a new version of the workflow: its cycles end before.
     await desk.replace("orchestrator", old)
     async with lanes.busy():
@@ -78,5 +77,5 @@ async def test_orchestrators_are_upgraded_before_services(
         await replaced(desk, lanes, "provisioner", new)
         await desk.migrate(new)
         await replaced(desk, lanes, "orchestrator", new)
-        await replaced(desk, lanes, "services", new, SERVICES)
+        await replaced(desk, lanes, "services", new, services_of(new))
     await require_order(desk, lanes)
