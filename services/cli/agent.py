@@ -7,11 +7,11 @@ from uuid import UUID
 import typer
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from contracts.cycle import STRATEGY, CancelCycle, CycleStatus, RequestAnswer
+from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
 from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.query import CyclesPage, CyclesQuery, OperationsPage, OperationsQuery
 from contracts.strategy import StrategySpec, StrategyWish
-from contracts.subjects import CANCEL_CYCLE, CYCLES, OPERATIONS
+from contracts.subjects import CYCLES, OPERATIONS
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
 from libs.runtime.strategy_files import SPEC_BYTES_MAX, SpecUnreadable, spec_of
@@ -22,8 +22,8 @@ from services.cli.problem import ExitCode, Problem
 from services.cli.request import (
     ENDS,
     Wish,
-    accepted,
     build,
+    cancelled,
     invalid,
     request_and_follow,
     send,
@@ -147,9 +147,7 @@ def cancel(
             running = await _newest(client, CycleStatus.RUNNING)
             if running is None:
                 raise Problem(ExitCode.NOT_FOUND, "no strategy cycle is running")
-            cancelling = CancelCycle(cycle_id=running, reason=reason)
-            answer: RequestAnswer = await client.ask(CANCEL_CYCLE, cancelling)
-            return accepted(answer)
+            return await cancelled(client, running, reason)
 
     answer = asking(work())
     if json:

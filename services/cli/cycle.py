@@ -7,9 +7,9 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
-from contracts.cycle import CancelCycle, CycleStatus, RequestAnswer
+from contracts.cycle import CycleStatus, RequestAnswer
 from contracts.query import CyclesPage, CyclesQuery, CycleView, Recording
-from contracts.subjects import CANCEL_CYCLE, CYCLES
+from contracts.subjects import CYCLES
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
 from services.cli import amounts, evidence, recordings, story
@@ -21,8 +21,8 @@ from services.cli.request import (
     ENDS,
     Told,
     Wish,
-    accepted,
     build,
+    cancelled,
     request_and_follow,
     send,
     show,
@@ -233,9 +233,7 @@ def cancel(
             found = (await show(client, cycle_id)).cycle_id
             if found is None:
                 raise Problem(ExitCode.NOT_FOUND, f"no cycle has the id {cycle_id}")
-            cancelling = CancelCycle(cycle_id=found, reason=reason)
-            answer: RequestAnswer = await client.ask(CANCEL_CYCLE, cancelling)
-            return accepted(answer)
+            return await cancelled(client, found, reason)
 
     answer = asking(work())
     if json:

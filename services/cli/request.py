@@ -13,12 +13,12 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from contracts.audit import Event, EventType
-from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer, Rotation
+from contracts.cycle import CancelCycle, CycleRequest, CycleStatus, RequestAnswer, Rotation
 from contracts.message import Pipeline
 from contracts.operation import OperationView
 from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsPage, OperationsQuery
 from contracts.strategy import StrategyWish
-from contracts.subjects import CYCLE, OPERATIONS, REQUEST_CYCLE
+from contracts.subjects import CANCEL_CYCLE, CYCLE, OPERATIONS, REQUEST_CYCLE
 from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
@@ -212,6 +212,14 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
     where = f" ({answer.field})" if answer.field and answer.field not in answer.message else ""
     hint = "`deskbus budget` shows what is left" if answer.code == "budget_exhausted" else ""
     raise Problem(code, f"the desk says no: {answer.message}{where} [{answer.code}]", hint)
+
+
+async def cancelled(client: Client, cycle_id: UUID, reason: str) -> RequestAnswer:
+    """Cancel a cycle; the desk's yes. Raises `Problem` where it says no."""
+    answer: RequestAnswer = await client.ask(
+        CANCEL_CYCLE, CancelCycle(cycle_id=cycle_id, reason=reason)
+    )
+    return accepted(answer)
 
 
 async def show(client: Client, cycle_id: str) -> CycleView:
