@@ -9,10 +9,6 @@ MARK := $(VENV)/.installed
 # long, and every process of a desk starts seconds later.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Clients of endpoints leave sockets open until they are collected, a thousand of them over these
-# tests: in a process of their own, so that no other test meets them.
-ENDPOINTS := tests/integration/llm tests/integration/market
-
 .DEFAULT_GOAL := help
 .PHONY: help run test check fix bench soak contracts prompts lock clean
 
@@ -40,8 +36,7 @@ run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Do
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -m slow tests/unit tests/flow
-	$(BIN)/python -m pytest -q $(ENDPOINTS)
-	$(BIN)/python -m pytest tests/integration tests/chaos $(ENDPOINTS:%=--ignore=%) --durations=15
+	$(BIN)/python -m pytest tests/integration tests/chaos --durations=15
 
 check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-process tests
 	$(BIN)/ruff format --check --quiet .

@@ -220,6 +220,10 @@ class YahooCalls:
 
         directory, self._slot = _own_directory(self._cache_dir)
         yfinance.set_tz_cache_location(str(directory))
+        # Its caches make their tables at the first use, without a lock: of threads that come at
+        # once some would find the file locked.
+        for cache in (yfinance.cache.get_tz_cache(), yfinance.cache.get_cookie_cache()):
+            cache.initialise()
         yfinance.config.debug.hide_exceptions = False
         # What it logs as errors it also raises, or answers with None that we name.
         logging.getLogger("yfinance").setLevel(logging.CRITICAL)
@@ -245,7 +249,13 @@ def _ours(what: str, error: Exception) -> MarketError:
         return _Missing(what, "HTTP 404")
     if status is not None:
         return SourceUnavailable(what, f"HTTP {status}")
-    if names & {"OSError", "RequestException", "JSONDecodeError", "YFDataException"}:
+    if names & {
+        "OSError",
+        "RequestException",
+        "JSONDecodeError",
+        "YFDataException",
+        "DatabaseError",  # of its caches' files
+    }:
         return SourceUnavailable(what, said or type(error).__name__)
     return BadVendorData(what, f"{type(error).__name__}: {said}")
 

@@ -60,7 +60,9 @@ class Workers:
     """A few daemon threads: a question that hangs must not keep the process from ending."""
 
     def __init__(self, threads: int) -> None:
-        self._jobs: queue.Queue[tuple[Future[Any], Callable[[], Any]]] = queue.Queue(PENDING_MAX)
+        self._jobs: queue.Queue[tuple[Future[Any], Callable[[], Any]] | None]
+        self._jobs = queue.Queue(PENDING_MAX)
+        self._threads = threads
         for number in range(threads):
             threading.Thread(target=self._work, name=f"yahoo-{number}", daemon=True).start()
 
@@ -73,9 +75,14 @@ class Workers:
             raise SourceUnavailable(what, f"{PENDING_MAX} questions wait already") from None
         return future
 
+    def close(self) -> None:
+        """End each thread, and with it its connections, once the questions before are answered."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+
     def _work(self) -> None:
-        while True:
-            future, job = self._jobs.get()
+        while (waiting := self._jobs.get()) is not None:
+            future, job = waiting
             try:
                 future.set_result(job())
             except BaseException as error:  # noqa: BLE001 - handed to whoever waits, whatever it is
@@ -104,6 +111,10 @@ class YahooFeed:
         self._workers = Workers(THREADS)
         self._asking: dict[Hashable, Future[Answer]] = {}
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of threads and connections; ask nothing afterwards."""
+        self._workers.close()
 
     # --- what was known when ------------------------------------------------------------------
 

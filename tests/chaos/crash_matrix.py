@@ -390,9 +390,9 @@ class Matrix:
             os.kill(pid, signal.SIGCONT)
         await desk.first(op_id, lambda line: line["pid"] == pid and "left" in line)
         said = [
-            line.get("outcome")
+            line["outcome"]
             for line in desk.passed(op_id)
-            if line["pid"] == pid and line["at"] > frozen["at"]
+            if line["pid"] == pid and line.get("asked_at", 0) > frozen["at"]
         ]
         return not {"ok", "granted"} & {*said}
 

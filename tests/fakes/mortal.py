@@ -81,9 +81,15 @@ class Mortal:
                 (self._folder / plan.mark).touch(exist_ok=False)
                 self._do(plan)
 
-    def answered(self, op_id: object, outcome: str) -> None:
-        """What the orchestrator said, also where it is no point: renewals come by the clock."""
-        self._write({"op_id": str(op_id), "outcome": outcome})
+    async def answered(self, op_id: object, asking: Awaitable[Any]) -> Any:
+        """What the orchestrator says, also where it is no point: renewals come by the clock.
+
+        With the moment of the question: an answer to one from before a freeze may be read after it.
+        """
+        asked_at = time.time()
+        answer = await asking
+        self._write({"op_id": str(op_id), "outcome": answer.outcome, "asked_at": asked_at})
+        return answer
 
     def left(self, op_id: object) -> None:
         """The work on an operation is over in this process, however that came."""
@@ -144,8 +150,7 @@ def make_mortal(mortal: Mortal) -> None:
 
     async def mortal_claim(self: Orchestrator, asked: Any) -> Any:
         mortal.passes(asked.op_id, "claim")
-        answer = await claim(self, asked)
-        mortal.answered(asked.op_id, answer.outcome)
+        answer = await mortal.answered(asked.op_id, claim(self, asked))
         mortal.passes(asked.op_id, "claimed", epoch=answer.epoch)
         return answer
 
@@ -156,16 +161,14 @@ def make_mortal(mortal: Mortal) -> None:
         renewal = asked.reserve is None and not asked.entries
         if not renewal:
             mortal.passes(asked.op_id, before)
-        answer = await record(self, asked)
-        mortal.answered(asked.op_id, answer.outcome)
+        answer = await mortal.answered(asked.op_id, record(self, asked))
         if not renewal:
             mortal.passes(asked.op_id, after)
         return answer
 
     async def mortal_result(self: Orchestrator, told: Any) -> Any:
         mortal.passes(told.op_id, "result")
-        answer = await result(self, told)
-        mortal.answered(told.op_id, answer.outcome)
+        answer = await mortal.answered(told.op_id, result(self, told))
         mortal.passes(told.op_id, "answered")
         return answer
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -33,6 +33,7 @@ class Live:
     fills: YahooFills
     slept: list[float]
     clock: list[float]
+    others: list["Live"] = field(default_factory=list)
 
     def at(self, moment: datetime) -> None:
         """It is `moment` now, for the desk and for Yahoo."""
@@ -40,7 +41,13 @@ class Live:
 
     def fresh(self, tmp: Path) -> "Live":
         """Another process' source: the same Yahoo, nothing remembered."""
-        return live_source(self.server, tmp)
+        self.others.append(live_source(self.server, tmp))
+        return self.others[-1]
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
+        for each in (self, *self.others):
+            each.feed.close()
 
 
 def live_source(server: StandIn, cache_dir: Path) -> Live:
@@ -74,4 +81,7 @@ def live_fixture(patch: pytest.MonkeyPatch, tmp: Path) -> Iterator[Live]:
         patch.setattr(sources, "feed_of", lambda _: live.feed)
         for module in (yahoo, yahoo_feed):
             patch.setattr(module, "log", CapturingLogger())
-        yield live
+        try:
+            yield live
+        finally:
+            live.close()

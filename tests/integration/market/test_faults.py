@@ -5,7 +5,9 @@ import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import peewee
 import pytest
+from yfinance import cache
 
 from libs.market import kept_answers, yahoo_feed
 from libs.market.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
@@ -23,6 +25,27 @@ async def test_one_failure_is_tried_again_and_nobody_notices(live: Live) -> None
     live.server.fails(CHART, status=503, times=2)  # yfinance asks a failed address twice
     assert (await live.market.bars("ALFA", AS_OF, 1)).height == 1
     assert any(wait > 0 for wait in live.slept)
+
+
+async def test_a_locked_cache_is_tried_again_and_loses_no_ticker(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = [peewee.OperationalError("database is locked")]
+    lookup = cache._TzCache.lookup
+
+    def looked_up(self: cache._TzCache, key: str) -> object:
+        if locked:
+            raise locked.pop()
+        return lookup(self, key)
+
+    monkeypatch.setattr(cache._TzCache, "lookup", looked_up)
+    assert (await live.market.bars("ALFA", AS_OF, 1)).height == 1
+
+
+async def test_caches_are_made_before_the_threads_that_share_them(live: Live) -> None:
+    assert live.feed._calls._yfinance()
+    assert cache.get_tz_cache().initialised == 1
+    assert cache.get_cookie_cache().initialised == 1
 
 
 @pytest.mark.parametrize(
