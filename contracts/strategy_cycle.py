@@ -2,12 +2,14 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from contracts.cycle import CycleRequest
 from contracts.gate import GateThresholds
 from contracts.message import Command, Contract
 from contracts.strategy import StrategySpec
 from contracts.strategy_result import BacktestResult, Sha256, TrainingResult
-from contracts.types import ShortText
+from contracts.types import ShortText, Value
 
 
 class StrategyDesign(Contract):
@@ -36,11 +38,29 @@ class TrainStrategy(Command):
     strategy_design: StrategyDesign
 
 
+class Trials(Value):
+    """All other strategies that this desk has tried, whoever designed them and whatever became of
+    them; one counts from when it was trained, and the same spec counts once.
+
+    `with_ratio` of them came to a yearly Sharpe ratio on their held-out periods, whose mean and
+    sample variance these are.
+    """
+
+    count: int = Field(default=0, ge=0)
+    with_ratio: int = Field(default=0, ge=0)
+    ratio_mean: float = 0.0
+    ratio_variance: float = Field(default=0.0, ge=0)
+
+
 class BacktestStrategy(Command):
-    """Run the trained design over its held-out period."""
+    """Run the trained design over its held-out period.
+
+    `trials` is None where an older orchestrator did not count them: no figure may then need them.
+    """
 
     strategy_design: StrategyDesign
     training_result: TrainingResult
+    trials: Trials | None = None
 
 
 class AssessStrategy(Command):

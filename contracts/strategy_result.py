@@ -99,7 +99,9 @@ class BacktestResult(Contract):
     Fractions, not percent: `max_drawdown` 0.12 is a fall of 12% from the highest equity before.
     `exposure` is the mean of the invested share of equity, `turnover` what was traded in a year
     over the mean equity. `benchmark_*` is buying the same universe at the first open and holding
-    it, with the same costs. The three series have one value a session.
+    it, with the same costs. `deflated_sharpe` is how probable it is that the Sharpe ratio is not
+    the luck of having tried `trials` strategies, this one included; None where nobody counted. The
+    three series have one value a session.
     """
 
     strategy_name: ShortText

@@ -73,7 +73,7 @@ BACKTEST_RULES: tuple[Rule[BacktestResult], ...] = (
         lambda t: t.deflated_sharpe_min,
         least=True,
         percent=True,
-        undefined="the equity never changed",
+        undefined="the equity never changed, or nobody counted what was tried",
     ),
 )
 

@@ -4,13 +4,13 @@ D. H. Bailey, M. Lopez de Prado, The Deflated Sharpe Ratio: Correcting for Selec
 Overfitting and Non-Normality, Journal of Portfolio Management 40 (5), 2014.
 """
 
-from collections.abc import Sequence
 from math import e, sqrt
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
+from contracts.strategy_cycle import Trials
 from libs.quant.performance import YEAR_SESSIONS
 
 Array = npt.NDArray[np.float64]
@@ -43,22 +43,33 @@ def probabilistic_sharpe(
     return _NORMAL.cdf((sharpe - against) * sqrt(sessions - 1) / sqrt(max(spread, 1e-12)))
 
 
-def deflated_sharpe(returns: Array, tried: Sequence[float], trials: int) -> float | None:
+def deflated_sharpe(returns: Array, others: Trials) -> float | None:
     """The probability that daily `returns` have a true Sharpe ratio above that of the luckiest of
-    `trials` strategies. None where they do not vary.
-
-    `tried` are the yearly ratios of all strategies ever tried that have one, this one included;
-    `trials` counts those without one too.
+    all strategies tried: the `others` and this one. None where the returns do not vary.
     """
     deviation = returns.std(ddof=1) if len(returns) >= SESSIONS_LEAST else 0.0
     if deviation <= 1e-12:
         return None
-    variance = float(np.var(np.array(tried) / sqrt(YEAR_SESSIONS), ddof=1)) if len(tried) > 1 else 0
+    sharpe = float(returns.mean() / deviation)
     centred = (returns - returns.mean()) / returns.std()
     return probabilistic_sharpe(
-        sharpe=float(returns.mean() / deviation),
-        against=expected_best(variance, trials),
+        sharpe=sharpe,
+        against=expected_best(_variance(sharpe, others, len(returns)), others.count + 1),
         sessions=len(returns),
         skewness=float((centred**3).mean()),
         kurtosis=float((centred**4).mean()),
     )
+
+
+def _variance(sharpe: float, others: Trials, sessions: int) -> float:
+    """How much the ratios of all vary, for one session: the others' variance with one more value.
+
+    Where no other has a ratio, that of strategies without skill: 1 / sessions (A. W. Lo, The
+    Statistics of Sharpe Ratios, Financial Analysts Journal 58 (4), 2002).
+    """
+    count = others.with_ratio
+    if not count:
+        return 1 / sessions
+    apart = sharpe * sqrt(YEAR_SESSIONS) - others.ratio_mean
+    squares = others.ratio_variance * (count - 1) + apart**2 * count / (count + 1)
+    return squares / count / YEAR_SESSIONS

@@ -1,5 +1,6 @@
 """Settings: the environment (`DESKBUS_...`) above `deskbus.toml` above the defaults."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,6 @@ from pydantic import (
     SecretStr,
     StringConstraints,
     ValidationError,
-    field_validator,
     model_validator,
 )
 from pydantic_settings import (
@@ -22,7 +22,7 @@ from pydantic_settings import (
 )
 
 from contracts.account import AccountLimits
-from contracts.gate import GateThresholds
+from contracts.gate import STRICT, GateThresholds
 from contracts.types import Currency, Name
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
@@ -56,17 +56,18 @@ class Limits(AccountLimits):
 
 
 class Gates(GateThresholds):
-    """Thresholds as they are set: a mistyped name is refused."""
+    """Thresholds as they are set: a mistyped name is refused. Those left out have the defaults of
+    their profile: `strict` has stricter ones, any other name is the user's own.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    @field_validator("deflated_sharpe_min")
+    @model_validator(mode="before")
     @classmethod
-    def _is_not_counted(cls, least: float | None) -> float | None:
-        if least is not None:
-            # It would stop every design, for a figure that nobody computes.
-            raise ValueError("cycles do not count all strategies ever tried yet; leave it out")
-        return least
+    def _strict_has_its_own_defaults(cls, given: object) -> object:
+        if isinstance(given, Mapping) and given.get("profile") == STRICT.profile:
+            return {**STRICT.model_dump(), **given}
+        return given
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self if value is not None)

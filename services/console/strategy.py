@@ -33,6 +33,7 @@ TRAINING_TOLD = (
 BACKTEST_TOLD = (
     *("sharpe_ratio", "sortino_ratio", "win_rate", "max_drawdown", "total_return", "cagr"),
     *("turnover", "exposure", "total_trades", "benchmark_return", "benchmark_sharpe_ratio", "gate"),
+    *("deflated_sharpe", "trials"),
 )
 
 

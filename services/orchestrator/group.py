@@ -367,6 +367,10 @@ class Group:
         service = known.service if known else ""
         self.stops.append(Stop(op_id, row.cycle_id, service, row.state.reason or "cancelled"))
 
+    def cycle(self, cycle_id: UUID) -> CycleRow:
+        """A cycle that was read or made."""
+        return self._loaded.cycles[cycle_id]
+
     def changed_cycles(self) -> Sequence[CycleRow]:
         """All cycles to write, with those whose purse alone has changed."""
         return [row for row in self._loaded.cycles.values() if row.changed]

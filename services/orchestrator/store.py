@@ -17,6 +17,7 @@ from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
+from services.orchestrator import strategies
 from services.orchestrator.awaited import PAST_DAYS, PAST_DECISIONS, awaited
 from services.orchestrator.changes import (
     Loaded,
@@ -180,7 +181,8 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
     """
     cycles = group.changed_cycles()
     results = await _results(db, group)
-    past = await _past_decisions(db, group)
+    await strategies.keep(db, group)
+    past = await _past_decisions(db, group) | await strategies.given(db, group, results)
     commands = {
         new.start.op_id: command_json(
             new.cycle,

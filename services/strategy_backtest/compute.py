@@ -9,6 +9,7 @@ import time
 import polars as pl
 
 from contracts.strategy import StrategySpec
+from contracts.strategy_cycle import Trials
 from contracts.strategy_result import SESSIONS_MAX
 from libs.quant.held_out import HeldOut, try_held_out
 from libs.quant.models import BadModel, Model, from_bytes
@@ -33,6 +34,7 @@ def main() -> None:
     telling = Telling(out, time.monotonic)
     try:
         spec = StrategySpec.model_validate(asked["spec"])
+        others = Trials.model_validate(asked["trials"]) if asked["trials"] else None
         model = from_bytes(asked["model"].encode(), asked["model_sha256"])
         telling(0.1, "reading prices")
         prices = panel(pl.read_ipc(body), spec.universe)
@@ -45,7 +47,7 @@ def main() -> None:
     except BadModel as problem:
         tell(out, "E", {"message": str(problem), "field": "model"})
         return
-    tell(out, "R", result(spec, found))
+    tell(out, "R", result(spec, found, others))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ async def backtest_strategy(
         "spec": spec.model_dump(mode="json"),
         "model": model.decode(),
         "model_sha256": trained.model_sha256,
+        "trials": command.trials.model_dump() if command.trials else None,
     }
     answer = await computed(COMPUTE, request_of(asked, to_bytes(bars)), journal.progress)
     found = BacktestResult.of(

@@ -7,11 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.strategy import StrategySpec
+from contracts.strategy_cycle import Trials
 from contracts.strategy_result import TRADES_SHOWN_MAX
 from libs.quant.backtest import OPEN, Trades
 from libs.quant.held_out import HeldOut
 from libs.quant.panel import Panel
-from libs.quant.performance import performance
+from libs.quant.performance import daily_returns, performance
+from libs.quant.skill import deflated_sharpe
 
 SHOWN_DECIMALS = 4
 """Of equity and prices, as they are shown."""
@@ -21,8 +23,10 @@ FIGURES = (
 )
 
 
-def result(spec: StrategySpec, found: HeldOut) -> Mapping[str, Any]:
-    """The fields of BacktestResult that the run itself knows, as JSON."""
+def result(spec: StrategySpec, found: HeldOut, others: Trials | None) -> Mapping[str, Any]:
+    """The fields of BacktestResult that the run itself knows, as JSON. `others` are the strategies
+    tried besides this one, None where nobody counted them.
+    """
     figures = performance(found.strategy)
     benchmark = performance(found.benchmark)
     return {
@@ -32,12 +36,20 @@ def result(spec: StrategySpec, found: HeldOut) -> Mapping[str, Any]:
         **{name: getattr(figures, name) for name in FIGURES},
         "benchmark_return": benchmark.total_return,
         "benchmark_sharpe_ratio": benchmark.sharpe_ratio,
+        **_luck(found, others),
         "sessions": [str(day) for day in found.prices.sessions],
         "equity": _shown(found.strategy.equity),
         "benchmark": _shown(found.benchmark.equity),
         "trades": _trades(found.prices, found.strategy.trades),
         "data_sha256": found.prices.sha256(),
     }
+
+
+def _luck(found: HeldOut, others: Trials | None) -> Mapping[str, Any]:
+    if others is None:
+        return {}
+    returns = daily_returns(found.strategy.account[0])
+    return {"deflated_sharpe": deflated_sharpe(returns, others), "trials": others.count + 1}
 
 
 def _shown(values: npt.NDArray[np.float64]) -> list[float]:

@@ -39,6 +39,8 @@ FURTHER = {
         "relay.py",  # events out, in order
         "sweep.py",  # what was lost or is late
         "awaited.py",  # past decisions whose outcomes are still to come
+        "strategies.py",  # every strategy ever tried: kept, counted
+        "strategies.sql",  # its statements
         "bodies.py",  # trained models and other large bodies
         "letters.py",  # dead letters: send again, throw away
     },

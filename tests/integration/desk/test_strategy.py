@@ -129,6 +129,8 @@ def test_the_committed_spec_passes_both_gates_and_the_full_cycle_completes(
         ("training", True),
         ("backtest", True),
     ]
+    backtest = parent["metadata"]["backtest_result"]
+    assert (backtest["trials"], 0 < backtest["deflated_sharpe"] < 1) == (1, True)
 
 
 def test_the_full_cycle_creates_the_strategy_and_the_assessment_file(

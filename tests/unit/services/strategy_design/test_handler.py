@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.cycle import CycleRequest
-from contracts.gate import GateThresholds
+from contracts.gate import STRICT, GateThresholds
 from contracts.strategy import StrategySpec, StrategyWish
 from contracts.strategy_cycle import DesignStrategy, StrategyDesign
 from libs.bus.route import Route
@@ -126,10 +126,17 @@ async def test_gates_are_fixed_with_the_design(designing: Designing) -> None:
     assert made.gates == GateThresholds(profile="careful", accuracy_min=0.6)
 
 
-@pytest.mark.parametrize("wrong", [{"acuracy_min": 0.5}, {"deflated_sharpe_min": 0.95}])
-def test_a_gate_that_nobody_could_keep_is_refused_as_a_setting(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValidationError, match=next(iter(wrong))):
-        Settings(gates=wrong)
+def test_a_mistyped_threshold_is_refused_as_a_setting() -> None:
+    with pytest.raises(ValidationError, match="acuracy_min"):
+        Settings(gates={"acuracy_min": 0.5})
+
+
+def test_the_strict_profile_needs_its_name_only_and_may_be_changed() -> None:
+    assert GateThresholds(**dict(Settings(gates={"profile": "strict"}).gates)) == STRICT
+    eased = Settings(gates={"profile": "strict", "skill_min": None}).gates
+    assert (eased.skill_min, eased.deflated_sharpe_min) == (None, STRICT.deflated_sharpe_min)
+    own = Settings(gates={"profile": "careful", "deflated_sharpe_min": 0.9}).gates
+    assert (own.skill_min, own.deflated_sharpe_min) == (None, 0.9)
 
 
 def written(spec: StrategySpec, **changes: Any) -> ScriptedProvider:

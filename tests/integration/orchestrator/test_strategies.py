@@ -1,0 +1,166 @@
+"""Every strategy ever tried is counted, and the count travels to where the gate is judged."""
+
+import asyncio
+import statistics
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
+from contracts.message import Contract
+from contracts.operation import Claim, ClaimAnswer, Result, ResultAnswer
+from contracts.strategy_cycle import BacktestStrategy, Trials
+from libs.postgres.migrate import MIGRATIONS
+from libs.postgres.pool import OWNER_ROLE, Pool, open_pool
+from libs.runtime import ids
+from libs.runtime.embedded import Servers
+from libs.runtime.settings import Settings
+from services.orchestrator.commit import Committer
+from services.orchestrator.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
+from services.orchestrator.workflow import workflows_of
+from tests.integration.orchestrator.conftest import DAY, Sent
+from tests.unit.services.strategy_results import backtest, design, training
+
+PASSED = {"gate": "training", "profile": "default", "passed": True, "checks": []}
+STOPPED = {**PASSED, "passed": False, "reason": "Training gate failed: too little"}
+
+
+class Cycles:
+    """Strategy cycles, answered by hand."""
+
+    def __init__(self, pool: Pool, committer: Committer) -> None:
+        self.pool = pool
+        self._committer = committer
+
+    async def begin(self) -> UUID:
+        key = uuid.uuid4().hex
+        request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=DAY)
+        cycle_id = ids.cycle_id("user", key)
+        asked = CycleAsked(cycle_id, "user", request, DAY, key.encode())
+        answer = await self._committer.ask(asked)
+        assert isinstance(answer, RequestAnswer)
+        assert answer.outcome == "accepted", answer
+        return cycle_id
+
+    async def command(self, cycle_id: UUID, step: str) -> tuple[UUID, str, bytes]:
+        row = await self.pool.fetchrow(
+            "select op_id, service, command from operations where cycle_id = $1 and step = $2",
+            *(cycle_id, step),
+        )
+        assert row is not None, f"{step} was not sent"
+        return row["op_id"], row["service"], row["command"]
+
+    async def answer(self, cycle_id: UUID, step: str, contract: Contract, **changes: Any) -> None:
+        op_id, service, _ = await self.command(cycle_id, step)
+        claimed = await self._committer.ask(Claimed(service, Claim(op_id=op_id, instance="test")))
+        assert isinstance(claimed, ClaimAnswer)
+        made = {
+            **contract.model_dump(mode="json"),
+            **changes,
+            "cycle_id": str(cycle_id),
+            "op_id": str(op_id),
+        }
+        result = Result(op_id=op_id, epoch=claimed.epoch, contract=made)
+        answer = await self._committer.ask(Resulted(service, result))
+        assert isinstance(answer, ResultAnswer)
+        assert answer.outcome == "ok"
+
+    async def designed(self, name: str, sha256: str) -> UUID:
+        cycle_id = await self.begin()
+        spec = {**design().spec.model_dump(mode="json"), "name": name}
+        await self.answer(cycle_id, "design", design(), spec=spec, spec_sha256=sha256)
+        return cycle_id
+
+    async def trained(self, name: str, sha256: str, gate: Any = PASSED) -> UUID:
+        cycle_id = await self.designed(name, sha256)
+        named = {"strategy_name": name, "spec_sha256": sha256, "gate": gate}
+        await self.answer(cycle_id, "train", training(), **named)
+        return cycle_id
+
+    async def backtested(self, name: str, sha256: str, ratio: float | None) -> Trials:
+        """Run a design to the end of its backtest; returns what its command said of others."""
+        cycle_id = await self.trained(name, sha256)
+        _, _, body = await self.command(cycle_id, "backtest")
+        told = BacktestStrategy.model_validate_json(body).trials
+        assert told is not None
+        stopped = {**STOPPED, "gate": "backtest"}
+        named = {"strategy_name": name, "spec_sha256": sha256, "gate": stopped}
+        await self.answer(cycle_id, "backtest", backtest(), sharpe_ratio=ratio, **named)
+        return told
+
+    async def stop(self, cycle_id: UUID) -> None:
+        await self._committer.ask(CancelAskedFor(cycle_id, "enough"))
+
+
+@pytest.fixture
+async def cycles(pool: Pool) -> AsyncIterator[Cycles]:
+    """One orchestrator; no strategy was tried yet."""
+    await pool.execute("update cycles set status = 'cancelled' where kind = 'strategy'")
+    await pool.execute("update strategies set train_op_id = null, sharpe_ratio = null")
+    settings, sent = Settings(), Sent()
+    committer = Committer(pool, workflows_of(settings), settings, sent, sent)
+    running = asyncio.create_task(committer.run())
+    yield Cycles(pool, committer)
+    running.cancel()
+
+
+def sha(number: int) -> str:
+    return f"{number:064x}"
+
+
+async def test_the_first_strategy_has_no_others(cycles: Cycles) -> None:
+    assert await cycles.backtested("first", sha(1), 0.5) == Trials()
+
+
+async def test_a_backtest_is_told_how_many_others_were_tried_and_how_they_did(
+    cycles: Cycles,
+) -> None:
+    ratios = [0.5, -0.3, 1.1]
+    for number, ratio in enumerate(ratios):
+        await cycles.backtested(f"tried-{number}", sha(number), ratio)
+    told = await cycles.backtested("next", sha(9), None)
+    assert (told.count, told.with_ratio) == (3, 3)
+    assert told.ratio_mean == pytest.approx(statistics.mean(ratios))
+    assert told.ratio_variance == pytest.approx(statistics.variance(ratios))
+
+
+async def test_a_design_that_the_training_gate_stopped_was_tried_too(cycles: Cycles) -> None:
+    await cycles.trained("stopped", sha(1), STOPPED)
+    told = await cycles.backtested("next", sha(2), 0.1)
+    assert (told.count, told.with_ratio) == (1, 0)
+
+
+async def test_a_design_that_was_never_trained_was_not_tried(cycles: Cycles) -> None:
+    await cycles.stop(await cycles.designed("dropped", sha(1)))
+    assert (await cycles.backtested("next", sha(2), 0.1)).count == 0
+
+
+async def test_the_same_spec_counts_once_however_often_it_is_run(cycles: Cycles) -> None:
+    for _ in range(3):
+        told = await cycles.backtested("again", sha(1), 0.4)
+        assert told.count == 0, "it is no other than itself"
+    told = await cycles.backtested("next", sha(2), 0.1)
+    assert (told.count, told.with_ratio, told.ratio_mean) == (1, 1, pytest.approx(0.4))
+
+
+async def test_what_was_tried_before_there_was_a_count_counts_too(
+    cycles: Cycles, servers: Servers
+) -> None:
+    await cycles.backtested("before", sha(1), 0.4)
+    await cycles.stop(await cycles.trained("half", sha(2)))
+    facts = "select * from strategies where name in ('before', 'half') order by designed_at desc"
+    known = (await cycles.pool.fetch(facts))[:2]
+    written = (MIGRATIONS / "0012_strategies_tried.sql").read_text()
+    backfill = written[written.index("-- What was tried before") :]
+    async with open_pool(servers.postgres_dsn(OWNER_ROLE)) as owner:
+        await owner.execute("delete from strategies")
+        await owner.execute(backfill)
+    found = (await cycles.pool.fetch(facts))[:2]
+    assert [without_time(row) for row in found] == [without_time(row) for row in known]
+
+
+def without_time(row: Any) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "designed_at"}
