@@ -116,6 +116,7 @@ def test_every_question_names_its_answer(document: Any) -> None:
         assert operation["x-result-contract"] in {model.__name__ for model, _ in models()}
 
 
+@pytest.mark.slow
 def test_every_schema_is_a_valid_json_schema(directory: Path) -> None:
     for path in directory.glob("*.json"):
         if path.name != asyncapi.DOCUMENT:
@@ -136,6 +137,7 @@ def test_what_a_workflow_announces_is_what_the_document_says() -> None:
     assert EVENT_DATA[EventType.DECISION] is DecisionValidation
 
 
+@pytest.mark.slow
 def test_generating_twice_gives_the_same_bytes(generated: Mapping[str, str]) -> None:
     assert asyncapi.generated() == generated
 

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 
 from contracts.strategy import FoldSpec, LabelSpec, MlpSpec, Period, StrategySpec
 from libs.quant import fitting, models, training
@@ -18,6 +15,8 @@ from libs.quant.folds import TooShort, folds
 from libs.quant.panel import Panel
 from libs.quant.training import CannotTrain, labels, places, train
 from tests.unit.quant import panels
+
+pytestmark = pytest.mark.slow
 
 START = date(2003, 1, 1)
 MODELS: dict[str, dict[str, Any]] = {
@@ -283,8 +282,11 @@ def test_our_prediction_is_scikit_learns_to_1e_12(name: str, monkeypatch: pytest
 
         return fit
 
-    for kind in (GradientBoostingClassifier, LogisticRegression, MLPClassifier):
-        way = "partial_fit" if kind is MLPClassifier else "fit"
+    from sklearn import ensemble, linear_model, neural_network  # noqa: PLC0415 - two seconds
+
+    mlp = neural_network.MLPClassifier
+    for kind in (ensemble.GradientBoostingClassifier, linear_model.LogisticRegression, mlp):
+        way = "partial_fit" if kind is mlp else "fit"
         monkeypatch.setattr(kind, way, catching(getattr(kind, way)))
     rng = np.random.default_rng(17)
     rows = rng.normal(size=(400, 5))

@@ -1,5 +1,6 @@
 """The desk's thinking services in one process, each operation with a journal in memory."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
@@ -175,6 +176,13 @@ def bundled() -> ReplayMarket:
 def desk(bundled: ReplayMarket) -> Desk:
     """The desk on the bundled prices with the rules provider."""
     return Desk(market=bundled, providers={"rules": RulesProvider()})
+
+
+@pytest.fixture(scope="session")
+def found(bundled: ReplayMarket) -> Mapping[str, Contract]:
+    """What each agent of `desk` found at AS_OF, by the rules: made once, as it never changes."""
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(Desk(market=bundled, providers={"rules": RulesProvider()}).cycle())
 
 
 HEADER = "known_at,ticker,title,summary,publisher,url"

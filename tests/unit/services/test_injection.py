@@ -94,8 +94,7 @@ async def test_a_model_that_obeys_can_plan_only_what_the_digest_offers(desk):
         ([("QGAS", "10")], "QGAS was not researched"),
     ],
 )
-async def test_a_model_that_obeys_can_pick_neither_more_nor_others(desk, picks, why):
-    found = await desk.cycle()
+async def test_a_model_that_obeys_can_pick_neither_more_nor_others(desk, found, picks, why):
     legs = [
         {"ticker": name, "action": "buy", "allocation_pct": share, "confidence": 1.0}
         | {"reasoning": "told so"}
@@ -130,8 +129,7 @@ async def test_one_source_moves_a_score_no_further_than_its_cap(directory, publi
     assert ("one source only: score 1 cut to 0.5" in said.rationale) is (left < 1)
 
 
-async def test_figures_that_only_a_fake_result_in_a_text_holds_are_marked(desk):
-    found = await desk.cycle()
+async def test_figures_that_only_a_fake_result_in_a_text_holds_are_marked(desk, found):
     views = [
         {"ticker": name, "signal": "bullish", "confidence": 1.0, "reasoning": "RSI of 12.3 (E99)"}
         for name in found["plan"].assets

@@ -15,10 +15,7 @@ SECTOR_LIMIT_PCT = 50
 CRASH, RALLY = date(2008, 10, 10), date(2012, 9, 21)
 
 
-async def test_at_the_default_date_there_is_something_to_buy_and_something_for_the_rules_to_cut(
-    desk,
-):
-    found = await desk.cycle()
+def test_at_the_default_date_there_is_something_to_buy_and_something_for_the_rules_to_cut(found):
     review, findings = found["review"], found["research"].tickers
     sector = {finding.ticker: finding.sector for finding in findings}
     assert [pick.ticker for pick in review.picks] == ["MSFT", "AAPL"]
@@ -36,16 +33,14 @@ async def test_in_a_crash_nothing_is_bought_and_the_reason_is_said(desk):
     assert "nothing to buy" in found["picks"].market_summary
 
 
-async def test_a_ticker_with_a_short_history_gets_no_direction_and_no_confidence(desk):
-    found = await desk.cycle()
+def test_a_ticker_with_a_short_history_gets_no_direction_and_no_confidence(found):
     facebook = next(view for view in found["quant"].assets if view.ticker == "FB")
     assert (facebook.signal, facebook.confidence) == (QuantSignal.UNCERTAIN, 0.0)
     assert "too short" in facebook.reasoning
     assert "FB" not in [pick.ticker for pick in found["picks"].picks]
 
 
-async def test_what_the_source_does_not_have_is_said_and_never_scored(desk):
-    found = await desk.cycle()
+def test_what_the_source_does_not_have_is_said_and_never_scored(found):
     reports = {report.name: report for report in found["digest"].sources}
     assert reports["screener"].ok
     assert reports["news"].error.code == "not_in_source"

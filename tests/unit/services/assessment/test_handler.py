@@ -26,8 +26,8 @@ async def test_a_failed_cycle_is_remembered_with_its_reason(desk):
     assert "mend first" in memory.next_steps[0]
 
 
-async def test_a_decision_is_remembered_with_its_picks_and_directions(desk):
-    memory = (await desk.cycle())["memory"]
+def test_a_decision_is_remembered_with_its_picks_and_directions(found):
+    memory = found["memory"]
     assert "MSFT 40.00%" in memory.short_term_summary
     assert any("GOOG is bearish at 2012-06-29" in line for line in memory.active_hypotheses)
 
@@ -109,9 +109,7 @@ def executed(desk, ticker, status) -> ExecutionResult:
         (None, None, (PickFate.NOT_ORDERED, PickFate.NOT_ORDERED)),
     ],
 )
-async def test_a_decision_is_kept_with_what_became_of_each_pick(desk, left, status, fates):
-    found = await desk.cycle()
-    desk.journals = {}
+async def test_a_decision_is_kept_with_what_became_of_each_pick(desk, found, left, status, fates):
     memory = await desk.do(
         Memorize,
         outcome=CycleStatus.COMPLETED,
@@ -129,9 +127,9 @@ async def test_a_decision_is_kept_with_what_became_of_each_pick(desk, left, stat
     assert (decision.pipeline, decision.as_of) == ("rules", desk.as_of)
 
 
-async def test_a_fill_in_another_currency_is_kept_at_the_price_that_the_share_traded_at(desk):
-    found = await desk.cycle()
-    desk.journals = {}
+async def test_a_fill_in_another_currency_is_kept_at_the_price_that_the_share_traded_at(
+    desk, found
+):
     result = executed(desk, "MSFT", OrderStatus.FILLED)
     rate = ExchangeRate(currency="EUR", into="USD", rate=Decimal("1.25"), on=desk.as_of)
     traded = Foreign(price=Money(amount=Decimal("24.60"), currency="EUR"), rate=rate)
@@ -150,10 +148,9 @@ async def test_a_cycle_that_never_came_to_picks_leaves_no_decision(desk):
     assert (memory.decision, memory.outcomes, memory.track_record) == (None, (), ())
 
 
-async def test_the_model_is_told_the_outcomes_in_words_and_not_what_is_for_code(desk):
-    found = await desk.cycle()
+async def test_the_model_is_told_the_outcomes_in_words_and_not_what_is_for_code(desk, found):
     model = ScriptedProvider([says({"short_term_summary": "done"})])
-    desk.providers, desk.journals = {"rules": model}, {}
+    desk.providers = {"rules": model}
     last = found["memory"].model_copy(update={"track_record": ("an old outcome",)})
     await desk.do(
         Memorize, outcome=CycleStatus.COMPLETED, signal_digest=found["digest"], agent_memory=last

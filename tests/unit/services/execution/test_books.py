@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -174,6 +175,7 @@ def next_entry(books: Books, step: tuple, day: int, *, abroad: bool) -> Entry | 
     return ledger.dividend("AAA", session, price, books, rate)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(STEP, max_size=20), st.booleans())
 def test_any_history_balances_to_the_cent_in_every_currency_and_reads_back_day_by_day(
@@ -203,6 +205,7 @@ def test_any_history_balances_to_the_cent_in_every_currency_and_reads_back_day_b
         }
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(STEP, max_size=20), st.decimals(D("0.01"), D(500), places=2))
 def test_the_parts_of_the_gain_sum_to_it_at_any_price(steps, close):

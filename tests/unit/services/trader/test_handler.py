@@ -32,10 +32,8 @@ def picks(*items, **fields):
 
 
 @pytest.fixture
-async def facts(desk):
+def facts(desk, found):
     """What the stages before the trader found, by the rules."""
-    found = await desk.cycle()
-    desk.journals = {}
     return {
         "quant_report": found["quant"],
         "research_report": found["research"],
