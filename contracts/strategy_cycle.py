@@ -1,5 +1,6 @@
 """The strategy cycle's commands, and the design that it begins with."""
 
+from datetime import date
 from typing import Literal
 
 from pydantic import Field
@@ -8,8 +9,11 @@ from contracts.cycle import CycleRequest
 from contracts.gate import GateThresholds
 from contracts.message import Command, Contract
 from contracts.strategy import StrategySpec
-from contracts.strategy_result import BacktestResult, Sha256, TrainingResult
-from contracts.types import ShortText, Value
+from contracts.strategy_result import BacktestResult, Sha256, TrainingResult, Verdict
+from contracts.types import ShortText, Ticker, Value
+
+PAST_STRATEGIES_MAX = 12
+PAST_TICKERS_MAX = 20
 
 
 class StrategyDesign(Contract):
@@ -26,10 +30,42 @@ class StrategyDesign(Contract):
     gates: GateThresholds = GateThresholds()
 
 
+class PastStrategy(Value):
+    """A strategy tried before: its design, how far it came, and what was found and thought of it.
+
+    `reason` is the gate's that stopped it. Texts are cut, figures that were not reached are None.
+    """
+
+    name: ShortText
+    as_of: date
+    hypothesis: ShortText
+    universe: tuple[Ticker, ...] = Field(max_length=PAST_TICKERS_MAX)
+    features: tuple[ShortText, ...]
+    horizon_bars: int
+    model: ShortText
+    ended: Literal["training_gate", "backtest_gate", "assessed", "not_finished"]
+    reason: ShortText = ""
+    accuracy: float | None = None
+    base_rate: float | None = None
+    sharpe_ratio: float | None = None
+    benchmark_sharpe_ratio: float | None = None
+    max_drawdown: float | None = None
+    win_rate: float | None = None
+    total_trades: int | None = None
+    verdict: Verdict | None = None
+    strengths: tuple[ShortText, ...] = ()
+    weaknesses: tuple[ShortText, ...] = ()
+    suggestions: tuple[ShortText, ...] = ()
+
+
 class DesignStrategy(Command):
-    """Write a design, or take the one that the request gives; name it and export it."""
+    """Write a design, or take the one that the request gives; name it and export it.
+
+    `past_strategies` are those that this desk tried last, at or before as_of, newest first.
+    """
 
     request: CycleRequest
+    past_strategies: tuple[PastStrategy, ...] = Field(default=(), max_length=PAST_STRATEGIES_MAX)
 
 
 class TrainStrategy(Command):

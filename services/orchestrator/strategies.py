@@ -1,23 +1,42 @@
-"""Every strategy ever tried: kept as its steps end, counted for the gate that asks for it.
+"""Every strategy ever tried: kept as its steps end, counted for the gate that asks for it, told to
+whoever designs the next.
 
 A strategy counts once its model is trained: from then on somebody has seen what it is worth, and
 goes on with it or not. One that the prices refused, or that broke down, has told nothing.
 """
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 from uuid import UUID
 
 import orjson
 
-from contracts.strategy_cycle import Trials
+from contracts.strategy import StrategySpec
+from contracts.strategy_cycle import (
+    PAST_STRATEGIES_MAX,
+    PAST_TICKERS_MAX,
+    PastStrategy,
+    Trials,
+)
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
 from services.orchestrator.group import Group
 
+End = Literal["training_gate", "backtest_gate", "assessed", "not_finished"]
+
 TRIALS = "trials"
 """The command field that is filled with how many were tried."""
+PAST = "past_strategies"
+"""The command field that is filled with the last ones."""
+PAST_CHARS_MAX = 400
+"""Of each text about one of them."""
+BACKTEST_FIGURES = (
+    *("sharpe_ratio", "benchmark_sharpe_ratio", "max_drawdown", "win_rate", "total_trades"),
+)
+MADE = ("design", "training", "backtest", "assessment")
+POINTS = ("strengths", "weaknesses", "suggestions")
 DESIGN = ("strategy_design", "design")
 FOUND = (
     ("strategy_training", "train"),
@@ -49,12 +68,64 @@ async def keep(db: Connection, group: Group) -> None:
 async def given(
     db: Connection, group: Group, results: Mapping[UUID, bytes]
 ) -> dict[UUID, dict[str, bytes]]:
-    """For each new operation that wants to know: how many strategies were tried besides its own."""
+    """For each new operation that wants to know: how many strategies were tried besides its own,
+    and what became of the last ones.
+    """
     found: dict[UUID, dict[str, bytes]] = {}
     for new in group.starts:
-        if TRIALS in new.start.step.serves.message.model_fields:
-            design: Any = orjson.loads(results[new.start.takes["strategy_design"]])
-            row = await db.fetchrow(sql.trials, design["spec_sha256"])
-            trials = Trials.model_validate(dict(row or {}))
-            found[new.start.op_id] = {TRIALS: trials.model_dump_json().encode()}
+        fields = new.start.step.serves.message.model_fields
+        if TRIALS in fields:
+            design = orjson.loads(results[new.start.takes["strategy_design"]])
+            found[new.start.op_id] = {TRIALS: await _trials(db, design["spec_sha256"])}
+        elif PAST in fields:
+            found[new.start.op_id] = {PAST: await _past(db, new.cycle.as_of)}
     return found
+
+
+async def _trials(db: Connection, spec_sha256: str) -> bytes:
+    row = await db.fetchrow(sql.trials, spec_sha256)
+    return Trials.model_validate(dict(row or {})).model_dump_json().encode()
+
+
+async def _past(db: Connection, as_of: date) -> bytes:
+    rows = await db.fetch(sql.past, as_of, PAST_STRATEGIES_MAX)
+    return orjson.dumps([past_strategy(row).model_dump(mode="json") for row in rows])
+
+
+def past_strategy(row: Mapping[str, Any]) -> PastStrategy:
+    """One strategy as the statement `past` reads it."""
+    design, training, backtest, assessment = (
+        orjson.loads(row[name] or b"{}")
+        for name in ("design", "training", "backtest", "assessment")
+    )
+    spec = StrategySpec.model_validate(design["spec"], extra="ignore")
+    ended, reason = _end(training, backtest, assessment)
+    return PastStrategy(
+        name=spec.name,
+        as_of=row["as_of"],
+        hypothesis=_cut(spec.hypothesis),
+        universe=spec.universe[:PAST_TICKERS_MAX],
+        features=tuple(feature.key for feature in spec.features),
+        horizon_bars=spec.label.horizon_bars,
+        model=spec.model.kind,
+        ended=ended,
+        reason=_cut(reason),
+        **{name: training.get(name) for name in ("accuracy", "base_rate")},
+        **{name: backtest.get(name) for name in BACKTEST_FIGURES},
+        verdict=assessment.get("verdict"),
+        **{name: tuple(map(_cut, assessment.get(name, ()))) for name in POINTS},
+    )
+
+
+def _end(training: Any, backtest: Any, assessment: Any) -> tuple[End, str]:
+    if assessment:
+        return "assessed", ""
+    for made, ended in ((backtest, "backtest_gate"), (training, "training_gate")):
+        gate = made.get("gate")
+        if gate and not gate["passed"]:
+            return cast(End, ended), gate["reason"]
+    return "not_finished", ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= PAST_CHARS_MAX else f"{text[: PAST_CHARS_MAX - 1]}…"

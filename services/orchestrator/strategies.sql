@@ -22,3 +22,20 @@ from (
     where train_op_id is not null and spec_sha256 <> $1
     order by spec_sha256, sharpe_ratio is null, designed_at desc
 ) tried
+
+-- name: past
+-- The newest ones that were tried, at or before a date, without their series.
+select s.name, s.as_of, convert_from(d.result, 'UTF8')::jsonb as design,
+       convert_from(t.result, 'UTF8')::jsonb - array['loss_curve', 'folds'] as training,
+       convert_from(b.result, 'UTF8')::jsonb - array['sessions', 'equity', 'benchmark', 'trades']
+           as backtest,
+       convert_from(a.result, 'UTF8')::jsonb as assessment
+from (
+    select * from strategies where train_op_id is not null and as_of <= $1
+    order by designed_at desc limit $2
+) s
+join operations d on d.op_id = s.design_op_id
+join operations t on t.op_id = s.train_op_id
+left join operations b on b.op_id = s.backtest_op_id
+left join operations a on a.op_id = s.assess_op_id
+order by s.designed_at desc

@@ -16,7 +16,7 @@ from contracts.message import Command
 from contracts.subjects import APPROVAL, COMMANDS, Subject
 from libs.runtime.settings import Settings
 
-GIVEN = frozenset({"request", "outcome", "reason", "past_decisions", "trials"})
+GIVEN = frozenset({"request", "outcome", "reason", "past_decisions", "past_strategies", "trials"})
 """Command fields that the orchestrator itself fills."""
 
 PLAN = "plan"

@@ -56,6 +56,7 @@ async def _designed(
         histories=histories,
         indicators=logic.indicators_told(),
         constraints=dict(command.request.constraints),
+        past=[each.model_dump(mode="json") for each in command.past_strategies],
         # A pipeline's every design has an operation of its own, and with it a draw of its own.
         draw=str(command.op_id),
     )

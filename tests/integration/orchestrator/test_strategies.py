@@ -4,6 +4,7 @@ import asyncio
 import statistics
 import uuid
 from collections.abc import AsyncIterator
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,13 @@ import pytest
 from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
 from contracts.message import Contract
 from contracts.operation import Claim, ClaimAnswer, Result, ResultAnswer
-from contracts.strategy_cycle import BacktestStrategy, Trials
+from contracts.strategy_cycle import (
+    PAST_STRATEGIES_MAX,
+    BacktestStrategy,
+    DesignStrategy,
+    PastStrategy,
+    Trials,
+)
 from libs.postgres.migrate import MIGRATIONS
 from libs.postgres.pool import OWNER_ROLE, Pool, open_pool
 from libs.runtime import ids
@@ -22,7 +29,7 @@ from services.orchestrator.commit import Committer
 from services.orchestrator.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
 from services.orchestrator.workflow import workflows_of
 from tests.integration.orchestrator.conftest import DAY, Sent
-from tests.unit.services.strategy_results import backtest, design, training
+from tests.unit.services.strategy_results import assessment, backtest, design, training
 
 PASSED = {"gate": "training", "profile": "default", "passed": True, "checks": []}
 STOPPED = {**PASSED, "passed": False, "reason": "Training gate failed: too little"}
@@ -35,11 +42,11 @@ class Cycles:
         self.pool = pool
         self._committer = committer
 
-    async def begin(self) -> UUID:
+    async def begin(self, as_of: date = DAY) -> UUID:
         key = uuid.uuid4().hex
-        request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=DAY)
+        request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=as_of)
         cycle_id = ids.cycle_id("user", key)
-        asked = CycleAsked(cycle_id, "user", request, DAY, key.encode())
+        asked = CycleAsked(cycle_id, "user", request, as_of, key.encode())
         answer = await self._committer.ask(asked)
         assert isinstance(answer, RequestAnswer)
         assert answer.outcome == "accepted", answer
@@ -86,10 +93,17 @@ class Cycles:
         _, _, body = await self.command(cycle_id, "backtest")
         told = BacktestStrategy.model_validate_json(body).trials
         assert told is not None
-        stopped = {**STOPPED, "gate": "backtest"}
+        stopped = {**STOPPED, "gate": "backtest", "reason": "Backtest gate failed: too little"}
         named = {"strategy_name": name, "spec_sha256": sha256, "gate": stopped}
         await self.answer(cycle_id, "backtest", backtest(), sharpe_ratio=ratio, **named)
         return told
+
+    async def past(self, as_of: date = DAY) -> tuple[PastStrategy, ...]:
+        """What the next design is told of those before it."""
+        cycle_id = await self.begin(as_of)
+        _, _, body = await self.command(cycle_id, "design")
+        await self.stop(cycle_id)
+        return DesignStrategy.model_validate_json(body).past_strategies
 
     async def stop(self, cycle_id: UUID) -> None:
         await self._committer.ask(CancelAskedFor(cycle_id, "enough"))
@@ -143,7 +157,41 @@ async def test_the_same_spec_counts_once_however_often_it_is_run(cycles: Cycles)
         told = await cycles.backtested("again", sha(1), 0.4)
         assert told.count == 0, "it is no other than itself"
     told = await cycles.backtested("next", sha(2), 0.1)
-    assert (told.count, told.with_ratio, told.ratio_mean) == (1, 1, pytest.approx(0.4))
+    assert (told.count, told.with_ratio) == (1, 1)
+    assert told.ratio_mean == pytest.approx(0.4)
+
+
+async def test_the_next_design_is_told_what_became_of_the_last_ones(cycles: Cycles) -> None:
+    await cycles.trained("stopped", sha(1), STOPPED)
+    await cycles.backtested("weak", sha(2), 0.2)
+    assessed = await cycles.trained("good", sha(3))
+    named = {"strategy_name": "good", "spec_sha256": sha(3), "gate": PASSED}
+    await cycles.answer(assessed, "backtest", backtest(), **named)
+    await cycles.answer(assessed, "assess", assessment(), strategy_name="good")
+    past = await cycles.past()
+    assert [(each.name, each.ended) for each in past] == [
+        ("good", "assessed"),
+        ("weak", "backtest_gate"),
+        ("stopped", "training_gate"),
+    ]
+    good, weak, stopped = past
+    assert (good.verdict, good.suggestions) == ("mediocre", assessment().suggestions)
+    assert (weak.sharpe_ratio, weak.reason) == (0.2, "Backtest gate failed: too little")
+    assert (stopped.sharpe_ratio, stopped.features[0]) == (None, "sma_distance(20)")
+
+
+async def test_a_design_is_told_nothing_of_a_later_as_of(cycles: Cycles) -> None:
+    await cycles.trained("known", sha(1), STOPPED)
+    before = await cycles.past(DAY - timedelta(days=1))
+    assert before == ()
+    assert [each.name for each in await cycles.past(DAY)] == ["known"]
+
+
+async def test_the_newest_strategies_are_told_where_there_are_many(cycles: Cycles) -> None:
+    for number in range(PAST_STRATEGIES_MAX + 2):
+        await cycles.trained(f"many-{number}", sha(number), STOPPED)
+    told = [each.name for each in await cycles.past()]
+    assert told == [f"many-{number}" for number in range(PAST_STRATEGIES_MAX + 1, 1, -1)]
 
 
 async def test_what_was_tried_before_there_was_a_count_counts_too(

@@ -32,7 +32,7 @@ from libs.llm.rules.provider import RulesProvider
 from libs.market.replay import ReplayMarket, ReplayStore
 from libs.runtime.settings import Settings
 from tests.unit.services.conftest import FIXTURE_AS_OF, FIXTURE_MARKET, Desk
-from tests.unit.services.strategy_results import backtest, design, training
+from tests.unit.services.strategy_results import backtest, design, past_strategies, training
 
 SERVICES = Path(__file__).parents[3] / "services"
 EVIDENCE_CHARS_MAX = 200
@@ -106,7 +106,7 @@ async def _run(desk: Desk) -> None:
         universe=("ALFA", "CHRL"),
         constraints={"style": "long only"},
     )
-    await desk.do(DesignStrategy, request=wanted)
+    await desk.do(DesignStrategy, request=wanted, past_strategies=past_strategies())
     results = {"training_result": training(), "backtest_result": backtest()}
     await desk.do(AssessStrategy, strategy_design=design(), **results)
 

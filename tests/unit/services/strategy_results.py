@@ -1,15 +1,17 @@
 """What the steps of a strategy cycle have made, for tests of those after them."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from contracts.strategy_cycle import StrategyDesign
-from contracts.strategy_result import BacktestResult, TrainingResult
+from contracts.strategy_cycle import PastStrategy, StrategyDesign
+from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult, Verdict
 from libs.runtime.strategy_files import spec_of
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
 SHA = "0" * 64
+ASSESSED = ("verdict", "strengths", "weaknesses", "suggestions")
 IDS: dict[str, Any] = {
     "cycle_id": UUID(int=1),
     "op_id": UUID(int=2),
@@ -23,6 +25,35 @@ def design() -> StrategyDesign:
     return StrategyDesign(
         **IDS, spec=spec, spec_sha256=SHA, origin="given", path=f"strategies/{spec.name}.yaml"
     )
+
+
+def past_strategies() -> tuple[PastStrategy, ...]:
+    """One that was assessed, and one that the training gate stopped."""
+    spec = design().spec
+    told: dict[str, Any] = {
+        "name": spec.name,
+        "as_of": IDS["as_of"],
+        "hypothesis": spec.hypothesis,
+        "universe": spec.universe,
+        "features": tuple(feature.key for feature in spec.features),
+        "horizon_bars": spec.label.horizon_bars,
+        "model": spec.model.kind,
+        "accuracy": 0.52,
+        "base_rate": 0.56,
+    }
+    assessed = PastStrategy(
+        **told,
+        ended="assessed",
+        sharpe_ratio=0.4,
+        benchmark_sharpe_ratio=0.9,
+        max_drawdown=0.2,
+        win_rate=0.53,
+        total_trades=120,
+        **{name: getattr(assessment(), name) for name in ASSESSED},
+    )
+    reason = "Training gate failed: loss_decrease_below_threshold (11.3% < 20.0%)"
+    stopped = {**told, "name": "sma-rsi-boosting", "features": ("rsi(14)", "sma_distance(20)")}
+    return (assessed, PastStrategy(**stopped, ended="training_gate", reason=reason))
 
 
 def training(**changes: Any) -> TrainingResult:
@@ -78,3 +109,15 @@ def backtest(**changes: Any) -> BacktestResult:
         "model_sha256": SHA,
     }
     return BacktestResult.model_validate({**IDS, **given, **changes})
+
+
+def assessment() -> StrategyAssessment:
+    return StrategyAssessment(
+        **IDS,
+        strategy_name="trend-and-calm",
+        assessed_at=datetime(2026, 11, 22, tzinfo=UTC),
+        verdict=Verdict.MEDIOCRE,
+        strengths=("it lost less than holding in 2011", "it closes what it opens"),
+        weaknesses=("less often right than always up", "a turnover of 40 a year"),
+        suggestions=("hold longer", "fewer features"),
+    )

@@ -14,7 +14,7 @@ from contracts.strategy import StrategySpec, StrategyWish
 from contracts.strategy_cycle import DesignStrategy, StrategyDesign
 from libs.bus.route import Route
 from libs.llm.errors import AnswerInvalid
-from libs.llm.provider import Provider
+from libs.llm.provider import ModelReply, ModelRequest, Provider
 from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, says
 from libs.market.errors import UnknownTicker
@@ -24,6 +24,7 @@ from libs.runtime.strategy_files import spec_of
 from services.strategy_design import app
 from services.strategy_design.logic import sha256_of
 from tests.unit.services.conftest import Desk
+from tests.unit.services.strategy_results import past_strategies
 
 EXAMPLE = Path(__file__).parents[4] / "examples/strategies/trend-and-calm.yaml"
 AS_OF = date(2013, 3, 1)
@@ -105,6 +106,33 @@ async def test_every_draw_fits_the_prices_that_there_are(designing: Designing, n
     assert "FB" not in spec.universe, "it began to trade in 2012: nothing could be learned"
     assert spec.train.last < spec.held_out.first <= spec.held_out.last <= AS_OF
     assert (spec.held_out.last - spec.held_out.first).days > 700, number
+
+
+async def test_a_design_by_rules_keeps_away_from_past_ones_that_did_poorly(
+    designing: Designing,
+) -> None:
+    op_id = uuid4()
+    first = await designing.do(op_id=op_id)
+    designing.entries.clear()
+    again = await designing.do(op_id=op_id, past_strategies=past_strategies())
+    assert again.spec.features != first.spec.features or "drawn away" in again.spec.hypothesis
+
+
+async def test_a_model_is_told_of_past_strategies_and_what_was_thought_of_them(
+    designing: Designing, spec: StrategySpec
+) -> None:
+    heard = []
+
+    def answer(request: ModelRequest) -> ModelReply:
+        heard.append(request.task["past"])
+        return says(spec.model_dump(mode="json"))
+
+    designing.provider = ScriptedProvider(answer)
+    await designing.do(past_strategies=past_strategies())
+    assessed, stopped = heard[0]
+    assert assessed["verdict"] == "mediocre"
+    assert assessed["suggestions"] == ["hold longer", "fewer features"]
+    assert stopped["reason"].startswith("Training gate failed: ")
 
 
 async def test_a_request_may_narrow_the_tickers(designing: Designing) -> None:
