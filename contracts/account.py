@@ -26,6 +26,12 @@ from contracts.types import (
 RATES_MAX = 50
 
 
+def _is_none(value: object) -> bool:
+    """Whether a field is left out of the JSON: cycles from before it was there are told, to models
+    too, in the words that are on record."""
+    return value is None
+
+
 class Side(StrEnum):
     """Which way an order trades."""
 
@@ -53,6 +59,7 @@ class Position(Value):
     """What is held of one ticker, at average cost, marked at as_of's close.
 
     All in the account's currency; `foreign` says what it trades at elsewhere, and the rate.
+    `opened_on` is the session since which something of it was held without a break.
     """
 
     ticker: Ticker
@@ -61,6 +68,7 @@ class Position(Value):
     price: Money
     sector: ShortText = "unknown"
     foreign: Foreign | None = None
+    opened_on: date | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def value(self) -> Decimal:

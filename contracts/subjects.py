@@ -22,6 +22,7 @@ from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.exit_signal import CheckExitSignals, ExitSignals, Holdings, HoldingsQuery
 from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
 from contracts.leaderboard import LeaderboardQuery, LeaderboardView
 from contracts.memory import AgentMemory
@@ -211,9 +212,13 @@ KEEP_PART = Subject(
 BODY_PART = Subject(
     Class.QUERY, ORCHESTRATOR, "body_part", PartQuery, BodyPart, ("strategy_backtest",)
 )
-BODIES = (KEEP_PART, BODY_PART)
-"""What single services may ask besides: who trains keeps models, who backtests reads them."""
 PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, USERS)
+EXIT_SIGNALS = Subject(Class.QUERY, "exit_signal", "check", CheckExitSignals, ExitSignals, USERS)
+HOLDINGS = Subject(Class.QUERY, "execution", "holdings", HoldingsQuery, Holdings, ("exit_signal",))
+OF_SERVICES = (KEEP_PART, BODY_PART, HOLDINGS)
+"""What single services may ask besides: who trains keeps models, who backtests reads them, and who
+checks positions asks for what an account holds.
+"""
 PROVIDERS = Subject(
     Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView, (*USERS, ORCHESTRATOR)
 )
@@ -240,6 +245,7 @@ LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
 
 QUERIES = (
     PORTFOLIO,
+    EXIT_SIGNALS,
     PROVIDERS,
     EVENTS_AFTER,
     CYCLE,

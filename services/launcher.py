@@ -32,7 +32,7 @@ from libs.runtime.supervisor import Child, Supervisor
 BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
 SERVICES = (
-    *("sentiment", "research", "trader", "risk", "execution", "assessment"),
+    *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
     *("strategy_design", "strategy_training", "strategy_backtest", "console"),
 )
 """Services that hear commands or answer questions."""

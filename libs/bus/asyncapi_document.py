@@ -11,10 +11,10 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from contracts.audit import DECISION_EVENTS, Event, EventType
 from contracts.event_data import EVENT_DATA
 from contracts.subjects import (
-    BODIES,
     CLAIM,
     COMMANDS,
     EVENTS,
+    OF_SERVICES,
     PREFIX,
     QUERIES,
     RECORD,
@@ -33,7 +33,7 @@ DESCRIPTION = Path(__file__).with_name("asyncapi.md")
 DOCUMENT_VERSION = "1.0.0"
 """The version of the contracts, not of the program: it changes with a new version of a subject."""
 
-SERVICE_QUERIES = (CLAIM, RECORD, RESULT, *BODIES)
+SERVICE_QUERIES = (CLAIM, RECORD, RESULT, *OF_SERVICES)
 ROWS = (*REQUESTS, *EVENTS, *QUERIES, *COMMANDS, *SERVICE_QUERIES, STOP)
 REPLY_TO = {
     "location": "$message.header#/reply",
@@ -180,7 +180,7 @@ def _address(row: Subject) -> tuple[str, Json]:
 
 def _senders(row: Subject) -> list[str]:
     services = sorted({command.owner for command in COMMANDS})
-    if row in SERVICE_QUERIES:
+    if row in SERVICE_QUERIES and not row.senders:
         return services
     return [*row.senders, *services] if row.what == "portfolio" else list(row.senders)
 

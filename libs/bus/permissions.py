@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from contracts.subjects import (
-    BODIES,
     CLAIM,
     COMMANDS,
     EVENTS_AFTER,
+    OF_SERVICES,
     ORCHESTRATOR,
     PORTFOLIO,
     PREFIX,
@@ -32,7 +32,7 @@ def inbox_prefix(identity: str) -> str:
 
 def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPermissions]:
     """The permissions of every identity by name."""
-    services = sorted({row.owner for row in commands})
+    services = sorted({row.owner for row in (*commands, *QUERIES)} - {CONSOLE})
     return {
         ORCHESTRATOR: _orchestrator(),
         PROVISIONER: NatsPermissions(publish=("$JS.API.>",), subscribe=(_inbox(PROVISIONER),)),
@@ -93,7 +93,7 @@ def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
     if any(row.owner == service for row in REQUESTS):
         hears.append(f"{PREFIX}.req.{service}.>")
     asks = [row.by(service) for row in (CLAIM, RECORD, RESULT, PORTFOLIO)]
-    asks += [row.by(service) for row in BODIES if service in row.senders]
+    asks += [row.by(service) for row in OF_SERVICES if service in row.senders]
     return NatsPermissions(
         publish=(*asks, *pulls, f"{PREFIX}.dlq.{service}.>"),
         subscribe=(_inbox(service), *hears),

@@ -193,6 +193,10 @@ class Settings(BaseSettings):
 
     strategies_dir: Path = Path("strategies")
     """Where strategies are exported to, as files that a person reads and edits."""
+    exit_rules_file: Path = Path("exit_signals.toml")
+    """Exit rules and stops of single positions; without the file only momentum and regime."""
+    exit_signals_dir: Path | None = None
+    """Where checks are saved as files; None is `exit_signals` below the data directory."""
     gates: Gates = Gates()
     """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
 
@@ -227,6 +231,11 @@ class Settings(BaseSettings):
     def secrets_path(self) -> Path:
         """The secrets directory in force."""
         return self.secrets_dir or self.data_dir / "secrets"
+
+    @property
+    def exit_signals_path(self) -> Path:
+        """The directory of saved checks in force."""
+        return self.exit_signals_dir or self.data_dir / "exit_signals"
 
     @property
     def nats_address(self) -> str:

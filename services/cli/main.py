@@ -42,6 +42,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("operations", "operations", "What was done in a cycle, down to single calls"),
             Entry("tail", "tail", "Follow events live"),
             Entry("portfolio", "portfolio", "Cash, positions and fills of an account"),
+            Entry("exit-signals", "exit_signals", "Check positions: sell, how much, and why"),
             Entry("leaderboard", "leaderboard", "How pipelines did, beside cash and holding"),
             Entry("budget", "budget", "What models may still use today, and what they used"),
             Entry("market", "market", "Market data: where it is from, what it says, recording it"),

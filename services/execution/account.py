@@ -56,6 +56,27 @@ class BooksNotOpen(DeskError):
         )
 
 
+class UnknownAccount(DeskError):
+    """There is no such account."""
+
+    code = "unknown_account"
+
+    def __init__(self, account: str) -> None:
+        super().__init__(f"there is no account {account}; a cycle opens the account it trades")
+
+
+class AheadOfClock(DeskError):
+    """The account has not come to this session yet."""
+
+    code = "ahead_of_clock"
+
+    def __init__(self, account: str, clock: date, as_of: date) -> None:
+        super().__init__(
+            f"account {account} stands at {clock} and has not come to {as_of}: name a session up "
+            "to its own, or leave it out; a cycle moves an account on"
+        )
+
+
 class NoPrice(DeskError):
     """A held ticker has no close at as_of, so the account cannot be valued."""
 
@@ -228,26 +249,35 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
 
     Raises StaleQuotes where a close was not read, NoPrice and NoExchangeRate where there is none.
     """
-    books = account.books.as_of(named.as_of)
-    positions = [
-        _position(account, ticker, books.holdings[ticker], named.as_of, quotes.closes)
-        for ticker in account.held(named.as_of)
-    ]
+    positions = positions_of(account, named.as_of, quotes.closes)
+    cash = account.books.as_of(named.as_of).cash
     value = sum((position.value for position in positions), _ZERO)
     return Portfolio(
         cycle_id=named.cycle_id,
         op_id=named.op_id,
         as_of=named.as_of,
         account=account.name,
-        cash=money(books.cash, account),
-        equity=money(books.cash + value, account),
-        positions=tuple(positions),
-        open_orders=tuple(_open_order(order, account) for order in account.orders),
+        cash=money(cash, account),
+        equity=money(cash + value, account),
+        positions=positions,
+        open_orders=open_orders_of(account),
         limits=account.limits,
         before=account.before,
         halt=account.halt,
         rates=tuple(quotes.rates[currency] for currency in sorted(quotes.rates)),
     )
+
+
+def positions_of(account: Account, as_of: date, closes: Closes) -> tuple[Position, ...]:
+    """What is held at as_of's close, by ticker. Raises as `portfolio` does."""
+    holdings = account.books.as_of(as_of).holdings
+    held = account.held(as_of)
+    return tuple(_position(account, each, holdings[each], as_of, closes) for each in held)
+
+
+def open_orders_of(account: Account) -> tuple[OpenOrder, ...]:
+    """The orders that are open at the session that is looked at."""
+    return tuple(_open_order(order, account) for order in account.orders)
 
 
 def session_before(snapshot: Snapshot, account: Account) -> SessionBefore:
@@ -269,6 +299,7 @@ def _position(
         price=money(mark.amount, account),
         sector=account.sectors.get(ticker, "unknown"),
         foreign=mark.foreign,
+        opened_on=holding.opened_on,
     )
 
 

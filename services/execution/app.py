@@ -6,7 +6,7 @@ from functools import partial
 
 from contracts.account import OpenBooks, Portfolio
 from contracts.execution import ExecuteDecisions, ExecutionResult
-from contracts.subjects import HALT, PORTFOLIO, RESUME
+from contracts.subjects import HALT, HOLDINGS, PORTFOLIO, RESUME
 from libs.broker.paper import PaperBroker
 from libs.bus.route import QueryRoute, RequestRoute, Route, Routes
 from libs.market.sources import fills_of, market_of, rates_of
@@ -15,7 +15,13 @@ from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.execution.halt import halt_trading, resume_trading
-from services.execution.handler import Trading, execute_decisions, open_books, show_portfolio
+from services.execution.handler import (
+    Trading,
+    execute_decisions,
+    open_books,
+    show_holdings,
+    show_portfolio,
+)
 from services.execution.reads import Reads
 
 
@@ -37,7 +43,10 @@ def routes(trading: Trading) -> Routes:
                 handle=partial(execute_decisions, trading=trading),
             ),
         ),
-        queries=(QueryRoute(hears=PORTFOLIO, handle=partial(show_portfolio, trading=trading)),),
+        queries=(
+            QueryRoute(hears=PORTFOLIO, handle=partial(show_portfolio, trading=trading)),
+            QueryRoute(hears=HOLDINGS, handle=partial(show_holdings, trading=trading)),
+        ),
         requests=(
             RequestRoute(hears=HALT, handle=partial(halt_trading, pool=trading.pool)),
             RequestRoute(hears=RESUME, handle=partial(resume_trading, pool=trading.pool)),

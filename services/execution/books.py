@@ -8,7 +8,7 @@ it was traded, `amount` the same at the rate of that moment. The account keeps n
 such entry is paid through the book `exchange`, so that its lines sum to zero in every currency.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import ROUND_FLOOR, Decimal
@@ -74,12 +74,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Shares of one ticker and what they cost in all, also in the currency they trade in."""
+    """Shares of one ticker and what they cost in all, also in the currency they trade in.
+
+    `opened_on` is the session since which some were held without a break.
+    """
 
     quantity: Decimal = _ZERO
     cost: Decimal = _ZERO
     currency: str | None = None
     foreign_cost: Decimal = _ZERO
+    opened_on: date | None = field(default=None, compare=False)
 
     @property
     def average_cost(self) -> Decimal:
@@ -110,14 +114,14 @@ class Books:
 
     def posted(self, entry: Entry) -> "Books":
         """The books after one more entry."""
-        return replace(_moved(self, entry.lines, sign=1), recent=(*self.recent, entry))
+        return replace(_moved(self, entry, sign=1), recent=(*self.recent, entry))
 
     def as_of(self, session: date) -> "Books":
         """The books as they stood at the close of `session`."""
         books = self
         for entry in self.recent:
             if entry.session > session:
-                books = _moved(books, entry.lines, sign=-1)
+                books = _moved(books, entry, sign=-1)
         return replace(books, recent=tuple(e for e in self.recent if e.session <= session))
 
     def has(self, key: str) -> bool:
@@ -141,17 +145,19 @@ class Books:
         return self.quantity(ticker) - sum(later, _ZERO)
 
 
-def _moved(books: Books, lines: Iterable[Line], sign: int) -> Books:
+def _moved(books: Books, entry: Entry, sign: int) -> Books:
     sums, holdings = dict(books.sums), dict(books.holdings)
-    for line in lines:
+    for line in entry.lines:
         sums[line.book] = sums.get(line.book, _ZERO) + sign * line.amount
         if line.ticker is not None:
             old = holdings.get(line.ticker, Holding())
+            opens = sign > 0 and old.quantity == 0 and line.quantity > 0
             holdings[line.ticker] = Holding(
                 old.quantity + sign * line.quantity,
                 old.cost + sign * line.amount,
                 line.currency,
                 old.foreign_cost + sign * line.foreign,
+                entry.session if opens else old.opened_on,
             )
     return replace(books, sums=sums, holdings=holdings)
 

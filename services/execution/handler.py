@@ -1,4 +1,4 @@
-"""Execution's three messages: open the books, execute decisions, show a portfolio.
+"""Execution's messages: open the books, execute decisions, show what an account holds.
 
 Market reads come before the transaction, so that no lock waits for the market. What a locked
 account turns out to need beyond them is read in another round.
@@ -14,6 +14,7 @@ import structlog
 
 from contracts.account import AccountLimits, OpenBooks, Portfolio, PortfolioQuery
 from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.exit_signal import Holdings, HoldingsQuery
 from libs.broker.broker import Broker
 from libs.market.errors import SourceUnavailable
 from libs.market.source import require_session
@@ -25,11 +26,15 @@ from libs.runtime.journal import Journal
 from services.execution import approvals, clock, logic, store
 from services.execution.account import (
     Account,
+    AheadOfClock,
     BooksNotOpen,
     Ids,
     NoExchangeRate,
     Quotes,
+    UnknownAccount,
+    open_orders_of,
     portfolio,
+    positions_of,
     require_clock,
     require_currency,
 )
@@ -209,6 +214,31 @@ async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfoli
         raise BooksNotOpen(query.account, query.as_of)
     named = Ids(query.cycle_id, ids.pipeline_id(query.cycle_id, query.pipeline), query.as_of)
     return portfolio(account, named, await trading.reads.shown(account, query.as_of))
+
+
+async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
+    """What the account holds at as_of's close, and the orders that were open then.
+
+    Raises UnknownAccount, AheadOfClock, NotASession, NoPrice, NoExchangeRate.
+    """
+    async with trading.pool.acquire() as db:
+        clock_session = await store.clock_of(db, query.account)
+    if clock_session is None:
+        raise UnknownAccount(query.account)
+    as_of = query.as_of or clock_session
+    require_session(trading.reads.calendar, as_of)
+    if as_of > clock_session:
+        raise AheadOfClock(query.account, clock_session, as_of)
+    account = await _glance(trading, query.account, as_of)
+    if account is None:
+        raise UnknownAccount(query.account)
+    quotes = await trading.reads.shown(account, as_of)
+    return Holdings(
+        account=account.name,
+        as_of=as_of,
+        positions=positions_of(account, as_of, quotes.closes),
+        open_orders=open_orders_of(account),
+    )
 
 
 async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:

@@ -13,6 +13,9 @@ from accounts where account = $1 for update
 select account, currency, clock, opened_on, limits_of(account)::text as limits
 from accounts where account = $1
 
+-- name: clock_of
+select clock from accounts where account = $1
+
 -- name: hold_halts
 select hold_halts()
 
@@ -56,7 +59,7 @@ insert into snapshots (account, session, cash, positions, equity, realised, unre
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 
 -- name: balances
-select book, ticker, amount, quantity, currency, foreign_amount from balances
+select book, ticker, amount, quantity, currency, foreign_amount, opened_on from balances
 where account = $1
 
 -- name: recent_lines

@@ -47,7 +47,11 @@ def books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
         sums=sums,
         holdings={
             row["ticker"]: Holding(
-                _shares(row["quantity"]), row["amount"], row["currency"], row["foreign_amount"]
+                _shares(row["quantity"]),
+                row["amount"],
+                row["currency"],
+                row["foreign_amount"],
+                row["opened_on"],
             )
             for row in balances
             if row["book"] == Book.POSITION

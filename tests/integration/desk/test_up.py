@@ -78,7 +78,7 @@ def test_every_service_as_a_process_of_its_own_completes_a_cycle(deskbus: Comman
     assert services == sorted(
         [
             *("provisioner", "orchestrator", "sentiment", "research", "research", "trader"),
-            *("risk", "execution", "assessment", "console"),
+            *("risk", "execution", "assessment", "exit_signal", "console"),
             *("strategy_design", "strategy_training", "strategy_backtest"),
         ]
     )

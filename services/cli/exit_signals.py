@@ -1,0 +1,140 @@
+"""`deskbus exit-signals`: whether a position should be sold, how much of it, and why."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import orjson
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from contracts.exit_signal import CheckExitSignals, ExitFormat, ExitOutput, ExitSignals
+from contracts.subjects import EXIT_SIGNALS
+from libs.bus.codec import describe
+from services.cli.commands import JsonOption, group
+from services.cli.problem import ExitCode, Problem
+from services.cli.running import asking, desk_client, load_settings
+from services.cli.terminal import err, out, table, write
+
+CHECK_TIMEOUT_S = 60.0
+"""A live source may be asked for the prices of a whole basket."""
+NOT_FOUND = {"not_held", "unknown_account", "unknown_ticker"}
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "success": "green"}
+
+app = group()
+
+
+@app.callback()
+def exit_signals() -> None:
+    """Check held positions by the exit rules; docs/exit-signals.md says what they are."""
+
+
+@app.command()
+def check(
+    ticker: Annotated[str, typer.Argument(help="A ticker that the account holds.")],
+    format: Annotated[  # noqa: A002 - the option's name
+        ExitFormat, typer.Option(help="The essence, everything, or what an agent decides by.")
+    ] = ExitFormat.SUMMARY,
+    output: Annotated[
+        ExitOutput, typer.Option(help="Also save the full result as a file, and say where.")
+    ] = ExitOutput.INLINE,
+    account: Annotated[str, typer.Option(help="Whose position.")] = "main",
+    as_of: Annotated[
+        str | None, typer.Option(help="A session up to the account's own; YYYY-MM-DD.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check one position. Nothing is ordered: `deskbus cycle request --kind exit` proposes sales.
+
+    The prices are those known at the session's close. Exit code 3 where the account or the ticker
+    is not known or nothing of it is held.
+    """
+    settings = load_settings()
+    try:
+        query = CheckExitSignals.model_validate(
+            {
+                "ticker": ticker.upper(),
+                "account": account,
+                "as_of": as_of,
+                "format": format,
+                "output": output,
+            }
+        )
+    except ValidationError as error:
+        raise Problem(ExitCode.USAGE, f"this cannot be checked: {describe(error)}") from None
+
+    async def work() -> ExitSignals:
+        async with desk_client(settings) as client:
+            found: ExitSignals = await client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
+            return found
+
+    answer = asking(work()).answer
+    if json:
+        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        show(answer, out(), err())
+    if answer["status"] != "success":
+        missing = answer.get("error_code") in NOT_FOUND
+        raise typer.Exit(ExitCode.NOT_FOUND if missing else ExitCode.FAILED)
+
+
+def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
+    """Print an answer of any format for people; what went wrong on stderr."""
+    told = answer.get("snapshot", answer)
+    failed = answer["status"] != "success"
+    found = told.get("error") or told.get("overall_assessment")
+    verdict = told.get("verdict") or f"{told['ticker']}: {found}"
+    console = words if failed else data
+    console.print(Text(str(verdict), style="red" if failed else "bold"), soft_wrap=True)
+    for flag in answer.get("flags", ()):
+        style = SEVERITY_STYLES[flag["severity"]]
+        console.print(Text(f"  {flag['severity']:<8} {flag['message']}", style=style))
+    if told.get("signals"):
+        data.print()
+        write(_signals(told["signals"]), data)
+    if told.get("recommended_actions"):
+        data.print()
+        write(_actions(told["recommended_actions"]), data)
+    if told.get("not_sold"):
+        data.print(Text(f"\nnothing is proposed: {told['not_sold']}", style="yellow"))
+    sizing = told.get("sizing") or {}
+    if sizing.get("no_stop"):
+        data.print(Text(f"\nno stop: {sizing['no_stop']}", style="yellow"))
+    if answer.get("file_path"):
+        words.print(Text(f"saved as {answer['file_path']}", style="dim"), soft_wrap=True)
+    if answer.get("file_error"):
+        words.print(Text(str(answer["file_error"]), style="red"), soft_wrap=True)
+
+
+def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
+    made = table("rule", "", "", ("severity", "right"), "")
+    for each in signals:
+        failed = each["status"] != "ok"
+        state = "failed" if failed else "triggered" if each["triggered"] else "quiet"
+        style = "red" if failed else "yellow" if each["triggered"] else "dim"
+        made.add_row(
+            Text(each["rule_name"], style="bold"),
+            "primary" if each["is_primary"] else "secondary",
+            Text(state, style=style),
+            f"{each['severity']:.2f}",
+            each.get("detail", ""),
+        )
+    return made
+
+
+def _actions(actions: Sequence[Mapping[str, Any]]) -> Table:
+    made = table("proposed", ("shares", "right"), "", ("at", "right"), "")
+    for each in actions:
+        price = each.get("stop_price", "the open")
+        made.add_row(
+            Text(each["action"], style="red"),
+            f"{each['quantity']:,}",
+            each["ticker"],
+            price,
+            each.get("reason", ""),
+        )
+    return made

@@ -1,0 +1,50 @@
+"""Wiring of the exit signal service. It reads the market and holds no account."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+
+from contracts.exit_signal import Holdings, HoldingsQuery
+from contracts.subjects import EXIT_SIGNALS, HOLDINGS
+from libs.bus.client import Client, open_client
+from libs.bus.route import QueryRoute, Routes
+from libs.market.sources import market_of
+from libs.runtime.settings import Settings
+from services.exit_signal.files import ResultFiles
+from services.exit_signal.handler import Checking, check_exit_signals
+from services.exit_signal.reads import Reads
+
+SERVICE = "exit_signal"
+
+
+class BusAccounts:
+    """Accounts as execution tells them, over the bus."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def holdings(self, query: HoldingsQuery) -> Holdings:
+        """What the account holds. Raises QuestionRefused and DeskNotReachable."""
+        answer: Holdings = await self._client.ask(HOLDINGS, query)
+        return answer
+
+
+def routes(checking: Checking) -> Routes:
+    """What the service hears and says."""
+    check = partial(check_exit_signals, checking=checking)
+    return Routes(service=SERVICE, queries=(QueryRoute(hears=EXIT_SIGNALS, handle=check),))
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The service with its adapters, as the settings say."""
+    async with open_client(settings.nats_address, settings.secrets_path, SERVICE) as client:
+        yield routes(
+            Checking(
+                reads=Reads(market_of(settings)),
+                accounts=BusAccounts(client),
+                terms_path=settings.exit_rules_file,
+                files=ResultFiles(settings.exit_signals_path, partial(datetime.now, UTC)),
+            )
+        )

@@ -1,0 +1,186 @@
+"""From facts to a proposal: judge every rule, weigh them, size the sale and its stop. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_FLOOR, Decimal
+from enum import StrEnum
+
+from contracts.account import Position, Side
+from contracts.exit_signal import Holdings
+from libs.quant.sizing import CENT
+from services.exit_signal.rules import Facts, Finding, Fired, NotEvaluated, Rule, rules_of
+from services.exit_signal.terms import ExitTerms
+
+_ZERO = Decimal(0)
+_ONE = Decimal(1)
+_HUNDRED = Decimal(100)
+
+
+class Verdict(StrEnum):
+    """What the rules come to together; an assessment begins with it."""
+
+    STRONG_EXIT = "STRONG EXIT"
+    EXIT = "EXIT"
+    MONITOR = "MONITOR"
+    HOLD = "HOLD"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One rule and what it found."""
+
+    rule: Rule
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What may be sold of a position: whole shares, less those that open sales have promised.
+
+    `stop` is the quantity of an open stop order, which stands behind a sale and not against it.
+    """
+
+    position: Position
+    promised: Decimal = _ZERO
+    stop: Decimal = _ZERO
+
+    @property
+    def shares(self) -> Decimal:
+        """Whole shares held."""
+        return self.position.quantity.to_integral_value(ROUND_FLOOR)
+
+    @property
+    def free(self) -> Decimal:
+        """Whole shares that nothing else is selling."""
+        return max(_ZERO, self.shares - self.promised)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """How much to sell, in percent of the position and in shares, and the stop on the rest.
+
+    `stop_price` is in the currency that the ticker trades in; None: no stop, for the reason given
+    where one was asked for.
+    """
+
+    sell_pct: Decimal
+    quantity: Decimal
+    remaining: Decimal
+    reason: str
+    stop_price: Decimal | None = None
+    no_stop: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The signals, what they come to, and what is proposed. `not_sold` says why nothing is,
+    although a primary rule fired."""
+
+    signals: tuple[Signal, ...]
+    verdict: Verdict
+    told: str
+    sizing: Sizing | None = None
+    not_sold: str = ""
+
+
+def held_in(holdings: Holdings, ticker: str) -> Held | None:
+    """The position with what its open orders mean for it; None where nothing is held."""
+    position = next((each for each in holdings.positions if each.ticker == ticker), None)
+    if position is None or position.quantity < _ONE:
+        return None
+    sales = [
+        each for each in holdings.open_orders if (each.asset, each.side) == (ticker, Side.SELL)
+    ]
+    return Held(position, promised=sum((each.quantity for each in sales), _ZERO))
+
+
+def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
+    """Judge the position by its rules and size what follows."""
+    signals = tuple(Signal(rule, rule.judge(facts)) for rule in rules_of(terms))
+    verdict, told = weigh(signals)
+    fired = [each for each in signals if each.rule.is_primary and isinstance(each.finding, Fired)]
+    if not fired:
+        return Assessment(signals, verdict, told)
+    if held.promised > 0:
+        why = f"an open order sells {held.promised.normalize():f} shares already"
+        return Assessment(signals, verdict, told, not_sold=why)
+    return Assessment(signals, verdict, told, sizing=size(fired, held, terms))
+
+
+def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
+    """What the signals come to: the verdict, and the same with the rules that made it.
+
+    A primary rule that fired decides, whatever could not be evaluated beside it. Where none fired
+    and one could not be evaluated, nobody can say.
+    """
+    primary = [each for each in signals if each.rule.is_primary]
+    fired, failed = _named(primary, Fired), _named(primary, NotEvaluated)
+    warned = _named([each for each in signals if not each.rule.is_primary], Fired)
+    if fired and warned:
+        return _told(Verdict.STRONG_EXIT, [*fired, *warned])
+    if fired:
+        return _told(Verdict.EXIT, fired)
+    if failed or not primary:
+        return _told(Verdict.ERROR, failed)
+    if warned:
+        return _told(Verdict.MONITOR, warned)
+    return _told(Verdict.HOLD, [])
+
+
+def _named(signals: Sequence[Signal], kind: type[Fired | NotEvaluated]) -> list[str]:
+    return [each.rule.name for each in signals if isinstance(each.finding, kind)]
+
+
+def _told(verdict: Verdict, names: Sequence[str]) -> tuple[Verdict, str]:
+    return verdict, f"{verdict} ({', '.join(names)})" if names else verdict.value
+
+
+def size(fired: Sequence[Signal], held: Held, terms: ExitTerms) -> Sizing:
+    """The largest share that a fired primary rule asks for: at least one share, never more than
+    is held; then the stop that the terms name, on what remains.
+    """
+    most = max(fired, key=lambda each: _sell_pct(each.finding))
+    asked = _sell_pct(most.finding)
+    exact = held.free * asked / _HUNDRED
+    quantity = min(held.free, max(_ONE, exact.to_integral_value(ROUND_FLOOR)))
+    # Where one share is all there is, half of it is no order.
+    sell_pct = _HUNDRED if quantity == held.free else asked
+    remaining = held.shares - quantity
+    price, no_stop = stop_of(terms, held.position) if remaining > 0 else (None, "")
+    return Sizing(
+        sell_pct=sell_pct,
+        quantity=quantity,
+        remaining=remaining,
+        reason=f"{most.rule.name} sells {asked.normalize():f}%",
+        stop_price=price,
+        no_stop=no_stop,
+    )
+
+
+def _sell_pct(finding: Finding) -> Decimal:
+    return Decimal(str(finding.sell_pct)) if isinstance(finding, Fired) else _ZERO
+
+
+def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
+    """The price of the stop order, or why there is none although one was asked for.
+
+    A stop at or above the price would sell the rest at once, which is not what it is for.
+    """
+    price = trading_price(position)
+    if terms.stop_price is not None:
+        wanted = terms.stop_price
+    elif terms.stop_pct is not None:
+        wanted = (price * (1 - Decimal(str(terms.stop_pct)) / _HUNDRED)).quantize(CENT, ROUND_DOWN)
+    else:
+        return None, ""
+    if wanted <= 0:
+        return None, f"a stop {terms.stop_pct}% below {price.normalize():f} is no price"
+    if wanted >= price:
+        return None, f"the stop price {wanted} is not below the price {price.normalize():f}"
+    return wanted, ""
+
+
+def trading_price(position: Position) -> Decimal:
+    """The close in the currency that the ticker trades in."""
+    return position.price.amount if position.foreign is None else position.foreign.price.amount

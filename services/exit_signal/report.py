@@ -1,0 +1,315 @@
+"""A check as plain JSON: the full result, the snapshot of it, flags, and the three formats. Pure.
+
+The snapshot and the flags take any dict, however damaged: whoever reads them decides by them, and
+must get an answer that says what is wrong rather than none.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from contracts.account import OpenOrder
+from contracts.exit_signal import ExitFormat
+from services.exit_signal.logic import Assessment, Held, Signal, Sizing, trading_price
+from services.exit_signal.rules import Fired, NotEvaluated
+
+Json = dict[str, Any]
+
+SIGNALS_MAX = 5
+"""Signals in a snapshot; momentum and regime come first."""
+ACTIONS_MAX = 3
+"""Actions in a snapshot: a sale, its stop, and one more."""
+TEXT_CHARS_MAX = 2_000
+COUNT_MAX = 10**15
+"""More shares than any company has; a JSON reader that counts in floats still has it exactly."""
+SUCCESS, ERROR = "success", "error"
+SEVERITIES: Final = {"error": 0, "warning": 1, "info": 2, "success": 3}
+"""The order of flags."""
+
+
+# --- the full result --------------------------------------------------------------------------
+
+
+def result_of(
+    named: Mapping[str, str], held: Held, orders: Sequence[OpenOrder], found: Assessment
+) -> Json:
+    """Everything that a check found. `named` holds ticker, account and as_of.
+
+    Amounts are strings, exact to the last digit; shares, severities and percentages are numbers.
+    """
+    sizing = found.sizing
+    return {
+        "status": SUCCESS,
+        **named,
+        "overall_assessment": found.told,
+        "signals": [_signal(each) for each in found.signals],
+        "trade_eligible": sizing is not None,
+        "recommended_actions": _actions(named["ticker"], held, sizing) if sizing else [],
+        "position": _position(held, orders),
+        "sizing": _sizing(sizing) if sizing else None,
+        "not_sold": found.not_sold or None,
+    }
+
+
+def error_of(named: Mapping[str, str], code: str, error: str) -> Json:
+    """A check that could not be made, and why."""
+    return {"status": ERROR, **named, "error": error, "error_code": code}
+
+
+def _signal(signal: Signal) -> Json:
+    rule, finding = signal.rule, signal.finding
+    told: Json = {
+        "rule_name": rule.name,
+        "triggered": isinstance(finding, Fired),
+        "severity": round(finding.severity, 4) if isinstance(finding, Fired) else 0.0,
+        "is_primary": rule.is_primary,
+    }
+    if isinstance(finding, NotEvaluated):
+        return {**told, "status": ERROR, "detail": finding.reason, "values": {}}
+    values = {name: round(number(value), 6) for name, value in finding.values.items()}
+    return {**told, "status": "ok", "detail": finding.detail, "values": values}
+
+
+def _position(held: Held, orders: Sequence[OpenOrder]) -> Json:
+    position = held.position
+    return {
+        "shares": int(held.shares),
+        "average_cost": str(position.average_cost.amount),
+        "price": str(position.price.amount),
+        "currency": position.price.currency,
+        "value": str(position.value),
+        "opened_on": position.opened_on.isoformat() if position.opened_on else None,
+        "open_orders": [
+            {"side": each.side.value, "quantity": int(each.quantity)} for each in orders
+        ],
+    }
+
+
+def _sizing(sizing: Sizing) -> Json:
+    return {
+        "sell_pct": float(sizing.sell_pct),
+        "sell_quantity": int(sizing.quantity),
+        "remaining": int(sizing.remaining),
+        "reason": sizing.reason,
+        "stop_price": None if sizing.stop_price is None else str(sizing.stop_price),
+        "no_stop": sizing.no_stop or None,
+    }
+
+
+def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
+    sale = {
+        "action": "sell",
+        "ticker": ticker,
+        "quantity": int(sizing.quantity),
+        "order_type": "market",
+        "reason": sizing.reason,
+    }
+    if sizing.stop_price is None:
+        return [sale]
+    price = trading_price(held.position)
+    stop = {
+        "action": "stop",
+        "ticker": ticker,
+        "quantity": int(sizing.remaining),
+        "order_type": "stop",
+        "stop_price": str(sizing.stop_price),
+        "time_in_force": "gtc",
+        "reason": f"on what remains, once the sale is filled; the close was {price.normalize():f}",
+    }
+    return [sale, stop]
+
+
+# --- the snapshot -----------------------------------------------------------------------------
+
+
+def snapshot_of(result: Mapping[str, Any]) -> Json:
+    """What to decide by: compact, capped, and fit for JSON whatever the result holds."""
+    status = text(result.get("status"), ERROR)
+    ticker = text(result.get("ticker"), "unknown")
+    overall = text(result.get("overall_assessment"), "UNKNOWN")
+    common = {"ticker": ticker, "status": status}
+    if status != SUCCESS:
+        why = text(result.get("error"), "unknown error")
+        return {
+            **common,
+            "verdict": f"Exit signal check failed for {ticker}: {why}",
+            "overall_assessment": overall,
+            "signal_count": 0,
+            "signals": [],
+            "trade_eligible": False,
+            "recommended_actions": [],
+        }
+    signals, actions = rows(result.get("signals")), rows(result.get("recommended_actions"))
+    eligible = result.get("trade_eligible") is True
+    shares = whole(row(result.get("position")).get("shares"))
+    sold = whole(row(result.get("sizing")).get("sell_quantity"))
+    sells = f" — sell {sold} of {shares} shares" if eligible and actions else ""
+    return {
+        **common,
+        "verdict": f"{ticker}: {overall}{sells}",
+        "overall_assessment": overall,
+        "signal_count": len(signals),
+        "signals": [_short_signal(each) for each in signals[:SIGNALS_MAX]],
+        "trade_eligible": eligible,
+        "recommended_actions": [_short_action(each, ticker) for each in actions[:ACTIONS_MAX]],
+        "shares": shares,
+        "sell_quantity": sold,
+    }
+
+
+def _short_signal(signal: Mapping[str, Any]) -> Json:
+    return {
+        "rule_name": text(signal.get("rule_name"), "unknown"),
+        "triggered": signal.get("triggered") is True,
+        "severity": min(max(number(signal.get("severity")), 0.0), 1.0),
+        "is_primary": signal.get("is_primary") is True,
+        "status": text(signal.get("status"), "ok"),
+    }
+
+
+def _short_action(action: Mapping[str, Any], ticker: str) -> Json:
+    return {
+        "action": text(action.get("action"), "unknown"),
+        "ticker": text(action.get("ticker"), ticker),
+        "quantity": whole(action.get("quantity")),
+        "order_type": text(action.get("order_type"), "unknown"),
+    }
+
+
+# --- flags ------------------------------------------------------------------------------------
+
+
+def flags_of(snapshot: Mapping[str, Any]) -> list[Json]:
+    """What to look at first, by severity: errors, warnings, information, success."""
+    if text(snapshot.get("status"), ERROR) != SUCCESS:
+        why = text(snapshot.get("verdict"), "Exit signal evaluation failed")
+        return [_flag("signal_error", "error", why)]
+    signals = rows(snapshot.get("signals"))
+    overall = text(snapshot.get("overall_assessment"), "")
+    flags = [*_failed(signals), *_overall(overall, signals), *_recommended(snapshot)]
+    return sorted(flags, key=lambda flag: SEVERITIES[flag["severity"]])
+
+
+def _failed(signals: Sequence[Mapping[str, Any]]) -> list[Json]:
+    names = [text(s.get("rule_name"), "unknown") for s in signals if s.get("status") == ERROR]
+    if not names:
+        return []
+    rules = "Rule" if len(names) == 1 else "Rules"
+    told = f"{rules} failed to evaluate: {', '.join(names)}"
+    return [_flag("rule_evaluation_error", "warning", told)]
+
+
+def _overall(overall: str, signals: Sequence[Mapping[str, Any]]) -> list[Json]:
+    primary = _triggered(signals, is_primary=True) or "momentum"
+    both = f"{primary} and {_triggered(signals, is_primary=False) or 'regime'}"
+    # The longer beginning first: STRONG EXIT is no plain EXIT.
+    table = (
+        ("STRONG EXIT", "strong_exit", "warning",
+         f"Both {both} signals triggered — strong exit signal"),
+        ("EXIT", "exit_signal", "warning",
+         f"Primary {primary} signal triggered — exit recommended"),
+        ("MONITOR", "monitor", "info", "Secondary signal triggered — monitoring, no action yet"),
+        ("HOLD", "hold", "success", "No exit signals triggered — position holds"),
+        ("ERROR", "primary_rule_error", "error",
+         "Primary rule failed — cannot determine exit status"),
+    )  # fmt: skip
+    for beginning, flag, severity, message in table:
+        if overall.startswith(beginning):
+            return [_flag(flag, severity, message)]
+    return []
+
+
+def _triggered(signals: Sequence[Mapping[str, Any]], *, is_primary: bool) -> str:
+    """The rules of one sort that fired: `momentum and stop_loss`."""
+    return " and ".join(
+        text(each.get("rule_name"), "unknown")
+        for each in signals
+        if each.get("triggered") is True and (each.get("is_primary") is True) is is_primary
+    )
+
+
+def _recommended(snapshot: Mapping[str, Any]) -> list[Json]:
+    sold, shares = whole(snapshot.get("sell_quantity")), whole(snapshot.get("shares"))
+    if snapshot.get("trade_eligible") is not True or sold <= 0:
+        return []
+    share = sold / shares * 100 if shares > 0 else 0.0
+    told = f"Recommended: sell {sold} shares ({share:.0f}% of position)"
+    return [_flag("trade_recommended", "info", told)]
+
+
+def _flag(name: str, severity: str, message: str) -> Json:
+    return {"flag": name, "severity": severity, "message": message}
+
+
+# --- the formats ------------------------------------------------------------------------------
+
+
+def shaped(result: Json, shape: ExitFormat, saved: Json | None = None) -> Json:
+    """The result as it was asked for. `saved` is what became of its file, where one was wanted:
+    `file_path`, and `file_error` where it could not be written.
+    """
+    if shape is ExitFormat.FULL:
+        return {**result, "format": shape.value, **(saved or {})}
+    snapshot = snapshot_of(result)
+    if shape is ExitFormat.AGENT:
+        told: Json = {
+            "status": SUCCESS if snapshot["status"] == SUCCESS else ERROR,
+            "format": shape.value,
+            "snapshot": snapshot,
+            "flags": flags_of(snapshot),
+            "file_path": None,
+        }
+        return {**told, **_of(result, "error_code"), **(saved or {})}
+    return {
+        **_of(snapshot, "ticker", "status", "verdict", "overall_assessment", "trade_eligible"),
+        **_of(snapshot, "shares", "sell_quantity"),
+        **_of(result, "account", "as_of", "error_code"),
+        "format": shape.value,
+        **(saved or {}),
+    }
+
+
+def _of(whole: Json, *names: str) -> Json:
+    return {name: whole[name] for name in names if name in whole}
+
+
+# --- whatever it is, as JSON ------------------------------------------------------------------
+
+
+def number(value: Any, default: float = 0.0) -> float:
+    """A finite float; the default for what is none, text that reads as one included."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return default
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return default
+    return found if math.isfinite(found) else default
+
+
+def whole(value: Any) -> int:
+    """A count from 0 to COUNT_MAX, 0 for what is none."""
+    return int(min(max(number(value), 0.0), COUNT_MAX))
+
+
+def text(value: Any, default: str) -> str:
+    """Text that JSON can carry, cut to TEXT_CHARS_MAX; the default for what is none."""
+    if not isinstance(value, str):
+        return default
+    # A lone surrogate is no character, and no UTF-8 can say it.
+    return value[:TEXT_CHARS_MAX].encode(errors="replace").decode()
+
+
+def row(value: Any) -> Mapping[str, Any]:
+    """A mapping; an empty one for what is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def rows(value: Any) -> Sequence[Mapping[str, Any]]:
+    """The mappings in a list; none for what is no list."""
+    return (
+        [each for each in value if isinstance(each, Mapping)]
+        if isinstance(value, list | tuple)
+        else []
+    )

@@ -1,0 +1,202 @@
+"""The exit rules as one table: what each looks at, and when it fires. Pure.
+
+Sources: BRIEF section 6 for momentum and regime. All prices are those known at as_of's close.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from services.exit_signal.terms import ExitTerms, SellTerms
+
+MOMENTUM, REGIME = "momentum", "regime"
+STOP_LOSS, TAKE_PROFIT = "stop_loss", "take_profit"
+HOLD_PERIOD, TRAILING_STOP = "hold_period", "trailing_stop"
+
+MONTHS_BEFORE = 3
+"""Months that the last complete one is held against; also those of the regime."""
+FLAT_SEVERITY = 0.5
+"""Of a gap that no spread measures."""
+REGIME_SCALE = 10.0
+WIDE_GAP = 0.05
+"""Five percentage points."""
+WIDE_GAP_SELL_PCT, SELL_PCT = 75.0, 50.0
+RETURN_MAX = 1_000.0
+"""A month that made a thousandfold is damaged data, and counts as not known."""
+_BLUR = 1e-12
+"""The last bits of floats that should be equal; a smaller difference is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that the rules may look at for one position, as known at as_of's close.
+
+    `months` are the returns of the last MONTHS_BEFORE + 1 complete months, oldest first, None where
+    one is not known; `basket` the same of each of its members. `price` and `average_cost` are in
+    the account's currency. `peak` is the highest close since `opened_on` and `close` the last, both
+    adjusted alike; `sessions_held` counts those after `opened_on`.
+    """
+
+    months: Sequence[float | None]
+    basket: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    price: float = 0.0
+    average_cost: float = 0.0
+    opened_on: date | None = None
+    sessions_held: int | None = None
+    close: float | None = None
+    peak: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """The rule says sell: how urgently (0 to 1), how much of the position, and why."""
+
+    severity: float
+    sell_pct: float
+    detail: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """The rule was evaluated and sees nothing to do."""
+
+    detail: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluated:
+    """The rule could not be evaluated, which is not the same as quiet."""
+
+    reason: str
+
+
+Finding = Fired | Quiet | NotEvaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row: its name, whether it decides (primary) or only warns, and how it judges."""
+
+    name: str
+    is_primary: bool
+    judge: Callable[[Facts], Finding]
+
+
+def rules_of(terms: ExitTerms) -> tuple[Rule, ...]:
+    """The rules of one position: momentum and regime always, the others where they are named."""
+    further: Sequence[tuple[str, SellTerms | None, Callable[[Facts], Finding]]] = (
+        (STOP_LOSS, terms.stop_loss, lambda facts: _stop_loss(facts, terms)),
+        (TAKE_PROFIT, terms.take_profit, lambda facts: _take_profit(facts, terms)),
+        (HOLD_PERIOD, terms.hold_period, lambda facts: _hold_period(facts, terms)),
+        (TRAILING_STOP, terms.trailing_stop, lambda facts: _trailing_stop(facts, terms)),
+    )
+    return (
+        Rule(MOMENTUM, True, _momentum),
+        Rule(REGIME, False, _regime),
+        *(Rule(name, own.primary, judge) for name, own, judge in further if own is not None),
+    )
+
+
+def _momentum(facts: Facts) -> Finding:
+    """The last complete month's return against the mean of the three before it."""
+    *before, last = _known(facts.months[-MONTHS_BEFORE - 1 :]) or (None,)
+    if last is None or len(before) < MONTHS_BEFORE:
+        return NotEvaluated(
+            f"{len(_returns(facts.months))} of {MONTHS_BEFORE + 1} complete months are known"
+        )
+    mean = statistics.fmean(before)
+    spread = statistics.stdev(before)
+    gap = last - mean
+    values = {"last_month": last, "mean_before": mean, "gap": gap, "spread_before": spread}
+    told = f"last month {_pct(last)}, the {MONTHS_BEFORE} before it {_pct(mean)} on average"
+    if gap > -_BLUR:
+        return Quiet(told, values)
+    severity = FLAT_SEVERITY if spread < _BLUR else min(-gap / spread, 1.0)
+    sell_pct = WIDE_GAP_SELL_PCT if -gap > WIDE_GAP + _BLUR else SELL_PCT
+    return Fired(severity, sell_pct, told, values)
+
+
+def _regime(facts: Facts) -> Finding:
+    """The basket's return of three months: equal weights, rebalanced each month, compounded."""
+    rows = [_known(months[-MONTHS_BEFORE:]) for months in facts.basket.values()]
+    members = [row for row in rows if row is not None and len(row) == MONTHS_BEFORE]
+    if not members:
+        return NotEvaluated(
+            f"no member of the basket ({len(facts.basket)} in all) has {MONTHS_BEFORE} "
+            "complete months"
+        )
+    months = [statistics.fmean(returns) for returns in zip(*members, strict=True)]
+    compounded = math.prod(1 + each for each in months) - 1
+    without = len(facts.basket) - len(members)
+    told = f"the basket of {len(members)} returned {_pct(compounded)} in {MONTHS_BEFORE} months"
+    if without:
+        told += f"; {without} without all of these months left out"
+    values = {"basket_return": compounded, "members": float(len(members))}
+    if compounded >= 0:
+        return Quiet(told, values)
+    return Fired(min(REGIME_SCALE * -compounded, 1.0), SELL_PCT, told, values)
+
+
+def _stop_loss(facts: Facts, terms: ExitTerms) -> Finding:
+    own = terms.stop_loss
+    gain = _gain(facts)
+    if own is None or gain is None:
+        return NotEvaluated("what the position cost is not known")
+    return _beyond(-gain, own.pct / 100, own, f"{_pct(gain)} since it was bought", "loss")
+
+
+def _take_profit(facts: Facts, terms: ExitTerms) -> Finding:
+    own = terms.take_profit
+    gain = _gain(facts)
+    if own is None or gain is None:
+        return NotEvaluated("what the position cost is not known")
+    return _beyond(gain, own.pct / 100, own, f"{_pct(gain)} since it was bought", "gain")
+
+
+def _hold_period(facts: Facts, terms: ExitTerms) -> Finding:
+    own, held = terms.hold_period, facts.sessions_held
+    if own is None or held is None:
+        return NotEvaluated("when the position was opened is not known")
+    told = f"held for {held} sessions, limit {own.sessions}"
+    return _beyond(float(held), float(own.sessions), own, told, "sessions_held")
+
+
+def _trailing_stop(facts: Facts, terms: ExitTerms) -> Finding:
+    own, peak, close = terms.trailing_stop, facts.peak, facts.close
+    if own is None or peak is None or close is None or peak <= 0:
+        return NotEvaluated("the highest close since the position was opened is not known")
+    fall = 1 - close / peak
+    told = f"{_pct(-fall)} from the highest close since it was opened"
+    return _beyond(fall, own.pct / 100, own, told, "fall")
+
+
+def _beyond(value: float, limit: float, terms: SellTerms, told: str, name: str) -> Finding:
+    """Fires at the limit and beyond it; half as severe at the limit as at twice the limit."""
+    values = {name: value, "limit": limit}
+    if value < limit - _BLUR:
+        return Quiet(told, values)
+    return Fired(min(value / (2 * limit), 1.0), terms.sell_pct, told, values)
+
+
+def _gain(facts: Facts) -> float | None:
+    if facts.average_cost <= 0 or facts.price <= 0:
+        return None
+    return facts.price / facts.average_cost - 1
+
+
+def _known(months: Sequence[float | None]) -> Sequence[float] | None:
+    """The months where all of them are known; None where one is not."""
+    found = _returns(months)
+    return found if len(found) == len(months) else None
+
+
+def _returns(months: Sequence[float | None]) -> Sequence[float]:
+    return [each for each in months if each is not None and -1 <= each <= RETURN_MAX]
+
+
+def _pct(value: float) -> str:
+    return f"{100 * value:+.2f}%"

@@ -1,0 +1,150 @@
+"""What is set for single positions: `exit_signals.toml`, beside deskbus.toml.
+
+    [default]                      every position
+    stop_pct = 8
+
+    [position.AAPL]                AAPL, of whatever account
+    stop_price = 95.00
+    [position.AAPL.stop_loss]
+    pct = 15
+
+    [position."growth/AAPL"]       AAPL of the account growth
+
+The most particular entry that names something wins.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import model_validator as checked
+
+from contracts.types import Ticker
+from libs.runtime.errors import DeskError
+
+BASKET_MAX = 500
+FILE_BYTES_MAX = 1_000_000
+STOPS = {"stop_price", "stop_pct"}
+
+Percentage = Annotated[float, Field(gt=0, le=100)]
+Key = Annotated[str, StringConstraints(min_length=1, max_length=60)]
+
+
+class BadExitTerms(DeskError):
+    """The file with the positions' exit rules cannot be used."""
+
+    code = "bad_exit_terms"
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path.name} cannot be used: {why}; see docs/exit-signals.md")
+
+
+class Terms(BaseModel):
+    """A mistyped name is refused: a rule that silently does nothing protects nobody."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SellTerms(Terms):
+    """What every further rule says: whether it decides by itself, and how much it sells."""
+
+    primary: bool = True
+    sell_pct: Percentage = 100.0
+
+
+class StopLoss(SellTerms):
+    """Fires at `pct` percent below the average cost."""
+
+    pct: Annotated[float, Field(gt=0, lt=100)]
+
+
+class TakeProfit(SellTerms):
+    """Fires at `pct` percent above the average cost."""
+
+    pct: Annotated[float, Field(gt=0, le=10_000)]
+    sell_pct: Percentage = 50.0
+
+
+class HoldPeriod(SellTerms):
+    """Fires once the position was held for `sessions` sessions."""
+
+    sessions: Annotated[int, Field(ge=1, le=10_000)]
+
+
+class TrailingStop(SellTerms):
+    """Fires at `pct` percent below the highest close since the position was opened."""
+
+    pct: Annotated[float, Field(gt=0, lt=100)]
+
+
+class ExitTerms(Terms):
+    """What holds for one position. Both ways to name a stop at once are refused.
+
+    `stop_price` is in the currency that the ticker trades in; `stop_pct` is percent below as_of's
+    close. The basket of the regime is what the account holds, where none is named.
+    """
+
+    basket: tuple[Ticker, ...] = Field(default=(), max_length=BASKET_MAX)
+    stop_price: Decimal | None = Field(default=None, gt=0, max_digits=20, decimal_places=6)
+    stop_pct: Annotated[float, Field(gt=0, lt=100)] | None = None
+    stop_loss: StopLoss | None = None
+    take_profit: TakeProfit | None = None
+    hold_period: HoldPeriod | None = None
+    trailing_stop: TrailingStop | None = None
+
+    @checked(mode="after")
+    def _one_stop(self) -> Self:
+        if self.stop_price is not None and self.stop_pct is not None:
+            raise ValueError("name stop_price or stop_pct, not both")
+        return self
+
+
+class TermsFile(Terms):
+    """The whole file."""
+
+    default: ExitTerms = ExitTerms()
+    position: dict[Key, ExitTerms] = Field(default_factory=dict, max_length=5_000)
+
+    def of(self, account: str, ticker: str) -> ExitTerms:
+        """What holds for one position."""
+        merged: dict[str, Any] = {}
+        entries = (
+            self.default,
+            self.position.get(ticker),
+            self.position.get(f"{account}/{ticker}"),
+        )
+        for entry in entries:
+            given = {} if entry is None else entry.model_dump(exclude_unset=True)
+            if STOPS & given.keys():
+                merged = {name: value for name, value in merged.items() if name not in STOPS}
+            merged |= given
+        return ExitTerms.model_validate(merged)
+
+
+def terms_in(path: Path) -> TermsFile:
+    """What the file says; the defaults where there is none. Raises BadExitTerms."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return TermsFile()
+    except OSError as error:
+        raise BadExitTerms(path, error.strerror or str(error)) from error
+    if len(text) > FILE_BYTES_MAX:
+        raise BadExitTerms(path, f"it has more than {FILE_BYTES_MAX} bytes")
+    try:
+        read: Mapping[str, Any] = tomllib.loads(text.decode(), parse_float=Decimal)
+        return TermsFile.model_validate(read)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadExitTerms(path, f"it is no TOML: {error}") from error
+    except ValidationError as error:
+        raise BadExitTerms(path, _first(error)) from error
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that is wrong, with its place."""
+    first, *rest = error.errors()
+    more = f" (and {len(rest)} more)" if rest else ""
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}{more}"

@@ -1,0 +1,97 @@
+"""What execution tells of an account to whoever checks its positions."""
+
+import asyncio
+from datetime import date
+
+import pytest
+
+from contracts.account import Side
+from contracts.exit_signal import HoldingsQuery
+from libs.market.errors import NotASession
+from libs.market.source import CorporateAction
+from services.execution.account import AheadOfClock, UnknownAccount
+from services.execution.handler import show_holdings
+from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, D, Desk
+
+
+async def shown(desk: Desk, as_of: date | None = None):
+    return await show_holdings(
+        HoldingsQuery(account=desk.account, as_of=as_of), trading=desk.trading
+    )
+
+
+async def opened(desk: Desk, as_of: date | None = None) -> dict[str, date | None]:
+    return {each.ticker: each.opened_on for each in (await shown(desk, as_of)).positions}
+
+
+async def test_holdings_are_those_of_the_accounts_own_session(desk: Desk) -> None:
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    assert (await shown(desk)).positions == ()
+    assert [each.side for each in (await shown(desk)).open_orders] == [Side.BUY]
+
+    await desk.open(MONDAY)
+    found = await shown(desk)
+    assert found.as_of == MONDAY
+    assert [(each.ticker, each.quantity) for each in found.positions] == [("AAPL", D(100))]
+    assert found.open_orders == ()
+
+
+async def test_an_earlier_session_is_shown_as_it_was_and_a_later_one_refused(desk: Desk) -> None:
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    await desk.open(TUESDAY)
+
+    assert (await shown(desk, FRIDAY)).positions == ()
+    with pytest.raises(AheadOfClock, match="stands at 2012-07-03"):
+        await shown(desk, THURSDAY)
+    with pytest.raises(NotASession):
+        await shown(desk, date(2012, 6, 30))
+
+
+async def test_an_account_that_is_not_there_is_named(desk: Desk) -> None:
+    with pytest.raises(UnknownAccount, match=desk.account):
+        await shown(desk)
+
+
+async def test_a_position_counts_from_the_fill_that_opened_it(desk: Desk) -> None:
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    await desk.open(MONDAY)
+    assert await opened(desk) == {"AAPL": MONDAY}
+
+    await desk.sell("AAPL", 50, MONDAY)
+    await desk.open(TUESDAY)
+    assert await opened(desk) == {"AAPL": MONDAY}
+
+
+async def test_a_position_that_was_closed_and_opened_again_counts_anew(desk: Desk) -> None:
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    await desk.open(MONDAY)
+    await desk.sell("AAPL", 100, MONDAY)
+    assert await opened(desk) == {"AAPL": MONDAY}
+    await desk.open(TUESDAY)
+    await desk.buy("AAPL", 10, TUESDAY)
+    await desk.open(THURSDAY)
+
+    assert await opened(desk) == {"AAPL": THURSDAY}
+
+
+async def test_a_split_does_not_open_a_position_anew(desk: Desk) -> None:
+    desk.prices.events.append(CorporateAction("AAPL", TUESDAY, D(2), D(0)))
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    await desk.open(THURSDAY)
+
+    assert await opened(desk) == {"AAPL": MONDAY}
+    assert (await shown(desk)).positions[0].quantity == 200
+
+
+async def test_many_questions_at_once_do_not_wait_for_a_locked_account(desk: Desk) -> None:
+    await desk.open()
+    async with desk.trading.pool.acquire() as db, db.transaction():
+        await db.execute("select from accounts where account = $1 for update", desk.account)
+        async with asyncio.timeout(30):
+            found = await asyncio.gather(*(shown(desk) for _ in range(5)))
+    assert {each.account for each in found} == {desk.account}

@@ -1,0 +1,120 @@
+"""Flags: what to look at first (test cases 7 to 15a)."""
+
+from typing import Any
+
+import pytest
+
+from services.exit_signal.report import error_of, flags_of, snapshot_of
+from tests.unit.services.exit_signal.conftest import (
+    BAD,
+    CRASHING,
+    FALLING,
+    NAMED,
+    RISING,
+    result,
+)
+
+UNKNOWN = (None, None, 0.01, 0.02)
+
+
+def flags(**checked: Any) -> list[tuple[str, str, str]]:
+    found = flags_of(snapshot_of(result(**checked)))
+    return [(each["severity"], each["flag"], each["message"]) for each in found]
+
+
+def test_a_check_that_could_not_be_made_is_an_error_and_nothing_else() -> None:  # 7
+    found = flags_of(snapshot_of(error_of(NAMED, "not_held", "nothing of it is held")))
+
+    assert found == [
+        {
+            "flag": "signal_error",
+            "severity": "error",
+            "message": "Exit signal check failed for AAPL: nothing of it is held",
+        }
+    ]
+
+
+def test_a_primary_rule_that_could_not_be_evaluated_is_an_error() -> None:  # 8
+    assert flags(months=UNKNOWN) == [
+        ("error", "primary_rule_error", "Primary rule failed — cannot determine exit status"),
+        ("warning", "rule_evaluation_error", "Rule failed to evaluate: momentum"),
+    ]
+
+
+def test_both_rules_firing_is_a_strong_exit() -> None:  # 9
+    told = "Both momentum and regime signals triggered — strong exit signal"
+    assert ("warning", "strong_exit", told) in flags(months=FALLING, basket=BAD)
+    assert "exit_signal" not in [flag for _, flag, _ in flags(months=FALLING, basket=BAD)]
+
+
+def test_the_primary_rule_firing_alone_is_an_exit() -> None:  # 10
+    told = "Primary momentum signal triggered — exit recommended"
+    assert ("warning", "exit_signal", told) in flags(months=FALLING)
+
+
+def test_a_secondary_rule_firing_alone_is_watched() -> None:  # 11
+    told = "Secondary signal triggered — monitoring, no action yet"
+    assert flags(months=RISING, basket=BAD) == [("info", "monitor", told)]
+
+
+def test_nothing_firing_is_a_success() -> None:  # 12
+    told = "No exit signals triggered — position holds"
+    assert flags(months=RISING) == [("success", "hold", told)]
+
+
+def test_a_proposed_sale_is_information_with_its_share_of_the_position() -> None:  # 13
+    told = "Recommended: sell 39 shares (74% of position)"
+    assert ("info", "trade_recommended", told) in flags(months=CRASHING)
+    assert all(flag != "trade_recommended" for _, flag, _ in flags(months=RISING))
+
+
+def test_rules_that_could_not_be_evaluated_are_named() -> None:  # 14
+    assert ("warning", "rule_evaluation_error", "Rule failed to evaluate: regime") in flags(
+        months=RISING, basket={}
+    )
+    assert (
+        "warning",
+        "rule_evaluation_error",
+        "Rules failed to evaluate: momentum, regime",
+    ) in flags(months=UNKNOWN, basket={})
+
+
+def test_errors_come_before_warnings_information_and_success() -> None:  # 15
+    order = ["error", "warning", "info", "success"]
+    for checked in (
+        {"months": UNKNOWN},
+        {"months": CRASHING, "basket": {}},
+        {"months": CRASHING, "basket": BAD},
+        {"months": RISING, "basket": {}},
+    ):
+        severities = [severity for severity, _, _ in flags(**checked)]
+        assert severities == sorted(severities, key=order.index)
+        assert len(severities) >= 2
+
+
+def test_a_failed_primary_rule_is_not_a_failed_check() -> None:  # 15a
+    full = result(UNKNOWN)
+    found = [each["flag"] for each in flags_of(snapshot_of(full))]
+
+    assert full["status"] == "success"
+    assert full["overall_assessment"] == "ERROR (momentum)"
+    assert "primary_rule_error" in found
+    assert "signal_error" not in found
+
+
+def test_other_rules_than_the_two_are_named_in_their_stead() -> None:
+    found = flags(months=RISING, stop_loss={"pct": 10}, take_profit={"pct": 20})
+    assert (
+        "warning",
+        "exit_signal",
+        "Primary take_profit signal triggered — exit recommended",
+    ) in (found)
+
+
+@pytest.mark.parametrize(
+    ("overall", "flag"), [("EXIT", "exit_signal"), ("STRONG EXIT", "strong_exit")]
+)
+def test_an_assessment_without_signals_is_told_in_the_usual_words(overall: str, flag: str) -> None:
+    snapshot = {"status": "success", "overall_assessment": overall}
+    assert [each["flag"] for each in flags_of(snapshot)] == [flag]
+    assert "momentum" in flags_of(snapshot)[0]["message"]

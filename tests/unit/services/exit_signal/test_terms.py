@@ -1,0 +1,75 @@
+"""The file with the positions' own rules."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from services.exit_signal.terms import BadExitTerms, ExitTerms, terms_in
+
+TOML = """
+[default]
+stop_pct = 8
+basket = ["AAPL", "MSFT"]
+
+[position.AAPL]
+stop_price = 95.10
+
+[position.AAPL.stop_loss]
+pct = 15
+
+[position."growth/AAPL"]
+stop_pct = 4
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "exit_signals.toml"
+
+
+def test_without_a_file_there_are_momentum_and_regime_and_no_stop(path: Path) -> None:
+    assert terms_in(path).of("main", "AAPL") == ExitTerms()
+
+
+def test_the_most_particular_entry_that_names_something_wins(path: Path) -> None:
+    path.write_text(TOML)
+    file = terms_in(path)
+
+    assert file.of("main", "IBM").stop_pct == 8
+    own = file.of("main", "AAPL")
+    assert (own.stop_price, own.stop_pct) == (Decimal("95.10"), None)
+    assert own.stop_loss is not None
+    assert own.stop_loss.pct == 15
+    assert own.basket == ("AAPL", "MSFT")
+    other = file.of("growth", "AAPL")
+    assert (other.stop_price, other.stop_pct, other.stop_loss) == (None, 4, own.stop_loss)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[position.AAPL]\nstop_los = 3", "position.AAPL.stop_los: Extra inputs"),
+        ("[default.stop_loss]\npct = 0", "default.stop_loss.pct: Input should be greater than 0"),
+        ("[default]\nstop_price = 1\nstop_pct = 2", "name stop_price or stop_pct, not both"),
+        ("[default]\nstop_pct = nan", "default.stop_pct"),
+        ("stop_pct 8", "it is no TOML"),
+        ("[default.hold_period]\nsessions = 0\n[other]", "(and 1 more)"),
+        ("[default]\nbasket = ['no ticker']", "default.basket.0"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_and_says_where(path: Path, text: str, told: str) -> None:
+    path.write_text(text)
+    with pytest.raises(BadExitTerms, match="cannot be used") as caught:
+        terms_in(path)
+    assert told in caught.value.message
+
+
+def test_a_file_that_is_no_text_or_no_file_is_refused(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadExitTerms, match="no TOML"):
+        terms_in(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(BadExitTerms):
+        terms_in(path)
