@@ -68,10 +68,15 @@ class Role:
     providers: Mapping[str, Provider] = field(repr=False)
     limits: Limits = Limits()
 
-    def played_for(self, command: Command) -> Agent:
-        """The agent for a command's pipeline; ProviderUnknown where its provider is not here."""
-        provider = self.providers.get(command.pipeline.provider)
+    def played_for(self, command: Command, by: str = "") -> Agent:
+        """The agent for a command's pipeline; ProviderUnknown where its provider is not here.
+
+        `by` names another provider than the pipeline's, with the model that is its own choice.
+        """
+        name = by or command.pipeline.provider
+        provider = self.providers.get(name)
         if provider is None:
-            raise ProviderUnknown(command.pipeline.provider, tuple(self.providers))
-        model = command.pipeline.models.get(self.stage) or provider.model_for(self.stage, self.size)
+            raise ProviderUnknown(name, tuple(self.providers))
+        chosen = None if by else command.pipeline.models.get(self.stage)
+        model = chosen or provider.model_for(self.stage, self.size)
         return Agent(self.name, provider, model, self.prompt, command.seed, self.limits)

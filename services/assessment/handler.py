@@ -10,6 +10,10 @@ from libs.runtime.journal import Journal
 from services.assessment import logic
 from services.assessment.reads import outcomes_known
 
+SPENT = "(budget_exhausted)"
+"""How the reason of a cycle ends that has nothing left to pay for its memory."""
+FREE = "rules"
+"""Who remembers such a cycle: every end but a cancelled one is remembered."""
 NOT_TOLD = {"signal_digest", "past_decisions", "agent_memory"}
 """Fields of the command that are for code, or come to the model in another form."""
 
@@ -21,7 +25,7 @@ async def memorize(
     outcomes = await outcomes_known(journal, market, command.as_of, command.past_decisions)
     last = command.agent_memory
     draft = await generate(
-        role.played_for(command),
+        role.played_for(command, by=FREE if SPENT in command.reason else ""),
         task_for(
             command,
             cycle=command.model_dump(mode="json", exclude=NOT_TOLD),

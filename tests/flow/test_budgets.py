@@ -69,6 +69,9 @@ async def test_a_budget_that_is_used_up_is_a_failed_operation_that_names_the_lim
     assert (told[0]["code"], told[0]["field"]) == ("budget_exhausted", limit)
     assert (desk.day.tokens_reserved, desk.day.cost_usd_reserved) == (0, 0)
     assert cycle.purse.tokens_spent <= cycle.purse.tokens_max
+    memory = desk.contract("memorize")["short_term_summary"]
+    assert memory.startswith("rules: ")
+    assert f"the {purse}'s budget is used up" in memory
 
 
 def _first_failure(desk: InProcessDesk) -> Any:
