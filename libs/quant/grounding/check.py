@@ -4,6 +4,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from statistics import fmean
 
 from libs.quant.grounding import bounds, counts, headlines, words
@@ -121,6 +122,7 @@ def _in_map(key: str, written: str, facts: Facts, about: str | None) -> bool:
     return any(figure.says(value) and (figure.value < 0) == (value < 0) for value in values)
 
 
+@lru_cache(maxsize=1024)
 def _concepts_of(key: str) -> tuple[str, ...]:
     named = words.mentions(key)
     known = named[0].concepts if len(named) == 1 else ()
@@ -140,9 +142,8 @@ def _exact(written: str) -> Figure:
 
 def _check_sentence(said: Sentence) -> Iterator[Checked]:
     claims = [figure for figure in said.figures if _claims(figure, said)]
-    for figure in said.figures:
-        for fact in headlines.quoted(figure, said):
-            said.traced.setdefault(figure, fact)
+    for figure, fact in headlines.quoted(said):
+        said.traced.setdefault(figure, fact)
     for figure in claims:
         if not _in_quotes(figure, said):
             _trace(figure, said, stated(figure, said))

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR0911  (a list of refusals, one a line)
 """Figures of headlines: grounded where the text says of them what the headline says."""
 
 import re
@@ -20,20 +19,25 @@ _PART_OF = re.compile(r"^\s*of (?:its|the|their) $")
 _WHOLE = re.compile(r"\bof (?:its |the |their )?$")
 
 
-def quoted(figure: Figure, said: Sentence) -> Iterator[Fact]:
-    """The headline figures that a figure repeats, with the words around them."""
-    owners = set(said.tickers(figure))
+def quoted(said: Sentence) -> Iterator[tuple[Figure, Fact]]:
+    """The headline figures that the sentence's figures repeat, with the words around them."""
     for headline in said.facts.headlines:
-        if owners and headline.ticker not in owners:
-            continue
-        told = _told(headline, said)
-        for theirs in figures_of(headline.text):
-            if _same(figure, theirs, headline, said) or (
-                told > 1 and _equal(figure, theirs) and _wholly(figure, theirs, headline, said)
+        equal = [
+            (figure, theirs)
+            for theirs in figures_of(headline.text)
+            for figure in said.figures
+            if _equal(figure, theirs)
+        ]
+        # Two figures of one headline are no accident.
+        told = {theirs.value for figure, theirs in equal if figure.unit != "date"}
+        for figure, theirs in equal:
+            owners = said.tickers(figure)
+            if owners and headline.ticker not in owners:
+                continue
+            if _wholly(figure, theirs, headline, said) and (
+                len(told) > 1 or _same(figure, theirs, headline, said)
             ):
-                yield Fact(
-                    "headline", theirs.value, _fact_unit(theirs), headline.ticker, headline.place
-                )
+                yield figure, _fact(theirs, headline)
 
 
 def siblings(said: Sentence) -> list[Fact]:
@@ -41,7 +45,7 @@ def siblings(said: Sentence) -> list[Fact]:
     places = {fact.place for fact in said.traced.values() if fact.concept == "headline"}
     mine = words.stems(said.text)
     return [
-        Fact("headline", each.value, _fact_unit(each), headline.ticker, headline.place)
+        _fact(each, headline)
         for headline in said.facts.headlines
         if headline.place in places
         or (headline.ticker in said.everyone and mine & words.stems(headline.text))
@@ -59,8 +63,7 @@ def figures_of(text: str) -> tuple[Figure, ...]:
 
 
 def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) -> bool:
-    if not _equal(figure, theirs) or not _wholly(figure, theirs, headline, said):
-        return False
+    """Whether a figure that is equal to a headline's is said of the same thing."""
     if figure.unit == "date":
         return True
     ours = _kind(figure)
@@ -86,8 +89,9 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
     return bool(around & mine) or unnamed
 
 
-def _fact_unit(figure: Figure) -> str:
-    return "number" if figure.unit in {"count", "year", "days"} else figure.unit
+def _fact(theirs: Figure, headline: Headline) -> Fact:
+    unit = "number" if theirs.unit in {"count", "year", "days"} else theirs.unit
+    return Fact("headline", theirs.value, unit, headline.ticker, headline.place)
 
 
 def _equal(figure: Figure, theirs: Figure) -> bool:
@@ -102,18 +106,6 @@ def _wholly(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) 
     """Whether "3 of 5" stands for "three of five", not for another three."""
     parted = _PARTITIVE.match(said.after(figure, 12))
     return not parted or bool(_PARTITIVE.match(headline.text[theirs.end :]))
-
-
-def _told(headline: Headline, said: Sentence) -> int:
-    """How many of a headline's figures a sentence has: two of them are no accident."""
-    return len(
-        {
-            theirs.value
-            for theirs in figures_of(headline.text)
-            for figure in said.figures
-            if figure.unit != "date" and _equal(figure, theirs)
-        }
-    )
 
 
 def _kind(figure: Figure) -> str:
