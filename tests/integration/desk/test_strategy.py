@@ -145,6 +145,9 @@ def test_the_full_cycle_creates_the_strategy_and_the_assessment_file(
     assert assessment["verdict"] == told["assessment_verdict"]
     for points in ("strengths", "weaknesses", "suggestions"):
         assert 2 <= len(assessment[points]) <= 4
+    report = (folder / "whole/report.html").read_text()
+    for said in ("whole", "Equity", "Training loss", assessment["verdict"], "Trades"):
+        assert said in report
 
 
 def test_all_child_operations_are_created_below_their_parent(
@@ -165,7 +168,9 @@ def test_all_child_operations_are_created_below_their_parent(
 # --- gates and attempts ------------------------------------------------------------------------
 
 
-async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(user: Caller) -> None:
+async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(
+    desk: Desk, user: Caller
+) -> None:
     end, (parent, *others) = await ended(user, body(spec("too-plain", model=LOGISTIC)))
     assert end["status"] == "failed"
     assert end["reason"].startswith("Training gate failed: loss_decrease_below_threshold (")
@@ -179,6 +184,8 @@ async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(user: C
     }
     assert "backtest" not in {node["name"] for node in others}
     assert "assessment_op_id" not in parent["metadata"]
+    report = desk.settings.strategies_dir / "too-plain/report.html"
+    assert "stopped by the training gate" in report.read_text()
 
 
 async def test_a_design_that_a_gate_stops_is_followed_by_the_next(strict: Desk) -> None:
