@@ -25,8 +25,8 @@ from services.cli.request import invalid
 from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import emit, err, out, table, write
 
-CURVE_WIDTH = 14
-NAME_CHARS_MAX = 32
+CURVE_WIDTH = 12
+NAME_CHARS_MAX = 28
 NONE = "-"
 PART, RATIO, COUNT, LOSS = ".1%", ".2f", ",d", ".3f"
 LISTED = (
