@@ -17,6 +17,9 @@ from contracts.types import ShortText, Text, Ticker, Value
 
 SESSIONS_MAX = 5_000
 TRADES_SHOWN_MAX = 200
+PRICED_TICKERS_MAX = 6
+PRICES_SHOWN_MAX = 20_000
+"""Closes of all tickers shown: what a message has room for."""
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Loss = Annotated[float, Field(ge=0)]
@@ -93,6 +96,13 @@ class TradeShown(Value):
     return_pct: float
 
 
+class PricesShown(Value):
+    """A ticker's adjusted closes, one a session of the held-out period."""
+
+    ticker: Ticker
+    closes: tuple[float, ...] = Field(max_length=SESSIONS_MAX)
+
+
 class BacktestResult(Contract):
     """A strategy on its held-out period, after costs.
 
@@ -101,7 +111,7 @@ class BacktestResult(Contract):
     over the mean equity. `benchmark_*` is buying the same universe at the first open and holding
     it, with the same costs. `deflated_sharpe` is how probable it is that the Sharpe ratio is not
     the luck of having tried `trials` strategies, this one included; None where nobody counted. The
-    three series have one value a session.
+    three series have one value a session, and so have `prices`, of the tickers traded most.
     """
 
     strategy_name: ShortText
@@ -125,6 +135,7 @@ class BacktestResult(Contract):
     equity: tuple[float, ...] = Field(min_length=1, max_length=SESSIONS_MAX)
     benchmark: tuple[float, ...] = Field(min_length=1, max_length=SESSIONS_MAX)
     trades: tuple[TradeShown, ...] = Field(default=(), max_length=TRADES_SHOWN_MAX)
+    prices: tuple[PricesShown, ...] = Field(default=(), max_length=PRICED_TICKERS_MAX)
     spec_sha256: Sha256
     data_sha256: Sha256
     model_sha256: Sha256
@@ -135,6 +146,8 @@ class BacktestResult(Contract):
         for name in ("equity", "benchmark"):
             if len(getattr(self, name)) != len(self.sessions):
                 raise ValueError(f"{name} has not one value for each of the sessions")
+        if any(len(each.closes) != len(self.sessions) for each in self.prices):
+            raise ValueError("prices has not one close for each of the sessions")
         return self
 
 

@@ -76,6 +76,7 @@ from contracts.strategy_cycle import (
     StrategyDesign,
     TrainStrategy,
 )
+from contracts.strategy_query import StrategiesPage, StrategiesQuery
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
 from contracts.trader import DailyPicks, PickTrades
 
@@ -242,6 +243,7 @@ RECORDING = console("recording", RecordingQuery, Recording)
 APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
+STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 
 QUERIES = (
     PORTFOLIO,
@@ -260,6 +262,7 @@ QUERIES = (
     APPROVALS,
     BUDGET,
     LEADERBOARD,
+    STRATEGIES,
 )
 """What users may ask."""
 

@@ -3,11 +3,14 @@
 import asyncio
 import base64
 import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 from contracts.body import PART_BYTES_MAX, PARTS_MAX, BodyPart, KeepPart, PartQuery
 from contracts.message import Message
 from contracts.subjects import BODY_PART, KEEP_PART, Subject
-from libs.bus.client import Client, DeskNotReachable
+from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.runtime.errors import DeskError
 
 RETRY_AFTER_S = 0.5
@@ -74,3 +77,10 @@ class BusBodies:
             else:
                 return answer
         raise AssertionError("the last round returns or raises")
+
+
+@asynccontextmanager
+async def open_bodies(url: str, secrets_dir: Path, identity: str) -> AsyncIterator[BusBodies]:
+    """Bodies over a connection of one identity's own, closed after the block."""
+    async with open_client(url, secrets_dir, identity) as client:
+        yield BusBodies(client)

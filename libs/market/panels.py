@@ -3,17 +3,20 @@
 import hashlib
 import io
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 
 import polars as pl
 from pydantic import JsonValue
 
 from contracts.operation import CallKind
+from contracts.strategy import Period
 from libs.market.errors import MarketError
 from libs.market.source import MarketData
 from libs.runtime.journal import Call, Journal, Reply
 
 TICKER = "ticker"
+WARM_UP_DAYS = 1_400
+"""Calendar days of bars before a period: the slowest average remembers 900 sessions."""
 
 
 class PricesChanged(MarketError):
@@ -29,15 +32,17 @@ class PricesChanged(MarketError):
 
 
 async def bars_of(
-    journal: Journal, market: MarketData, tickers: Sequence[str], as_of: date, since: date
+    journal: Journal, market: MarketData, tickers: Sequence[str], as_of: date, period: Period
 ) -> pl.DataFrame:
-    """The bars of all tickers (ticker and BAR_SCHEMA) from `since` to as_of, or from where the last
-    of them began to trade: before that there is no session that all have.
+    """The bars of all tickers (ticker and BAR_SCHEMA) up to as_of, from as long before the period
+    as its features need, or from where the last of them began to trade: before that there is no
+    session that all have.
 
     What is put on record is their hash; an operation that starts again must find the same. Raises
     MarketError.
     """
     found: list[pl.DataFrame] = []
+    since = period.first - timedelta(days=WARM_UP_DAYS)
 
     async def read() -> Reply:
         found.append(await _read(market, tickers, as_of, since))

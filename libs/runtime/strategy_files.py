@@ -1,6 +1,7 @@
 """Strategies as files that a person reads and edits: an export, and the way back in.
 
     strategies/<name>.yaml              the spec
+    strategies/<name>/report.html       what it came to, as far as its cycle has come
     strategies/<name>/assessment.json   what was thought of it
 
 What a cycle found is on record in Postgres; nothing is read from here again but a spec that a
@@ -92,16 +93,23 @@ class StrategyFiles:
 
     def keep_assessment(self, name: str, assessment: Mapping[str, Any]) -> Path:
         """Export an assessment over the one before. Raises ExportFailed."""
-        path = self.assessment_path(name)
-        with _exporting(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with _beside(path, orjson.dumps(assessment, option=orjson.OPT_INDENT_2)) as made:
-                made.replace(path)
-        return path
+        body = orjson.dumps(assessment, option=orjson.OPT_INDENT_2)
+        return self._written_over(self.assessment_path(name), body)
+
+    def keep_report(self, name: str, page: str) -> Path:
+        """Export a report over the one before. Raises ExportFailed."""
+        return self._written_over(self._root / name / "report.html", page.encode())
 
     def assessment_path(self, name: str) -> Path:
         """Where a strategy's assessment is exported to."""
         return self._root / name / "assessment.json"
+
+    def _written_over(self, path: Path, body: bytes) -> Path:
+        with _exporting(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _beside(path, body) as made:
+                made.replace(path)
+        return path
 
     def _written_anew(self, path: Path, text: str) -> bool:
         """Whether the file was not there and is now, whole at once."""

@@ -13,6 +13,7 @@ from libs.llm.agent import Role
 from libs.llm.loop import call_tools
 from libs.llm.prompt import task_for
 from libs.llm.provider import Evidence
+from libs.report.strategy import page
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.strategy_files import StrategyFiles
@@ -20,7 +21,7 @@ from services.assessment.tools import SAVE_ASSESSMENT, assessment_tools
 
 NOT_TOLD = {"cycle_id", "op_id", "version", "as_of", "loss_curve", "data_sha256", "model_sha256"}
 """Of the training: what says nothing to a model, or too much."""
-SERIES = {"sessions", "equity", "benchmark", "trades"}
+SERIES = {"sessions", "equity", "benchmark", "trades", "prices"}
 
 
 class AssessmentNotSaved(DeskError):
@@ -60,15 +61,17 @@ async def assess_strategy(
     made = StrategyAssessment.of(
         command, strategy_name=spec.name, assessed_at=saved["assessed_at"], **dict(draft)
     )
-    await journal.call(_export(files, made))
+    await journal.call(_export(files, command, made))
     return made
 
 
-def _export(files: StrategyFiles, made: StrategyAssessment) -> Call:
+def _export(files: StrategyFiles, command: AssessStrategy, made: StrategyAssessment) -> Call:
     """On record, so that a replay of the cycle writes nothing."""
     body = made.model_dump(mode="json", exclude={"version", "op_id", "as_of"})
 
     async def write() -> Reply:
+        found = (command.strategy_design, command.training_result, command.backtest_result)
+        files.keep_report(made.strategy_name, page(*found, made))
         return Reply({"path": str(files.keep_assessment(made.strategy_name, body))})
 
     return Call(CallKind.READ, "export of the assessment", body, write)

@@ -11,6 +11,7 @@ from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
 from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.query import CyclesPage, CyclesQuery, OperationsPage, OperationsQuery
 from contracts.strategy import StrategySpec, StrategyWish
+from contracts.strategy_query import StrategyView
 from contracts.subjects import CYCLES, OPERATIONS
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
@@ -35,6 +36,7 @@ from services.cli.request_options import (
     UniverseOption,
 )
 from services.cli.running import asking, desk_client, load_settings, reading_client
+from services.cli.strategies import strategy_named
 from services.cli.terminal import emit, err, out
 
 TIMEOUT_S = 3_600.0
@@ -103,11 +105,11 @@ def trigger(
         strategy=_wish(spec, attempts),
     )
     if wait:
-        node = asking(_request_and_wait(settings, wish))
+        node, view = asking(_request_and_wait(settings, wish))
         if json:
             emit([node])
         else:
-            strategy_story.tell(node, out())
+            strategy_story.tell(node, view, out())
         raise typer.Exit(ENDS[_cycle_status(node)])
     answer = asking(_request(settings, wish))
     if json:
@@ -184,14 +186,19 @@ async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
         return await send(client, made)
 
 
-async def _request_and_wait(settings: Settings, wish: Wish) -> OperationView:
+async def _request_and_wait(
+    settings: Settings, wish: Wish
+) -> tuple[OperationView, StrategyView | None]:
+    """The cycle's parent operation at its end, and the strategy that it designed last."""
     made = build(wish)
     async with desk_client(settings) as client:
         with meanwhile.Progress(err()) as progress:
             view = await request_and_follow(client, made, progress.heard)
         if view.cycle_id is None:
             raise Problem(ExitCode.NOT_FOUND, view.message)
-        return (await _nodes(client, view.cycle_id))[0]
+        node = (await _nodes(client, view.cycle_id))[0]
+        name = node.metadata.get("strategy_name")
+        return node, await strategy_named(client, str(name)) if name else None
 
 
 async def _newest(client: Client, status: CycleStatus | None = None) -> UUID | None:

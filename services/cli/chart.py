@@ -40,6 +40,18 @@ def drawn(values: Sequence[Decimal], room: int, marks: str = BLOCKS) -> Sequence
     ]
 
 
+def sparkline(values: Sequence[Decimal], room: int, marks: str = BLOCKS) -> str:
+    """The line in one row, at most `room` columns wide; the lowest value is the lowest mark."""
+    if not values or room < 1:
+        return ""
+    columns = _columns(values, room)
+    low, spread = min(columns), max(columns) - min(columns)
+    full = len(marks) - 1
+    # The emptiest mark is a blank, which would look like nothing at all.
+    heights = [1 + round((each - low) / spread * (full - 1)) if spread else 1 for each in columns]
+    return "".join(marks[height] for height in heights)
+
+
 def _columns(values: Sequence[Decimal], room: int) -> Sequence[Decimal]:
     if len(values) > room:
         return [values[(number + 1) * len(values) // room - 1] for number in range(room)]

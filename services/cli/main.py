@@ -36,6 +36,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
         (
             Entry("cycle", "cycle", "Request, show, list, cancel and replay cycles"),
             Entry("agent", "agent", "Design, train, backtest and assess a strategy"),
+            Entry("strategies", "strategies", "What was tried: list, show, compare"),
             Entry(
                 "approvals", "approvals", "Proposals that wait for a person: list, approve, reject"
             ),

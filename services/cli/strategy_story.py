@@ -1,26 +1,66 @@
-"""A strategy cycle on one screen: the design, what training and backtest found, what is thought."""
+"""A strategy on one screen: the design, what training and backtest found, what is thought of it."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from contracts.gate import GateResult
 from contracts.operation import OperationView
-from services.cli import amounts
-from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, facts, write
+from contracts.strategy_query import BacktestFigures, StrategyView, TrainingFigures
+from services.cli import amounts, chart
+from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
 NOT_DEFINED = "not defined"
+CHART_WIDTH_MAX = 72
+ENDS = {
+    "training_gate": ("stopped by the training gate", "red"),
+    "backtest_gate": ("stopped by the backtest gate", "red"),
+    "promising": ("promising", "green"),
+    "mediocre": ("mediocre", "yellow"),
+    "poor": ("poor", "red"),
+    "running": ("running", "cyan"),
+    "cancelled": ("cancelled", "yellow"),
+    "failed": ("failed", "red"),
+}
+"""How a strategy ended, by its verdict where it was assessed: the words, and their colour."""
 Row = tuple[str, Text]
 
 
-def tell(node: OperationView, console: Console) -> None:
-    """The cycle's parent operation, as it is at the end."""
+def tell(node: OperationView, view: StrategyView | None, console: Console) -> None:
+    """A cycle's end: its parent operation, and the strategy of its newest design, if any."""
     mark, style = STATUS_MARKS[node.status.value], STATUS_STYLES[node.status.value]
     took = amounts.between(node.started_at, node.finished_at)
     head = f"{mark} strategy cycle {amounts.short(node.op_id)} {node.status.value}"
     console.print(Text(f"{head} in {took}" if took else head, style=style))
-    write(facts(_rows(node)), console)
+    told: Mapping[str, Any] = node.metadata
+    rows: list[Row] = []
+    if node.error_message:
+        rows.append(("why", Text(amounts.plain(node.error_message))))
+    if int(told.get("attempts", 1)) > 1:
+        rows.append(("design", Text(f"{told['attempt']} of at most {told['attempts']}")))
+    rows += _rows(view, console) if view else ()
+    rows.append(("cost", Text(amounts.cost(node.tokens, node.cost_usd))))
+    write(facts(rows), console)
+
+
+def show(view: StrategyView, console: Console) -> None:
+    """One strategy as its newest run left it."""
+    words, style = end_of(view)
+    console.print(Text.assemble((view.name, "bold"), "  ", (words, style)))
+    runs = f"; the newest of {view.runs} runs" if view.runs > 1 else ""
+    about = f"as of {amounts.session(view.as_of)}, cycle {amounts.short(view.cycle_id)}{runs}"
+    rows: list[Row] = [("run", Text(about))]
+    if view.reason and not view.ended.endswith("_gate"):
+        rows.append(("why", Text(amounts.plain(view.reason))))
+    write(facts([*rows, *_rows(view, console)]), console)
+
+
+def end_of(view: StrategyView) -> tuple[str, str]:
+    """How it ended, and the colour of that."""
+    return ENDS[view.assessment.verdict.value if view.assessment else view.ended]
 
 
 def tell_phase(found: Mapping[str, Any], console: Console) -> None:
@@ -41,67 +81,86 @@ def tell_phase(found: Mapping[str, Any], console: Console) -> None:
         console.print(f"{progress['percentage']:.0f}% {progress['step']}", style="dim")
 
 
-def _rows(node: OperationView) -> Sequence[Row]:
-    told: Mapping[str, Any] = node.metadata
-    rows: list[Row] = []
-    if node.error_message:
-        rows.append(("why", Text(node.error_message)))
-    if "strategy_name" in told:
-        rows.append(("strategy", Text(f"{told['strategy_name']}  {told['strategy_path']}")))
-    if int(told.get("attempts", 1)) > 1:
-        rows.append(("design", Text(f"{told['attempt']} of at most {told['attempts']}")))
-    rows += _training(told.get("training_result"))
-    rows += _backtest(told.get("backtest_result"))
-    if "assessment_verdict" in told:
-        line = f"{told['assessment_verdict']}  {told['assessment_path']}"
-        rows.append(("assessment", Text(line)))
-    rows.append(("cost", Text(amounts.cost(node.tokens, node.cost_usd))))
+def _rows(view: StrategyView, console: Console) -> Sequence[Row]:
+    folder = view.path.removesuffix(".yaml")
+    universe = ", ".join(view.universe[:8]) + (", …" if len(view.universe) > 8 else "")
+    rows: list[Row] = [
+        ("strategy", Text(f"{view.name}  {view.path}")),
+        ("", Text(amounts.plain(view.hypothesis), style="dim")),
+        ("model", Text(f"{view.model} on {', '.join(view.features)}")),
+        ("", Text(f"{universe}; {view.horizon_bars} sessions ahead", style="dim")),
+    ]
+    rows += _training(view.training) if view.training else ()
+    rows += _backtest(view.backtest, console) if view.backtest else ()
+    if view.assessment:
+        words, style = end_of(view)
+        rows.append(("assessment", Text.assemble((words, style), f"  {folder}/assessment.json")))
+        for mark, points in (
+            ("+", view.assessment.strengths),
+            ("-", view.assessment.weaknesses),
+            ("→", view.assessment.suggestions),
+        ):
+            rows += [("", Text(f"{mark} {amounts.plain(point)}")) for point in points]
+    if view.training:
+        rows.append(("report", Text(f"{folder}/report.html")))
     return rows
 
 
-def _training(found: Mapping[str, Any] | None) -> Sequence[Row]:
-    if found is None:
-        return ()
+def _training(found: TrainingFigures) -> Sequence[Row]:
     line = (
-        f"accuracy {_part(found['accuracy'])} out of sample, "
-        f"base rate {_part(found['base_rate'])}; "
-        f"loss {found['initial_loss']:.3f} to {found['final_loss']:.3f}"
+        f"accuracy {part(found.accuracy)} out of sample, base rate {part(found.base_rate)}; "
+        f"loss {found.initial_loss:.3f} to {found.final_loss:.3f}"
     )
-    return (("training", Text(line)), *_gate(found["gate"]))
+    return (("training", Text(line)), *_gate(found.gate))
 
 
-def _backtest(found: Mapping[str, Any] | None) -> Sequence[Row]:
-    if found is None:
-        return ()
+def _backtest(found: BacktestFigures, console: Console) -> Sequence[Row]:
     first = (
-        f"return {_part(found['total_return'])}, buy and hold {_part(found['benchmark_return'])}; "
-        f"Sharpe {_ratio(found['sharpe_ratio'])}, buy and hold "
-        f"{_ratio(found['benchmark_sharpe_ratio'])}"
+        f"return {part(found.total_return)}, buy and hold {part(found.benchmark_return)}; "
+        f"Sharpe {ratio(found.sharpe_ratio)}, buy and hold {ratio(found.benchmark_sharpe_ratio)}"
     )
     second = (
-        f"deepest fall {_part(found['max_drawdown'])}; {found['total_trades']} trades, "
-        f"{_part(found['win_rate'])} won; turnover {found['turnover']:.1f} a year"
+        f"deepest fall {part(found.max_drawdown)}; {found.total_trades} trades, "
+        f"{part(found.win_rate)} won; turnover {found.turnover:.1f} a year"
     )
-    return (("backtest", Text(first)), ("", Text(second)), *_gate(found["gate"]))
+    tried = f"{found.trials} tried" if found.trials > 1 else "the first one tried"
+    third = f"not luck with {part(found.deflated_sharpe)} probability (deflated Sharpe; {tried})"
+    return (
+        ("backtest", Text(first)),
+        ("", Text(second)),
+        ("", Text(third)),
+        *_equity(found.equity, console),
+        *_gate(found.gate),
+    )
 
 
-def _gate(gate: Mapping[str, Any] | None) -> Sequence[Row]:
-    checks = gate["checks"] if gate else ()
+def _equity(values: Sequence[float], console: Console) -> Sequence[Row]:
+    room = min(console.width - LABEL_WIDTH - 4, CHART_WIDTH_MAX)
+    drawn = chart.drawn([Decimal(str(v)) for v in values], room, chart.levels(console.encoding))
+    return [
+        ("" if place else "equity", Text(line, style="cyan", no_wrap=True))
+        for place, line in enumerate(drawn)
+    ]
+
+
+def _gate(gate: GateResult | None) -> Sequence[Row]:
     return [
         (
             "" if place else "gate",
             Text(
-                f"{'✓' if each['passed'] else '✗'} {each['reason']}",
-                style="green" if each["passed"] else "red",
+                f"{'✓' if each.passed else '✗'} {each.reason}",
+                style="green" if each.passed else "red",
             ),
         )
-        for place, each in enumerate(checks)
+        for place, each in enumerate(gate.checks if gate else ())
     ]
 
 
-def _part(value: float | None) -> str:
+def part(value: float | None) -> str:
+    """`12.3%`."""
     return NOT_DEFINED if value is None else f"{value:.1%}"
 
 
-def _ratio(value: float | None) -> str:
+def ratio(value: float | None) -> str:
+    """`0.85`."""
     return NOT_DEFINED if value is None else f"{value:.2f}"

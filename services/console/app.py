@@ -20,6 +20,7 @@ from contracts.subjects import (
     OPERATION,
     OPERATIONS,
     RECORDING,
+    STRATEGIES,
 )
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.permissions import CONSOLE
@@ -32,7 +33,7 @@ from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.quant.exchange import Mark
 from libs.runtime.settings import Settings
-from services.console import accounts, handler, leaderboard
+from services.console import accounts, handler, leaderboard, strategies
 from services.console.store import Store
 
 CONNECTIONS_MAX = 4
@@ -95,6 +96,7 @@ def routes(
             QueryRoute(OPERATIONS, partial(handler.operations, store=store)),
             QueryRoute(OPERATION, partial(handler.operation, store=store)),
             QueryRoute(RECORDING, partial(handler.recording, store=store)),
+            QueryRoute(STRATEGIES, partial(strategies.strategies, store=store)),
             QueryRoute(APPROVALS, partial(handler.approvals, store=store)),
             QueryRoute(BUDGET, budget),
             QueryRoute(LEADERBOARD, partial(leaderboard.board, store=store, history=history)),

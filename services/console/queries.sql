@@ -188,3 +188,38 @@ select s.account, a.currency, s.session, s.equity
 from snapshots s join accounts a using (account)
 where s.account = any($1::text[]) and s.session between $2 and $3 and s.equity is not null
 order by s.account, s.session
+
+-- name: newest_strategies
+select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
+       (select count(*) from strategies r where r.name = s.name) as runs,
+       convert_from(d.result, 'UTF8')::jsonb as design,
+       convert_from(t.result, 'UTF8')::jsonb - array['loss_curve', 'folds'] as training,
+       convert_from(b.result, 'UTF8')::jsonb - array['sessions', 'trades', 'prices'] as backtest,
+       convert_from(a.result, 'UTF8')::jsonb as assessment
+from (select * from strategies order by designed_at desc limit $1) s
+join cycles c using (cycle_id)
+join operations d on d.op_id = s.design_op_id
+left join operations t on t.op_id = s.train_op_id
+left join operations b on b.op_id = s.backtest_op_id
+left join operations a on a.op_id = s.assess_op_id
+order by s.designed_at desc
+
+-- name: strategies_named
+select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
+       (select count(*) from strategies r where r.name = s.name) as runs,
+       convert_from(d.result, 'UTF8')::jsonb as design,
+       convert_from(t.result, 'UTF8')::jsonb - array['loss_curve', 'folds'] as training,
+       convert_from(b.result, 'UTF8')::jsonb - array['sessions', 'trades', 'prices'] as backtest,
+       convert_from(a.result, 'UTF8')::jsonb as assessment
+from (
+    select distinct on (name) * from strategies where name = any($1::text[])
+    order by name, designed_at desc
+) s
+join cycles c using (cycle_id)
+join operations d on d.op_id = s.design_op_id
+left join operations t on t.op_id = s.train_op_id
+left join operations b on b.op_id = s.backtest_op_id
+left join operations a on a.op_id = s.assess_op_id
+
+-- name: strategy_names
+select name from strategies group by name order by max(designed_at) desc limit $1

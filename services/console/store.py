@@ -14,6 +14,8 @@ sql = Queries(Path(__file__).parent / "queries.sql")
 OPERATIONS_OF_CYCLE_MAX = 1_000
 CALLS_OF_CYCLE_MAX = 2_000
 ACCOUNTS_MAX = 200
+NAMES_SEARCHED_MAX = 2_000
+"""Strategies among which a name that is nearly right is looked for."""
 LATER_MEMORIES_MAX = 500
 """Memories that are searched for a decision's outcomes: many cycles a day, over a month."""
 
@@ -151,3 +153,16 @@ class Store:
     async def equity_of(self, accounts: Sequence[str], first: date, last: date) -> Sequence[Record]:
         """What these accounts were worth at the close of each session that could be valued."""
         return await self._rows(sql.equity_of_accounts, list(accounts), first, last)
+
+    async def newest_strategies(self, limit: int) -> Sequence[Record]:
+        """Designs with what their steps have made, the newest first."""
+        return await self._rows(sql.newest_strategies, limit)
+
+    async def strategies_named(self, names: Sequence[str]) -> Sequence[Record]:
+        """The newest run of each."""
+        return await self._rows(sql.strategies_named, list(names))
+
+    async def strategy_names(self) -> Sequence[str]:
+        """Names, the newest first."""
+        rows = await self._rows(sql.strategy_names, NAMES_SEARCHED_MAX)
+        return [row["name"] for row in rows]

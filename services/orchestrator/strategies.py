@@ -35,7 +35,13 @@ PAST_CHARS_MAX = 400
 BACKTEST_FIGURES = (
     *("sharpe_ratio", "benchmark_sharpe_ratio", "max_drawdown", "win_rate", "total_trades"),
 )
-MADE = ("design", "training", "backtest", "assessment")
+MADE = {
+    "design": "design_op_id",
+    "training": "train_op_id",
+    "backtest": "backtest_op_id",
+    "assessment": "assess_op_id",
+}
+"""What a row tells, and the column of the operation that made it."""
 POINTS = ("strengths", "weaknesses", "suggestions")
 DESIGN = ("strategy_design", "design")
 FOUND = (
@@ -78,7 +84,7 @@ async def given(
             design = orjson.loads(results[new.start.takes["strategy_design"]])
             found[new.start.op_id] = {TRIALS: await _trials(db, design["spec_sha256"])}
         elif PAST in fields:
-            found[new.start.op_id] = {PAST: await _past(db, new.cycle.as_of)}
+            found[new.start.op_id] = {PAST: await _past(db, new.cycle.as_of, results)}
     return found
 
 
@@ -87,9 +93,18 @@ async def _trials(db: Connection, spec_sha256: str) -> bytes:
     return Trials.model_validate(dict(row or {})).model_dump_json().encode()
 
 
-async def _past(db: Connection, as_of: date) -> bytes:
+async def _past(db: Connection, as_of: date, results: Mapping[UUID, bytes]) -> bytes:
     rows = await db.fetch(sql.past, as_of, PAST_STRATEGIES_MAX)
-    return orjson.dumps([past_strategy(row).model_dump(mode="json") for row in rows])
+    told = [past_strategy(_with_fresh(row, results)).model_dump(mode="json") for row in rows]
+    return orjson.dumps(told)
+
+
+def _with_fresh(row: Mapping[str, Any], results: Mapping[UUID, bytes]) -> Mapping[str, Any]:
+    """The row with this group's own results, which are not written yet: after a gate the next
+    design begins in the same transaction.
+    """
+    fresh = {name: results[row[op]] for name, op in MADE.items() if row[op] in results}
+    return {**row, **fresh}
 
 
 def past_strategy(row: Mapping[str, Any]) -> PastStrategy:

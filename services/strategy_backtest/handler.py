@@ -1,6 +1,5 @@
 """What the strategy backtest service answers: the held-out period, and the backtest gate."""
 
-from datetime import timedelta
 from typing import Protocol
 
 from contracts.strategy_cycle import BacktestStrategy
@@ -8,12 +7,12 @@ from contracts.strategy_result import BacktestResult
 from libs.market.panels import bars_of, to_bytes
 from libs.market.source import MarketData
 from libs.quant.gates import backtest_gate
+from libs.report.export import report_call
 from libs.runtime.computing import computed, request_of
 from libs.runtime.journal import Journal
+from libs.runtime.strategy_files import StrategyFiles
 
 COMPUTE = "services.strategy_backtest.compute"
-WARM_UP_DAYS = 1_400
-"""Calendar days of bars before the held-out period: the slowest average remembers 900 sessions."""
 
 
 class ReadsModels(Protocol):
@@ -25,7 +24,12 @@ class ReadsModels(Protocol):
 
 
 async def backtest_strategy(
-    command: BacktestStrategy, journal: Journal, *, market: MarketData, models: ReadsModels
+    command: BacktestStrategy,
+    journal: Journal,
+    *,
+    market: MarketData,
+    models: ReadsModels,
+    files: StrategyFiles,
 ) -> BacktestResult:
     """Run the trained model over the held-out period, in a process of its own.
 
@@ -34,8 +38,7 @@ async def backtest_strategy(
     """
     design, trained = command.strategy_design, command.training_result
     spec = design.spec
-    since = spec.held_out.first - timedelta(days=WARM_UP_DAYS)
-    bars = await bars_of(journal, market, spec.universe, command.as_of, since)
+    bars = await bars_of(journal, market, spec.universe, command.as_of, spec.held_out)
     model = await models.read(trained.model_sha256)
     asked = {
         "spec": spec.model_dump(mode="json"),
@@ -51,4 +54,6 @@ async def backtest_strategy(
         **answer,
     )
     gate = backtest_gate(found, design.gates)
-    return found.model_copy(update={"gate": gate})
+    judged = found.model_copy(update={"gate": gate})
+    await journal.call(report_call(files, design, trained, judged))
+    return judged

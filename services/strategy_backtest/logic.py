@@ -8,7 +8,11 @@ import numpy.typing as npt
 
 from contracts.strategy import StrategySpec
 from contracts.strategy_cycle import Trials
-from contracts.strategy_result import TRADES_SHOWN_MAX
+from contracts.strategy_result import (
+    PRICED_TICKERS_MAX,
+    PRICES_SHOWN_MAX,
+    TRADES_SHOWN_MAX,
+)
 from libs.quant.backtest import OPEN, Trades
 from libs.quant.held_out import HeldOut
 from libs.quant.panel import Panel
@@ -41,6 +45,7 @@ def result(spec: StrategySpec, found: HeldOut, others: Trials | None) -> Mapping
         "equity": _shown(found.strategy.equity),
         "benchmark": _shown(found.benchmark.equity),
         "trades": _trades(found.prices, found.strategy.trades),
+        "prices": _prices(found.prices, found.strategy.trades),
         "data_sha256": found.prices.sha256(),
     }
 
@@ -54,6 +59,16 @@ def _luck(found: HeldOut, others: Trials | None) -> Mapping[str, Any]:
 
 def _shown(values: npt.NDArray[np.float64]) -> list[float]:
     return [round(float(value), SHOWN_DECIMALS) for value in values]
+
+
+def _prices(prices: Panel, trades: Trades) -> Sequence[Mapping[str, Any]]:
+    """Closes of the tickers that were traded most, as many as there is room for."""
+    counts = np.bincount(trades.row, minlength=len(prices.tickers))
+    room = min(PRICED_TICKERS_MAX, PRICES_SHOWN_MAX // len(prices))
+    most = [int(row) for row in np.argsort(-counts, kind="stable")[:room] if counts[row]]
+    return [
+        {"ticker": prices.tickers[row], "closes": _shown(prices.close[row])} for row in sorted(most)
+    ]
 
 
 def _trades(prices: Panel, trades: Trades) -> Sequence[Mapping[str, Any]]:

@@ -6,20 +6,21 @@ from functools import partial
 
 from contracts.strategy_cycle import TrainStrategy
 from contracts.strategy_result import TrainingResult
-from libs.bus.bodies import BusBodies
-from libs.bus.client import open_client
+from libs.bus.bodies import open_bodies
 from libs.bus.route import Route, Routes
 from libs.market.source import MarketData
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
+from libs.runtime.strategy_files import StrategyFiles
 from services.strategy_training.handler import KeepsModels, train_strategy
 
 SERVICE = "strategy_training"
 
 
-def routes(market: MarketData, models: KeepsModels) -> Routes:
+def routes(market: MarketData, models: KeepsModels, settings: Settings) -> Routes:
     """What the service hears and says."""
-    handle = partial(train_strategy, market=market, models=models)
+    files = StrategyFiles(settings.strategies_dir)
+    handle = partial(train_strategy, market=market, models=models, files=files)
     return Routes(
         service=SERVICE,
         commands=(Route(hears=TrainStrategy, says=TrainingResult, handle=handle),),
@@ -29,5 +30,5 @@ def routes(market: MarketData, models: KeepsModels) -> Routes:
 @asynccontextmanager
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
-    async with open_client(settings.nats_address, settings.secrets_path, SERVICE) as client:
-        yield routes(market_of(settings), BusBodies(client))
+    async with open_bodies(settings.nats_address, settings.secrets_path, SERVICE) as models:
+        yield routes(market_of(settings), models, settings)

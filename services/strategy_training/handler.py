@@ -1,6 +1,5 @@
 """What the strategy training service answers: a trained model's figures, and the training gate."""
 
-from datetime import timedelta
 from typing import Protocol
 
 from contracts.strategy_cycle import TrainStrategy
@@ -8,12 +7,12 @@ from contracts.strategy_result import TrainingResult
 from libs.market.panels import bars_of, to_bytes
 from libs.market.source import MarketData
 from libs.quant.gates import training_gate
+from libs.report.export import report_call
 from libs.runtime.computing import computed, request_of
 from libs.runtime.journal import Journal
+from libs.runtime.strategy_files import StrategyFiles
 
 COMPUTE = "services.strategy_training.compute"
-WARM_UP_DAYS = 1_400
-"""Calendar days of bars before the training period: the slowest average remembers 900 sessions."""
 
 
 class KeepsModels(Protocol):
@@ -25,7 +24,12 @@ class KeepsModels(Protocol):
 
 
 async def train_strategy(
-    command: TrainStrategy, journal: Journal, *, market: MarketData, models: KeepsModels
+    command: TrainStrategy,
+    journal: Journal,
+    *,
+    market: MarketData,
+    models: KeepsModels,
+    files: StrategyFiles,
 ) -> TrainingResult:
     """Train in a process of its own, keep the model, hold the figures against the training gate.
 
@@ -34,11 +38,12 @@ async def train_strategy(
     """
     design = command.strategy_design
     spec = design.spec
-    since = spec.train.first - timedelta(days=WARM_UP_DAYS)
-    bars = await bars_of(journal, market, spec.universe, command.as_of, since)
+    bars = await bars_of(journal, market, spec.universe, command.as_of, spec.train)
     request = request_of({"spec": spec.model_dump(mode="json")}, to_bytes(bars))
     answer = await computed(COMPUTE, request, journal.progress)
     found = TrainingResult.of(command, spec_sha256=design.spec_sha256, **answer["result"])
     await models.keep(found.model_sha256, answer["model"].encode())
     gate = training_gate(found, design.gates)
-    return found.model_copy(update={"gate": gate})
+    judged = found.model_copy(update={"gate": gate})
+    await journal.call(report_call(files, design, judged))
+    return judged

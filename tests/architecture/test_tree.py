@@ -75,6 +75,7 @@ FURTHER = {
         "accounts.py",  # an account's books as people see them
         "leaderboard.py",  # how pipelines did, beside cash and holding
         "strategy.py",  # its shape for strategy cycles
+        "strategies.py",  # every strategy tried
         "sizes.py",  # answers that fit a message
     },
     "provisioner": {"secrets.py"},  # keys and passwords for own servers

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -145,6 +146,9 @@ def test_the_full_cycle_creates_the_strategy_and_the_assessment_file(
     assert assessment["verdict"] == told["assessment_verdict"]
     for points in ("strengths", "weaknesses", "suggestions"):
         assert 2 <= len(assessment[points]) <= 4
+    report = (folder / "whole/report.html").read_text()
+    for said in ("whole", "Equity", "Training loss", assessment["verdict"], "Trades"):
+        assert said in report
 
 
 def test_all_child_operations_are_created_below_their_parent(
@@ -165,7 +169,9 @@ def test_all_child_operations_are_created_below_their_parent(
 # --- gates and attempts ------------------------------------------------------------------------
 
 
-async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(user: Caller) -> None:
+async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(
+    desk: Desk, user: Caller
+) -> None:
     end, (parent, *others) = await ended(user, body(spec("too-plain", model=LOGISTIC)))
     assert end["status"] == "failed"
     assert end["reason"].startswith("Training gate failed: loss_decrease_below_threshold (")
@@ -179,6 +185,8 @@ async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(user: C
     }
     assert "backtest" not in {node["name"] for node in others}
     assert "assessment_op_id" not in parent["metadata"]
+    report = desk.settings.strategies_dir / "too-plain/report.html"
+    assert "stopped by the training gate" in report.read_text()
 
 
 async def test_a_design_that_a_gate_stops_is_followed_by_the_next(strict: Desk) -> None:
@@ -318,3 +326,42 @@ def test_status_and_cancel_say_what_there_is(deskbus: CommandLine) -> None:
     assert told["operation_id"] == started.out.strip()
     assert deskbus("agent cancel").code == 0
     assert deskbus("agent status --json").rows[0]["operation_status"] == "cancelled"
+
+
+def test_strategies_are_listed_shown_and_compared(
+    deskbus: CommandLine, whole: tuple[Json, list[Json]]
+) -> None:
+    assert whole[0]["status"] == "completed"
+    plain = deskbus.cwd / "plain.yaml"
+    text = EXAMPLE.read_text().replace("name: trend-and-calm", "name: listed-plain")
+    plain.write_text(re.sub(r"model: .*", "model: {kind: logistic}", text))
+    assert deskbus(f"agent trigger --spec {plain} --wait").code == 1
+    names = [row["name"] for row in deskbus("strategies list --json").rows]
+    assert names[0] == "listed-plain"
+    assert "whole" in names
+    listed = deskbus("strategies list --limit 1")
+    assert "training gate" in listed.out
+    assert "whole" not in listed.out
+    assert "there are more" in listed.err
+    shown = deskbus("strategies show whole")
+    for word in ("mediocre", "base rate", "buy and hold", "deflated Sharpe", "report.html"):
+        assert word in shown.out
+    row = deskbus("strategies show whole --json").rows[0]
+    assert (row["ended"], row["assessment"]["verdict"]) == ("assessed", "mediocre")
+    assert len(row["backtest"]["equity"]) == 60
+    compared = deskbus("strategies compare whole listed-plain")
+    assert compared.code == 0
+    assert "gradient_boosting" in compared.out
+    assert "logistic" in compared.out
+
+
+def test_a_strategy_that_there_is_none_of_is_told_with_near_names(
+    deskbus: CommandLine, whole: tuple[Json, list[Json]]
+) -> None:
+    assert whole[0]["status"] == "completed"
+    missing = deskbus("strategies show whol")
+    assert missing.code == 3
+    assert "no strategy is named 'whol'" in missing.err
+    assert "did you mean whole?" in missing.err
+    assert deskbus("strategies show zzzzzzzz").code == 3
+    assert deskbus("strategies compare whole whole").code == 2

@@ -13,6 +13,7 @@ import pytest
 from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
 from contracts.message import Contract
 from contracts.operation import Claim, ClaimAnswer, Result, ResultAnswer
+from contracts.strategy import StrategyWish
 from contracts.strategy_cycle import (
     PAST_STRATEGIES_MAX,
     BacktestStrategy,
@@ -42,9 +43,9 @@ class Cycles:
         self.pool = pool
         self._committer = committer
 
-    async def begin(self, as_of: date = DAY) -> UUID:
+    async def begin(self, as_of: date = DAY, strategy: StrategyWish | None = None) -> UUID:
         key = uuid.uuid4().hex
-        request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=as_of)
+        request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=as_of, strategy=strategy)
         cycle_id = ids.cycle_id("user", key)
         asked = CycleAsked(cycle_id, "user", request, as_of, key.encode())
         answer = await self._committer.ask(asked)
@@ -178,6 +179,20 @@ async def test_the_next_design_is_told_what_became_of_the_last_ones(cycles: Cycl
     assert (good.verdict, good.suggestions) == ("mediocre", assessment().suggestions)
     assert (weak.sharpe_ratio, weak.reason) == (0.2, "Backtest gate failed: too little")
     assert (stopped.sharpe_ratio, stopped.features[0]) == (None, "sma_distance(20)")
+
+
+async def test_the_next_attempt_is_told_of_the_one_before_it(cycles: Cycles) -> None:
+    cycle_id = await cycles.begin(strategy=StrategyWish(attempts=2))
+    await cycles.answer(cycle_id, "design", design())
+    await cycles.answer(cycle_id, "train", training(), gate=STOPPED)
+    designs = "select command from operations where cycle_id = $1 and step = 'design'"
+    bodies = await cycles.pool.fetch(f"{designs} order by created_at", cycle_id)
+    first, second = (DesignStrategy.model_validate_json(row["command"]) for row in bodies)
+    assert first.past_strategies == ()
+    [told] = second.past_strategies
+    assert (told.ended, told.reason) == ("training_gate", STOPPED["reason"])
+    assert told.accuracy == training().accuracy
+    await cycles.stop(cycle_id)
 
 
 async def test_a_design_is_told_nothing_of_a_later_as_of(cycles: Cycles) -> None:

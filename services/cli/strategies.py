@@ -1,0 +1,198 @@
+"""`deskbus strategies`: what was tried, how it did, and how strategies differ."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.text import Text
+
+from contracts.query import PAGE_MAX
+from contracts.strategy_query import (
+    NAMES_MAX,
+    StrategiesPage,
+    StrategiesQuery,
+    StrategyView,
+)
+from contracts.subjects import STRATEGIES
+from libs.bus.client import Client
+from services.cli import amounts, chart, strategy_story
+from services.cli.commands import JsonOption, group
+from services.cli.problem import ExitCode, Problem
+from services.cli.request import invalid
+from services.cli.running import asking, load_settings, reading_client
+from services.cli.terminal import emit, err, out, table, write
+
+CURVE_WIDTH = 12
+NAME_CHARS_MAX = 28
+NONE = "-"
+PART, RATIO, COUNT, LOSS = ".1%", ".2f", ",d", ".3f"
+LISTED = (
+    ("total_return", PART),
+    ("benchmark_return", PART),
+    ("sharpe_ratio", RATIO),
+    ("max_drawdown", PART),
+    ("total_trades", COUNT),
+    ("accuracy", PART),
+    ("base_rate", PART),
+)
+"""The figures of a list: fields of the backtest or the training, and how they are written."""
+DESIGN: Sequence[tuple[str, Callable[[StrategyView], str]]] = (
+    ("ended", lambda view: strategy_story.end_of(view)[0]),
+    ("as of", lambda view: str(view.as_of)),
+    ("model", lambda view: view.model),
+    ("features", lambda view: str(len(view.features))),
+    ("horizon", lambda view: amounts.count(view.horizon_bars, "session")),
+    ("learned from", lambda view: str(view.train.first)),
+    ("tried from", lambda view: str(view.held_out.first)),
+    ("tried to", lambda view: str(view.held_out.last)),
+)
+FIGURES = (
+    ("accuracy", "accuracy", PART),
+    ("base rate", "base_rate", PART),
+    ("final loss", "final_loss", LOSS),
+    ("return", "total_return", PART),
+    ("buy and hold", "benchmark_return", PART),
+    ("a year", "cagr", PART),
+    ("Sharpe", "sharpe_ratio", RATIO),
+    ("Sortino", "sortino_ratio", RATIO),
+    ("not luck", "deflated_sharpe", PART),
+    ("deepest fall", "max_drawdown", PART),
+    ("trades", "total_trades", COUNT),
+    ("won", "win_rate", PART),
+    ("turnover", "turnover", RATIO),
+    ("invested", "exposure", PART),
+)
+"""The rows of a comparison, as in LISTED."""
+
+app = group()
+
+
+@app.callback()
+def strategies() -> None:
+    """Strategies that were tried: list, show, compare."""
+
+
+@app.command("list")
+def list_(
+    limit: Annotated[int, typer.Option(min=1, max=PAGE_MAX, help="How many.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List the strategies designed last, the newest first, with how each ended."""
+    page = _asked(StrategiesQuery(limit=limit))
+    if json:
+        emit(page.strategies)
+        return
+    if not page.strategies:
+        err().print("no strategy yet; start a cycle: deskbus agent trigger --wait", style="dim")
+        return
+    _list(page.strategies, out())
+    if page.more:
+        err().print("there are more: --limit", style="dim")
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="The strategy's name.")], json: JsonOption = False
+) -> None:
+    """Show one strategy: its design, gates, backtest, and what is thought of it."""
+    found = _named([name])
+    if json:
+        emit(found)
+    else:
+        strategy_story.show(found[0], out())
+
+
+@app.command()
+def compare(
+    names: Annotated[list[str], typer.Argument(help=f"Two to {NAMES_MAX} names.")],
+    json: JsonOption = False,
+) -> None:
+    """Compare strategies side by side, figure by figure."""
+    if len({*names}) < 2:
+        raise Problem(
+            ExitCode.USAGE, "compare needs two different names", "deskbus strategies list"
+        )
+    found = _named(names)
+    if json:
+        emit(found)
+    else:
+        _compare(found, out())
+
+
+async def strategy_named(client: Client, name: str) -> StrategyView | None:
+    """The newest run of a strategy."""
+    page: StrategiesPage = await client.ask(STRATEGIES, StrategiesQuery(names=(name,)))
+    return page.strategies[0] if page.strategies else None
+
+
+def _asked(query: StrategiesQuery) -> StrategiesPage:
+    settings = load_settings()
+
+    async def work() -> StrategiesPage:
+        async with reading_client(settings) as client:
+            page: StrategiesPage = await client.ask(STRATEGIES, query)
+            return page
+
+    return asking(work())
+
+
+def _named(names: Sequence[str]) -> Sequence[StrategyView]:
+    """All of these. Raises `Problem` (not found) with the names that come near."""
+    try:
+        query = StrategiesQuery(names=tuple(names))
+    except ValidationError as error:
+        raise invalid("strategies", error) from None
+    page = _asked(query)
+    for each in page.unknown:
+        near = f"did you mean {' or '.join(each.near)}?" if each.near else "deskbus strategies list"
+        raise Problem(ExitCode.NOT_FOUND, f"no strategy is named {each.name!r}", near)
+    if page.more:
+        raise Problem(ExitCode.FAILED, "they do not fit one answer", "name fewer at once")
+    return page.strategies
+
+
+def _list(found: Sequence[StrategyView], console: Console) -> None:
+    figures = ("return", "held", "Sharpe", "fall", "trades", "right", "base")
+    made = table("strategy", "ended", *((name, "right") for name in figures), "equity")
+    marks = chart.levels(console.encoding)
+    for view in found:
+        words, style = strategy_story.end_of(view)
+        made.add_row(
+            Text(amounts.cut(view.name, NAME_CHARS_MAX), style="bold"),
+            Text(words.removeprefix("stopped by the "), style=style),
+            *(_figure(view, field, form) for field, form in LISTED),
+            Text(_curve(view, marks), style="cyan", no_wrap=True),
+        )
+    write(made, console)
+
+
+def _compare(found: Sequence[StrategyView], console: Console) -> None:
+    made = table("", *((amounts.cut(view.name, NAME_CHARS_MAX), "right") for view in found))
+    for label, of in (*DESIGN, *((label, _of(*figure)) for label, *figure in FIGURES)):
+        made.add_row(Text(label, style="cyan"), *(of(view) for view in found))
+    marks = chart.levels(console.encoding)
+    curves = [Text(_curve(view, marks), style="cyan", no_wrap=True) for view in found]
+    made.add_row(Text("equity", style="cyan"), *curves)
+    write(made, console)
+    if len({(view.held_out.first, view.held_out.last) for view in found}) > 1:
+        note = "their held-out periods differ: returns of different years are hard to compare"
+        console.print(Text(note, style="yellow"))
+
+
+def _curve(view: StrategyView, marks: str) -> str:
+    values = view.backtest.equity if view.backtest else ()
+    return chart.sparkline([Decimal(str(value)) for value in values], CURVE_WIDTH, marks)
+
+
+def _of(field: str, form: str) -> Callable[[StrategyView], str]:
+    return lambda view: _figure(view, field, form)
+
+
+def _figure(view: StrategyView, field: str, form: str) -> str:
+    """A figure of the training or the backtest; a dash where there is none."""
+    found = next((part for part in (view.backtest, view.training) if hasattr(part, field)), None)
+    value = getattr(found, field, None)
+    return NONE if value is None else format(value, form)

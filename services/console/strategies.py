@@ -1,0 +1,93 @@
+"""The strategies that the desk has tried, as people see them."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import orjson
+
+from contracts.cycle import CycleStatus
+from contracts.strategy import StrategySpec
+from contracts.strategy_query import (
+    CURVE_POINTS_MAX,
+    NEAR_MAX,
+    StrategiesPage,
+    StrategiesQuery,
+    StrategyView,
+    UnknownStrategy,
+)
+from services.console.logic import Row, picked
+from services.console.sizes import fitting
+from services.console.store import Store
+
+CURVES = ("equity", "benchmark")
+
+
+async def strategies(query: StrategiesQuery, *, store: Store) -> StrategiesPage:
+    """The newest strategies, or the newest run of each that is named."""
+    if query.names:
+        return await _named(query.names, store)
+    rows = await store.newest_strategies(query.limit + 1)
+    kept = fitting(map(strategy_view, rows[: query.limit]))
+    return StrategiesPage(strategies=tuple(kept), more=len(kept) < len(rows))
+
+
+async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
+    found = {row["name"]: row for row in await store.strategies_named(names)}
+    kept = fitting(strategy_view(found[name]) for name in dict.fromkeys(names) if name in found)
+    unknown: list[UnknownStrategy] = []
+    if missing := [name for name in dict.fromkeys(names) if name not in found]:
+        known = await store.strategy_names()
+        unknown = [
+            UnknownStrategy(name=name, near=tuple(get_close_matches(name, known, NEAR_MAX, 0.5)))
+            for name in missing
+        ]
+    return StrategiesPage(
+        strategies=tuple(kept), unknown=tuple(unknown), more=len(kept) < len(found)
+    )
+
+
+def strategy_view(row: Row) -> StrategyView:
+    """One strategy as the statements read it."""
+    design = orjson.loads(row["design"])
+    spec = StrategySpec.model_validate(design["spec"], extra="ignore")
+    made = {
+        name: orjson.loads(row[name]) if row[name] else None
+        for name in ("training", "backtest", "assessment")
+    }
+    if made["backtest"]:
+        made["backtest"] |= {
+            name: tuple(picked(made["backtest"][name], CURVE_POINTS_MAX)) for name in CURVES
+        }
+    ended, reason = _end(row, made)
+    return StrategyView.model_validate(
+        {
+            "name": spec.name,
+            **{name: row[name] for name in ("cycle_id", "as_of", "designed_at", "runs")},
+            "path": design["path"],
+            "hypothesis": spec.hypothesis,
+            "universe": spec.universe,
+            "features": tuple(feature.key for feature in spec.features),
+            "model": spec.model.kind,
+            "horizon_bars": spec.label.horizon_bars,
+            "train": spec.train,
+            "held_out": spec.held_out,
+            "ended": ended,
+            "reason": reason,
+            **made,
+        },
+        extra="ignore",
+    )
+
+
+def _end(row: Row, made: Mapping[str, Any]) -> tuple[str, str]:
+    """How far it came, and why no further: a gate's reason, else its cycle's."""
+    if made["assessment"]:
+        return "assessed", ""
+    for name in ("backtest", "training"):
+        gate = (made[name] or {}).get("gate")
+        if gate and not gate["passed"]:
+            return f"{name}_gate", gate["reason"]
+    if row["status"] in {CycleStatus.RUNNING, CycleStatus.CANCELLED}:
+        return row["status"], row["reason"] or ""
+    return "failed", row["reason"] or ""
