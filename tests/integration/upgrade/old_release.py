@@ -8,7 +8,7 @@ import io
 import os
 import subprocess
 import sys
-import tarfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,15 +22,15 @@ RELEASE = "4958a83657ad42392fc04e638b9c2e299f602031"
 def unpacked(folder: Path) -> Path:
     """The old tree below `folder`; skips where the clone does not reach back to it."""
     archive = subprocess.run(
-        ["git", "archive", "--format=tar", RELEASE], cwd=ROOT, capture_output=True, check=False
+        ["git", "archive", "--format=zip", RELEASE], cwd=ROOT, capture_output=True, check=False
     )
     if archive.returncode != 0:
         pytest.skip(
             f"history: commit {RELEASE[:12]} cannot be read here "
             f"({archive.stderr.decode().strip()}); a full clone has it: git fetch --unshallow"
         )
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
+    with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder)
     return folder
 
 
