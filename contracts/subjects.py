@@ -68,6 +68,14 @@ from contracts.research import (
     ResearchTickers,
 )
 from contracts.risk import DecisionValidation, PickReview, ReviewPicks, ValidateDecision
+from contracts.schedule import (
+    JobAnswer,
+    PauseJob,
+    ResumeJob,
+    RunJob,
+    ScheduleQuery,
+    ScheduleView,
+)
 from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
 from contracts.strategy_cycle import (
     AssessStrategy,
@@ -152,6 +160,9 @@ CANCEL_CYCLE = Subject(Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, Reque
 ANSWER_PROPOSAL = Subject(
     Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, USERS
 )
+PAUSE_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "pause_job", PauseJob, JobAnswer, USERS)
+RESUME_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "resume_job", ResumeJob, JobAnswer, USERS)
+RUN_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "run_job", RunJob, JobAnswer, USERS)
 # To the owner of orders itself: the switch works with every other part of the desk down.
 HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, USERS)
 RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, USERS)
@@ -162,6 +173,9 @@ REQUESTS = (
     ANSWER_PROPOSAL,
     RETRY_LETTER,
     DISCARD_LETTER,
+    PAUSE_JOB,
+    RESUME_JOB,
+    RUN_JOB,
     HALT,
     RESUME,
 )
@@ -242,6 +256,7 @@ RECORDING = console("recording", RecordingQuery, Recording)
 APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
+SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 
 QUERIES = (
     PORTFOLIO,
@@ -260,6 +275,7 @@ QUERIES = (
     APPROVALS,
     BUDGET,
     LEADERBOARD,
+    SCHEDULE,
 )
 """What users may ask."""
 

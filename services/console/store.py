@@ -151,3 +151,7 @@ class Store:
     async def equity_of(self, accounts: Sequence[str], first: date, last: date) -> Sequence[Record]:
         """What these accounts were worth at the close of each session that could be valued."""
         return await self._rows(sql.equity_of_accounts, list(accounts), first, last)
+
+    async def jobs(self, names: Sequence[str]) -> Mapping[str, Record]:
+        """What is on record of these jobs: whether they rest, and their newest runs."""
+        return {row["job"]: row for row in await self._rows(sql.jobs, list(names))}
