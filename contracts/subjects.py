@@ -70,6 +70,14 @@ from contracts.research import (
     ResearchTickers,
 )
 from contracts.risk import DecisionValidation, PickReview, ReviewPicks, ValidateDecision
+from contracts.schedule import (
+    JobAnswer,
+    PauseJob,
+    ResumeJob,
+    RunJob,
+    ScheduleQuery,
+    ScheduleView,
+)
 from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
 from contracts.strategy_cycle import (
     AssessStrategy,
@@ -164,6 +172,9 @@ CANCEL_CYCLE = Subject(
 ANSWER_PROPOSAL = Subject(
     Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, REQUESTERS
 )
+PAUSE_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "pause_job", PauseJob, JobAnswer, USERS)
+RESUME_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "resume_job", ResumeJob, JobAnswer, USERS)
+RUN_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "run_job", RunJob, JobAnswer, USERS)
 # To the owner of orders itself: the switch works with every other part of the desk down.
 HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, USERS)
 RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, USERS)
@@ -174,6 +185,9 @@ REQUESTS = (
     ANSWER_PROPOSAL,
     RETRY_LETTER,
     DISCARD_LETTER,
+    PAUSE_JOB,
+    RESUME_JOB,
+    RUN_JOB,
     HALT,
     RESUME,
 )
@@ -256,6 +270,7 @@ DECISIONS = console("decisions", DecisionsQuery, DecisionsPage)
 BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
+SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 
 QUERIES = (
     PORTFOLIO,
@@ -276,6 +291,7 @@ QUERIES = (
     BUDGET,
     LEADERBOARD,
     STRATEGIES,
+    SCHEDULE,
 )
 """What users may ask."""
 

@@ -33,6 +33,7 @@ from libs.runtime.model_settings import (
     Price,
     Rate,
 )
+from libs.runtime.schedule_settings import Schedule
 
 SETTINGS_FILE = "deskbus.toml"
 DEFAULT_CURRENCY = "USD"
@@ -207,6 +208,8 @@ class Settings(BaseSettings):
     """Exit rules and stops of single positions; without the file only momentum and regime."""
     exit_signals_dir: Path | None = None
     """Where checks are saved as files; None is `exit_signals` below the data directory."""
+    schedule: Schedule = Schedule()
+    """Jobs that the desk runs by itself, and their clock; none by default. See docs/schedule.md."""
     gates: Gates = Gates()
     """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
 

@@ -52,6 +52,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
     (
         "Look after it",
         (
+            Entry("schedule", "schedule", "Jobs that run by themselves: list, pause, resume, run"),
             Entry("halt", "halt", "Block buys at once, of one account or of all"),
             Entry("resume", "resume", "End a halt"),
             Entry("doctor", "doctor", "Check this machine and the running desk"),

@@ -257,15 +257,26 @@ async def request_and_follow(
     cycle_id = ids.cycle_id(REQUESTER, request.idempotency_key)
     async with client.events(cycle_id) as events:
         await send(client, request)
-        try:
-            async with asyncio.timeout(request.timeout_s + GRACE_S) as limit:
-                return await _ended(client, cycle_id, events, _patient(limit, heard))
-        except TimeoutError:
-            raise Problem(
-                ExitCode.TIMED_OUT,
-                f"cycle {cycle_id} has not ended within {request.timeout_s + GRACE_S:g} s",
-                f"it goes on by itself: deskbus cycle show {cycle_id}",
-            ) from None
+        return await follow(client, cycle_id, events, request.timeout_s, heard)
+
+
+async def follow(
+    client: Client,
+    cycle_id: UUID,
+    events: AsyncIterator[Event],
+    timeout_s: float,
+    heard: Callable[[Event], None],
+) -> CycleView:
+    """Wait for the end of a cycle whose time limit is `timeout_s`, as `request_and_follow` does."""
+    try:
+        async with asyncio.timeout(timeout_s + GRACE_S) as limit:
+            return await _ended(client, cycle_id, events, _patient(limit, heard))
+    except TimeoutError:
+        raise Problem(
+            ExitCode.TIMED_OUT,
+            f"cycle {cycle_id} has not ended within {timeout_s + GRACE_S:g} s",
+            f"it goes on by itself: deskbus cycle show {cycle_id}",
+        ) from None
 
 
 def _patient(limit: asyncio.Timeout, heard: Callable[[Event], None]) -> Callable[[Event], None]:

@@ -21,11 +21,13 @@ from contracts.subjects import (
     OPERATION,
     OPERATIONS,
     RECORDING,
+    SCHEDULE,
     STRATEGIES,
 )
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
+from libs.market.calendar import exchange_calendar
 from libs.market.errors import MarketError
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import MarketData
@@ -35,7 +37,7 @@ from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.quant.exchange import Mark
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
-from services.console import accounts, handler, leaderboard, strategies
+from services.console import accounts, handler, leaderboard, schedule, strategies
 from services.console.store import Store
 
 CONNECTIONS_MAX = 4
@@ -88,7 +90,11 @@ def routes(
     settings: Settings,
 ) -> Routes:
     """What the console answers."""
-    budget = partial(handler.budget, store=store, settings=settings, now=partial(datetime.now, UTC))
+    now = partial(datetime.now, UTC)
+    budget = partial(handler.budget, store=store, settings=settings, now=now)
+    jobs = partial(
+        schedule.schedule, store=store, settings=settings, calendar=exchange_calendar(), now=now
+    )
     return Routes(
         service=CONSOLE,
         queries=(
@@ -103,6 +109,7 @@ def routes(
             QueryRoute(DECISIONS, partial(handler.decisions, store=store)),
             QueryRoute(BUDGET, budget),
             QueryRoute(LEADERBOARD, partial(leaderboard.board, store=store, history=history)),
+            QueryRoute(SCHEDULE, jobs),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
             QueryRoute(HALTS, partial(handler.halts, store=store)),
             QueryRoute(ACCOUNT, partial(accounts.account, store=store, closes=closes)),

@@ -234,3 +234,15 @@ left join operations a on a.op_id = s.assess_op_id
 
 -- name: strategy_names
 select name from strategies group by name order by max(designed_at) desc limit $1
+
+-- name: jobs
+-- What is on record of jobs, each with its newest run.
+select j.job, j.paused_at, j.paused_by, j.paused_reason, r.slot, r.session, r.as_of, r.outcome,
+       r.cycle_id, r.missed, r.by_whom as by, c.status,
+       coalesce(nullif(r.reason, ''), c.reason, '') as reason
+from schedule_jobs j
+left join lateral (
+    select * from schedule_slots s where s.job = j.job order by s.slot desc limit 1
+) r on true
+left join cycles c using (cycle_id)
+where j.job = any($1::text[])

@@ -172,3 +172,7 @@ class Store:
         """Names, the newest first."""
         rows = await self._rows(sql.strategy_names, NAMES_SEARCHED_MAX)
         return [row["name"] for row in rows]
+
+    async def jobs(self, names: Sequence[str]) -> Mapping[str, Record]:
+        """What is on record of these jobs: whether they rest, and their newest runs."""
+        return {row["job"]: row for row in await self._rows(sql.jobs, list(names))}

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import structlog
@@ -19,6 +21,7 @@ from libs.bus.dead_letters import DeadLetters
 from libs.bus.operation import UNANSWERED
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
+from libs.market.calendar import exchange_calendar
 from libs.market.sources import latest_session_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
@@ -29,6 +32,7 @@ from services.orchestrator.commit import Committer
 from services.orchestrator.handler import BusOutbox, Handler, Outlook
 from services.orchestrator.letters import Letters
 from services.orchestrator.relay import Relay
+from services.orchestrator.schedule import Clock, Time
 from services.orchestrator.sweep import Sweep
 from services.orchestrator.workflow import Workflow, workflows_of
 
@@ -84,11 +88,15 @@ async def _orchestrating(
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
         latest, providers = latest_session_of(settings), Providers(client)
-        await Handler(committer, publisher, latest, providers).serve(server)
+        handler = Handler(committer, publisher, latest, providers)
+        time = Time(partial(datetime.now, UTC), exchange_calendar(), latest)
+        clock = Clock(pool, handler.cycle, time, settings)
+        await handler.serve(server)
+        await clock.serve(server)
         await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
         await Bodies(pool).serve(server)
-        parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), closed())
-        async with Background(*parts) as background:
+        parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), clock.run())
+        async with Background(*parts, closed()) as background:
             try:
                 yield background
             finally:

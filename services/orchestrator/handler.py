@@ -91,14 +91,15 @@ class Handler:
 
     async def serve(self, server: Server) -> None:
         """Begin to answer everything that the orchestrator hears."""
-        await server.serve(REQUEST_CYCLE, self._cycle, self._refuse_request)
+        await server.serve(REQUEST_CYCLE, self.cycle, self._refuse_request)
         await server.serve(CANCEL_CYCLE, self._cancel, self._refuse_request)
         await server.serve(ANSWER_PROPOSAL, self._approval, self._refuse_request)
         await server.serve(CLAIM, self._claim, self._refused("claim", ClaimAnswer))
         await server.serve(RECORD, self._record, self._refused("record", RecordAnswer))
         await server.serve(RESULT, self._result, self._refused("result", ResultAnswer))
 
-    async def _cycle(self, requester: str, message: Message) -> Message | None:
+    async def cycle(self, requester: str, message: Message) -> Message | None:
+        """What becomes of a request; None where another orchestrator is to be asked."""
         request = _as(CycleRequest, message)
         try:
             as_of = request.as_of or await self._latest_session()

@@ -265,7 +265,14 @@ STRATEGY = Workflow(
 )
 """Where a gate stops a design the pipeline begins anew, as often as the request allows."""
 
-WORKFLOWS = (DECISION_1, DECISION, STRATEGY)
+SNAPSHOT = Workflow(
+    kind="snapshot",
+    version=1,
+    states=(State("snapshotting", (Step(command("execution", "books")),)),),
+)
+"""Brings accounts to as_of's close and decides nothing."""
+
+WORKFLOWS = (DECISION_1, DECISION, STRATEGY, SNAPSHOT)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
 
 

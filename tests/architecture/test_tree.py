@@ -43,6 +43,9 @@ FURTHER = {
         "strategies.sql",  # its statements
         "bodies.py",  # trained models and other large bodies
         "letters.py",  # dead letters: send again, throw away
+        "schedule.py",  # the clock that asks for jobs' cycles
+        "schedule.sql",  # its statements
+        "missed.py",  # which of the slots that have passed run, pure
     },
     "execution": {
         "books.py",  # double entry, pure
@@ -74,6 +77,7 @@ FURTHER = {
         "tree.py",  # the operation tree
         "accounts.py",  # an account's books as people see them
         "leaderboard.py",  # how pipelines did, beside cash and holding
+        "schedule.py",  # the schedule's jobs and their newest runs
         "strategy.py",  # its shape for strategy cycles
         "strategies.py",  # every strategy tried
         "sizes.py",  # answers that fit a message

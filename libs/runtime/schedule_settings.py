@@ -1,0 +1,114 @@
+"""What the schedule is: jobs by name, each with its moments and what it asks for."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from contracts.cycle import PIPELINES_MAX, TIMEOUT_S_DEFAULT, UNIVERSE_MAX, Budgets, CycleRequest
+from contracts.cycle import Rotation as Turns
+from contracts.message import Pipeline
+from contracts.types import Name, Ticker
+from libs.runtime.when import When, parse
+
+JOBS_MAX = 50
+MOMENTS_MAX = 24
+MISSED_MAX = 100
+
+
+def _listed(given: object) -> object:
+    """A single text as a list of one."""
+    return (given,) if isinstance(given, str) else given
+
+
+class Job(BaseModel):
+    """One job: a cycle of `kind` at each of its moments. A mistyped name is refused.
+
+    `when` is one moment or several (libs/runtime/when.py). Without `pipelines` there is one, the
+    rules', on `account`. `missed` says what becomes of slots that passed while no desk ran: the
+    newest one runs (`once`), all run in order, at most `missed_max` of them (`all`), or none
+    (`skip`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    kind: Literal["decision", "exit", "snapshot"]
+    when: Annotated[
+        tuple[str, ...], BeforeValidator(_listed), Field(min_length=1, max_length=MOMENTS_MAX)
+    ]
+    account: Name = "main"
+    pipelines: tuple[Pipeline, ...] = Field(default=(), max_length=PIPELINES_MAX)
+    rotation: tuple[Name, ...] = Field(default=(), max_length=PIPELINES_MAX)
+    universe: tuple[Ticker, ...] | None = Field(default=None, min_length=1, max_length=UNIVERSE_MAX)
+    sources: tuple[Name, ...] = Field(default=(), max_length=16)
+    budgets: Budgets = Budgets()
+    approval: bool = False
+    timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
+    missed: Literal["once", "all", "skip"] = "once"
+    missed_max: int = Field(default=10, ge=1, le=MISSED_MAX)
+
+    @field_validator("when")
+    @classmethod
+    def _moments_can_be_read(cls, when: tuple[str, ...]) -> tuple[str, ...]:
+        for each in when:
+            parse(each)
+        return when
+
+    @model_validator(mode="after")
+    def _can_be_asked_for(self) -> Self:
+        try:
+            self.request("a-slot")
+        except ValidationError as error:
+            wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise ValueError(wrong.replace("Value error, ", "")) from error
+        return self
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The accounts that its cycles may trade."""
+        own = [pipeline.account for pipeline in self.request("a-slot").pipelines]
+        return tuple(dict.fromkeys([*own, *([self.account] if self.rotation else [])]))
+
+    @property
+    def moments(self) -> tuple[When, ...]:
+        """When it is to run."""
+        return tuple(map(parse, self.when))
+
+    def request(self, key: str) -> CycleRequest:
+        """What is asked for in a slot, without its as_of."""
+        turns = Turns(account=self.account, order=self.rotation) if self.rotation else None
+        return CycleRequest(
+            idempotency_key=key,
+            kind=self.kind,
+            universe=self.universe,
+            sources=self.sources,
+            pipelines=self.pipelines or (Pipeline(name="rules", account=self.account),),
+            rotation=turns,
+            budgets=self.budgets,
+            approval_required=self.approval,
+            timeout_s=self.timeout_s,
+        )
+
+
+class Schedule(BaseModel):
+    """Jobs by name, and the clock they go by.
+
+    `wall` is the time of day; with `replay` nothing runs by itself: `deskbus schedule replay` steps
+    through past sessions.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clock: Literal["wall", "replay"] = "wall"
+    jobs: dict[Name, Job] = Field(default={}, max_length=JOBS_MAX)
+
+    def __str__(self) -> str:
+        told = [f"{name} ({job.kind}, {', '.join(job.when)})" for name, job in self.jobs.items()]
+        return f"clock {self.clock}, {'; '.join(told) or 'no jobs'}"

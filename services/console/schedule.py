@@ -1,0 +1,63 @@
+"""The schedule as people see it: the settings' jobs, with what is on record of them."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from contracts.schedule import JobRun, JobView, ScheduleQuery, ScheduleView
+from libs.market.calendar import ExchangeCalendar
+from libs.market.slots import next_slot
+from libs.postgres.pool import Record
+from libs.runtime.schedule_settings import Job
+from libs.runtime.settings import Settings
+from services.console.store import Store
+
+
+async def schedule(
+    _: ScheduleQuery,
+    *,
+    store: Store,
+    settings: Settings,
+    calendar: ExchangeCalendar,
+    now: Callable[[], datetime],
+) -> ScheduleView:
+    """The jobs, in the settings' order."""
+    jobs, ticking = settings.schedule.jobs, settings.schedule.clock == "wall"
+    known = await store.jobs(list(jobs))
+    at = now()
+
+    def coming(job: Job) -> datetime | None:
+        slot = next_slot(job.moments, calendar, at)
+        return slot.at if slot is not None else None
+
+    return ScheduleView(
+        clock=settings.schedule.clock,
+        exchange=calendar.exchange,
+        zone=calendar.zone.key,
+        jobs=tuple(
+            _view(name, job, known.get(name), coming(job) if ticking else None)
+            for name, job in jobs.items()
+        ),
+    )
+
+
+def _view(name: str, job: Job, row: Record | None, coming: datetime | None) -> JobView:
+    view = JobView(
+        name=name,
+        kind=job.kind,
+        when=job.when,
+        accounts=job.accounts,
+        missed=job.missed,
+        next_at=coming,
+    )
+    if row is None:
+        return view
+    paused = row["paused_at"] is not None
+    return view.model_copy(
+        update={
+            "paused_at": row["paused_at"],
+            "paused_by": row["paused_by"],
+            "paused_reason": row["paused_reason"],
+            "next_at": None if paused else coming,
+            "last": JobRun(**dict(row)) if row["slot"] is not None else None,
+        }
+    )

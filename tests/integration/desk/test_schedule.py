@@ -1,0 +1,102 @@
+"""`deskbus schedule` on a running desk, and a desk whose clock runs by itself."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nats.errors
+import pytest
+
+from libs.runtime.schedule_settings import Schedule
+from tests.integration.conftest import OwnEnvironmentIn
+from tests.integration.desk.command_line import CommandLine
+from tests.integration.desk.conftest import Desk, desk_in
+
+JOBS = {
+    "decide": {"kind": "decision", "when": "close+30m", "account": "timed"},
+    "books": {"kind": "snapshot", "when": ["close+45m"], "account": "timed"},
+    "minutely": {"kind": "snapshot", "when": "* * * * *", "account": "minutes"},
+}
+
+
+@pytest.fixture(scope="module")
+def scheduled(
+    make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
+) -> Iterator[Desk]:
+    """A desk with jobs, on a clock that only a replay moves."""
+    schedule = Schedule.model_validate({"clock": "replay", "jobs": JOBS})
+    with desk_in(make_open_dir(), own_environment_in, schedule=schedule) as running:
+        yield running
+
+
+@pytest.fixture
+def deskbus(scheduled: Desk, tmp_path: Path) -> CommandLine:
+    return CommandLine(scheduled.settings.data_dir, tmp_path)
+
+
+def test_a_replay_of_sessions_runs_every_slot_once_and_the_list_tells(
+    deskbus: CommandLine,
+) -> None:
+    assert deskbus("schedule pause minutely").code == 0
+    typed = "schedule replay --since 2012-07-03 --until 2012-07-05 --json"
+    said = deskbus(typed)
+
+    # The third is a half day, the fourth a holiday.
+    assert [(run["job"], run["slot"], run["status"]) for run in said.rows] == [
+        ("decide", "2012-07-03T17:30:00Z", "completed"),
+        ("books", "2012-07-03T17:45:00Z", "completed"),
+        ("decide", "2012-07-05T20:30:00Z", "completed"),
+        ("books", "2012-07-05T20:45:00Z", "completed"),
+    ]
+    assert said.code == 0
+    assert deskbus(typed).rows == said.rows, "again it is the same cycles"
+
+    (view,) = deskbus("schedule list --json").rows
+    jobs = {job["name"]: job for job in view["jobs"]}
+    assert jobs["books"]["last"] == said.rows[-1]
+    assert (jobs["minutely"]["paused_by"], jobs["minutely"]["last"]) == ("cli", None)
+    shown = deskbus("schedule list").out
+    assert "paused by cli" in shown
+    assert "Thu 2012-07-05 16:45" in shown
+    assert deskbus("schedule resume minutely").code == 0
+
+
+def test_a_job_is_run_by_hand_and_its_cycle_is_the_schedule_s(deskbus: CommandLine) -> None:
+    said = deskbus("schedule run books --at 2012-07-09T17:00 --wait --json")
+    (run,) = said.rows
+    (cycle,) = deskbus(f"cycle show {run['cycle_id']} --json").rows
+
+    assert (said.code, run["as_of"], run["by"]) == (0, "2012-07-09", "cli")
+    assert (cycle["requester"], cycle["kind"], cycle["status"]) == (
+        "schedule",
+        "snapshot",
+        "completed",
+    )
+    assert "timed" in deskbus("portfolio timed").out
+
+
+def test_a_job_that_is_not_there_is_3_and_a_moment_to_come_4(deskbus: CommandLine) -> None:
+    missing = deskbus("schedule pause nobodys")
+    early = deskbus("schedule run books --at 2100-01-01T12:00")
+    unclear = deskbus("schedule run books --at soon")
+
+    assert (missing.code, early.code, unclear.code) == (3, 4, 2)
+    assert "decide, books, minutely" in missing.err
+
+
+async def test_nobody_asks_in_the_schedule_s_name(scheduled: Desk) -> None:
+    async with scheduled.calling("user") as user:
+        with pytest.raises((nats.errors.NoRespondersError, TimeoutError)):
+            await user.nats.request(
+                "desk.v1.req.orchestrator.cycle.schedule", b'{"idempotency_key": "x"}', timeout=1
+            )
+
+
+def test_a_wrong_cron_stops_the_start_and_is_named_with_its_job_and_field(tmp_path: Path) -> None:
+    (tmp_path / "deskbus.toml").write_text(
+        '[schedule.jobs.decide]\nkind = "decision"\nwhen = "0 25 * * *"\n'
+    )
+    said = CommandLine(tmp_path / "data", tmp_path)("up")
+
+    assert said.code == 2
+    assert "schedule.jobs.decide.when" in said.err
+    assert "field hour" in said.err
