@@ -131,7 +131,7 @@ def measure_run(deskbus: Sequence[str], data: Path) -> Run:
 
 def measure_start(deskbus: Sequence[str], data: Path) -> Start:
     """Start the desk, weigh it when ready and after a rest, and stop it."""
-    with started([*deskbus, "up"], data) as (desk, ready_s):
+    with started([*deskbus, "up", "--port", "0"], data) as (desk, ready_s):
         when_ready = weigh(desk.pid)
         time.sleep(REST_S)
         after_rest = weigh(desk.pid)
@@ -154,7 +154,7 @@ def measure_research(deskbus: Sequence[str], folder: Path) -> float:
     with model_process.running(folder / "asked.jsonl", [*KEYS.values()], Manner()) as model:
         providers = {"claude": {"base_url": model.url}, "openai": {"base_url": f"{model.url}/v1"}}
         settings = KEYS | {"DESKBUS_PROVIDERS": json.dumps(providers)}
-        with started([*deskbus, "up", "--processes"], data, settings) as (desk, _):
+        with started([*deskbus, "up", "--processes", "--port", "0"], data, settings) as (desk, _):
             subprocess.run(
                 [*deskbus, *ON_BOTH_SDKS.split()],
                 env=os.environ | {DATA_VARIABLE: str(data)},

@@ -206,7 +206,7 @@ def _year(deskbus: Sequence[str], sessions: Sequence[date]) -> Year:
         # Started by root, the servers drop its rights, and have to come in all the same.
         Path(folder).chmod(0o711)
         data = Path(folder) / "data"
-        with started([*deskbus, "up"], data) as (process, _):
+        with started([*deskbus, "up", "--port", "0"], data) as (process, _):
             return run(_lived(process.pid, data, sessions))
 
 

@@ -15,6 +15,8 @@ from contracts.types import CycleId, Money, Name, ShortText, Text, Ticker, Value
 UNIVERSE_MAX = 500
 PIPELINES_MAX = 8
 TIMEOUT_S_DEFAULT = 600.0
+STRATEGY_TIMEOUT_S_DEFAULT = 3_600.0
+"""A strategy cycle's own time limit: training takes its time."""
 DECISION = "decision"
 STRATEGY = "strategy"
 """The kinds of cycles there are."""

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from contracts.account import Portfolio
 from contracts.cycle import CycleStatus
-from contracts.execution import Fill
+from contracts.execution import ExecutionResult, Fill
 from contracts.memory import DecisionOutcome
 from contracts.message import Message
 from contracts.operation import JournalEntry, OperationStatus, OperationView
@@ -233,6 +233,36 @@ class ApprovalsPage(Message):
     """The proposals that wait; `more` where the limit or the message's size cut the list."""
 
     approvals: tuple[WaitingApproval, ...] = ()
+    more: bool = False
+
+
+class DecisionsQuery(Message):
+    """The newest decisions first: of one cycle, of one account, or of all."""
+
+    cycle_id: CycleId | None = None
+    account: Name | None = None
+    limit: int = Field(default=20, ge=1, le=PAGE_MAX)
+
+
+class DecisionView(Value):
+    """One pipeline's decision: what the rules left of its picks, and what was ordered of that.
+
+    `execution` is None while nothing was executed: it waits, or nothing was left to order.
+    """
+
+    cycle_id: CycleId
+    pipeline: Name
+    account: Name
+    as_of: date
+    decided_at: datetime
+    decision: DecisionValidation
+    execution: ExecutionResult | None = None
+
+
+class DecisionsPage(Message):
+    """The decisions found; `more` where the message's size cut the list."""
+
+    decisions: tuple[DecisionView, ...] = ()
     more: bool = False
 
 

@@ -50,6 +50,8 @@ from contracts.query import (
     CycleView,
     DeadLettersPage,
     DeadLettersQuery,
+    DecisionsPage,
+    DecisionsQuery,
     EquityQuery,
     EquityView,
     OperationDetail,
@@ -148,10 +150,19 @@ RETRY_LETTER = Subject(
 DISCARD_LETTER = Subject(
     Class.REQUEST, ORCHESTRATOR, "discard_letter", DiscardLetter, LetterAnswer, USERS
 )
-REQUEST_CYCLE = Subject(Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, USERS)
-CANCEL_CYCLE = Subject(Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, USERS)
+WEB = "console"
+"""The console's identity, in whose name it passes on what came over HTTP; it requests nothing of
+its own accord."""
+REQUESTERS = (*USERS, WEB)
+
+REQUEST_CYCLE = Subject(
+    Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, REQUESTERS
+)
+CANCEL_CYCLE = Subject(
+    Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, REQUESTERS
+)
 ANSWER_PROPOSAL = Subject(
-    Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, USERS
+    Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, REQUESTERS
 )
 # To the owner of orders itself: the switch works with every other part of the desk down.
 HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, USERS)
@@ -241,6 +252,7 @@ EQUITY = console("equity", EquityQuery, EquityView)
 HALTS = console("halts", HaltsQuery, Halts)
 RECORDING = console("recording", RecordingQuery, Recording)
 APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
+DECISIONS = console("decisions", DecisionsQuery, DecisionsPage)
 BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
@@ -260,6 +272,7 @@ QUERIES = (
     HALTS,
     RECORDING,
     APPROVALS,
+    DECISIONS,
     BUDGET,
     LEADERBOARD,
     STRATEGIES,

@@ -24,6 +24,7 @@ from libs.postgres.migrate import SchemaTooNew, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.embedded import embedded_servers
 from libs.runtime.errors import DeskError
+from libs.runtime.http_address import http_address
 from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
 from libs.runtime.settings import NoServers, Settings
@@ -87,6 +88,11 @@ class Desk:
         """Where its data is."""
         return self.settings.data_dir
 
+    @property
+    def http_url(self) -> str | None:
+        """Where the HTTP API is; None where it is off."""
+        return _http_url(self.settings)
+
     async def finished(self) -> None:
         """Wait until a part of the desk fails for good, and raise why."""
         await asyncio.shield(self._finished)
@@ -134,6 +140,7 @@ async def desk(
     of its own (`replicas` of it), restarted when it dies; else all live in this one.
     """
     async with AsyncExitStack() as stack:
+        settings = _with_port(settings)
         settings = await stack.enter_async_context(servers_of(settings))
         await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
         if processes:
@@ -248,6 +255,8 @@ def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[
             env={
                 **os.environ,
                 **environment(settings),
+                # Further consoles share its questions, but a port has one listener.
+                "DESKBUS_HTTP": str(settings.http and number == 1),
                 READY_FILE_VARIABLE: str(_no_file(logs / f"{name}-{number}.ready").absolute()),
             },
         )
@@ -265,6 +274,8 @@ def environment(settings: Settings) -> Mapping[str, str]:
     """The settings that differ from the defaults, as a child's environment."""
     given = settings.model_dump(mode="json", exclude_defaults=True)
     given["postgres_dsn"] = settings.postgres_address
+    if settings.http_token is not None:
+        given["http_token"] = settings.http_token.get_secret_value()
     # Tables of settings travel as JSON, in which the environment is read.
     return {
         f"DESKBUS_{name.upper()}": orjson.dumps(value).decode()
@@ -272,6 +283,21 @@ def environment(settings: Settings) -> Mapping[str, str]:
         else str(value)
         for name, value in given.items()
     }
+
+
+def _with_port(settings: Settings) -> Settings:
+    """The settings with the HTTP port in force. Raises `HttpRefused` before anything is started,
+    where nothing could listen there."""
+    address = http_address(settings)
+    if address is None:
+        return settings
+    address.listening().close()
+    return settings.model_copy(update={"http_port": address.port})
+
+
+def _http_url(settings: Settings) -> str | None:
+    address = http_address(settings)
+    return None if address is None else address.url
 
 
 def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[None]":
@@ -294,6 +320,7 @@ def _announced(settings: Settings) -> Iterator[None]:
         "secrets_dir": str(settings.secrets_path.absolute()),
         "data_dir": str(settings.data_dir.absolute()),
         "replay_dir": str(settings.replay_dir) if settings.replay_dir else None,
+        "http_url": _http_url(settings),
         "pid": os.getpid(),
         "started_at": datetime.now(UTC).isoformat(),
     }

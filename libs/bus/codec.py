@@ -1,7 +1,7 @@
 """Between bytes and contracts: sizes, NUL and NaN are checked here, once, for every message."""
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 import orjson
 from pydantic import ValidationError
@@ -71,8 +71,13 @@ def decode(model: type[M], body: bytes) -> M:
 
 def describe(error: ValidationError) -> str:
     """What is wrong, field by field, without quoting the input."""
-    parts = [f"{_path(each['loc'])}: {each['msg']}" for each in _errors(error)]
-    return "; ".join(parts)[:ERROR_CHARS_MAX]
+    return problems_of(_errors(error))[0]
+
+
+def problems_of(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
+    """Pydantic's errors as one sentence that quotes no input, and the first field at fault."""
+    parts = [f"{_path(each['loc'])}: {each['msg']}" for each in errors]
+    return "; ".join(parts)[:ERROR_CHARS_MAX], _path(errors[0]["loc"]) if errors else None
 
 
 def _refuse_unstorable(body: bytes) -> None:
@@ -104,8 +109,7 @@ def _errors(error: ValidationError) -> Sequence[dict[str, object]]:
 
 
 def _first_field(error: ValidationError) -> str | None:
-    errors = _errors(error)
-    return _path(errors[0]["loc"]) if errors else None
+    return problems_of(_errors(error))[1]
 
 
 def _path(loc: object) -> str:

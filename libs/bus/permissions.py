@@ -16,13 +16,14 @@ from contracts.subjects import (
     REQUESTS,
     RESULT,
     USERS,
+    WEB,
     Subject,
 )
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 from libs.runtime.credentials import NatsPermissions
 
 PROVISIONER = "provisioner"
-CONSOLE = "console"
+CONSOLE = WEB
 
 
 def inbox_prefix(identity: str) -> str:
@@ -67,8 +68,10 @@ def _orchestrator() -> NatsPermissions:
 
 
 def _console() -> NatsPermissions:
+    passes_on = [row.by(CONSOLE) for row in REQUESTS if CONSOLE in row.senders]
     return NatsPermissions(
         publish=(
+            *passes_on,
             f"$JS.API.STREAM.INFO.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",

@@ -100,6 +100,16 @@ class Settings(BaseSettings):
     """Currencies whose rates into an account's own are asked of Yahoo, separated by commas."""
     yahoo_requests_per_s: float = Field(default=4.0, gt=0, le=50)
     """How fast one process asks Yahoo; replicas do not share it."""
+    http: bool = False
+    """Whether the console answers HTTP too; `deskbus up` does so unless it is told --no-http."""
+    http_host: str = Field(default="127.0.0.1", min_length=1)
+    """Where HTTP listens; an address beyond loopback needs a token."""
+    http_port: int = Field(default=8000, ge=0, le=65_535)
+    """The port of the HTTP API; 0 takes a free one."""
+    http_token: SecretStr | None = None
+    """What HTTP callers must send (`Authorization: Bearer ...`); 16 characters or more."""
+    http_token_file: Path | None = None
+    """A file with that token instead."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """The least serious event that is logged."""
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")

@@ -5,10 +5,11 @@ from typing import Annotated
 from uuid import UUID
 
 import typer
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import ValidationError
 
-from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
-from contracts.operation import OperationStatus, OperationView, Progress
+from contracts.cycle import STRATEGY, STRATEGY_TIMEOUT_S_DEFAULT, CycleStatus, RequestAnswer
+from contracts.http import AgentStatus
+from contracts.operation import OperationView
 from contracts.query import CyclesPage, CyclesQuery, OperationsPage, OperationsQuery
 from contracts.strategy import StrategySpec, StrategyWish
 from contracts.strategy_query import StrategyView
@@ -39,25 +40,7 @@ from services.cli.running import asking, desk_client, load_settings, reading_cli
 from services.cli.strategies import strategy_named
 from services.cli.terminal import emit, err, out
 
-TIMEOUT_S = 3_600.0
-"""A strategy cycle's own time limit where none is given: training takes its time."""
-
 app = group()
-
-
-class Phase(BaseModel):
-    """Where the strategy cycle is: what `agent status` tells a program.
-
-    `phase` is null when nothing runs; the rest then speaks of the newest cycle, where there is one.
-    """
-
-    status: str
-    phase: str | None = None
-    operation_id: UUID | None = None
-    operation_status: str | None = None
-    error_message: str | None = None
-    progress: Progress = Progress()
-    metadata: dict[str, JsonValue] = {}
 
 
 @app.callback()
@@ -82,7 +65,7 @@ def trigger(
     ] = None,
     timeout_s: Annotated[
         float, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
-    ] = TIMEOUT_S,
+    ] = STRATEGY_TIMEOUT_S_DEFAULT,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and show it.")] = False,
@@ -124,10 +107,10 @@ def status(json: JsonOption = False) -> None:
     """Say which phase the strategy cycle is in, or how the last one ended."""
     settings = load_settings()
 
-    async def work() -> Phase:
+    async def work() -> AgentStatus:
         async with reading_client(settings) as client:
             newest = await _newest(client)
-            return Phase(status="idle") if newest is None else await _phase(client, newest)
+            return AgentStatus.of(() if newest is None else await _nodes(client, newest))
 
     found = asking(work())
     if json:
@@ -209,22 +192,6 @@ async def _newest(client: Client, status: CycleStatus | None = None) -> UUID | N
 async def _nodes(client: Client, cycle_id: UUID) -> tuple[OperationView, ...]:
     page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=cycle_id))
     return page.operations
-
-
-async def _phase(client: Client, cycle_id: UUID) -> Phase:
-    parent, *children = await _nodes(client, cycle_id)
-    running = [each for each in children if each.status is OperationStatus.RUNNING]
-    active = parent.status is OperationStatus.RUNNING
-    phase = parent.metadata.get("phase")
-    return Phase(
-        status="active" if active else "idle",
-        phase=str(phase) if phase else None,
-        operation_id=parent.op_id,
-        operation_status=parent.status.value,
-        error_message=parent.error_message,
-        progress=running[-1].progress if running else Progress(),
-        metadata=parent.metadata,
-    )
 
 
 def _cycle_status(node: OperationView) -> CycleStatus:

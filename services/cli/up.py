@@ -33,6 +33,7 @@ class Ready(BaseModel):
     postgres_dsn: str
     data_dir: Path
     secrets_dir: Path
+    http_url: str | None = None
     at: datetime
 
 
@@ -45,6 +46,13 @@ def up(
         list[str] | None,
         typer.Option(help="How many processes of a service: research=3; may be repeated."),
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65_535, help="Where the HTTP API listens; 8000 by default, 0: a free one."
+        ),
+    ] = None,
+    http: Annotated[bool, typer.Option(help="Answer HTTP too.")] = True,
     json: JsonOption = False,
 ) -> None:
     """Start the desk and keep it running; Ctrl-C or SIGTERM stop it cleanly.
@@ -52,7 +60,9 @@ def up(
     NATS and Postgres are started from the installed packages, unless DESKBUS_NATS_URL and
     DESKBUS_POSTGRES_DSN name your own.
     """
-    settings = load_settings()
+    settings = load_settings().model_copy(update={"http": http})
+    if port is not None:
+        settings = settings.model_copy(update={"http_port": port})
     counts = _counts(replicas or ())
     if counts and not processes:
         raise Problem(ExitCode.USAGE, "--replicas needs --processes")
@@ -112,6 +122,7 @@ async def _desk_until_lost(
             postgres_dsn=desk.settings.postgres_public,
             data_dir=desk.data_dir.absolute(),
             secrets_dir=desk.secrets_dir.absolute(),
+            http_url=desk.http_url,
             at=datetime.now(UTC),
         )
         if json:
@@ -125,6 +136,7 @@ def _announce(ready: Ready) -> None:
         ("The desk is up", "bold green"),
         (f"  NATS      {ready.nats_url}", ""),
         (f"  Postgres  {ready.postgres_dsn}", ""),
+        *([(f"  HTTP      {ready.http_url}/api/v1", "")] if ready.http_url else []),
         (f"  data      {ready.data_dir}", ""),
         (f"  keys      {ready.secrets_dir}", ""),
         ("  in another terminal:", "dim"),

@@ -13,6 +13,7 @@ from contracts.subjects import (
     CYCLE,
     CYCLES,
     DEAD_LETTERS,
+    DECISIONS,
     EQUITY,
     EVENTS_AFTER,
     HALTS,
@@ -32,6 +33,7 @@ from libs.market.sources import market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.quant.exchange import Mark
+from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import accounts, handler, leaderboard, strategies
 from services.console.store import Store
@@ -98,6 +100,7 @@ def routes(
             QueryRoute(RECORDING, partial(handler.recording, store=store)),
             QueryRoute(STRATEGIES, partial(strategies.strategies, store=store)),
             QueryRoute(APPROVALS, partial(handler.approvals, store=store)),
+            QueryRoute(DECISIONS, partial(handler.decisions, store=store)),
             QueryRoute(BUDGET, budget),
             QueryRoute(LEADERBOARD, partial(leaderboard.board, store=store, history=history)),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
@@ -119,4 +122,18 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         await require_schema(pool)
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
-        yield routes(Store(pool), letters, closes, history, settings)
+        store = Store(pool)
+        async with _http(settings, store, closes):
+            yield routes(store, letters, closes, history, settings)
+
+
+@asynccontextmanager
+async def _http(settings: Settings, store: Store, closes: accounts.Closes) -> AsyncIterator[None]:
+    address = http_address(settings)
+    if address is None:
+        yield
+        return
+    from services.console.http import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
+
+    async with serving(address, settings, store, closes):
+        yield

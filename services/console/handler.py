@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import orjson
 from pydantic import JsonValue
 
 from contracts.audit import Events, EventsAfter
+from contracts.cycle import STRATEGY
 from contracts.halt import Halts, HaltsQuery
 from contracts.memory import DecisionOutcome
 from contracts.operation import JournalEntry, OperationStatus, OperationView
@@ -22,6 +24,8 @@ from contracts.query import (
     CycleView,
     DeadLettersPage,
     DeadLettersQuery,
+    DecisionsPage,
+    DecisionsQuery,
     OperationDetail,
     OperationQuery,
     OperationsPage,
@@ -32,11 +36,13 @@ from contracts.query import (
 from contracts.types import Failure
 from libs.bus.dead_letters import DeadLetters
 from libs.postgres.events import event_of
+from libs.postgres.pool import Record
 from libs.runtime.settings import Settings
-from services.console import logic, tree
+from services.console import logic, strategy, tree
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
 from services.console.store import Store
 
+CYCLE_TYPE = "cycle"
 COMMAND_BYTES_SHOWN = 120_000
 RESULT_BYTES_SHOWN = 120_000
 CALL_BYTES_SHOWN = 8_000
@@ -96,22 +102,39 @@ async def operations(query: OperationsQuery, *, store: Store) -> OperationsPage:
 
 async def _newest(query: OperationsQuery, store: Store) -> list[OperationView]:
     dated: list[tuple[Any, OperationView]] = []
-    if query.type in {None, "cycle"}:
+    if query.type in {None, CYCLE_TYPE, strategy.PARENT}:
         statuses = _cycle_statuses(query.status)
-        rows = await store.newest_cycles(statuses, query.limit)
-        dated += [((r["accepted_at"], r["accepted_at"]), tree.cycle_node(r)) for r in rows]
-    if query.type != "cycle":
-        step = None if query.type == "operation" else query.type
+        kind = STRATEGY if query.type == strategy.PARENT else None
+        rows = await store.newest_cycles(statuses, query.limit, kind)
+        dated += [((r["accepted_at"],) * 2, await _cycle_node(r, store)) for r in rows]
+    if query.type not in {CYCLE_TYPE, strategy.PARENT}:
+        step = None if query.type == "operation" else strategy.STEPS.get(query.type, query.type)
         rows = await store.newest_operations(query.status, step, query.limit)
         dated += [((r["accepted_at"], r["created_at"]), tree.operation_node(r)) for r in rows]
     dated.sort(key=lambda each: each[0], reverse=True)
     return [node for _, node in dated[: query.limit]]
 
 
+async def _cycle_node(cycle: Record, store: Store) -> OperationView:
+    node = tree.cycle_node(cycle)
+    if not strategy.is_strategy(cycle):
+        return node
+    return strategy.parent(node, cycle, await store.operations_of(cycle["cycle_id"]))
+
+
 def _cycle_statuses(status: OperationStatus | None) -> list[str] | None:
     if status is None:
         return None
     return [cycle.value for cycle, node in tree.STATUS_OF.items() if node is status]
+
+
+async def node(op_id: UUID, *, store: Store) -> OperationView | None:
+    """An operation or a cycle as a node of its tree; None where neither has the id."""
+    row = await store.operation(op_id)
+    if row is not None:
+        return tree.operation_node(row)
+    found = await store.cycles_between(op_id, op_id)
+    return await _cycle_node(found[0], store) if found else None
 
 
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
@@ -181,6 +204,13 @@ async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
     rows = await store.waiting_approvals(query.cycle_id, query.limit + 1)
     kept = fitting(map(logic.waiting_approval, rows[: query.limit]))
     return ApprovalsPage(approvals=tuple(kept), more=len(kept) < len(rows))
+
+
+async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
+    """The newest decisions, each with what was executed of it."""
+    rows = await store.newest_decisions(query.cycle_id, query.account, query.limit)
+    kept = fitting(map(logic.decision_view, rows))
+    return DecisionsPage(decisions=tuple(kept), more=len(kept) < len(rows))
 
 
 async def events_after(query: EventsAfter, *, store: Store) -> Events:

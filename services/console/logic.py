@@ -10,9 +10,18 @@ import orjson
 
 from contracts.approval import AwaitApproval
 from contracts.cycle import Budgets, CycleStatus
+from contracts.execution import ExecutionResult
 from contracts.halt import Halt
 from contracts.memory import DecisionOutcome
-from contracts.query import BudgetView, CycleView, DayUsage, PipelineView, WaitingApproval
+from contracts.query import (
+    BudgetView,
+    CycleView,
+    DayUsage,
+    DecisionView,
+    PipelineView,
+    WaitingApproval,
+)
+from contracts.risk import DecisionValidation
 from contracts.types import Usage
 from libs.runtime.settings import Settings
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
@@ -134,6 +143,20 @@ def waiting_approval(row: Row) -> WaitingApproval:
         requested_at=row["created_at"],
         expires_at=row["deadline_at"],
         proposal=asked.decision_validation,
+    )
+
+
+def decision_view(row: Row) -> DecisionView:
+    """A decision with what was executed of it."""
+    executed = row["execution"]
+    return DecisionView(
+        cycle_id=row["cycle_id"],
+        pipeline=row["pipeline"],
+        account=row["account"],
+        as_of=row["as_of"],
+        decided_at=row["finished_at"],
+        decision=DecisionValidation.model_validate_json(row["decision"]),
+        execution=ExecutionResult.model_validate_json(executed) if executed else None,
     )
 
 

@@ -87,6 +87,17 @@ from operations o join cycles c using (cycle_id)
 where o.step = 'approval' and o.status = 'pending' and ($1::uuid is null or o.cycle_id = $1)
 order by o.deadline_at, o.op_id limit $2
 
+-- name: newest_decisions
+-- Through the cycles, for their order has an index; what was executed stands beside each.
+select v.cycle_id, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
+       x.result as execution
+from cycles c
+join operations v on v.cycle_id = c.cycle_id and v.step = 'validate' and v.status = 'completed'
+left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
+    and x.step = 'execute' and x.status = 'completed'
+where ($1::uuid is null or c.cycle_id = $1) and ($2::text is null or v.account = $2)
+order by c.accepted_at desc, v.finished_at desc limit $3
+
 -- name: events_after
 -- The rank in commit-safe order is the sequence: the relay counts the same way.
 select op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data

@@ -91,6 +91,12 @@ class Store:
         """What waits for a person, in one cycle or in all; the first to expire first."""
         return await self._rows(sql.waiting_approvals, cycle_id, limit)
 
+    async def newest_decisions(
+        self, cycle_id: UUID | None, account: str | None, limit: int
+    ) -> Sequence[Record]:
+        """Validated proposals with what was executed of them, those of the newest cycles first."""
+        return await self._rows(sql.newest_decisions, cycle_id, account, limit)
+
     async def events_after(self, cycle_id: UUID, sequence: int, limit: int) -> Sequence[Record]:
         """A cycle's events in order, after the first `sequence` ones."""
         return await self._rows(sql.events_after, cycle_id, sequence, limit)

@@ -18,6 +18,8 @@ TYPES: Mapping[str, str] = {
     "assess": "agent_assessment",
 }
 """By step: the type of its operation."""
+STEPS: Mapping[str | None, str] = {kind: step for step, kind in TYPES.items()}
+"""By type: the step."""
 IDS: Mapping[str, str] = {
     "design": "design_op_id",
     "train": "training_op_id",

@@ -13,6 +13,7 @@ from uuid import UUID
 import structlog
 
 from contracts.audit import DECISION_EVENTS
+from contracts.cycle import RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
 from libs.postgres.pool import (
     UNAVAILABLE,
@@ -52,6 +53,14 @@ class OnCommit(Protocol):
 
     def __call__(self, *, hurry: bool) -> None:
         """`hurry`: there is an event that somebody waits for, and little else to do."""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A group as it would be committed."""
+
+    group: Group
+    answers: Sequence[Message | None]
 
 
 @dataclass(frozen=True)
@@ -170,7 +179,12 @@ class Committer:
             return None
         try:
             await store.load_for_requests(db, given, loaded, self._settings)
-            return await self._fold(db, given, loaded)
+            folded = self._fold(given, loaded)
+            # A request is new here only because no cycle of it was read. Where that is wrong, the
+            # insert says so, but nothing would where a new one is refused.
+            if any(map(_is_refusal, folded.answers)):
+                return None
+            return await self._write(db, folded, loaded)
         except SerializationError as error:
             log.info("orchestrator.overtaken", why=str(error))
             self._recent.pause()
@@ -181,13 +195,17 @@ class Committer:
     async def _under_locks(self, db: Connection, given: Sequence[Given]) -> Committed:
         """Lock, read, fold, write."""
         async with db.transaction():
-            return await self._fold(db, given, await store.load(db, given, self._settings))
+            loaded = await store.load(db, given, self._settings)
+            return await self._write(db, self._fold(given, loaded), loaded)
 
-    async def _fold(self, db: Connection, given: Sequence[Given], loaded: Loaded) -> Committed:
+    def _fold(self, given: Sequence[Given], loaded: Loaded) -> Folded:
         group = Group(self._workflows, self._settings, loaded)
-        answers = [group.take(each) for each in given]
+        return Folded(group, [group.take(each) for each in given])
+
+    async def _write(self, db: Connection, folded: Folded, loaded: Loaded) -> Committed:
         await store.write_paces(db, loaded)
-        return Committed(group, answers, await store.write(db, group, self._settings))
+        commands = await store.write(db, folded.group, self._settings)
+        return Committed(folded.group, folded.answers, commands)
 
     async def _publish(self, done: Committed) -> None:
         for new in done.group.starts:
@@ -201,6 +219,10 @@ class Committer:
         if done.group.events:
             awaited = any(event.type in DECISION_EVENTS for event in done.group.events)
             self._on_commit(hurry=awaited and not self._loaded)
+
+
+def _is_refusal(answer: Message | None) -> bool:
+    return isinstance(answer, RequestAnswer) and answer.outcome == "rejected"
 
 
 class InputRefused(Exception):

@@ -38,6 +38,7 @@ HOMES = {
     "home-of-talib": ("talib",),
     "home-of-scikit-learn": ("joblib", "scipy", "sklearn", "threadpoolctl"),
     "home-of-the-terminal": ("typer", "rich"),
+    "home-of-the-web": ("fastapi", "starlette", "uvicorn"),
     "home-of-nkeys": ("nkeys",),
 }
 

@@ -77,6 +77,12 @@ FURTHER = {
         "strategy.py",  # its shape for strategy cycles
         "strategies.py",  # every strategy tried
         "sizes.py",  # answers that fit a message
+        "http.py",  # the HTTP API's server
+        "api.py",  # its paths
+        "bodies.py",  # what they take and say, and how that is described
+        "guard.py",  # who is let in
+        "problems.py",  # what goes wrong, as it is told
+        "passing_on.py",  # what people want, over NATS to its owner
     },
     "provisioner": {"secrets.py"},  # keys and passwords for own servers
 }

@@ -55,7 +55,7 @@ async def _provision(servers: Servers | OwnServers) -> None:
     await client.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def settings(servers: Servers) -> Settings:
     """The settings a service gets."""
     address = f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"

@@ -35,7 +35,12 @@ def _start(
     return subprocess.Popen(
         [sys.executable, "-m", "services.cli", *arguments],
         cwd=data_dir.parent,
-        env={**clean, "PYTHONPATH": str(ROOT), "DESKBUS_DATA_DIR": str(data_dir)},
+        env={
+            **clean,
+            "PYTHONPATH": str(ROOT),
+            "DESKBUS_DATA_DIR": str(data_dir),
+            "DESKBUS_HTTP_PORT": "0",
+        },
         stdout=subprocess.PIPE,
         stderr=stderr,
         text=True,

@@ -39,7 +39,9 @@ class CommandLine:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if "DESKBUS" not in name}
-        return {**kept, "DESKBUS_DATA_DIR": str(self.data_dir), **dict(self.settings)}
+        # Any free port: several desks may run on one machine.
+        own = {"DESKBUS_DATA_DIR": str(self.data_dir), "DESKBUS_HTTP_PORT": "0"}
+        return {**kept, **own, **dict(self.settings)}
 
     @contextmanager
     def started(self, typed: str) -> Iterator["subprocess.Popen[str]"]:

@@ -1,0 +1,177 @@
+"""What the HTTP API takes and gives where it is not a contract of the bus itself."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from contracts.approval import EDITS_MAX, QuantityEdit
+from contracts.cycle import (
+    STRATEGY,
+    STRATEGY_TIMEOUT_S_DEFAULT,
+    UNIVERSE_MAX,
+    Budgets,
+    CycleRequest,
+    CycleStatus,
+    IdempotencyKey,
+)
+from contracts.message import Pipeline, Request
+from contracts.operation import OperationStatus, OperationView, Progress
+from contracts.strategy import ATTEMPTS_MAX, StrategySpec, StrategyWish
+from contracts.types import Name, ShortText, Ticker
+
+PROBLEM_TYPE = "urn:deskbus:problem"
+
+
+class Shape(BaseModel):
+    """A body that is answered."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Problem(Shape):
+    """Why a request was not done (RFC 9457): `code` is for programs, `detail` for people.
+
+    `field` is the part of the request that is at fault; `cycle_id` and `cycle_status` are there
+    where it is about a cycle that there is.
+    """
+
+    type: str = Field(description=f"{PROBLEM_TYPE}:CODE")
+    title: str
+    status: int
+    detail: str
+    code: str
+    field: str | None = None
+    cycle_id: UUID | None = None
+    cycle_status: CycleStatus | None = None
+
+
+class Trigger(Request):
+    """A strategy cycle. Everything has a default: no body at all is a request too.
+
+    `spec` is a design to run as it is; without one `provider` designs, up to `attempts` times where
+    a gate stops a design. `as_of` is the newest session where it is not given.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{}, {"attempts": 5, "universe": ["AAPL", "IBM"]}]}
+    )
+
+    spec: StrategySpec | None = None
+    attempts: int = Field(default=1, ge=1, le=ATTEMPTS_MAX)
+    provider: Name = "rules"
+    as_of: date | None = None
+    universe: tuple[Ticker, ...] | None = Field(default=None, min_length=1, max_length=UNIVERSE_MAX)
+    budgets: Budgets = Budgets()
+    timeout_s: float = Field(default=STRATEGY_TIMEOUT_S_DEFAULT, gt=0, le=86_400)
+
+    def request(self, key: str) -> CycleRequest:
+        """The request that it stands for. Raises pydantic's ValidationError."""
+        return CycleRequest(
+            idempotency_key=key,
+            kind=STRATEGY,
+            as_of=self.as_of,
+            universe=self.universe,
+            pipelines=(Pipeline(name=self.provider, provider=self.provider),),
+            budgets=self.budgets,
+            timeout_s=self.timeout_s,
+            strategy=StrategyWish(spec=self.spec, attempts=self.attempts),
+        )
+
+
+class Triggered(Shape):
+    """The strategy cycle that runs; its operation's id is the cycle's id too."""
+
+    operation_id: UUID
+    status: CycleStatus
+
+
+class AgentStatus(Shape):
+    """Where the strategy cycle is: `status` is `active` or `idle`, `phase` is null when idle.
+
+    The rest speaks of the newest strategy cycle, where there has been one.
+    """
+
+    status: str
+    phase: str | None = None
+    operation_id: UUID | None = None
+    operation_status: str | None = None
+    error_message: str | None = None
+    progress: Progress = Progress()
+    metadata: dict[str, JsonValue] = {}
+
+    @classmethod
+    def of(cls, nodes: Sequence[OperationView]) -> Self:
+        """The status of a cycle by its operation tree, the parent first; of none, idle."""
+        if not nodes:
+            return cls(status="idle")
+        parent, *children = nodes
+        running = [each for each in children if each.status is OperationStatus.RUNNING]
+        phase = parent.metadata.get("phase")
+        return cls(
+            status="active" if parent.status is OperationStatus.RUNNING else "idle",
+            phase=str(phase) if phase else None,
+            operation_id=parent.op_id,
+            operation_status=parent.status.value,
+            error_message=parent.error_message,
+            progress=running[-1].progress if running else Progress(),
+            metadata=parent.metadata,
+        )
+
+
+class CycleWish(CycleRequest):
+    """A request for a cycle. The idempotency key is better given as the header of that name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"as_of": "2012-06-29", "universe": ["AAPL", "MSFT"]},
+                {"as_of": "2012-06-29", "approval_required": True, "timeout_s": 600},
+            ]
+        }
+    )
+
+    idempotency_key: IdempotencyKey = Field(default="", validate_default=False)
+
+    def request(self, key: str) -> CycleRequest:
+        """The request under `key`."""
+        said = self.model_dump(exclude_unset=True, exclude={"idempotency_key"})
+        return CycleRequest.model_validate({**said, "idempotency_key": key})
+
+
+class CycleAccepted(Shape):
+    """The cycle that a request is about, and where it is now."""
+
+    cycle_id: UUID
+    status: CycleStatus
+
+
+class ProposalAnswer(Request):
+    """A word on the proposal that a cycle waits with, bound to the hash of what was seen.
+
+    `pipeline` is needed only where two of the cycle wait with the same proposal.
+    """
+
+    proposal_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    pipeline: Name | None = None
+    reason: ShortText = ""
+
+
+class ProposalApproval(ProposalAnswer):
+    """A yes. `edits` names decisions that are to become smaller; nothing can become larger."""
+
+    edits: tuple[QuantityEdit, ...] = Field(default=(), max_length=EDITS_MAX)
+
+
+class OperationBody(Shape):
+    """One operation."""
+
+    data: OperationView
+
+
+class OperationsBody(Shape):
+    """Operations, the newest first; those of one cycle in the order of their making."""
+
+    data: tuple[OperationView, ...]

@@ -1,0 +1,110 @@
+"""Where the desk's HTTP API listens, and who is let in: settled before anything is started."""
+
+import ipaddress
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from libs.runtime.errors import DeskError
+from libs.runtime.ports import choose_port
+from libs.runtime.settings import Settings
+
+TOKEN_CHARS_MIN = 16
+BACKLOG = 128
+HOW_TO_MAKE_ONE = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+
+
+class HttpRefused(DeskError):
+    """The API cannot listen as the settings say."""
+
+    code = "http_refused"
+
+
+@dataclass(frozen=True)
+class HttpAddress:
+    """A host and port; `token` is what a caller must bear, None where this machine's loopback is
+    the only way in and no token was set."""
+
+    host: str
+    port: int
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def url(self) -> str:
+        """How a program on this machine reaches it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    def listening(self) -> socket.socket:
+        """A socket that listens there. Raises `HttpRefused` with what to do."""
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(
+                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            made = socket.socket(family, kind, protocol)
+        except OSError as error:
+            raise HttpRefused(
+                f"DESKBUS_HTTP_HOST {self.host!r} is no address of this machine: {error.strerror}"
+            ) from error
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+            made.listen(BACKLOG)
+        except OSError as error:
+            made.close()
+            raise HttpRefused(
+                f"the HTTP API cannot listen on {self.host} port {self.port} ({error.strerror}): "
+                "stop what uses it, or choose another with --port (DESKBUS_HTTP_PORT; 0 takes a "
+                "free one), or go without by --no-http"
+            ) from error
+        made.setblocking(False)
+        return made
+
+
+def http_address(settings: Settings) -> HttpAddress | None:
+    """Where the API is to listen; None where it is off. Raises `HttpRefused`.
+
+    Beyond loopback it takes a token: whoever may call the API may trade on paper.
+    """
+    if not settings.http:
+        return None
+    port = settings.http_port or choose_port(None, set())
+    address = HttpAddress(settings.http_host, port, _token(settings))
+    if address.token is None and not address.is_loopback:
+        raise HttpRefused(
+            f"DESKBUS_HTTP_HOST {address.host} can be reached from other machines: set "
+            f"DESKBUS_HTTP_TOKEN or DESKBUS_HTTP_TOKEN_FILE ({HOW_TO_MAKE_ONE})"
+        )
+    return address
+
+
+def _token(settings: Settings) -> str | None:
+    if settings.http_token is not None:
+        name, token = "DESKBUS_HTTP_TOKEN", settings.http_token.get_secret_value().strip()
+    elif settings.http_token_file is not None:
+        name, token = "DESKBUS_HTTP_TOKEN_FILE", _read(settings.http_token_file)
+    else:
+        return None
+    if len(token) < TOKEN_CHARS_MIN or not token.isascii() or not token.isprintable():
+        raise HttpRefused(
+            f"{name} must hold {TOKEN_CHARS_MIN} or more printable ASCII characters "
+            f"({HOW_TO_MAKE_ONE})"
+        )
+    return token
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise HttpRefused(f"DESKBUS_HTTP_TOKEN_FILE {path} cannot be read: {error}") from error

@@ -1,0 +1,61 @@
+"""What people ask for over HTTP, passed on over NATS in the console's own name."""
+
+import secrets
+from collections.abc import Callable
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from contracts.approval import AnswerProposal, QuantityEdit, Verdict
+from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
+from contracts.http import ProposalAnswer
+from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, REQUEST_CYCLE
+from libs.bus.client import Client, DeskNotReachable
+from services.console.problems import accepted, invalid
+
+ASK_AGAIN_MAX = 2
+"""Sendings of one request: its key makes the second one harmless."""
+
+
+class PassingOn:
+    """Asks the orchestrator, and gives its yes. Its no is a `Refused`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def cycle(self, key: str | None, made: Callable[[str], CycleRequest]) -> RequestAnswer:
+        """Request the cycle that `made` makes under the key, or under a new one."""
+        try:
+            request = made(key or f"http-{secrets.token_hex(8)}")
+        except ValidationError as error:
+            raise invalid(error.errors(include_url=False)) from error
+        for left in reversed(range(ASK_AGAIN_MAX)):
+            try:
+                return accepted(await self._client.ask(REQUEST_CYCLE, request))
+            except DeskNotReachable:
+                if not left:
+                    raise
+        raise AssertionError("the last round returns or raises")
+
+    async def cancel(self, cycle_id: UUID, reason: str) -> RequestAnswer:
+        """Cancel a cycle."""
+        asked = CancelCycle(cycle_id=cycle_id, reason=reason)
+        return accepted(await self._client.ask(CANCEL_CYCLE, asked))
+
+    async def answer(
+        self,
+        cycle_id: UUID,
+        verdict: Verdict,
+        said: ProposalAnswer,
+        edits: tuple[QuantityEdit, ...] = (),
+    ) -> RequestAnswer:
+        """Answer the proposal that a cycle waits with."""
+        answer = AnswerProposal(
+            cycle_id=cycle_id,
+            pipeline=said.pipeline,
+            proposal_hash=said.proposal_hash,
+            verdict=verdict,
+            edits=edits,
+            reason=said.reason,
+        )
+        return accepted(await self._client.ask(ANSWER_PROPOSAL, answer))

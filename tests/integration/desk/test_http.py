@@ -1,0 +1,259 @@
+"""The HTTP API of a whole desk: what a person's program does with it, from request to order."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from libs.runtime.http_address import http_address
+from libs.runtime.strategy_files import spec_of
+from tests.integration.conftest import OwnEnvironmentIn
+from tests.integration.desk.caller import Caller, Json
+from tests.integration.desk.conftest import Desk, desk_in
+
+EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+ENDLESS = {"kind": "mlp", "hidden": [256, 256, 256], "epochs": 1_000}
+WHOLE_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
+    """A desk of its own, which answers HTTP and has one strategy cycle at a time."""
+    folder = make_open_dir()
+    given = {"http": True, "http_port": 0, "strategies_dir": folder / "strategies"}
+    with desk_in(folder, own_environment_in, **given) as running:
+        yield running
+
+
+@pytest.fixture
+async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
+    address = http_address(desk.settings)
+    assert address is not None
+    root = f"{address.url}/api/v1"
+    async with httpx2.AsyncClient(base_url=root, verify=False, timeout=30) as client:
+        yield client
+
+
+def wish(**fields: object) -> Json:
+    """A decision cycle for an account that nobody has used."""
+    account = f"a{uuid4().hex[:12]}"
+    return {"as_of": "2012-06-29", "pipelines": [{"name": "rules", "account": account}], **fields}
+
+
+def account_of(body: Json) -> str:
+    return str(body["pipelines"][0]["account"])
+
+
+async def accepted(http: httpx2.AsyncClient, body: Json, key: str | None = None) -> Json:
+    headers = {"Idempotency-Key": key} if key else {}
+    answer = await http.post("/cycles", json=body, headers=headers)
+    assert answer.status_code == 202, answer.text
+    said: Json = answer.json()
+    assert answer.headers["location"] == f"/api/v1/cycles/{said['cycle_id']}"
+    return said
+
+
+async def got(http: httpx2.AsyncClient, path: str, **params: Any) -> Json:
+    answer = await http.get(path, params=params)
+    assert answer.status_code == 200, answer.text
+    said: Json = answer.json()
+    return said
+
+
+def refused(answer: httpx2.Response, status: int, code: str) -> Json:
+    assert answer.status_code == status, answer.text
+    said: Json = answer.json()
+    assert said["code"] == code
+    return said
+
+
+# --- decision cycles ----------------------------------------------------------------------------
+
+
+async def test_a_cycle_is_asked_for_followed_and_its_decision_and_books_are_read(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    body = wish()
+    cycle_id = (await accepted(http, body))["cycle_id"]
+    assert await user.ended(cycle_id) == {"status": "completed", "reason": ""}
+
+    view = await got(http, f"/cycles/{cycle_id}")
+    assert (view["status"], view["requester"]) == ("completed", "console")
+    assert view == await user.query("cycle", cycle_id=cycle_id), "as on the bus"
+    (decision,) = (await got(http, "/decisions", cycle_id=cycle_id))["decisions"]
+    wanted = {each["asset"] for each in decision["decision"]["decisions"]}
+    assert wanted
+    assert decision["account"] == account_of(body)
+    assert {each["asset"] for each in decision["execution"]["fills"]} == wanted
+    mine = await got(http, "/decisions", account=account_of(body))
+    assert [each["cycle_id"] for each in mine["decisions"]] == [cycle_id]
+
+    books = await got(http, "/portfolio", account=account_of(body))
+    assert {each["ticker"] for each in books["portfolio"]["positions"]} == wanted
+    equity = await got(http, "/portfolio/equity", account=account_of(body))
+    assert equity["points"][-1]["equity"] == books["portfolio"]["equity"]["amount"]
+    nodes = (await got(http, f"/cycles/{cycle_id}/operations"))["data"]
+    assert {"cycle", "pipeline", "operation", "tool"} <= {each["type"] for each in nodes}
+    events = (await got(http, f"/cycles/{cycle_id}/events", limit=200))["events"]
+    assert [each["sequence"] for each in events] == list(range(1, len(events) + 1))
+    assert cycle_id in {each["cycle_id"] for each in (await got(http, "/cycles"))["cycles"]}
+
+
+async def test_the_same_key_and_body_is_accepted_again_and_another_body_is_not(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    body, key = wish(), uuid4().hex
+    first = await accepted(http, body, key)
+    await user.ended(first["cycle_id"])
+    again = await accepted(http, body, key)
+    assert again == {"cycle_id": first["cycle_id"], "status": "completed"}
+    other = await http.post("/cycles", json=wish(), headers={"Idempotency-Key": key})
+    said = refused(other, 409, "key_reused")
+    assert (said["field"], said["cycle_id"]) == ("idempotency_key", first["cycle_id"])
+    assert key in said["detail"]
+
+
+async def test_a_cycle_that_has_ended_cannot_be_cancelled(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    cycle_id = (await accepted(http, wish()))["cycle_id"]
+    await user.ended(cycle_id)
+    said = refused(await http.delete(f"/cycles/{cycle_id}"), 409, "too_late")
+    assert (said["cycle_id"], said["cycle_status"]) == (cycle_id, "completed")
+    refused(await http.delete(f"/cycles/{uuid4()}"), 404, "not_found")
+
+
+async def test_a_cycle_that_runs_is_cancelled_with_the_reason(
+    desk: Desk, http: httpx2.AsyncClient, user: Caller
+) -> None:
+    async with desk.held_back("trader-picks"):
+        cycle_id = (await accepted(http, wish()))["cycle_id"]
+        answer = await http.delete(f"/cycles/{cycle_id}", params={"reason": "enough"})
+        assert answer.json() == {"cycle_id": cycle_id, "status": "cancelled"}
+        assert await user.ended(cycle_id) == {"status": "cancelled", "reason": "enough"}
+
+
+# --- approvals ------------------------------------------------------------------------------------
+
+
+async def waiting(http: httpx2.AsyncClient, user: Caller) -> Json:
+    """A proposal that waits."""
+    cycle_id = (await accepted(http, wish(approval_required=True)))["cycle_id"]
+    await user.events.first(cycle_id=cycle_id, type="approval_requested")
+    (found,) = (await got(http, "/approvals", cycle_id=cycle_id))["approvals"]
+    asked: Json = found
+    return asked
+
+
+async def test_a_proposal_is_approved_smaller_and_only_once(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    asked = await waiting(http, user)
+    first, *others = [each["asset"] for each in asked["proposal"]["decisions"]]
+    path = f"/approvals/{asked['cycle_id']}"
+    seen = {"proposal_hash": asked["proposal"]["proposal_hash"]}
+    edits = [{"asset": each, "quantity": "0"} for each in others]
+    changed = await http.post(f"{path}/approve", json={"proposal_hash": "0" * 64})
+    refused(changed, 409, "proposal_changed")
+    answer = await http.post(f"{path}/approve", json={**seen, "edits": edits})
+    assert answer.status_code == 200, answer.text
+    assert (await user.ended(asked["cycle_id"]))["status"] == "completed"
+    (decision,) = (await got(http, "/decisions", cycle_id=asked["cycle_id"]))["decisions"]
+    assert {each["asset"] for each in decision["execution"]["orders"]} == {first}
+    view = await got(http, f"/cycles/{asked['cycle_id']}")
+    assert view["pipelines"][0]["contracts"]["approval"]["approver"] == "console"
+    refused(await http.post(f"{path}/reject", json=seen), 409, "decided")
+
+
+async def test_a_rejected_proposal_orders_nothing(http: httpx2.AsyncClient, user: Caller) -> None:
+    asked = await waiting(http, user)
+    said = {"proposal_hash": asked["proposal"]["proposal_hash"], "reason": "too hot"}
+    answer = await http.post(f"/approvals/{asked['cycle_id']}/reject", json=said)
+    assert answer.json()["status"] in {"running", "rejected"}
+    ended = await user.ended(asked["cycle_id"])
+    assert ended == {"status": "rejected", "reason": "rejected by console: too hot"}
+    assert (await got(http, "/portfolio", account=asked["account"]))["fills"] == []
+
+
+# --- the strategy cycle ---------------------------------------------------------------------------
+
+
+def spec(name: str, **changes: object) -> Json:
+    return {**spec_of(EXAMPLE.read_text()).model_dump(mode="json"), "name": name, **changes}
+
+
+async def test_while_a_strategy_cycle_runs_it_is_never_idle_and_alone_until_it_is_cancelled(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    body, key = {"spec": spec("endless", model=ENDLESS)}, {"Idempotency-Key": uuid4().hex}
+    answer = await http.post("/agent/trigger", json=body, headers=key)
+    assert answer.status_code == 202, answer.text
+    op_id = answer.json()["operation_id"]
+    assert answer.headers["location"] == f"/api/v1/operations/{op_id}"
+    seen = []
+    while "training" not in seen:
+        told = await got(http, "/agent/status")
+        assert (told["status"], told["operation_id"]) == ("active", op_id)
+        seen.append(told["phase"])
+        await asyncio.sleep(0)
+    assert set(seen) <= {"designing", "training"}
+    refused(await http.post("/agent/trigger"), 409, "active_cycle_exists")
+    again = await http.post("/agent/trigger", json=body, headers=key)
+    assert again.status_code == 202, again.text
+    assert again.json()["operation_id"] == op_id
+    other = await http.post("/agent/trigger", json={}, headers=key)
+    refused(other, 409, "key_reused")
+
+    running = (await got(http, "/operations", type="AGENT_RESEARCH", status="running"))["data"]
+    assert [each["op_id"] for each in running] == [op_id]
+    cancelled = await http.delete("/agent/cancel", params={"reason": "enough"})
+    assert cancelled.json() == {"operation_id": op_id, "status": "cancelled"}
+    await user.ended(op_id)
+    told = await got(http, "/agent/status")
+    assert (told["status"], told["phase"], told["operation_status"]) == ("idle", None, "cancelled")
+    data = (await got(http, f"/operations/{op_id}"))["data"]
+    assert (data["status"], data["error_message"]) == ("cancelled", "enough")
+    refused(await http.delete("/agent/cancel"), 404, "no_active_cycle")
+
+
+async def test_a_whole_strategy_cycle_is_told_as_the_parent_of_its_operations(
+    desk: Desk, http: httpx2.AsyncClient, user: Caller
+) -> None:
+    answer = await http.post("/agent/trigger", json={"spec": spec("told")})
+    op_id = answer.json()["operation_id"]
+    assert (await user.ended(op_id, WHOLE_S))["status"] == "completed"
+    data = (await got(http, f"/operations/{op_id}"))["data"]
+    assert (data["type"], data["status"]) == ("agent_research", "completed")
+    assert data["result_summary"]["strategy_name"] == "told"
+    assert data["result_summary"]["total_tokens"] == 0
+    for name, kind in (
+        ("design_op_id", "agent_design"),
+        ("training_op_id", "training"),
+        ("backtest_op_id", "backtesting"),
+        ("assessment_op_id", "agent_assessment"),
+    ):
+        child = (await got(http, f"/operations/{data['metadata'][name]}"))["data"]
+        assert (child["type"], child["status"]) == (kind, "completed")
+        assert child["parent_id"] == op_id
+        listed = (await got(http, "/operations", type=kind, limit=1))["data"]
+        assert listed == [child]
+    (newest,) = (await got(http, "/operations", type="agent_research", limit=1))["data"]
+    assert newest == data
+    folder = desk.settings.strategies_dir
+    verdict = json.loads((folder / "told/assessment.json").read_text())["verdict"]
+    assert data["result_summary"]["verdict"] == verdict
+    assert (folder / "told.yaml").is_file()
+
+
+async def test_a_request_that_no_provider_can_serve_is_refused_with_its_field(
+    http: httpx2.AsyncClient,
+) -> None:
+    body = wish(pipelines=[{"name": "nobody", "provider": "nobody"}])
+    answer = await http.post("/cycles", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["field"].startswith("pipelines")

@@ -1,0 +1,89 @@
+"""Where the HTTP API may listen, and with what."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from libs.runtime.http_address import HttpRefused, http_address
+from libs.runtime.settings import Settings
+
+TOKEN = "a-token-of-some-length"
+
+
+def settings(**given: Any) -> Settings:
+    return Settings(http=True, **given)
+
+
+def test_it_is_off_unless_it_is_asked_for() -> None:
+    assert http_address(Settings()) is None
+
+
+def test_it_is_on_loopback_without_a_token() -> None:
+    address = http_address(settings())
+    assert address is not None
+    assert (address.url, address.token) == ("http://127.0.0.1:8000", None)
+
+
+def test_port_0_takes_a_free_one() -> None:
+    address = http_address(settings(http_port=0))
+    assert address is not None
+    assert address.port > 0
+    address.listening().close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "::1"])
+def test_loopback_has_many_names(host: str) -> None:
+    address = http_address(settings(http_host=host))
+    assert address is not None
+    assert address.is_loopback
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "desk.example"])
+def test_beyond_loopback_it_does_not_start_without_a_token(host: str) -> None:
+    with pytest.raises(HttpRefused, match="set DESKBUS_HTTP_TOKEN or DESKBUS_HTTP_TOKEN_FILE"):
+        http_address(settings(http_host=host))
+
+
+def test_beyond_loopback_it_starts_with_a_token_and_never_shows_it(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    for given in ({"http_token": TOKEN}, {"http_token_file": file}):
+        address = http_address(settings(http_host="0.0.0.0", **given))
+        assert address is not None
+        assert address.token == TOKEN
+        assert TOKEN not in repr(address)
+        assert address.url == "http://127.0.0.1:8000", "as a program on this machine reaches it"
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    address = http_address(settings(http_host="::1"))
+    assert address is not None
+    assert address.url == "http://[::1]:8000"
+
+
+@pytest.mark.parametrize("token", ["short", "with a\nline break in it", "größer als gedacht"])
+def test_a_token_that_is_none_is_refused(token: str) -> None:
+    with pytest.raises(HttpRefused, match="16 or more printable ASCII"):
+        http_address(settings(http_token=token))
+
+
+def test_a_token_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(HttpRefused, match="nowhere cannot be read"):
+        http_address(settings(http_token_file=tmp_path / "nowhere"))
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = http_address(settings(http_port=taken.getsockname()[1]))
+        assert address is not None
+        with pytest.raises(HttpRefused, match=r"--port .*0 takes a free one.*--no-http"):
+            address.listening()
+
+
+def test_a_host_that_is_none_is_an_error_that_names_it() -> None:
+    address = http_address(settings(http_host="no such host", http_token=TOKEN))
+    assert address is not None
+    with pytest.raises(HttpRefused, match="'no such host' is no address of this machine"):
+        address.listening()
