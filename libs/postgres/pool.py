@@ -35,6 +35,7 @@ UNAVAILABLE = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection that the server ends while it is being used
     asyncpg.PostgresConnectionError,  # 08
     asyncpg.IdleInTransactionSessionTimeoutError,  # 25P03
     asyncpg.TransactionRollbackError,  # 40: deadlock, serialization

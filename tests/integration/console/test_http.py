@@ -421,13 +421,14 @@ async def test_without_postgres_reads_are_told_to_come_again_and_then_go_on(
     assert (await http.get("/api/v1/cycles")).status_code == 200
     await master.execute("alter role deskbus_console nologin")
     try:
+        # Each is ended by the time that this returns.
         await master.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity where usename = $1",
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity where usename = $1",
             CONSOLE_ROLE,
         )
         for path in ("/api/v1/cycles", "/api/v1/agent/status", "/api/v1/portfolio"):
             answer = await http.get(path)
-            assert "Postgres" in problem(answer, 503, "unavailable")["detail"]
+            problem(answer, 503, "unavailable")
             assert "retry-after" in answer.headers
     finally:
         await master.execute("alter role deskbus_console login")
