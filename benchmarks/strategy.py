@@ -126,7 +126,9 @@ async def cancelled(client: Client, pid: int, example: StrategySpec, number: int
             asyncio.get_running_loop().remove_reader(handle)
             os.close(handle)
         await _end(events, cycle_id)
-    return (at - since) * 1000
+    taken_ms = (at - since) * 1000
+    print(f"cancel {number + 1}: {taken_ms:.0f} ms", file=sys.stderr)
+    return taken_ms
 
 
 def _set(ended: "asyncio.Future[float]") -> None:
@@ -140,7 +142,9 @@ async def cycle(client: Client, spec: StrategySpec | None) -> tuple[float, Cycle
         since = time.perf_counter()
         cycle_id = await _asked(client, spec)
         status = await _end(events, cycle_id)
-        return time.perf_counter() - since, status
+        taken_s = time.perf_counter() - since
+    print(f"cycle {status} in {taken_s:.1f} s", file=sys.stderr)
+    return taken_s, status
 
 
 async def _asked(client: Client, spec: StrategySpec | None) -> UUID:
