@@ -3,11 +3,16 @@
 These two tables hold nearly all bytes and are partitioned by the month in which a cycle began. The
 ledger is never touched. Cycles and operations stay too: they carry the contracts that were made,
 the memories that later cycles read, and the keys that keep a repeated request from running twice.
+
+Trained models go too, once nobody can want them: kept before the first month that stays, of no
+cycle of such a month, and of no strategy that came through both gates.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import date
 from enum import StrEnum
+from typing import Literal
 
 import asyncpg
 import structlog
@@ -43,6 +48,26 @@ select (select count(*) from cycles where started_on >= $1 and started_on < $2) 
         from unnest($3::text[]) name) as size_bytes
 """
 
+_MODELS = """
+with wanted as materialized (
+    select decode(convert_from(o.result, 'UTF8')::json ->> 'model_sha256', 'hex') as sha256
+    from strategies s
+    join cycles c using (cycle_id)
+    join operations o on o.op_id = s.train_op_id
+    where s.assess_op_id is not null or c.started_on >= $1 or c.status = 'running'
+),
+unwanted as materialized (
+    select sha256, part, octet_length(bytes) as size_bytes from bodies b
+    where kept_at < $1 and not exists (select from wanted w where w.sha256 = b.sha256)
+)
+"""
+_COUNT = "select count(distinct sha256), coalesce(sum(size_bytes), 0)::bigint from unwanted"
+_DELETE = """,
+gone as (
+    delete from bodies b using unwanted u where b.sha256 = u.sha256 and b.part = u.part
+)
+"""
+
 log = structlog.get_logger()
 
 
@@ -72,6 +97,30 @@ class Month(BaseModel):
     size_bytes: int
 
 
+class Models(BaseModel):
+    """Trained models that nobody can want any more, and their bytes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    what: Literal["models"] = "models"
+    verdict: Verdict
+    models: int
+    size_bytes: int
+
+
+async def retain_models(
+    dsn: str, months: int, *, dry_run: bool = False, today: date | None = None
+) -> Models:
+    """Delete them; `dsn` and `months` as for `retain`. Raises `DatabaseNotReachable`."""
+    async with _connected(dsn) as db:
+        oldest = month_before(today or await _today(db), _at_least_one(months))
+        count, size = await db.fetchrow(_MODELS + ("" if dry_run else _DELETE) + _COUNT, oldest)
+    if not dry_run:
+        log.info("postgres.models_dropped", models=count, bytes=size)
+    verdict = Verdict.DUE if dry_run else Verdict.DROPPED
+    return Models(verdict=verdict, models=count, size_bytes=size)
+
+
 async def retain(
     dsn: str, months: int, *, dry_run: bool = False, today: date | None = None
 ) -> Sequence[Month]:
@@ -81,19 +130,33 @@ async def retain(
     of it is not published yet: then it stays whole. `dsn` is the owner's. Raises `Busy` where the
     tables are in use (months dropped before that stay dropped) and `DatabaseNotReachable`.
     """
-    if months < 1:
-        raise ValueError(f"at least one whole month is kept, not {months}")
+    async with _connected(dsn) as db:
+        oldest = month_before(today or await _today(db), _at_least_one(months))
+        found = [row["month"] for row in await db.fetch(_MONTHS, list(PARENTS))]
+        return [await _one(db, month, oldest, dry_run=dry_run) for month in found]
+
+
+@asynccontextmanager
+async def _connected(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     try:
         db = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
     except NO_CONNECTION as error:
         raise DatabaseNotReachable(dsn, error) from error
     try:
-        now = today or await db.fetchval("select (now() at time zone 'utc')::date")
-        oldest = month_before(now, months)
-        found = [row["month"] for row in await db.fetch(_MONTHS, list(PARENTS))]
-        return [await _one(db, month, oldest, dry_run=dry_run) for month in found]
+        yield db
     finally:
         await db.close()
+
+
+async def _today(db: "asyncpg.Connection[asyncpg.Record]") -> date:
+    now: date = await db.fetchval("select (now() at time zone 'utc')::date")
+    return now
+
+
+def _at_least_one(months: int) -> int:
+    if months < 1:
+        raise ValueError(f"at least one whole month is kept, not {months}")
+    return months
 
 
 def month_before(day: date, months: int) -> date:

@@ -10,10 +10,12 @@ from libs.postgres.migrate import migrate as run_migrations
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import OWNER_ROLE, UNAVAILABLE, PostgresError, dsn_for, open_pool
 from libs.postgres.retention import retain as drop_months
+from libs.postgres.retention import retain_models
 from libs.runtime.binaries import find_postgres_bindir
 from libs.runtime.postgres_backup import dump
 from libs.runtime.postgres_backup import restore as restore_dump
 from libs.runtime.settings import Settings
+from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.config import without_login
 from services.cli.database import database_dsn
@@ -101,18 +103,22 @@ def retain(
 ) -> None:
     """Drop the journal and the events of older months whose cycles have all ended.
 
+    Trained models go too where no kept month and no strategy that passed its gates needs them.
     Cycles, operations and the ledger stay. `deskbus export` first, where the rest is still wanted.
     """
     dsn = database_dsn(load_settings(), OWNER_ROLE)
     told = asking(drop_months(dsn, months, dry_run=dry_run))
+    models = asking(retain_models(dsn, months, dry_run=dry_run))
     if json:
-        emit(told)
+        emit([*told, models])
         return
     made = table("month", "what", ("cycles", "right"), ("bytes", "right"), "why")
     for each in told:
         size = f"{each.size_bytes:,}"
         made.add_row(f"{each.month:%Y-%m}", each.verdict, f"{each.cycles:,}", size, each.reason)
     write(made, out())
+    count = amounts.count(models.models, "trained model")
+    out().print(f"{models.verdict}: {count}, {models.size_bytes:,} bytes")
 
 
 async def _restore(settings: Settings, file: Path) -> None:

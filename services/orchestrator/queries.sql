@@ -330,7 +330,10 @@ group by e.cycle_id
 update relay_cursor set xid = $1, id = $2
 
 -- name: keep_part
-insert into bodies (sha256, part, parts, bytes) values ($1, $2, $3, $4) on conflict do nothing
+-- The same bytes again are as if they were new, so that retention does not take them from a cycle
+-- that has just made them once more.
+insert into bodies (sha256, part, parts, bytes) values ($1, $2, $3, $4)
+on conflict (sha256, part) do update set kept_at = clock_timestamp()
 
 -- name: body_part
 select parts, bytes from bodies where sha256 = $1 and part = $2

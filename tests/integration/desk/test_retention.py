@@ -1,17 +1,19 @@
 """Months of journal and events, dropped when their cycles have ended; on a real Postgres."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
-from datetime import date
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
+from libs.bus.bodies import open_bodies
 from libs.postgres import retention
 from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, dsn_for
-from libs.postgres.retention import Busy, Verdict, month_before, retain
+from libs.postgres.retention import Busy, Verdict, month_before, retain, retain_models
 from tests.integration.desk.caller import Caller, wish
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk
@@ -32,6 +34,8 @@ async def db(desk: Desk, user: Caller) -> AsyncIterator[Db]:
             while await held.fetchval("select xid = '0' from relay_cursor"):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         yield held
+        await held.execute("delete from strategies where name = 'kept'")
+        await held.execute("delete from bodies where kept_at < '2021-01-01'")
         for table in ("journal", "state_events", "operations", "cycles"):
             await held.execute(f"delete from {table} where started_on < '2021-01-01'")
 
@@ -184,6 +188,73 @@ async def test_the_desks_present_month_stays_and_the_desk_goes_on(
     assert (await user.run(wish()))["status"] == "completed"
 
 
+async def model(db: Db, kept: date, cycle_id: UUID | None = None, assessed: bool = False) -> bytes:
+    """A trained model in two parts; of a cycle's strategy where one is given."""
+    sha256 = uuid4().bytes + uuid4().bytes
+    for part in range(2):
+        await db.execute(
+            "insert into bodies (sha256, part, parts, bytes, kept_at) values ($1, $2, 2, 'ab', $3)",
+            *(sha256, part, datetime.combine(kept, time(), UTC)),
+        )
+    if cycle_id is not None:
+        await db.execute(
+            "update operations set result = convert_to($2, 'UTF8') where cycle_id = $1",
+            *(cycle_id, f'{{"model_sha256": "{sha256.hex()}"}}'),
+        )
+        await db.execute(
+            "insert into strategies (cycle_id, name, spec_sha256, as_of, design_op_id,"
+            " train_op_id, assess_op_id) values ($1, 'kept', $2, $3, $1, $1, $4)",
+            *(cycle_id, sha256.hex(), kept, cycle_id if assessed else None),
+        )
+    return sha256
+
+
+async def parts(db: Db, *models: bytes) -> list[int]:
+    """How many parts of each are there."""
+    count = "select count(*) from bodies where sha256 = $1"
+    return [await db.fetchval(count, each) for each in models]
+
+
+async def test_models_that_nobody_can_want_go(db: Db, dsn: str) -> None:
+    unknown = await model(db, OLD)
+    stopped = await model(db, OLD, await cycle(db, OLD))
+    told = await retain_models(dsn, 2, dry_run=True, today=date(2020, 4, 30))
+    assert (told.verdict, told.models, told.size_bytes) == (Verdict.DUE, 2, 8)
+    assert await parts(db, unknown, stopped) == [2, 2]
+
+    done = await retain_models(dsn, 2, today=date(2020, 4, 30))
+
+    assert (done.verdict, done.models, done.size_bytes) == (Verdict.DROPPED, 2, 8)
+    assert await parts(db, unknown, stopped) == [0, 0]
+
+
+async def test_models_that_somebody_may_want_stay(db: Db, dsn: str) -> None:
+    stay = [
+        await model(db, OLD, await cycle(db, OLD), assessed=True),
+        await model(db, OLD, await cycle(db, OLD, status="running")),
+        await model(db, OLD, await cycle(db, OLDER)),  # trained again in a month that stays
+        await model(db, OLDER),  # just kept, and no result tells of it yet
+    ]
+
+    assert (await retain_models(dsn, 2, today=date(2020, 4, 30))).models == 0
+
+    assert await parts(db, *stay) == [2, 2, 2, 2]
+
+
+async def test_a_model_that_is_kept_again_is_as_new(desk: Desk, db: Db, dsn: str) -> None:
+    body = uuid4().bytes
+    sha256 = hashlib.sha256(body)
+    async with open_bodies(desk.url, desk.secrets_dir, "strategy_training") as bodies:
+        await bodies.keep(sha256.hexdigest(), body)
+        made_old = "update bodies set kept_at = '2020-01-10' where sha256 = $1"
+        await db.execute(made_old, sha256.digest())
+        await bodies.keep(sha256.hexdigest(), body)
+
+    await retain_models(dsn, 2, today=date(2020, 4, 30))
+
+    assert await parts(db, sha256.digest()) == [1]
+
+
 async def test_tables_in_use_are_not_waited_for(
     db: Db, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,9 +285,12 @@ async def test_on_the_command_line(db: Db, desk: Desk, tmp_path: Path) -> None:
     done = deskbus("db retain --months 12")
     wrong = deskbus("db retain --months 0")
 
-    due = {row["month"]: row["verdict"] for row in planned.rows}
+    *months, models = planned.rows
+    due = {row["month"]: row["verdict"] for row in months}
     assert (planned.code, due["2020-01-01"]) == (0, "due")
     assert (done.code, "2020-01" in done.out, "dropped" in done.out) == (0, True, True)
+    assert (models["what"], models["verdict"], models["models"]) == ("models", "due", 0)
+    assert "dropped: 0 trained models" in done.out
     assert wrong.code == 2
     assert "journal_2020_01" not in await tables(db)
 

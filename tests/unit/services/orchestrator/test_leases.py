@@ -1,6 +1,6 @@
 """Claims and records that reach the orchestrator in one group."""
 
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
@@ -9,51 +9,20 @@ from contracts.types import Usage
 from libs.runtime.settings import Settings
 from services.orchestrator.changes import Loaded, NewEntry
 from services.orchestrator.leases import Leases
-from services.orchestrator.logic import begin
 from services.orchestrator.rows import CycleRow, OperationRow, Purse
+from tests.unit.services.orchestrator.driven import cycle_row, operation_row
 
 CYCLE, OPERATION = UUID(int=1), UUID(int=2)
 DAY = date(2012, 6, 29)
 
 
 def cycle() -> CycleRow:
-    return CycleRow(
-        cycle_id=CYCLE,
-        kind="decision",
-        workflow_version=1,
-        requester="user",
-        idempotency_key="k",
-        body_sha256=b"",
-        request=b'{"pipelines": [{"name": "alpha", "account": "main"}]}',
-        as_of=DAY,
-        started_on=DAY,
-        accepted_at=datetime(2012, 6, 29, tzinfo=UTC),
-        state=begin(CYCLE, ("alpha",), "alpha"),
-        purse=Purse(1_000, Decimal(1)),
-        timeout_s=600.0,
-    )
+    return cycle_row(cycle_id=CYCLE)
 
 
 def lost_operation() -> OperationRow:
     """Claimed once; its lease ran out and the sweep has sent it again."""
-    return OperationRow(
-        op_id=OPERATION,
-        cycle_id=CYCLE,
-        started_on=DAY,
-        pipeline="alpha",
-        state="planning",
-        step="plan",
-        service="research",
-        attempt=1,
-        status="pending",
-        claimed=True,
-        must_answer=False,
-        epoch=1,
-        lease_live=False,
-        tokens=0,
-        cost_usd=Decimal(0),
-        reserved=Reserve(),
-    )
+    return operation_row(op_id=OPERATION, cycle_id=CYCLE, claimed=True, epoch=1)
 
 
 def record(epoch: int) -> Record:

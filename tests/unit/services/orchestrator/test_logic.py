@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import uuid5
 
 import pytest
 from hypothesis import given, settings
@@ -11,82 +11,44 @@ from hypothesis import strategies as st
 
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
-from contracts.types import Failure
 from libs.runtime import ids
 from services.orchestrator.logic import (
     SHARED,
     Advance,
     CancelAsked,
     Cycle,
-    Fact,
     Input,
     Start,
     Started,
     StepDone,
     StepFailed,
     TimeIsUp,
-    advance,
     begin,
     may_cancel,
 )
 from services.orchestrator.workflow import DECISION
+from tests.unit.services.orchestrator import driven
+from tests.unit.services.orchestrator.driven import BROKEN, CYCLE_ID
 
-CYCLE_ID = UUID("11111111-2222-3333-4444-555555555555")
 BUYING: Mapping[str, Any] = {"passed": True}
 NOTHING_LEFT: Mapping[str, Any] = {"passed": False}
-BROKEN = Failure(code="provider_fault", message="the model answered with an error")
 
 
-class Run:
-    """One cycle driven by hand: keeps what was started and what was told."""
+class Run(driven.Run):
+    """A decision cycle; what is done is answered by something to buy."""
 
     def __init__(self, *pipelines: str) -> None:
-        self.cycle: Cycle = begin(CYCLE_ID, pipelines or ("rules",), (pipelines or ("rules",))[0])
-        self.open: dict[UUID, Start] = {}
-        self.facts: list[Fact] = []
-        self.stopped: list[UUID] = []
-        self.feed(Started())
-
-    def feed(self, given: Input) -> Advance:
-        after = advance(DECISION, self.cycle, given)
-        self.cycle = after.cycle
-        self.open |= {start.op_id: start for start in after.starts}
-        for op_id in after.stops:
-            self.open.pop(op_id, None)
-        self.stopped += after.stops
-        self.facts += after.facts
-        return after
-
-    def waiting(self) -> list[str]:
-        return sorted(start.step.name for start in self.open.values())
-
-    def take(self, step: str, lane: str | None = None) -> Start:
-        for op_id, start in self.open.items():
-            if start.step.name == step and lane in {None, start.lane}:
-                return self.open.pop(op_id)
-        raise AssertionError(f"{step} is not waiting; {self.waiting()} are")
+        super().__init__(DECISION, *pipelines)
 
     def done(
         self, step: str, contract: Mapping[str, Any] = BUYING, lane: str | None = None
     ) -> Advance:
-        start = self.take(step, lane)
-        return self.feed(StepDone(start.lane, step, start.attempt, contract))
-
-    def failed(self, step: str, *, wrong_answer: bool = False, lane: str | None = None) -> Advance:
-        start = self.take(step, lane)
-        return self.feed(StepFailed(start.lane, step, start.attempt, BROKEN, wrong_answer))
+        return super().done(step, contract, lane)
 
     def to(self, *steps: str) -> "Run":
         for step in steps:
             self.done(step)
         return self
-
-    @property
-    def status(self) -> CycleStatus:
-        return self.cycle.status
-
-    def told(self, what: EventType) -> list[Fact]:
-        return [fact for fact in self.facts if fact.type is what]
 
 
 SCANNED = ("digest", "sentiment", "books")

@@ -1,61 +1,29 @@
 """Rows in memory: what is kept, what must be read, what is forgotten."""
 
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import date
 from uuid import UUID, uuid4
 
 import pytest
 
-from contracts.operation import Claim, Reserve, Result
+from contracts.operation import Claim, Result
 from libs.runtime.settings import Settings
 from services.orchestrator import recent as recent_module
 from services.orchestrator.changes import Loaded
 from services.orchestrator.group import Group
 from services.orchestrator.inputs import Claimed, Resulted
-from services.orchestrator.logic import begin
 from services.orchestrator.recent import Recent
-from services.orchestrator.rows import CycleRow, OperationRow, Purse
+from services.orchestrator.rows import CycleRow, OperationRow
+from tests.unit.services.orchestrator.driven import cycle_row, operation_row
 
 DAY = date(2012, 6, 29)
 
 
 def cycle() -> CycleRow:
-    cycle_id = uuid4()
-    return CycleRow(
-        cycle_id=cycle_id,
-        kind="decision",
-        workflow_version=1,
-        requester="user",
-        body_sha256=b"",
-        request=b"{}",
-        as_of=DAY,
-        started_on=DAY,
-        accepted_at=datetime(2012, 6, 29, tzinfo=UTC),
-        state=begin(cycle_id, ("alpha",), "alpha"),
-        purse=Purse(1_000, Decimal(1)),
-        timeout_s=600.0,
-    )
+    return cycle_row()
 
 
 def operation(of: CycleRow, *, claimed: bool = False) -> OperationRow:
-    return OperationRow(
-        op_id=uuid4(),
-        cycle_id=of.cycle_id,
-        started_on=DAY,
-        pipeline="alpha",
-        state="sides",
-        step="left",
-        service="maker",
-        attempt=1,
-        status="pending",
-        claimed=claimed,
-        must_answer=False,
-        epoch=0,
-        lease_live=False,
-        tokens=0,
-        cost_usd=Decimal(0),
-        reserved=Reserve(),
-    )
+    return operation_row(cycle_id=of.cycle_id, claimed=claimed)
 
 
 def committed(*rows: tuple[CycleRow, OperationRow]) -> Group:
