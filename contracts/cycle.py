@@ -17,6 +17,7 @@ PIPELINES_MAX = 8
 TIMEOUT_S_DEFAULT = 600.0
 DECISION = "decision"
 STRATEGY = "strategy"
+EXIT = "exit"
 """The kinds of cycles there are."""
 
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]
