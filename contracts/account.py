@@ -26,7 +26,7 @@ from contracts.types import (
 RATES_MAX = 50
 
 
-def _is_none(value: object) -> bool:
+def is_none(value: object) -> bool:
     """Whether a field is left out of the JSON: cycles from before it was there are told, to models
     too, in the words that are on record."""
     return value is None
@@ -37,6 +37,13 @@ class Side(StrEnum):
 
     BUY = "buy"
     SELL = "sell"
+
+
+class OrderType(StrEnum):
+    """How an order is filled: `market` at the next open, `stop` once the price is reached."""
+
+    MARKET = "market"
+    STOP = "stop"
 
 
 class AccountLimits(Value):
@@ -68,7 +75,7 @@ class Position(Value):
     price: Money
     sector: ShortText = "unknown"
     foreign: Foreign | None = None
-    opened_on: date | None = Field(default=None, exclude_if=_is_none)
+    opened_on: date | None = Field(default=None, exclude_if=is_none)
 
     @property
     def value(self) -> Decimal:
@@ -77,13 +84,23 @@ class Position(Value):
 
 
 class OpenOrder(Value):
-    """An order that still waits for its fill."""
+    """An order that still waits for its fill.
+
+    A stop order has a `stop_price`, in the currency that the ticker trades in; it promises no
+    share away: a sale of the position makes it smaller.
+    """
 
     order_id: UUID
     asset: Ticker
     side: Side
     quantity: Quantity
     hold: Money
+    stop_price: Money | None = Field(default=None, exclude_if=is_none)
+
+    @property
+    def type(self) -> OrderType:
+        """How it is filled."""
+        return OrderType.MARKET if self.stop_price is None else OrderType.STOP
 
 
 class SessionBefore(Value):

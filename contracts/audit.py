@@ -33,6 +33,7 @@ class EventType(StrEnum):
     ORDER_FILLED = "order_filled"
     ORDER_REJECTED = "order_rejected"
     ORDER_CANCELLED = "order_cancelled"
+    EXITS_CHECKED = "exits_checked"
     DECISION = "decision"
     LETTER_RETRIED = "letter_retried"
     LETTER_DISCARDED = "letter_discarded"

@@ -19,6 +19,7 @@ STRATEGY_TIMEOUT_S_DEFAULT = 3_600.0
 """A strategy cycle's own time limit: training takes its time."""
 DECISION = "decision"
 STRATEGY = "strategy"
+EXIT = "exit"
 """The kinds of cycles there are."""
 
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]

@@ -8,17 +8,19 @@ from uuid import UUID
 
 from pydantic import Field
 
-from contracts.account import Side
+from contracts.account import OrderType, Side, is_none
 from contracts.approval import Approval
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
-from contracts.execution import OrderStatus, OrderType
+from contracts.execution import OrderStatus
+from contracts.exit_signal import ExitReport
 from contracts.halt import HaltEvent
 from contracts.message import Message
 from contracts.risk import DecisionValidation, PortfolioDecision
 from contracts.types import (
     Failure,
     Foreign,
+    Money,
     Name,
     Quantity,
     ShortText,
@@ -116,7 +118,8 @@ class ApprovalRequested(StepEvent):
 class OrderEvent(Value):
     """An order as it was written to the ledger. `op_id` is the operation that asked for it.
 
-    `foreign` is the price in another currency than the account's, and the rate.
+    `foreign` is the price in another currency than the account's, and the rate; `stop_price` as in
+    `Order`.
     """
 
     account: Name
@@ -129,6 +132,7 @@ class OrderEvent(Value):
     reason: Text = ""
     op_id: UUID
     foreign: Foreign | None = None
+    stop_price: Money | None = Field(default=None, exclude_if=is_none)
 
 
 class FillEvent(OrderEvent):
@@ -172,6 +176,7 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.ORDER_FILLED: FillEvent,
     EventType.ORDER_REJECTED: OrderEvent,
     EventType.ORDER_CANCELLED: OrderEvent,
+    EventType.EXITS_CHECKED: ExitReport,
     EventType.DECISION: DecisionValidation,
     EventType.LETTER_RETRIED: LetterEvent,
     EventType.LETTER_DISCARDED: LetterEvent,

@@ -5,20 +5,15 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID
 
-from contracts.account import Side
+from pydantic import Field
+
+from contracts.account import OrderType, Side, is_none
 from contracts.approval import Approval
 from contracts.message import Command, Contract
 from contracts.risk import DecisionValidation
 from contracts.types import Foreign, Money, Name, Quantity, Text, Ticker, Value
 
 _CENT = Decimal("0.01")
-
-
-class OrderType(StrEnum):
-    """How an order is filled: `market` at the next open, `stop` once the price is reached."""
-
-    MARKET = "market"
-    STOP = "stop"
 
 
 class OrderStatus(StrEnum):
@@ -31,7 +26,8 @@ class OrderStatus(StrEnum):
 
 
 class Fill(Value):
-    """One fill, in the account's currency; `session` is the day whose open it was.
+    """One fill, in the account's currency; `session` is the day whose open it was, or on which a
+    stop was reached.
 
     `foreign` is the price in the currency that it was traded in, and the rate it was exchanged at.
     """
@@ -58,6 +54,8 @@ class Order(Value):
     """One order; `reason` says why it was cut, rejected or still works.
 
     `foreign` is the close that it was sized at, where that is in another currency, and the rate.
+    `stop_price` is what triggers a stop order, in the currency that the asset trades in; of a
+    market order, the price of the stop order that follows its fill.
     """
 
     order_id: UUID
@@ -68,6 +66,7 @@ class Order(Value):
     status: OrderStatus
     reason: Text = ""
     foreign: Foreign | None = None
+    stop_price: Money | None = Field(default=None, exclude_if=is_none)
 
 
 class ExecutionResult(Contract):

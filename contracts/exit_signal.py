@@ -9,12 +9,24 @@ from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
-from contracts.account import OpenOrder, Position
-from contracts.message import Message
-from contracts.types import Name, Ticker
+from contracts.account import OpenOrder, Portfolio, Position
+from contracts.cycle import CycleRequest
+from contracts.message import Command, Contract, Message
+from contracts.types import (
+    Confidence,
+    Failure,
+    Money,
+    Name,
+    Percent,
+    Quantity,
+    ShortText,
+    Text,
+    Ticker,
+    Value,
+)
 
-HOLDINGS_MAX = 1_000
-"""Positions that one answer carries."""
+SIGNALS_MAX = 10
+"""Rules that one position can have."""
 
 
 class ExitFormat(StrEnum):
@@ -63,5 +75,50 @@ class Holdings(Message):
 
     account: Name
     as_of: date
-    positions: tuple[Position, ...] = Field(default=(), max_length=HOLDINGS_MAX)
+    positions: tuple[Position, ...] = ()
     open_orders: tuple[OpenOrder, ...] = ()
+
+
+class ExitSignal(Value):
+    """What one rule found: it fired, was quiet, or could not be evaluated (`failed`)."""
+
+    rule: Name
+    primary: bool
+    triggered: bool = False
+    failed: bool = False
+    severity: Confidence = 0.0
+    detail: ShortText = ""
+
+
+class ExitCheck(Value):
+    """One position as its rules see it.
+
+    `assessment` begins with STRONG EXIT, EXIT, MONITOR, HOLD or ERROR. With a `quantity` a sale of
+    that many shares, `sell_pct` percent of the position, is proposed, and then a stop at
+    `stop_price` where there is one; `note` says why there is no sale, or no stop. A `failure` is
+    why the position could not be checked at all.
+    """
+
+    ticker: Ticker
+    assessment: ShortText = ""
+    signals: tuple[ExitSignal, ...] = Field(default=(), max_length=SIGNALS_MAX)
+    sell_pct: Percent | None = None
+    quantity: Quantity | None = None
+    stop_price: Money | None = None
+    note: ShortText = ""
+    failure: Failure | None = None
+
+
+class ExitReport(Contract):
+    """The exit checks of an account's open positions, by ticker. It proposes; it never orders."""
+
+    account: Name
+    checks: tuple[ExitCheck, ...] = ()
+    market_source: Text = ""
+
+
+class CheckExits(Command):
+    """Check the open positions of the account: all, or those of the request's universe."""
+
+    request: CycleRequest
+    portfolio: Portfolio

@@ -6,8 +6,9 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.account import AccountLimits, Portfolio
+from contracts.account import AccountLimits, Portfolio, is_none
 from contracts.cycle import CycleRequest
+from contracts.exit_signal import ExitReport
 from contracts.grounding import Checked
 from contracts.message import Command, Contract
 from contracts.research import QuantReport, ResearchReport
@@ -97,8 +98,21 @@ class Check(Value):
     reason: Text
 
 
+class ExitPlan(Value):
+    """What makes a sale an exit: there is at most one an account, ticker and session.
+
+    Once it is filled, a stop order at `stop_price` (in the currency that the asset trades in) is
+    placed on what is left, good till cancelled; None: no stop.
+    """
+
+    stop_price: Money | None = None
+
+
 class PortfolioDecision(Value):
-    """A sized decision. `price` is what sizing assumed; the order is a market order."""
+    """A sized decision. `price` is what sizing assumed; the order is a market order.
+
+    A sale that an exit check proposed says so in `exit`.
+    """
 
     action: DecisionAction
     asset: Ticker
@@ -108,6 +122,7 @@ class PortfolioDecision(Value):
     confidence: Confidence
     reasoning: Text
     strategy_used: ShortText
+    exit: ExitPlan | None = Field(default=None, exclude_if=is_none)
 
 
 class DecisionValidation(Contract):
@@ -128,6 +143,14 @@ class DecisionValidation(Contract):
     evidence: tuple[Evidence, ...] = ()
     limits: AccountLimits
     budget: Money | None = None
+
+
+class ValidateExits(Command):
+    """Apply the rules in code to the exits that a check proposed."""
+
+    request: CycleRequest
+    portfolio: Portfolio
+    exit_report: ExitReport
 
 
 class ReviewPicks(Command):

@@ -22,7 +22,14 @@ from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.execution import ExecuteDecisions, ExecutionResult
-from contracts.exit_signal import CheckExitSignals, ExitSignals, Holdings, HoldingsQuery
+from contracts.exit_signal import (
+    CheckExits,
+    CheckExitSignals,
+    ExitReport,
+    ExitSignals,
+    Holdings,
+    HoldingsQuery,
+)
 from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
 from contracts.leaderboard import LeaderboardQuery, LeaderboardView
 from contracts.memory import AgentMemory
@@ -69,7 +76,13 @@ from contracts.research import (
     ResearchReport,
     ResearchTickers,
 )
-from contracts.risk import DecisionValidation, PickReview, ReviewPicks, ValidateDecision
+from contracts.risk import (
+    DecisionValidation,
+    PickReview,
+    ReviewPicks,
+    ValidateDecision,
+    ValidateExits,
+)
 from contracts.schedule import (
     JobAnswer,
     PauseJob,
@@ -218,6 +231,8 @@ COMMANDS = (
     command("trader", "picks", PickTrades, DailyPicks, claimed=True),
     command("risk", "review", ReviewPicks, PickReview, claimed=True),
     command("risk", "validate", ValidateDecision, DecisionValidation),
+    command("exit_signal", "check_exits", CheckExits, ExitReport, claimed=True),
+    command("risk", "validate_exits", ValidateExits, DecisionValidation),
     command("execution", "execute", ExecuteDecisions, ExecutionResult, must_answer=True),
     command("assessment", "memorize", Memorize, AgentMemory, claimed=True),
     command("strategy_design", "design", DesignStrategy, StrategyDesign, claimed=True),

@@ -22,6 +22,8 @@ from libs.runtime.errors import DeskError
 from libs.runtime.journal import CallNotRecorded, RecordedJournal
 from libs.runtime.settings import Settings
 from services.assessment import app as assessment
+from services.exit_signal import app as exit_signal
+from services.exit_signal.reads import Reads
 from services.orchestrator.logic import (
     Cycle,
     Input,
@@ -97,7 +99,9 @@ def _thinking(
         assessment.routes(market, providers, settings),
         strategy_design.routes(market, providers, settings),
     )
-    return {route.hears: route for routes in served for route in routes.commands}
+    exits = exit_signal.commands(Reads(market), settings.exit_rules_file)
+    found = [*exits, *(route for routes in served for route in routes.commands)]
+    return {route.hears: route for route in found}
 
 
 def _workflow(view: CycleView, recordings: Sequence[Recording]) -> Workflow:

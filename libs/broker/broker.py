@@ -41,6 +41,29 @@ class MarketOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class StopOrder:
+    """Sell whole shares once the price falls to `stop_price`; good till cancelled.
+
+    Quantity and price are in shares as they are on the session that is asked about.
+    """
+
+    order_id: UUID
+    ticker: str
+    quantity: Decimal
+    stop_price: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class DayPrices:
+    """A session's raw open and low; `rate` as in `Opening`."""
+
+    session: date
+    open: Decimal
+    low: Decimal
+    rate: ExchangeRate | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Filled:
     """Done: `price` after slippage, `note` where it was cut, `rate` that it was exchanged at."""
 
@@ -78,10 +101,14 @@ class OpenPrices(Protocol):
 
 
 class Broker(Protocol):
-    """Answers orders at an open that execution has read beforehand."""
+    """Answers orders at prices that execution has read beforehand."""
 
     def answer(
         self, order: MarketOrder, opening: Opening | None, *, cash: Decimal, held: Decimal
     ) -> Answer:
         """Fill what `cash` pays for, or what of `held` shares (after splits) is sold."""
+        ...
+
+    def answer_stop(self, order: StopOrder, day: DayPrices | None, *, held: Decimal) -> Answer:
+        """Fill what of `held` shares is sold where the session's prices reached the stop."""
         ...

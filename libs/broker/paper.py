@@ -1,14 +1,25 @@
 """The paper broker: fills at the next open, with a fee and slippage, and never on credit. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from operator import mul
 
 from contracts.account import Side
-from libs.broker.broker import Answer, Filled, MarketOrder, Opening, Refused, Working
+from libs.broker.broker import (
+    Answer,
+    DayPrices,
+    Filled,
+    MarketOrder,
+    Opening,
+    Refused,
+    StopOrder,
+    Working,
+)
 from libs.quant.costs import affordable, fee_on, slipped
 from libs.quant.sizing import affordable_shares, slipped_price, trade_fee, trade_value
+
+_ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,28 @@ class PaperBroker:
             fee = min(fee, value)  # a sale never costs money
         note = _note(order, opening, wanted, quantity, price)
         return Filled(price, quantity, fee, opening.session, note, opening.rate)
+
+    def answer_stop(self, order: StopOrder, day: DayPrices | None, *, held: Decimal) -> Answer:
+        """Fill at the stop price where the session came down to it, and at the open where that lay
+        below it already; then as any sale, with slippage and fee.
+        """
+        if day is None or day.low > order.stop_price:
+            return Working(f"the price has not come down to {order.stop_price.normalize():f}")
+        gap = day.open < order.stop_price
+        sale = MarketOrder(order.order_id, order.ticker, Side.SELL, order.quantity)
+        price = day.open if gap else order.stop_price
+        answer = self.answer(
+            sale, Opening(day.session, price, rate=day.rate), cash=_ZERO, held=held
+        )
+        if not isinstance(answer, Filled):
+            return answer
+        stop = order.stop_price.normalize()
+        told = (
+            f"the session opened at {day.open.normalize():f}, below the stop at {stop:f}"
+            if gap
+            else f"the stop at {stop:f} was reached"
+        )
+        return replace(answer, note="; ".join(filter(None, (told, answer.note))))
 
 
 def _note(

@@ -33,7 +33,7 @@ def inbox_prefix(identity: str) -> str:
 
 def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPermissions]:
     """The permissions of every identity by name."""
-    services = sorted({row.owner for row in (*commands, *QUERIES)} - {CONSOLE})
+    services = sorted({row.owner for row in commands})
     return {
         ORCHESTRATOR: _orchestrator(),
         PROVISIONER: NatsPermissions(publish=("$JS.API.>",), subscribe=(_inbox(PROVISIONER),)),

@@ -48,6 +48,7 @@ def evaluate(
     prices: Mapping[str, Decimal],
     *,
     strategy: str = "unknown",
+    sell_gates: Sequence[Rule] = SELL_GATES,
     buy_gates: Sequence[Rule] = BUY_GATES,
     buy_ceilings: Sequence[Rule] = BUY_CEILINGS,
 ) -> RuleVerdict:
@@ -62,7 +63,7 @@ def evaluate(
     with localcontext(EXACT_DOWN):
         facts = _facts(evidence, portfolio, limits, budget, prices)
         legs, doubles = _legs(proposals)
-        sells = [_judge_sell(leg, facts) for leg in legs if leg.side is Side.SELL]
+        sells = [_judge_sell(leg, facts, sell_gates) for leg in legs if leg.side is Side.SELL]
         buys = _judge_buys(
             [leg for leg in legs if leg.side is Side.BUY], facts, buy_gates, buy_ceilings
         )
@@ -128,8 +129,8 @@ def _legs(proposals: Sequence[StockPick]) -> tuple[list[Leg], list[StockPick]]:
     return legs, doubles
 
 
-def _judge_sell(leg: Leg, facts: Facts) -> _Judged:
-    findings = _findings(leg, SELL_GATES, facts)
+def _judge_sell(leg: Leg, facts: Facts, gates: Sequence[Rule]) -> _Judged:
+    findings = _findings(leg, gates, facts)
     allowed = _lowest(leg, findings)
     quantity = (facts.sellable(leg.ticker) * allowed / _HUNDRED).to_integral_value(ROUND_FLOOR)
     return _Judged(leg, findings, allowed, quantity)

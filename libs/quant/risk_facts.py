@@ -6,7 +6,7 @@ from decimal import ROUND_FLOOR, Decimal
 from functools import cached_property
 from typing import Any
 
-from contracts.account import AccountLimits, Portfolio, Position, Side
+from contracts.account import AccountLimits, OrderType, Portfolio, Position, Side
 from contracts.risk import Evidence
 from contracts.trader import StockPick
 
@@ -60,13 +60,15 @@ class Facts:
 
     @cached_property
     def open_sells(self) -> Mapping[str, Decimal]:
-        """Shares that open sell orders have promised away, by ticker."""
+        """Shares that open sell orders have promised away, by ticker. A stop order promises none:
+        a sale makes it smaller.
+        """
         return self._open(Side.SELL, lambda order: order.quantity)
 
     def _open(self, side: Side, measure: Callable[[Any], Decimal]) -> Mapping[str, Decimal]:
         found: dict[str, Decimal] = {}
         for order in self.portfolio.open_orders:
-            if order.side is side:
+            if order.side is side and order.type is OrderType.MARKET:
                 found[order.asset] = found.get(order.asset, _ZERO) + measure(order)
         return found
 

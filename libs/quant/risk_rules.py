@@ -310,9 +310,25 @@ def _cash(leg: Leg, facts: Facts) -> Finding:
     )
 
 
+def _one_exit_a_session(leg: Leg, facts: Facts) -> Finding:
+    selling = facts.open_sells.get(leg.ticker, _ZERO)
+    return _gate(
+        leg,
+        ok=selling == 0,
+        value=f"{selling.normalize():f} shares in an open sale",
+        limit="no open sale",
+        kept="nothing of it is being sold yet",
+        vetoed="it is being sold already, and an account exits a position once a session",
+    )
+
+
 SELL_GATES: tuple[Rule, ...] = (
     Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
     Rule("something_to_sell", "the desk never sells short", _something_to_sell),
+)
+EXIT_GATES: tuple[Rule, ...] = (
+    *SELL_GATES,
+    Rule("one_exit_a_session", "one signal must not sell twice", _one_exit_a_session),
 )
 BUY_GATES: tuple[Rule, ...] = (
     Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),

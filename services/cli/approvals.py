@@ -249,6 +249,12 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
     return Group(*parts, how)
 
 
+def _stop(decision: PortfolioDecision) -> str:
+    """The stop order that an exit places on what it leaves."""
+    price = decision.exit.stop_price if decision.exit else None
+    return f"; then a stop at {amounts.money(price.amount, price.currency)}" if price else ""
+
+
 def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
     made = table(
         "", ("shares", "right"), ("price", "right"), ("value", "right"), ("share", "right"), "why"
@@ -262,6 +268,6 @@ def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
             amounts.money(each.price.amount),
             amounts.money(value, each.price.currency),
             amounts.percent(each.allocation_pct),
-            one_line(each.reasoning.removeprefix("rules: "), "dim"),
+            one_line(each.reasoning.removeprefix("rules: ") + _stop(each), "dim"),
         )
     return made

@@ -64,11 +64,16 @@ def cycle() -> None:
 
 @app.command()
 def request(
-    kind: Annotated[str, typer.Option(help="What kind of cycle.")] = "decision",
+    kind: Annotated[
+        str, typer.Option(help="decision, or exit: check and sell what is held.")
+    ] = "decision",
     as_of: AsOfOption = None,
     universe: UniverseOption = None,
     source: SourceOption = None,
     provider: ProviderOption = None,
+    account: Annotated[
+        str | None, typer.Option(help="Whose account the first pipeline trades; else main.")
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: sent again with the same body, nothing new happens."),
@@ -90,6 +95,7 @@ def request(
         universe=universe if universe is not None else (),
         sources=source or (),
         providers=provider or ("rules",),
+        account=account,
         key=key,
         timeout_s=timeout_s,
         money=max_money,

@@ -1,6 +1,6 @@
 """One event as one line. Made without rich's renderer: a busy desk has thousands a second."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -19,6 +19,7 @@ STYLES = {
     EventType.CYCLE_ENDED: "bold cyan",
     EventType.PIPELINE_ENDED: "cyan",
     EventType.STATE_ENTERED: "blue",
+    EventType.EXITS_CHECKED: "magenta",
     EventType.DECISION: "bold magenta",
     EventType.APPROVAL_REQUESTED: "bold yellow",
     EventType.APPROVAL_DECIDED: "bold magenta",
@@ -116,6 +117,12 @@ def _decision(event: Event) -> str:
     return f"{text}; vetoed {', '.join(vetoed)}" if vetoed else text
 
 
+def _exits(event: Event) -> str:
+    checks: Sequence[Mapping[str, Any]] = event.data.get("checks", ())  # type: ignore[assignment]
+    told = [f"{c.get('ticker')} {c.get('assessment') or 'not checked'}" for c in checks]
+    return ", ".join(told) or "nothing is held"
+
+
 def _letter(event: Event) -> str:
     data = event.data
     text = f"{data.get('sequence')} {data.get('subject')} ({data.get('code')}) by {data.get('by')}"
@@ -166,6 +173,7 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.PIPELINE_ENDED: _end,
     EventType.ORDER_PLACED: _order,
     EventType.ORDER_FILLED: _order,
+    EventType.EXITS_CHECKED: _exits,
     EventType.DECISION: _decision,
     EventType.APPROVAL_REQUESTED: _decision,
     EventType.APPROVAL_DECIDED: _approval,

@@ -9,6 +9,7 @@ from pydantic import JsonValue, ValidationError
 from contracts.account import Portfolio
 from contracts.approval import Approval, Verdict
 from contracts.execution import ExecutionResult, Fill, Order
+from contracts.exit_signal import ExitReport
 from contracts.memory import AgentMemory
 from contracts.message import Contract
 from contracts.query import PipelineView
@@ -32,6 +33,7 @@ class Made:
     quant: QuantReport | None
     research: ResearchReport | None
     picks: DailyPicks | None
+    exits: ExitReport | None
     validation: DecisionValidation | None
     approval: Approval | None
     execution: ExecutionResult | None
@@ -49,6 +51,7 @@ class Made:
             quant=_read(QuantReport, made.get("quant_report")),
             research=_read(ResearchReport, made.get("research_report")),
             picks=_read(DailyPicks, made.get("daily_picks")),
+            exits=_read(ExitReport, made.get("exit_report")),
             validation=_read(DecisionValidation, made.get("decision_validation")),
             approval=_read(Approval, made.get("approval")),
             execution=_read(ExecutionResult, made.get("execution_result")),
@@ -148,7 +151,9 @@ def rows(made: Made) -> Sequence[Row]:
     findings = {each.ticker: each for each in research.tickers} if research else {}
     picks = {each.ticker: each for each in made.wanted}
     validated, decisions = made.validated, made.decisions
-    orders = {each.asset: each for each in execution.orders} if execution else {}
+    # The stop order that follows a sale comes after it, and is shown on its own line.
+    placed = reversed(execution.orders) if execution else ()
+    orders = {each.asset: each for each in placed}
     fills = {each.asset: each for each in execution.fills} if execution else {}
     assets = made.plan.assets if made.plan else ()
     names = dict.fromkeys((*validated, *picks, *assets, *signals, *findings))

@@ -5,7 +5,7 @@ from decimal import Decimal
 from rich.table import Table
 from rich.text import Text
 
-from contracts.account import Side
+from contracts.account import OrderType, Side
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from services.cli import amounts
 from services.cli.terminal import table
@@ -40,7 +40,7 @@ def placed(result: ExecutionResult) -> Table:
 
 def _add(made: Table, order: Order, fill: Fill | None) -> None:
     made.add_row(
-        Text(f"{order.side.value} {order.asset}", side_style(order.side)),
+        Text(_named(order), side_style(order.side)),
         order.status.value,
         amounts.quantity(order.quantity),
         amounts.money(fill.price.amount) if fill else "",
@@ -68,7 +68,11 @@ def notes(result: ExecutionResult) -> Text:
 
 
 def _named(order: Order) -> str:
-    return f"{order.side.value} {order.asset}"
+    """`sell AAPL`, and for a stop order `sell AAPL at 95.00`."""
+    at = ""
+    if order.type is OrderType.STOP and order.stop_price is not None:
+        at = f" at {amounts.money(order.stop_price.amount)}"
+    return f"{order.side.value} {order.asset}{at}"
 
 
 def side_style(side: Side) -> str:
@@ -79,9 +83,12 @@ def side_style(side: Side) -> str:
 def in_short(result: ExecutionResult) -> str:
     """`bought 39 AAPL and 888 MSFT for 50,024.49 USD`: the fills in one sentence."""
     parts = [_traded(result, side) for side in (Side.SELL, Side.BUY)]
-    waiting = sum(order.status is OrderStatus.WORKING for order in result.orders)
+    working = [order.type for order in result.orders if order.status is OrderStatus.WORKING]
+    waiting, stops = working.count(OrderType.MARKET), working.count(OrderType.STOP)
     if waiting:
         parts.append(f"{amounts.count(waiting, 'order')} still to be filled")
+    if stops:
+        parts.append(f"{amounts.count(stops, 'stop')} placed on what is left")
     return "; ".join(filter(None, parts)) or "no order was filled"
 
 

@@ -158,7 +158,9 @@ def _chart(points: Sequence[EquityPoint], console: Console) -> Iterable[Renderab
 def _open(order: OpenOrder) -> Text:
     what = f"{order.side.value} {amounts.quantity(order.quantity)} {order.asset}"
     held = f", {amounts.money(order.hold.amount)} held back" if order.hold.amount else ""
-    return Text(f"open order: {what}{held}", style="yellow")
+    stop = order.stop_price
+    at = f" at a stop of {amounts.money(stop.amount, stop.currency)}" if stop else ""
+    return Text(f"open order: {what}{at}{held}", style="yellow")
 
 
 def _positions(books: Portfolio, *, narrow: bool) -> Table:

@@ -13,7 +13,14 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from contracts.audit import Event, EventType
-from contracts.cycle import CancelCycle, CycleRequest, CycleStatus, RequestAnswer, Rotation
+from contracts.cycle import (
+    EXIT,
+    CancelCycle,
+    CycleRequest,
+    CycleStatus,
+    RequestAnswer,
+    Rotation,
+)
 from contracts.message import Pipeline
 from contracts.operation import OperationView
 from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsPage, OperationsQuery
@@ -92,7 +99,7 @@ def build(wish: Wish) -> CycleRequest:
         given["strategy"] = wish.strategy
     if wish.universe:
         given["universe"] = tuple(_tickers(wish.universe))
-    if wish.rotation:
+    if wish.rotation and wish.kind != EXIT:
         given["rotation"] = Rotation(account=MAIN_ACCOUNT, order=tuple(wish.rotation))
     if wish.sources:
         given["sources"] = tuple(_sources(wish.sources))
@@ -102,7 +109,9 @@ def build(wish: Wish) -> CycleRequest:
                 "idempotency_key": wish.key or new_key(),
                 "kind": wish.kind,
                 "as_of": _day(wish.as_of),
-                "pipelines": pipelines(wish.providers, wish.account, wish.rotation),
+                "pipelines": pipelines(
+                    wish.providers, wish.account, () if wish.kind == EXIT else wish.rotation
+                ),
                 **given,
             }
         )

@@ -12,7 +12,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
-from services.cli import amounts, costs, fared, grounding, halt, judgement, orders, tickers
+from services.cli import amounts, costs, exits, fared, grounding, halt, judgement, orders, tickers
 from services.cli.made import Made, Row, reasons, rows
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
@@ -121,6 +121,8 @@ def _outcome(
 def _achieved(made: Made, reason: str) -> str:
     if made.execution is not None and made.execution.orders:
         return orders.in_short(made.execution)
+    if made.exits is not None:
+        return exits.in_short(made.exits)
     if made.picks is not None and not made.wanted:
         return "nothing ordered: the trader picked nothing"
     if made.validation is not None and not made.validation.decisions:
@@ -204,7 +206,9 @@ def _dropped(digest: SignalDigest) -> Text:
 
 def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[RenderableType]:
     yield facts(_thought(made))
-    found = rows(made)
+    if made.exits is not None:
+        yield from (_inset(exits.checked(made.exits)), Text())
+    found = rows(made) if made.exits is None else ()
     if found:
         yield Text()
         yield _inset(tickers.found(found, width - EDGE))
@@ -216,6 +220,8 @@ def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[Render
     if made.portfolio is not None and made.portfolio.halt is not None:
         yield facts([("Halt", Text(halt.told(made.portfolio.halt), style="bold yellow"))])
     against = [check for row in found for check in row.against]
+    if made.exits is not None and made.validation is not None:
+        against = [check for check in made.validation.checks if not check.passed]
     if against:
         yield from (Text(), *map(_inset, _ruled(against)), Text())
     if made.approval is not None and made.approval.verdict is not Verdict.REJECT:

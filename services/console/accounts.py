@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Protocol
 from uuid import UUID
 
-from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, Side
+from contracts.account import AccountLimits, OpenOrder, OrderType, Portfolio, Position, Side
 from contracts.execution import Fill
 from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.types import ExchangeRate, Foreign, Money
@@ -172,12 +172,16 @@ def _money(amount: Decimal, currency: str) -> Money:
 
 
 def _open(row: Record, currency: str) -> OpenOrder:
+    stop = None
+    if row["type"] == OrderType.STOP:
+        stop = _money(row["stop_price"], row["currency"] or currency)
     return OpenOrder(
         order_id=row["order_id"],
         asset=row["ticker"],
         side=Side(row["side"]),
         quantity=row["quantity"],
         hold=_money(row["hold"], currency),
+        stop_price=stop,
     )
 
 

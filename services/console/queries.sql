@@ -133,8 +133,8 @@ where o.account = $1 and o.ticker = any($2::text[])
 order by o.ticker, f.session desc, f.filled_at desc
 
 -- name: working_orders
-select order_id, ticker, side, quantity, hold from orders
-where account = $1 and status = 'working' order by as_of, ticker
+select order_id, ticker, side, type, quantity, hold, stop_price, currency from orders
+where account = $1 and status in ('working', 'waiting') order by as_of, ticker
 
 -- name: newest_fills
 select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session, f.currency,

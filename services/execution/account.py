@@ -6,106 +6,26 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from contracts.account import AccountLimits, OpenOrder, Portfolio, Position, SessionBefore, Side
+from contracts.account import (
+    AccountLimits,
+    OpenOrder,
+    OrderType,
+    Portfolio,
+    Position,
+    SessionBefore,
+    Side,
+)
 from contracts.execution import Fill, Order, OrderStatus
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money
-from libs.broker.broker import Filled, Opening, Refused
-from libs.quant.exchange import PRICE_STEP, Mark, cents_in, no_rate, price_in
+from libs.broker.broker import DayPrices, Filled, Opening, Refused
+from libs.quant.exchange import PRICE_STEP, Mark, cents_in, price_in
 from libs.quant.sizing import CENT
-from libs.runtime.errors import DeskError
 from services.execution.books import Books, Holding
+from services.execution.errors import ClockBack, CurrencyMismatch, NoExchangeRate, NoPrice
 from services.execution.snapshots import Closes, Snapshot, StaleQuotes
 
 _ZERO = Decimal(0)
-
-
-class ClockBack(DeskError):
-    """The account has already seen a later session."""
-
-    code = "clock_back"
-
-    def __init__(self, account: str, clock: date, as_of: date) -> None:
-        super().__init__(
-            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
-            f"it knows of the days between: use an as_of from {clock} on, or another account name"
-        )
-
-
-class CurrencyMismatch(DeskError):
-    """An amount in another currency than the account's."""
-
-    code = "currency_mismatch"
-
-    def __init__(self, account: str, currency: str, given: str) -> None:
-        super().__init__(
-            f"account {account} is in {currency}, the budget in {given}: state the budget in "
-            f"{currency}"
-        )
-
-
-class BooksNotOpen(DeskError):
-    """The account does not exist, or was not brought to this session."""
-
-    code = "books_not_open"
-
-    def __init__(self, account: str, as_of: date) -> None:
-        super().__init__(
-            f"account {account} was not opened for {as_of}; a cycle opens the books before it "
-            "executes: request a cycle for this account and session"
-        )
-
-
-class UnknownAccount(DeskError):
-    """There is no such account."""
-
-    code = "unknown_account"
-
-    def __init__(self, account: str) -> None:
-        super().__init__(f"there is no account {account}; a cycle opens the account it trades")
-
-
-class AheadOfClock(DeskError):
-    """The account has not come to this session yet."""
-
-    code = "ahead_of_clock"
-
-    def __init__(self, account: str, clock: date, as_of: date) -> None:
-        super().__init__(
-            f"account {account} stands at {clock} and has not come to {as_of}: name a session up "
-            "to its own, or leave it out; a cycle moves an account on"
-        )
-
-
-class NoPrice(DeskError):
-    """A held ticker has no close at as_of, so the account cannot be valued."""
-
-    code = "no_price"
-
-
-class NoExchangeRate(DeskError):
-    """An amount cannot be brought into the account's currency."""
-
-    code = "no_exchange_rate"
-
-    def __init__(self, account: str, what: str, currency: str, into: str, on: date) -> None:
-        super().__init__(
-            f"account {account} is in {into}, {what} in {currency}, and {no_rate(currency, into)} "
-            f"at {on}: add it to the market source (fx.csv of a replay directory)"
-        )
-
-
-class CurrencyChanged(DeskError):
-    """A share that is held trades in another currency than it was bought in."""
-
-    code = "currency_changed"
-
-    def __init__(self, account: str, ticker: str, currency: str, on: date) -> None:
-        super().__init__(
-            f"account {account} holds {ticker} in another currency than {currency}, in which its "
-            f"split or dividend of {on} is: correct the currency in the market source (sectors.csv "
-            "of a replay directory)"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +45,11 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class BookedOrder:
-    """An order as it stands in the books. `fill` where it has one."""
+    """An order as it stands in the books. `fill` where it has one.
+
+    `stop_price` triggers a stop order; of a market order that is an `exit`, it is the price of the
+    stop order that follows its fill. It is in the currency that the ticker trades in.
+    """
 
     order_id: UUID
     account: str
@@ -143,6 +67,14 @@ class BookedOrder:
     as_of: date
     foreign: Foreign | None = None
     fill: Filled | None = None
+    type: OrderType = OrderType.MARKET
+    stop_price: Decimal | None = None
+    exit: bool = False
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it still waits."""
+        return self.status is OrderStatus.WORKING
 
     @property
     def key(self) -> tuple[str, date]:
@@ -172,8 +104,19 @@ class Account:
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:
-        """Orders that still wait."""
-        return tuple(order for order in self.orders if order.status is OrderStatus.WORKING)
+        """Market orders that still wait, for the open after their session."""
+        return tuple(o for o in self.orders if o.is_working and o.type is OrderType.MARKET)
+
+    @property
+    def stops(self) -> tuple[BookedOrder, ...]:
+        """Stop orders that still wait, for their price."""
+        return tuple(o for o in self.orders if o.is_working and o.type is OrderType.STOP)
+
+    @property
+    def guarded(self) -> list[str]:
+        """Tickers with a stop order, or with a sale that a stop order follows."""
+        waiting = {order.ticker for order in self.stops}
+        return sorted(waiting | {o.ticker for o in self.working if o.stop_price is not None})
 
     @property
     def cash_free(self) -> Decimal:
@@ -191,7 +134,7 @@ class Account:
         lines = (line for entry in self.books.recent for line in entry.lines)
         moved = {line.ticker for line in lines if line.ticker is not None}
         held = {ticker for ticker, holding in self.books.holdings.items() if holding.quantity > 0}
-        return sorted(moved | held | {order.ticker for order in self.working})
+        return sorted(moved | held | {order.ticker for order in (*self.working, *self.stops)})
 
 
 @dataclass(frozen=True)
@@ -201,7 +144,8 @@ class Quotes:
     `closes` at as_of and at `sessions`, those after `snapped` up to as_of; `openings` by ticker and
     the session they come after (None: no such open; Refused: one that nothing can be filled at);
     `due` is the session after each of those; `actions` by ticker, of the sessions after `since`;
-    `rates` into the account's currency, as known at as_of's close.
+    `rates` into the account's currency, as known at as_of's close; `days` the opens and lows, by
+    ticker and session, that may trigger a stop order (None: it did not trade).
     """
 
     closes: Closes = field(default_factory=dict)
@@ -212,6 +156,7 @@ class Quotes:
     snapped: date = date.max
     sessions: Sequence[date] = ()
     rates: Mapping[str, ExchangeRate] = field(default_factory=dict)
+    days: Mapping[tuple[str, date], DayPrices | None] = field(default_factory=dict)
 
     def prices(self, as_of: date) -> Mapping[str, Decimal]:
         """The closes of as_of in the account's currency, where there are any."""
@@ -322,27 +267,42 @@ def _open_order(order: BookedOrder, account: Account) -> OpenOrder:
         side=order.side,
         quantity=order.quantity,
         hold=money(order.hold, account),
+        stop_price=stop_money(order, account.currency) if order.type is OrderType.STOP else None,
     )
+
+
+def stop_money(order: BookedOrder, currency: str) -> Money | None:
+    """The order's stop price; in `currency`, the account's, unless it trades in another."""
+    if order.stop_price is None:
+        return None
+    traded = currency if order.foreign is None else order.foreign.price.currency
+    return Money(amount=_short(order.stop_price), currency=traded)
 
 
 def money(amount: Decimal, account: Account) -> Money:
     """An amount in the account's currency, with the places that contracts carry."""
+    return Money(amount=_short(amount), currency=account.currency)
+
+
+def _short(amount: Decimal) -> Decimal:
+    """12.50 and not 12.500000: the amounts are read by people too."""
     exact = amount.quantize(PRICE_STEP)
     cents = exact.quantize(CENT)
-    # 12.50 and not 12.500000: the amounts are read by people too.
-    return Money(amount=cents if cents == exact else exact, currency=account.currency)
+    return cents if cents == exact else exact
 
 
-def order_view(order: BookedOrder) -> Order:
+def order_view(order: BookedOrder, account: Account) -> Order:
     """The order as it is told."""
     return Order(
         order_id=order.order_id,
         asset=order.ticker,
         side=order.side,
         quantity=order.quantity,
+        type=order.type,
         status=order.status,
         reason=order.reason,
         foreign=order.foreign,
+        stop_price=stop_money(order, account.currency),
     )
 
 

@@ -1,71 +1,62 @@
-"""An account's clock moves on: splits, dividends, due fills, and a snapshot a session. Pure.
+"""An account's clock moves on: splits, dividends, due fills, stops, a snapshot a session. Pure.
 
 All market data is read before; where a locked account needs a quote that was not read,
 `StaleQuotes` asks for another reading.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 from contracts.account import Side
 from contracts.execution import OrderStatus
+from contracts.types import ExchangeRate
 from libs.broker.broker import Answer, Broker, Filled, MarketOrder, Opening, Refused, Working
 from libs.quant.exchange import purse
 from libs.quant.risk_rules import HALTED, halt_words
 from services.execution import books as ledger
+from services.execution import stops
 from services.execution.account import (
     Account,
     Action,
     BookedOrder,
-    CurrencyChanged,
-    NoExchangeRate,
     Quotes,
     require_clock,
     session_before,
 )
-from services.execution.books import Entry
-from services.execution.snapshots import Snapshot, StaleQuotes, snapshots
-
-REASON_CHARS_MAX = 4_000
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What is to be written, and the account after it. `ended` are orders that no longer work."""
-
-    account: Account
-    placed: tuple[BookedOrder, ...] = ()
-    ended: tuple[BookedOrder, ...] = ()
-    entries: tuple[Entry, ...] = ()
-    snapshots: tuple[Snapshot, ...] = ()
-
-    def post(self, entry: Entry) -> "Changes":
-        """With one more entry."""
-        account = replace(self.account, books=self.account.books.posted(entry))
-        return replace(self, account=account, entries=(*self.entries, entry))
+from services.execution.changes import Changes, also
+from services.execution.errors import CurrencyChanged, NoExchangeRate
+from services.execution.snapshots import StaleQuotes, snapshots
 
 
 def advance(
     account: Account, as_of: date, quotes: Quotes, broker: Broker, cash: Decimal | None = None
 ) -> Changes:
-    """Bring the account to as_of's close: splits and dividends, then the fills that were due, and a
-    snapshot of every session that has none yet.
+    """Bring the account to as_of's close: of each session splits and dividends, then the fills that
+    were due at its open, then the stop orders that its prices reached; and a snapshot of every
+    session that has none yet.
 
     An order whose session has passed without an open in that ticker is cancelled: it was for that
     open. So is a buy that comes due while the account is halted. `cash` is what a new account
     begins with. Raises ClockBack, StaleQuotes and NoExchangeRate.
     """
     require_clock(account, as_of)
-    steps = [*_action_steps(account, as_of, quotes), *_fill_steps(account, as_of, quotes)]
+    steps = [
+        *_action_steps(account, as_of, quotes),
+        *_fill_steps(account, as_of, quotes),
+        *_stop_steps(account, quotes),
+    ]
     changes = Changes(replace(account, clock=as_of))
     if cash is not None:
         changes = changes.post(ledger.opening(cash, as_of))
     for _, step in sorted(steps, key=lambda item: item[0]):
-        if isinstance(step, BookedOrder):
-            changes = _fill_working(changes, step, quotes, broker)
-        else:
-            changes = _apply_action(changes, *step)
+        match step:
+            case BookedOrder():
+                changes = _fill_working(changes, step, quotes, broker)
+            case (str(ticker), Action() as action):
+                changes = _apply_action(changes, ticker, action)
+            case (str(ticker), date() as session):
+                changes = _pass_stop(changes, ticker, session, quotes, broker)
     return _snapped(changes, as_of, quotes)
 
 
@@ -82,7 +73,7 @@ def _snapped(changes: Changes, as_of: date, quotes: Quotes) -> Changes:
     return replace(changes, account=account, snapshots=taken)
 
 
-_Step = tuple[tuple[date, int, str], "BookedOrder | tuple[str, Action]"]
+_Step = tuple[tuple[date, int, str], "BookedOrder | tuple[str, Action] | tuple[str, date]"]
 
 
 def _action_steps(account: Account, as_of: date, quotes: Quotes) -> list[_Step]:
@@ -115,6 +106,29 @@ def _fill_steps(account: Account, as_of: date, quotes: Quotes) -> list[_Step]:
     return steps
 
 
+def _stop_steps(account: Account, quotes: Quotes) -> list[_Step]:
+    """After a session's open: its prices may reach a stop order, also one placed at that open."""
+    return [
+        ((session, 3, ticker), (ticker, session))
+        for ticker in account.guarded
+        for session in quotes.sessions
+        if session > account.clock
+    ]
+
+
+def _pass_stop(
+    changes: Changes, ticker: str, session: date, quotes: Quotes, broker: Broker
+) -> Changes:
+    if stops.stop_of(changes.account, ticker) is None:
+        return changes
+    if (ticker, session) not in quotes.days:
+        raise StaleQuotes
+    day = quotes.days[ticker, session]
+    if day is not None and _mixed(changes.account, ticker, day.rate):
+        return changes  # the books cannot take it; what is held fails as such
+    return stops.trigger(changes, ticker, day, broker)
+
+
 def _apply_action(changes: Changes, ticker: str, action: Action) -> Changes:
     session, account = action.session, changes.account
     held = account.books.quantity_before(ticker, session) > 0
@@ -138,9 +152,8 @@ def _split_once(changes: Changes, ticker: str, opening: Opening) -> Changes:
     books, session = changes.account.books, opening.session
     if books.has(ledger.split_key(ticker, session)) or not books.quantity_before(ticker, session):
         return changes
-    return changes.post(
-        ledger.split(ticker, session, opening.split_ratio, opening.price, books, opening.rate)
-    )
+    entry = ledger.split(ticker, session, opening.split_ratio, opening.price, books, opening.rate)
+    return stops.after_split(changes.post(entry), ticker, opening.split_ratio)
 
 
 def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: Broker) -> Changes:
@@ -153,21 +166,12 @@ def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: 
     if halt is not None and order.side is Side.BUY:
         why = f"{HALTED}: {halt_words(halt)}"
     if why:
-        ended = replace(order, status=OrderStatus.CANCELLED, reason=also(order.reason, why))
-        return _with_ended(changes, ended)
-    changes = _without(changes, order)  # its own hold is there for it
+        return changes.end(
+            replace(order, status=OrderStatus.CANCELLED, reason=also(order.reason, why))
+        )
+    changes = changes.without(order)  # its own hold is there for it
     ended, changes = try_fill(changes, order, opening, broker)
-    return _with_ended(changes, ended)
-
-
-def _without(changes: Changes, order: BookedOrder) -> Changes:
-    rest = tuple(o for o in changes.account.orders if o.order_id != order.order_id)
-    return replace(changes, account=replace(changes.account, orders=rest))
-
-
-def _with_ended(changes: Changes, order: BookedOrder) -> Changes:
-    changes = _without(changes, order)
-    return replace(changes, ended=(*changes.ended, order))
+    return stops.after_fill(changes.end(ended), ended, ratio_of(opening))
 
 
 def try_fill(
@@ -198,10 +202,7 @@ def _answer(
     if isinstance(opening, Refused):
         return opening
     rate = None if opening is None else opening.rate
-    held_in = _held_in(account, order.ticker)
-    traded_in = account.currency if rate is None else rate.currency
-    if opening is not None and held_in not in {None, traded_in}:
-        why = f"it is held in {held_in} and trades in {traded_in} now: the books cannot mix them"
+    if opening is not None and (why := _mixed(account, order.ticker, rate)):
         return Refused(why)
     return broker.answer(
         MarketOrder(order.order_id, order.ticker, order.side, order.quantity),
@@ -211,14 +212,23 @@ def _answer(
     )
 
 
+def _mixed(account: Account, ticker: str, rate: ExchangeRate | None) -> str:
+    """Why a trade would stand in another currency than the position; empty where it does not."""
+    held_in = _held_in(account, ticker)
+    traded_in = account.currency if rate is None else rate.currency
+    if held_in in {None, traded_in}:
+        return ""
+    return f"it is held in {held_in} and trades in {traded_in} now: the books cannot mix them"
+
+
+def ratio_of(opening: Opening | Refused | None) -> Decimal:
+    """The split at an open; 1 where there is none."""
+    return opening.split_ratio if isinstance(opening, Opening) else Decimal(1)
+
+
 def _held_in(account: Account, ticker: str) -> str | None:
     """The currency that a position stands in; None where nothing is held."""
     held = account.books.holdings.get(ticker)
     if held is None or held.quantity <= 0:
         return None
     return held.currency or account.currency
-
-
-def also(reason: str, more: str) -> str:
-    """Both reasons as one, within what an order keeps."""
-    return "; ".join(part for part in (reason, more) if part)[:REASON_CHARS_MAX]

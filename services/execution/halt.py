@@ -7,6 +7,9 @@ from libs.postgres.pool import Connection, Pool
 from libs.runtime.errors import DeskError
 from services.execution import store
 
+NAMED_MAX = 20
+"""Accounts named to whoever mistyped one."""
+
 log = structlog.get_logger()
 
 
@@ -16,7 +19,8 @@ class UnknownAccount(DeskError):
     code = "unknown_account"
 
     def __init__(self, account: str, known: list[str]) -> None:
-        there = ", ".join(known) or "none"
+        there = ", ".join(known[:NAMED_MAX]) or "none"
+        there += ", ..." if len(known) > NAMED_MAX else ""
         super().__init__(
             f"no account is named {account!r} (there is: {there}); without an account the halt is "
             "for all, also for those opened later"
@@ -53,6 +57,5 @@ async def _change(
 
 
 async def _require_known(db: Connection, account: str | None) -> None:
-    known = await store.account_names(db)
-    if account is not None and account not in known:
-        raise UnknownAccount(account, known)
+    if account is not None and await store.clock_of(db, account) is None:
+        raise UnknownAccount(account, await store.account_names(db))

@@ -26,19 +26,16 @@ from libs.runtime.journal import Journal
 from services.execution import approvals, clock, logic, store
 from services.execution.account import (
     Account,
-    AheadOfClock,
-    BooksNotOpen,
     Ids,
-    NoExchangeRate,
     Quotes,
-    UnknownAccount,
     open_orders_of,
     portfolio,
     positions_of,
     require_clock,
     require_currency,
 )
-from services.execution.clock import Changes
+from services.execution.changes import Changes
+from services.execution.errors import AheadOfClock, BooksNotOpen, NoExchangeRate, UnknownAccount
 from services.execution.reads import Reads
 from services.execution.snapshots import StaleQuotes
 

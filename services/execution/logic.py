@@ -13,20 +13,26 @@ from uuid import UUID
 
 import orjson
 
-from contracts.account import Side
+from contracts.account import OrderType, Side
 from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
 from contracts.halt import Halt
 from contracts.risk import DecisionAction, PortfolioDecision
 from contracts.trader import StockPick
 from libs.broker.broker import Broker
 from libs.quant.risk import RuleVerdict, evaluate
-from libs.quant.risk_rules import CASH_RESERVE_BPS, HALTED, halt_words
+from libs.quant.risk_rules import (
+    CASH_RESERVE_BPS,
+    EXIT_GATES,
+    HALTED,
+    SELL_GATES,
+    halt_words,
+)
 from libs.quant.sizing import cash_hold
 from libs.runtime import ids
+from services.execution import stops
 from services.execution.account import (
     Account,
     BookedOrder,
-    BooksNotOpen,
     Ids,
     Quotes,
     fill_view,
@@ -36,7 +42,9 @@ from services.execution.account import (
     require_clock,
     require_currency,
 )
-from services.execution.clock import REASON_CHARS_MAX, Changes, also, try_fill
+from services.execution.changes import REASON_CHARS_MAX, Changes, also
+from services.execution.clock import ratio_of, try_fill
+from services.execution.errors import BooksNotOpen
 from services.execution.snapshots import StaleQuotes
 
 _ZERO: Final = Decimal(0)
@@ -90,10 +98,12 @@ def execute(
             continue
         quantity = min(decision.quantity, allowed.get((decision.action, decision.asset), _ZERO))
         order = _new_order(command, decision, quantity, verdict, quotes, account.halt)
-        if order.status is OrderStatus.WORKING:
-            order, changes = _place(changes, order, quotes, broker)
+        if order.is_working:
+            order, changes = _fill(changes, order, quotes, broker)
+        changes = changes.place(order)
         orders.append(order)
-        changes = replace(changes, placed=(*changes.placed, order))
+        changes = stops.after_fill(changes, order, ratio_of(quotes.openings.get(order.key)))
+    orders += [each for each in changes.placed if each.type is OrderType.STOP]
     return _result(command, account, changes, orders), changes
 
 
@@ -125,6 +135,7 @@ def _judge_again(command: ExecuteDecisions, account: Account, quotes: Quotes) ->
         account.limits,
         budget,
         quotes.prices(command.as_of),
+        sell_gates=EXIT_GATES if any(d.exit for d in validation.decisions) else SELL_GATES,
     )
 
 
@@ -158,7 +169,15 @@ def _new_order(
         reason=_why_less(decision, quantity, verdict, halt),
         as_of=command.as_of,
         foreign=mark.foreign if mark else None,
+        stop_price=_stop_price(decision),
+        exit=decision.exit is not None,
     )
+
+
+def _stop_price(decision: PortfolioDecision) -> Decimal | None:
+    if decision.exit is None or decision.exit.stop_price is None:
+        return None
+    return decision.exit.stop_price.amount
 
 
 def _why_less(
@@ -176,19 +195,16 @@ def _why_less(
     return f"{what} by the rules at execution: {because}"[:REASON_CHARS_MAX]
 
 
-def _place(
+def _fill(
     changes: Changes, order: BookedOrder, quotes: Quotes, broker: Broker
 ) -> tuple[BookedOrder, Changes]:
     if order.key not in quotes.openings:
         raise StaleQuotes
     order, changes = try_fill(changes, order, quotes.openings[order.key], broker)
-    if order.status is OrderStatus.WORKING and order.hold > changes.account.cash_free:
+    if order.is_working and order.hold > changes.account.cash_free:
         # A hold that the cash cannot bear would let a later buy spend it twice.
         why = f"{changes.account.cash_free} of free cash does not cover its hold of {order.hold}"
         order = replace(order, status=OrderStatus.REJECTED, reason=also(order.reason, why))
-    if order.status is OrderStatus.WORKING:
-        account = replace(changes.account, orders=(*changes.account.orders, order))
-        changes = replace(changes, account=account)
     return order, changes
 
 
@@ -198,7 +214,7 @@ def _result(
     return ExecutionResult.of(
         command,
         account=before.name,
-        orders=tuple(order_view(order) for order in orders),
+        orders=tuple(order_view(order, before) for order in orders),
         fills=tuple(fill_view(o, o.fill, before) for o in orders if o.fill is not None),
         cash_before=money(before.books.cash, before),
         cash_after=money(changes.account.books.cash, before),

@@ -40,7 +40,7 @@ values ($1, $2, 0, $2, $3, 'execution', $4, $5::text::jsonb)
 on conflict do nothing
 
 -- name: account_names
-select account from accounts order by opened_at limit 200
+select account from accounts order by opened_at limit 21
 
 -- name: keep_limits
 insert into limit_changes (account, limits) values ($1, $2::text::jsonb)
@@ -70,16 +70,18 @@ where e.account = $1 and e.session > $2
 order by e.entry_id, p.line
 
 -- name: open_orders
--- Open at the close of $2: still working, or filled at a later session. As an order fills at the
--- session after its own, the latter are those of $2 itself.
+-- Open at the close of $2: still working, or filled at a later session. As a market order fills at
+-- the session after its own, the latter are those of $2 itself.
 select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
        f.fee as fill_fee, f.session as fill_session, f.currency as fill_currency,
        f.foreign_price as fill_foreign_price, f.rate as fill_rate, f.rate_on as fill_rate_on,
        f.foreign_fee as fill_foreign_fee
 from orders o join accounts a using (account) left join fills f using (order_id)
 where o.account = $1
-  and ((o.status = 'working' and o.as_of <= $2) or (o.status = 'filled' and o.as_of = $2))
-order by o.as_of, o.side desc, o.ticker, o.order_id
+  and ((o.status = 'working' and o.as_of <= $2)
+       or (o.status = 'filled' and o.as_of = $2 and o.type = 'market')
+       or (o.type = 'stop' and o.as_of <= $2 and (o.status = 'waiting' or f.session > $2)))
+order by o.as_of, o.side desc, o.ticker, o.type, o.order_id
 
 -- name: orders_by_id
 select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quantity,
@@ -99,12 +101,13 @@ update accounts set clock = $2 where account = $1 and clock < $2
 
 -- name: insert_order
 insert into orders (order_id, account, cycle_id, started_on, op_id, pipeline, ticker, sector, side,
-                    type, quantity, hold, status, reason, as_of, currency, foreign_price, rate,
-                    rate_on)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'market', $10, $11, $12, $13, $14, $15, $16, $17, $18)
+                    type, quantity, hold, status, reason, as_of, stop_price, exit, currency,
+                    foreign_price, rate, rate_on)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+        $21)
 
--- name: end_order
-update orders set status = $2, quantity = $3, reason = $4 where order_id = $1
+-- name: update_order
+update orders set status = $2, quantity = $3, reason = $4, stop_price = $5 where order_id = $1
 
 -- name: insert_entry
 with entry as (

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from contracts.types import ExchangeRate
-from libs.broker.broker import Opening, Refused
+from libs.broker.broker import DayPrices, Opening, Refused
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, UnknownTicker
 from libs.market.rates import ExchangeRates, mark
@@ -58,6 +58,12 @@ class Reads:
             snapped=account.snapped,
             sessions=sessions,
             rates=rates,
+            days={
+                (ticker, session): await self._day(ticker, session, currency)
+                for ticker in account.guarded
+                for session in sessions
+                if session > account.clock
+            },
         )
 
     async def shown(self, account: Account, as_of: date) -> Quotes:
@@ -95,6 +101,19 @@ class Reads:
             return Refused(f"it trades in {found.currency}, and {why} at the open it was for")
         ratio = found.action.split_ratio if found.action is not None else Decimal(1)
         return Opening(found.session, _exact(found.open), ratio, rate)
+
+    async def _day(self, ticker: str, session: date, into: str) -> DayPrices | None:
+        """Of a session up to as_of what may trigger a stop order; None where it did not trade, or
+        could not be exchanged."""
+        try:
+            bars = await self.market.bars(ticker, session, 1)
+            currency = (await self.market.universe(session, (ticker,)))[0].currency
+        except NO_PRICE:
+            return None
+        rate = await self._rate_at_open(currency, into, session)
+        if rate is None and currency != into:
+            return None
+        return DayPrices(session, _exact(bars["open"][-1]), _exact(bars["low"][-1]), rate)
 
     async def _actions_of(self, account: Account, as_of: date) -> Mapping[str, Sequence[Action]]:
         if account.clock >= as_of:

@@ -7,19 +7,22 @@ from typing import Any
 
 import orjson
 
-from contracts.account import SessionBefore, Side
+from contracts.account import OrderType, SessionBefore, Side
 from contracts.audit import EventType
 from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import Filled
 from libs.postgres.pool import Record
 from libs.quant.exchange import cents_in, price_in
-from services.execution.account import Account, BookedOrder, foreign, money
+from services.execution.account import Account, BookedOrder, foreign, money, stop_money
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
 from services.execution.snapshots import Snapshot
 
 PLACED, ENDED = 0, 1
 """Sequence numbers of an order's two events."""
+
+WAITING = "waiting"
+"""The status of a stop order that works, as the table has it."""
 
 END_EVENTS = {
     OrderStatus.FILLED: EventType.ORDER_FILLED,
@@ -107,11 +110,14 @@ def booked_order(row: Record) -> BookedOrder:
         side=Side(row["side"]),
         quantity=_shares(row["quantity"]),
         hold=row["hold"],
-        status=OrderStatus(row["status"]),
+        status=OrderStatus.WORKING if row["status"] == WAITING else OrderStatus(row["status"]),
         reason=row["reason"],
         as_of=row["as_of"],
         foreign=None if rate is None else _foreign(row["foreign_price"], rate),
         fill=fill,
+        type=OrderType(row["type"]),
+        stop_price=row["stop_price"],
+        exit=row["exit"],
     )
 
 
@@ -147,13 +153,27 @@ def order_values(order: BookedOrder) -> tuple[Any, ...]:
         order.ticker,
         order.sector,
         order.side.value,
+        order.type.value,
         order.quantity,
         order.hold,
-        order.status.value,
+        stored_status(order),
         order.reason,
         order.as_of,
+        order.stop_price,
+        order.exit,
         *_foreign_values(order.foreign),
     )
+
+
+def stored_status(order: BookedOrder) -> str:
+    """A stop order that works is told from a market order, which fills at the next open."""
+    return WAITING if order.is_working and order.type is OrderType.STOP else order.status.value
+
+
+def update_values(order: BookedOrder) -> tuple[Any, ...]:
+    """What `update_order` takes."""
+    status = stored_status(order)
+    return (order.order_id, status, order.quantity, order.reason, order.stop_price)
 
 
 def _foreign_values(foreign: Foreign | None) -> tuple[Any, ...]:
@@ -216,13 +236,14 @@ def fill_values(order: BookedOrder, fill: Filled) -> tuple[Any, ...]:
     )
 
 
-def placed_event(order: BookedOrder) -> tuple[Any, ...]:
-    """That an order was placed."""
-    return _event(replace(order, status=OrderStatus.WORKING), PLACED, EventType.ORDER_PLACED, {})
+def placed_event(order: BookedOrder, currency: str) -> tuple[Any, ...]:
+    """That an order was placed; `currency` is the account's."""
+    placed = replace(order, status=OrderStatus.WORKING)
+    return _event(placed, currency, PLACED, EventType.ORDER_PLACED, {})
 
 
-def ended_event(order: BookedOrder) -> tuple[Any, ...]:
-    """That an order ended, and how."""
+def ended_event(order: BookedOrder, currency: str) -> tuple[Any, ...]:
+    """That an order ended, and how; `currency` is the account's."""
     fill = order.fill
     more: dict[str, Any] = {}
     if fill is not None:
@@ -233,23 +254,25 @@ def ended_event(order: BookedOrder) -> tuple[Any, ...]:
         }
         if fill.rate is not None:
             more["foreign"] = _json(foreign(fill))
-    return _event(order, ENDED, END_EVENTS[order.status], more)
+    return _event(order, currency, ENDED, END_EVENTS[order.status], more)
 
 
 def _event(
-    order: BookedOrder, seq: int, kind: EventType, more: Mapping[str, Any]
+    order: BookedOrder, currency: str, seq: int, kind: EventType, more: Mapping[str, Any]
 ) -> tuple[Any, ...]:
+    stop = stop_money(order, currency)
     data = {
         "account": order.account,
         "order_id": str(order.order_id),
         "asset": order.ticker,
         "side": order.side.value,
         "quantity": f"{order.quantity:f}",
-        "type": "market",
+        "type": order.type.value,
         "status": order.status.value,
         "reason": order.reason,
         "op_id": str(order.op_id),
         **({} if order.foreign is None else {"foreign": _json(order.foreign)}),
+        **({} if stop is None else {"stop_price": stop.model_dump(mode="json")}),
         **more,
     }
     session_id = f"{order.account}/{order.as_of}"

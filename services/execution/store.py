@@ -16,7 +16,7 @@ from libs.postgres.queries import Queries
 from libs.runtime import ids
 from services.execution import rows
 from services.execution.account import Account, BookedOrder
-from services.execution.clock import Changes
+from services.execution.changes import Changes
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 
@@ -154,12 +154,15 @@ async def write(db: Connection, changes: Changes) -> None:
     balance.
     """
     account = changes.account
+    new = {order.order_id for order in changes.placed}
+    # Older ones first: a stop order makes room for the one that takes its place.
+    older = [order for order in changes.ended if order.order_id not in new]
+    await _update(db, older)
     for order in changes.placed:
         await db.execute(sql.insert_order, *rows.order_values(order))
-    for order in changes.ended:
-        await db.execute(
-            sql.end_order, order.order_id, order.status.value, order.quantity, order.reason
-        )
+    gone = {order.order_id for order in changes.ended}
+    await _update(db, [order for order in changes.altered if order.order_id not in gone])
+    await _update(db, [order for order in changes.ended if order.order_id in new])
     for entry in changes.entries:
         await db.execute(sql.insert_entry, *rows.entry_values(account.name, entry))
     ended = [each for each in (*changes.placed, *changes.ended) if each.status in rows.END_EVENTS]
@@ -170,7 +173,13 @@ async def write(db: Connection, changes: Changes) -> None:
         taken = [rows.snapshot_values(account.name, snapshot) for snapshot in changes.snapshots]
         await db.executemany(sql.insert_snapshot, taken)
     placed = [each for each in changes.placed if each.status is not OrderStatus.REJECTED]
-    events = [*map(rows.placed_event, placed), *map(rows.ended_event, ended)]
+    events = [rows.placed_event(each, account.currency) for each in placed]
+    events += [rows.ended_event(each, account.currency) for each in ended]
     if events:
         await db.executemany(sql.insert_event, events)
     await db.execute(sql.move_clock, account.name, account.clock)
+
+
+async def _update(db: Connection, orders: Sequence[BookedOrder]) -> None:
+    for order in orders:
+        await db.execute(sql.update_order, *rows.update_values(order))

@@ -4,15 +4,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
-from contracts.exit_signal import Holdings, HoldingsQuery
+from contracts.exit_signal import CheckExits, ExitReport, Holdings, HoldingsQuery
 from contracts.subjects import EXIT_SIGNALS, HOLDINGS
 from libs.bus.client import Client, open_client
-from libs.bus.route import QueryRoute, Routes
+from libs.bus.route import QueryRoute, Route, Routes
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.handler import Checking, check_exit_signals
+from services.exit_signal.handler import Checking, check_exit_signals, check_exits
 from services.exit_signal.reads import Reads
 
 SERVICE = "exit_signal"
@@ -32,8 +33,18 @@ class BusAccounts:
 
 def routes(checking: Checking) -> Routes:
     """What the service hears and says."""
-    check = partial(check_exit_signals, checking=checking)
-    return Routes(service=SERVICE, queries=(QueryRoute(hears=EXIT_SIGNALS, handle=check),))
+    one = partial(check_exit_signals, checking=checking)
+    return Routes(
+        service=SERVICE,
+        commands=commands(checking.reads, checking.terms_path),
+        queries=(QueryRoute(hears=EXIT_SIGNALS, handle=one),),
+    )
+
+
+def commands(reads: Reads, terms_path: Path) -> tuple[Route, ...]:
+    """The part that cycles use."""
+    every = partial(check_exits, reads=reads, terms_path=terms_path)
+    return (Route(hears=CheckExits, says=ExitReport, handle=every),)
 
 
 @asynccontextmanager

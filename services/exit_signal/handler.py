@@ -1,25 +1,34 @@
-"""What the exit signal service answers: the check of one position."""
+"""What the exit signal service answers: the check of one position, and of all of an account's."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import structlog
+from pydantic import JsonValue
 
 from contracts.exit_signal import (
+    CheckExits,
     CheckExitSignals,
+    ExitCheck,
     ExitOutput,
+    ExitReport,
     ExitSignals,
     Holdings,
     HoldingsQuery,
 )
+from contracts.operation import CallKind
+from contracts.types import Failure
 from libs.runtime.errors import DeskError
+from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal import report
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.logic import assess, held_in
+from services.exit_signal.history import facts_of, wanted_for
+from services.exit_signal.logic import Held, assess, check_of, held_in
 from services.exit_signal.reads import Reads
-from services.exit_signal.terms import terms_in
+from services.exit_signal.terms import TermsFile, terms_in
 
 log = structlog.get_logger()
 
@@ -28,6 +37,12 @@ class NotHeld(DeskError):
     """There is nothing to sell."""
 
     code = "not_held"
+
+
+class ExitsUnchecked(DeskError):
+    """Not one of the positions could be checked."""
+
+    code = "exits_unchecked"
 
 
 class AsksHoldings(Protocol):
@@ -77,11 +92,83 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
             raise NotHeld(
                 f"account {query.account} holds no share of {query.ticker} at {holdings.as_of}"
             )
-        terms = (await asyncio.to_thread(terms_in, checking.terms_path)).of(
-            query.account, query.ticker
-        )
-        facts = await checking.reads.facts(held.position, holdings, terms)
+        file = await asyncio.to_thread(terms_in, checking.terms_path)
+        terms = {query.ticker: file.of(query.account, query.ticker)}
+        sessions = checking.reads.market.calendar.sessions
+        wanted = wanted_for([held.position], holdings, terms, sessions)
+        histories = await checking.reads.histories(wanted, holdings.as_of)
     except DeskError as error:
         return report.error_of(named, error.code, error.message)
+    facts = facts_of(held.position, holdings, terms[query.ticker], histories, sessions)
+    if isinstance(facts, Failure):
+        return report.error_of(named, facts.code, facts.message)
     orders = [each for each in holdings.open_orders if each.asset == query.ticker]
-    return report.result_of(named, held, orders, assess(facts, terms, held))
+    found = assess(facts, terms[query.ticker], held)
+    return report.result_of(named, held, orders, found)
+
+
+async def check_exits(
+    command: CheckExits, journal: Journal, *, reads: Reads, terms_path: Path
+) -> ExitReport:
+    """Check the account's open positions: all, or those that the request's universe names.
+
+    A position that cannot be checked says why; where that is so of all of them, nothing was found
+    out and ExitsUnchecked is raised. Raises BadExitTerms.
+    """
+    books = command.portfolio
+    holdings = Holdings(
+        account=books.account,
+        as_of=command.as_of,
+        positions=books.positions,
+        open_orders=books.open_orders,
+    )
+    asked = {*(command.request.universe or (each.ticker for each in books.positions))}
+    held = [
+        found
+        for each in books.positions
+        if each.ticker in asked and (found := held_in(holdings, each.ticker)) is not None
+    ]
+    tickers = [each.position.ticker for each in held]
+    file = await _journalled_terms(journal, terms_path, books.account, tickers)
+    terms = {ticker: file.of(books.account, ticker) for ticker in tickers}
+    sessions = reads.market.calendar.sessions
+    wanted = wanted_for((each.position for each in held), holdings, terms, sessions)
+    histories = await reads.journalled(journal, wanted, command.as_of)
+
+    def checked(each: Held) -> ExitCheck:
+        ticker = each.position.ticker
+        facts = facts_of(each.position, holdings, terms[ticker], histories, sessions)
+        if isinstance(facts, Failure):
+            return ExitCheck(ticker=ticker, failure=facts)
+        return check_of(each, assess(facts, terms[ticker], each))
+
+    checks = tuple(map(checked, held))
+    failures = [each.failure for each in checks if each.failure is not None]
+    if checks and len(failures) == len(checks):
+        raise ExitsUnchecked(
+            f"none of {len(checks)} positions could be checked; {tickers[0]}: {failures[0].message}"
+        )
+    log.info(
+        "exit_signal.positions_checked",
+        account=books.account,
+        checked=len(checks),
+        sales=sum(each.quantity is not None for each in checks),
+        failed=len(failures),
+    )
+    label = reads.market.label.description
+    return ExitReport.of(command, account=books.account, checks=checks, market_source=label)
+
+
+async def _journalled_terms(
+    journal: Journal, path: Path, account: str, tickers: Sequence[str]
+) -> TermsFile:
+    """What the file says of these positions, read once: it may change before a replay."""
+
+    async def run() -> Reply:
+        file = (await asyncio.to_thread(terms_in, path)).only(account, tickers)
+        return Reply(file.model_dump(mode="json", exclude_unset=True))
+
+    request: JsonValue = {"account": account, "tickers": list(tickers)}
+    return TermsFile.model_validate(
+        await journal.call(Call(CallKind.READ, "exit rules", request, run))
+    )

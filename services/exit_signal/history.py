@@ -1,10 +1,14 @@
 """From daily closes to what the rules look at: returns of complete months, and the peak. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from services.exit_signal.rules import MONTHS_BEFORE
+from contracts.account import Position
+from contracts.exit_signal import Holdings
+from contracts.types import Failure
+from services.exit_signal.rules import MONTHS_BEFORE, Facts
+from services.exit_signal.terms import ExitTerms
 
 MONTHS = MONTHS_BEFORE + 1
 """Complete months whose returns the rules look at."""
@@ -13,7 +17,21 @@ SESSIONS_MIN = 140
 PEAK_SESSIONS_MAX = 2_600
 """Sessions back that a trailing stop looks for its peak: about ten years."""
 
+BASKET_HELD_MAX = 100
+"""Positions, the largest first, that make the basket where the terms name none."""
+
 Month = tuple[int, int]
+SessionsBetween = Callable[[date, date], Sequence[date]]
+"""The sessions from one day to another, both included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be read of one ticker: so many sessions, and its peak where one is looked for."""
+
+    ticker: str
+    sessions: int = SESSIONS_MIN
+    peak_since: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +82,68 @@ def history_of(
 
 def _return(start: float | None, end: float | None) -> float | None:
     return None if start is None or end is None or start <= 0 else end / start - 1
+
+
+def wanted_for(
+    positions: Iterable[Position],
+    holdings: Holdings,
+    terms_of: Mapping[str, ExitTerms],
+    sessions: SessionsBetween,
+) -> tuple[Wanted, ...]:
+    """What must be read to check the positions: their own closes and those of their baskets."""
+    found: dict[str, Wanted] = {}
+    for position in positions:
+        terms = terms_of[position.ticker]
+        for member in basket_of(terms, holdings):
+            found.setdefault(member, Wanted(member))
+        own, held = Wanted(position.ticker), sessions_held(position, holdings.as_of, sessions)
+        if terms.trailing_stop is not None and held is not None:
+            count = min(max(SESSIONS_MIN, held + 1), PEAK_SESSIONS_MAX)
+            own = Wanted(position.ticker, count, position.opened_on)
+        found[position.ticker] = own
+    return tuple(found[ticker] for ticker in sorted(found))
+
+
+def facts_of(
+    position: Position,
+    holdings: Holdings,
+    terms: ExitTerms,
+    histories: Mapping[str, History | Failure],
+    sessions: SessionsBetween,
+) -> Facts | Failure:
+    """All that the rules may look at for one position; why not, where its own closes are missing.
+
+    A member of the basket without closes has no months, and the regime's words count it.
+    """
+    own = histories[position.ticker]
+    if isinstance(own, Failure):
+        return own
+    basket = {member: histories[member] for member in basket_of(terms, holdings)}
+    return Facts(
+        months=own.months,
+        basket={
+            member: had.months if isinstance(had, History) else (None,) * MONTHS
+            for member, had in basket.items()
+        },
+        price=float(position.price.amount),
+        average_cost=float(position.average_cost.amount),
+        opened_on=position.opened_on,
+        sessions_held=sessions_held(position, holdings.as_of, sessions),
+        close=own.close,
+        peak=own.peak,
+    )
+
+
+def sessions_held(position: Position, as_of: date, sessions: SessionsBetween) -> int | None:
+    """Sessions after the one that opened the position."""
+    if position.opened_on is None or position.opened_on > as_of:
+        return None
+    return len(sessions(position.opened_on, as_of)) - 1
+
+
+def basket_of(terms: ExitTerms, holdings: Holdings) -> tuple[str, ...]:
+    """The tickers that the regime looks at: those of the terms, else the largest positions."""
+    if terms.basket:
+        return tuple(dict.fromkeys(terms.basket))
+    largest = sorted(holdings.positions, key=lambda held: (-held.value, held.ticker))
+    return tuple(held.ticker for held in largest[:BASKET_HELD_MAX])

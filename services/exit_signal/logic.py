@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from enum import StrEnum
 
-from contracts.account import Position, Side
-from contracts.exit_signal import Holdings
+from contracts.account import OrderType, Position, Side
+from contracts.exit_signal import ExitCheck, ExitSignal, Holdings
+from contracts.types import Money
 from libs.quant.sizing import CENT
 from services.exit_signal.rules import Facts, Finding, Fired, NotEvaluated, Rule, rules_of
 from services.exit_signal.terms import ExitTerms
 
+PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
 _ZERO = Decimal(0)
 _ONE = Decimal(1)
 _HUNDRED = Decimal(100)
@@ -38,12 +40,11 @@ class Signal:
 class Held:
     """What may be sold of a position: whole shares, less those that open sales have promised.
 
-    `stop` is the quantity of an open stop order, which stands behind a sale and not against it.
+    A stop order promises nothing: it stands behind a sale and not against it.
     """
 
     position: Position
     promised: Decimal = _ZERO
-    stop: Decimal = _ZERO
 
     @property
     def shares(self) -> Decimal:
@@ -89,10 +90,12 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
     position = next((each for each in holdings.positions if each.ticker == ticker), None)
     if position is None or position.quantity < _ONE:
         return None
-    sales = [
-        each for each in holdings.open_orders if (each.asset, each.side) == (ticker, Side.SELL)
-    ]
-    return Held(position, promised=sum((each.quantity for each in sales), _ZERO))
+    promised = (
+        each.quantity
+        for each in holdings.open_orders
+        if (each.asset, each.side, each.type) == (ticker, Side.SELL, OrderType.MARKET)
+    )
+    return Held(position, promised=sum(promised, _ZERO))
 
 
 def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
@@ -142,10 +145,11 @@ def size(fired: Sequence[Signal], held: Held, terms: ExitTerms) -> Sizing:
     """
     most = max(fired, key=lambda each: _sell_pct(each.finding))
     asked = _sell_pct(most.finding)
-    exact = held.free * asked / _HUNDRED
-    quantity = min(held.free, max(_ONE, exact.to_integral_value(ROUND_FLOOR)))
-    # Where one share is all there is, half of it is no order.
-    sell_pct = _HUNDRED if quantity == held.free else asked
+    exact = (held.free * asked / _HUNDRED).to_integral_value(ROUND_FLOOR)
+    quantity = min(held.free, max(_ONE, exact))
+    # Where the share asked for is less than one of the shares held, one of them is asked for.
+    least = (_HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)
+    sell_pct = asked if exact == quantity else min(_HUNDRED, least)
     remaining = held.shares - quantity
     price, no_stop = stop_of(terms, held.position) if remaining > 0 else (None, "")
     return Sizing(
@@ -159,7 +163,7 @@ def size(fired: Sequence[Signal], held: Held, terms: ExitTerms) -> Sizing:
 
 
 def _sell_pct(finding: Finding) -> Decimal:
-    return Decimal(str(finding.sell_pct)) if isinstance(finding, Fired) else _ZERO
+    return finding.sell_pct if isinstance(finding, Fired) else _ZERO
 
 
 def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
@@ -167,7 +171,7 @@ def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
 
     A stop at or above the price would sell the rest at once, which is not what it is for.
     """
-    price = trading_price(position)
+    price = traded(position).amount
     if terms.stop_price is not None:
         wanted = terms.stop_price
     elif terms.stop_pct is not None:
@@ -181,6 +185,44 @@ def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
     return wanted, ""
 
 
-def trading_price(position: Position) -> Decimal:
-    """The close in the currency that the ticker trades in."""
-    return position.price.amount if position.foreign is None else position.foreign.price.amount
+def check_of(held: Held, found: Assessment) -> ExitCheck:
+    """The assessment of one position, as it is told to the rest of the desk."""
+    sizing = found.sizing
+    told = ExitCheck(
+        ticker=held.position.ticker,
+        assessment=found.told,
+        signals=tuple(map(_signal, found.signals)),
+        note=found.not_sold,
+    )
+    if sizing is None:
+        return told
+    price = sizing.stop_price
+    currency = traded(held.position).currency
+    return told.model_copy(
+        update={
+            "sell_pct": sizing.sell_pct,
+            "quantity": sizing.quantity,
+            "stop_price": None if price is None else Money(amount=price, currency=currency),
+            "note": sizing.no_stop,
+        }
+    )
+
+
+def _signal(signal: Signal) -> ExitSignal:
+    rule, finding = signal.rule, signal.finding
+    if isinstance(finding, NotEvaluated):
+        return ExitSignal(
+            rule=rule.name, primary=rule.is_primary, failed=True, detail=finding.reason
+        )
+    return ExitSignal(
+        rule=rule.name,
+        primary=rule.is_primary,
+        triggered=isinstance(finding, Fired),
+        severity=finding.severity if isinstance(finding, Fired) else 0.0,
+        detail=finding.detail,
+    )
+
+
+def traded(position: Position) -> Money:
+    """The close as the ticker trades, in its own currency."""
+    return position.price if position.foreign is None else position.foreign.price

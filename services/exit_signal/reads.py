@@ -1,27 +1,25 @@
 """What exit signals read of the market: closes up to as_of, never one after it."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
-from contracts.account import Position
-from contracts.exit_signal import Holdings
+from pydantic import JsonValue
+
+from contracts.operation import CallKind
+from contracts.types import Failure
 from libs.market.errors import LookAhead, MarketError
 from libs.market.source import MarketData, require_session
-from services.exit_signal.history import (
-    PEAK_SESSIONS_MAX,
-    SESSIONS_MIN,
-    History,
-    history_of,
-    last_complete,
-)
-from services.exit_signal.rules import Facts
-from services.exit_signal.terms import ExitTerms
+from libs.runtime.journal import Call, Journal, Reply
+from services.exit_signal.history import History, Wanted, history_of, last_complete
 
-BASKET_HELD_MAX = 100
-"""Positions, the largest first, that make the basket where the terms name none."""
 READS_AT_ONCE = 16
+TICKERS_A_CALL = 50
+"""Tickers that one journalled read covers."""
+
+Histories = Mapping[str, History | Failure]
 
 
 @dataclass(frozen=True)
@@ -30,63 +28,67 @@ class Reads:
 
     market: MarketData
 
-    async def facts(self, position: Position, holdings: Holdings, terms: ExitTerms) -> Facts:
-        """All that the rules may look at for one position. Raises MarketError for its own prices;
-        a member of the basket without prices is left out, and the regime's words count it.
-        """
-        as_of = holdings.as_of
+    async def histories(self, wanted: Sequence[Wanted], as_of: date) -> Histories:
+        """Of each ticker its history, or why there is none. Raises NotASession and LookAhead."""
         require_session(self.market.calendar, as_of)
-        held = self._sessions_held(position, as_of)
-        since = position.opened_on if terms.trailing_stop is not None else None
-        own = await self._history(position.ticker, as_of, since, held)
-        members = basket_of(terms, holdings)
-        basket = await self.histories([t for t in members if t != position.ticker], as_of)
-        return Facts(
-            months=own.months,
-            basket={t: own.months if t == position.ticker else basket[t].months for t in members},
-            price=float(position.price.amount),
-            average_cost=float(position.average_cost.amount),
-            opened_on=position.opened_on,
-            sessions_held=held,
-            close=own.close,
-            peak=own.peak,
-        )
-
-    async def histories(self, tickers: Collection[str], as_of: date) -> Mapping[str, History]:
-        """Of each ticker its months; none of them where it has no prices. Raises LookAhead."""
         slots = asyncio.Semaphore(READS_AT_ONCE)
 
-        async def one(ticker: str) -> History:
+        async def one(each: Wanted) -> History | Failure:
             async with slots:
                 try:
-                    return await self._history(ticker, as_of, None, None)
+                    return await self._history(each, as_of)
                 except LookAhead:
                     raise
-                except MarketError:
-                    return History()
+                except MarketError as error:
+                    return Failure(code=error.code, message=error.message[:400])
 
-        found = await asyncio.gather(*map(one, tickers))
-        return dict(zip(tickers, found, strict=True))
+        found = await asyncio.gather(*map(one, wanted))
+        return {each.ticker: had for each, had in zip(wanted, found, strict=True)}
 
-    async def _history(
-        self, ticker: str, as_of: date, since: date | None, held: int | None
-    ) -> History:
-        wanted = SESSIONS_MIN
-        if since is not None and held is not None:
-            wanted = max(wanted, min(held + 1, PEAK_SESSIONS_MAX))
-        bars = await self.market.bars(ticker, as_of, wanted)
+    async def journalled(
+        self, journal: Journal, wanted: Sequence[Wanted], as_of: date
+    ) -> Histories:
+        """The same, read once whatever dies."""
+        parts = [
+            wanted[first : first + TICKERS_A_CALL]
+            for first in range(0, len(wanted), TICKERS_A_CALL)
+        ]
+        replies = await journal.calls([self._call(part, as_of) for part in parts])
+        return {
+            ticker: _history(told)
+            for reply in replies
+            if isinstance(reply, dict)
+            for ticker, told in reply.items()
+        }
+
+    def _call(self, part: Sequence[Wanted], as_of: date) -> Call:
+        async def run() -> Reply:
+            found = await self.histories(part, as_of)
+            return Reply({ticker: _told(had) for ticker, had in found.items()})
+
+        request: JsonValue = {
+            "as_of": as_of.isoformat(),
+            "tickers": {
+                each.ticker: each.peak_since.isoformat() if each.peak_since else None
+                for each in part
+            },
+        }
+        return Call(CallKind.READ, f"months of {len(part)} tickers", request, run)
+
+    async def _history(self, wanted: Wanted, as_of: date) -> History:
+        bars = await self.market.bars(wanted.ticker, as_of, wanted.sessions)
         last = last_complete(as_of, self.market.calendar.next_session(as_of))
-        return history_of(bars["date"].to_list(), bars["close"].to_list(), last, since)
-
-    def _sessions_held(self, position: Position, as_of: date) -> int | None:
-        if position.opened_on is None or position.opened_on > as_of:
-            return None
-        return len(self.market.calendar.sessions(position.opened_on, as_of)) - 1
+        days, closes = bars["date"].to_list(), bars["close"].to_list()
+        return history_of(days, closes, last, wanted.peak_since)
 
 
-def basket_of(terms: ExitTerms, holdings: Holdings) -> tuple[str, ...]:
-    """The tickers that the regime looks at: those of the terms, else the largest positions."""
-    if terms.basket:
-        return tuple(dict.fromkeys(terms.basket))
-    largest = sorted(holdings.positions, key=lambda held: (-held.value, held.ticker))
-    return tuple(held.ticker for held in largest[:BASKET_HELD_MAX])
+def _told(had: History | Failure) -> JsonValue:
+    if isinstance(had, Failure):
+        return {"failure": had.model_dump(mode="json")}
+    return {"months": list(had.months), "close": had.close, "peak": had.peak}
+
+
+def _history(told: Any) -> History | Failure:
+    if "failure" in told:
+        return Failure.model_validate(told["failure"])
+    return History(tuple(told["months"]), told["close"], told["peak"])

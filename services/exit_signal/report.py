@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from contracts.account import OpenOrder
 from contracts.exit_signal import ExitFormat
-from services.exit_signal.logic import Assessment, Held, Signal, Sizing, trading_price
+from services.exit_signal.logic import Assessment, Held, Signal, Sizing, traded
 from services.exit_signal.rules import Fired, NotEvaluated
 
 Json = dict[str, Any]
@@ -80,10 +80,19 @@ def _position(held: Held, orders: Sequence[OpenOrder]) -> Json:
         "currency": position.price.currency,
         "value": str(position.value),
         "opened_on": position.opened_on.isoformat() if position.opened_on else None,
-        "open_orders": [
-            {"side": each.side.value, "quantity": int(each.quantity)} for each in orders
-        ],
+        "open_orders": [_order(each) for each in orders],
     }
+
+
+def _order(order: OpenOrder) -> Json:
+    told: Json = {
+        "side": order.side.value,
+        "quantity": int(order.quantity),
+        "order_type": order.type.value,
+    }
+    if order.stop_price is None:
+        return told
+    return {**told, "stop_price": str(order.stop_price.amount)}
 
 
 def _sizing(sizing: Sizing) -> Json:
@@ -107,7 +116,7 @@ def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
     }
     if sizing.stop_price is None:
         return [sale]
-    price = trading_price(held.position)
+    price = traded(held.position).amount
     stop = {
         "action": "stop",
         "ticker": ticker,

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 
 from services.exit_signal.terms import ExitTerms, SellTerms
 
@@ -22,7 +23,7 @@ FLAT_SEVERITY = 0.5
 REGIME_SCALE = 10.0
 WIDE_GAP = 0.05
 """Five percentage points."""
-WIDE_GAP_SELL_PCT, SELL_PCT = 75.0, 50.0
+WIDE_GAP_SELL_PCT, SELL_PCT = Decimal(75), Decimal(50)
 RETURN_MAX = 1_000.0
 """A month that made a thousandfold is damaged data, and counts as not known."""
 _BLUR = 1e-12
@@ -54,7 +55,7 @@ class Fired:
     """The rule says sell: how urgently (0 to 1), how much of the position, and why."""
 
     severity: float
-    sell_pct: float
+    sell_pct: Decimal
     detail: str
     values: Mapping[str, float]
 

@@ -14,7 +14,7 @@ The most particular entry that names something wins.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -29,7 +29,7 @@ BASKET_MAX = 500
 FILE_BYTES_MAX = 1_000_000
 STOPS = {"stop_price", "stop_pct"}
 
-Percentage = Annotated[float, Field(gt=0, le=100)]
+Percentage = Annotated[Decimal, Field(gt=0, le=100, decimal_places=4)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 
 
@@ -52,7 +52,7 @@ class SellTerms(Terms):
     """What every further rule says: whether it decides by itself, and how much it sells."""
 
     primary: bool = True
-    sell_pct: Percentage = 100.0
+    sell_pct: Percentage = Decimal(100)
 
 
 class StopLoss(SellTerms):
@@ -65,7 +65,7 @@ class TakeProfit(SellTerms):
     """Fires at `pct` percent above the average cost."""
 
     pct: Annotated[float, Field(gt=0, le=10_000)]
-    sell_pct: Percentage = 50.0
+    sell_pct: Percentage = Decimal(50)
 
 
 class HoldPeriod(SellTerms):
@@ -103,10 +103,16 @@ class ExitTerms(Terms):
 
 
 class TermsFile(Terms):
-    """The whole file."""
+    """The whole file, or what of it concerns some positions."""
 
     default: ExitTerms = ExitTerms()
     position: dict[Key, ExitTerms] = Field(default_factory=dict, max_length=5_000)
+
+    def only(self, account: str, tickers: Collection[str]) -> "TermsFile":
+        """What concerns these positions of the account."""
+        keys = {*tickers, *(f"{account}/{ticker}" for ticker in tickers)}
+        kept = {key: entry for key, entry in self.position.items() if key in keys}
+        return self.model_copy(update={"position": kept})
 
     def of(self, account: str, ticker: str) -> ExitTerms:
         """What holds for one position."""

@@ -219,6 +219,42 @@ DECISION = replace(
 )
 """With a person between the rules and execution, where one was asked for."""
 
+
+def nothing_to_sell(validation: Mapping[str, Any]) -> Ending | None:
+    """That every position stays is a decision too: the pipeline completes."""
+    if validation["passed"]:
+        return None
+    return Ending(CycleStatus.COMPLETED, "nothing to sell: no exit was left after the rules")
+
+
+EXIT = Workflow(
+    kind="exit",
+    version=1,
+    states=(
+        State(
+            "checking_exits",
+            (
+                Step(command("execution", "books")),
+                Step(command("exit_signal", "check_exits"), announces=EventType.EXITS_CHECKED),
+            ),
+        ),
+        State(
+            "validating_decision",
+            (
+                Step(
+                    command("risk", "validate_exits"),
+                    gate=nothing_to_sell,
+                    announces=EventType.DECISION,
+                ),
+            ),
+        ),
+        AWAITING_APPROVAL,
+        State("executing", (Step(command("execution", "execute")),)),
+    ),
+)
+"""Every open position of an account is checked, and what is to be sold goes the way of buys. No
+model takes part, and so there is no memory of it: the next cycle sees the portfolio."""
+
 TRAINING_LIMIT_S = 3_000.0
 BACKTEST_LIMIT_S = 600.0
 
@@ -272,7 +308,7 @@ SNAPSHOT = Workflow(
 )
 """Brings accounts to as_of's close and decides nothing."""
 
-WORKFLOWS = (DECISION_1, DECISION, STRATEGY, SNAPSHOT)
+WORKFLOWS = (DECISION_1, DECISION, EXIT, STRATEGY, SNAPSHOT)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
 
 

@@ -4,12 +4,18 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
-from contracts.risk import DecisionValidation, PickReview, ReviewPicks, ValidateDecision
+from contracts.risk import (
+    DecisionValidation,
+    PickReview,
+    ReviewPicks,
+    ValidateDecision,
+    ValidateExits,
+)
 from libs.bus.route import Route, Routes
 from libs.llm.provider import Provider
 from libs.llm.registry import providers_of
 from libs.runtime.settings import Settings
-from services.risk.handler import validate_decision
+from services.risk.handler import validate_decision, validate_exits
 from services.risk.review import review_picks, review_role
 
 
@@ -21,6 +27,7 @@ def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
         commands=(
             Route(hears=ReviewPicks, says=PickReview, handle=review),
             Route(hears=ValidateDecision, says=DecisionValidation, handle=validate_decision),
+            Route(hears=ValidateExits, says=DecisionValidation, handle=validate_exits),
         ),
     )
 

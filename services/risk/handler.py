@@ -1,12 +1,24 @@
-"""Risk's second message: the rules in code. (The first, the model's review, is in review.py.)"""
+"""Risk's messages for the rules in code. (The other, the model's review, is in review.py.)"""
 
 import structlog
 
-from contracts.risk import DecisionValidation, ValidateDecision
+from contracts.risk import DecisionValidation, ValidateDecision, ValidateExits
 from libs.runtime.journal import Journal
-from services.risk import logic
+from services.risk import exits, logic
 
 log = structlog.get_logger()
+
+
+async def validate_exits(command: ValidateExits, _: Journal) -> DecisionValidation:
+    """Judge the exits that a check proposed. No model is asked: they come from rules in code."""
+    validation = exits.validate(command)
+    log.info(
+        "risk.exits_validated",
+        account=command.portfolio.account,
+        decisions=len(validation.decisions),
+        vetoed=len(validation.vetoed_tickers),
+    )
+    return validation
 
 
 async def validate_decision(command: ValidateDecision, _: Journal) -> DecisionValidation:

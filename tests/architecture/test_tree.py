@@ -50,14 +50,20 @@ FURTHER = {
     "execution": {
         "books.py",  # double entry, pure
         "account.py",  # an account as the rules see it, pure
+        "errors.py",  # why it says no
         "approvals.py",  # what may be executed: validated, approved, in time
         "clock.py",  # an account moves on to a session, pure
+        "changes.py",  # what that leaves to write, pure
+        "stops.py",  # stop orders on what exits leave, pure
         "snapshots.py",  # what it was worth at each close, pure
         "reads.py",  # all that is read from the market
         "rows.py",  # the tables' rows, and back
         "halt.py",  # the kill switch
     },
-    "risk": {"review.py"},  # the model's half; logic.py is the rules' half
+    "risk": {
+        "review.py",  # the model's half; logic.py is the rules' half
+        "exits.py",  # the rules on proposed exits, pure
+    },
     "assessment": {
         "reads.py",  # the journalled reads behind past decisions' outcomes
         "strategy.py",  # the other half: what a strategy is worth

@@ -2,13 +2,32 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.integration.desk.caller import Caller, account_of, wish
+from tests.integration.conftest import OwnEnvironmentIn
+from tests.integration.desk.caller import Caller, Json, account_of, picked, wish
 from tests.integration.desk.command_line import CommandLine
-from tests.integration.desk.conftest import Desk
+from tests.integration.desk.conftest import Desk, desk_in
+
+
+def wish_to_exit(account: str, as_of: str, **fields: object) -> Json:
+    """A request to check all that the account holds."""
+    pipelines = [{"name": "rules", "account": account}]
+    return wish(kind="exit", as_of=as_of, pipelines=pipelines, **fields)
+
+
+async def sales(desk: Desk, account: str) -> list[tuple[str, str, str, int]]:
+    """Sell orders: type, status, ticker, shares."""
+    async with desk.postgres() as db:
+        rows = await db.fetch(
+            "select type, status, ticker, quantity::int from orders"
+            " where account = $1 and side = 'sell' order by placed_at, type",
+            account,
+        )
+    return [tuple(row) for row in rows]
 
 
 @pytest.fixture
@@ -104,3 +123,127 @@ async def test_nobody_but_the_service_asks_what_an_account_holds(user: Caller) -
     await user.nats.flush()
     await user.was_refused.wait()
     assert "permissions violation" in user.refused[0]
+
+
+# --- cycles -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def holder(user: Caller) -> str:
+    """An account of its own that bought AAPL, and stands where it did."""
+    first = wish(universe=["AAPL"])
+    assert (await user.run(first))["status"] == "completed"
+    return account_of(first)
+
+
+async def test_an_exit_cycle_checks_proposes_and_sells(
+    desk: Desk, user: Caller, holder: str
+) -> None:
+    view = await user.run(wish_to_exit(holder, "2012-10-31"))
+
+    assert (view["status"], view["reason"]) == ("completed", "")
+    (check,) = picked(view, "exit_report")["checks"]
+    assert check["assessment"] == "STRONG EXIT (momentum, regime)"
+    assert check["sell_pct"] == "75"
+    (decision,) = picked(view, "decision_validation")["decisions"]
+    assert (decision["action"], decision["asset"]) == ("sell", "AAPL")
+    assert decision["quantity"] == check["quantity"]
+    assert decision["exit"] == {"stop_price": None}
+    assert await sales(desk, holder) == [("market", "filled", "AAPL", int(check["quantity"]))]
+
+
+async def test_the_checks_are_told_as_an_event(user: Caller, holder: str) -> None:
+    cycle_id = await user.accepted(wish_to_exit(holder, "2012-10-31"))
+    told = await user.events.first(cycle_id=cycle_id, type="exits_checked")
+    decided = await user.events.first(cycle_id=cycle_id, type="decision")
+
+    assert [each["ticker"] for each in told["data"]["checks"]] == ["AAPL"]
+    assert decided["data"]["decisions"][0]["asset"] == "AAPL"
+    assert told["state"] == "checking_exits"
+    await user.ended(cycle_id)
+
+
+async def test_a_second_check_of_a_session_sells_nothing(
+    desk: Desk, user: Caller, holder: str
+) -> None:
+    await user.run(wish_to_exit(holder, "2012-10-31"))
+    again = await user.run(wish_to_exit(holder, "2012-10-31"))
+
+    assert again["status"] == "completed"
+    assert again["reason"] == "nothing to sell: no exit was left after the rules"
+    assert "sells 51 shares already" in picked(again, "exit_report")["checks"][0]["note"]
+    assert len(await sales(desk, holder)) == 1
+
+
+async def test_checks_at_once_place_one_exit(desk: Desk, user: Caller, holder: str) -> None:
+    bodies = [wish_to_exit(holder, "2012-10-31") for _ in range(8)]
+    views = await asyncio.gather(*(user.run(body) for body in bodies))
+
+    assert {view["status"] for view in views} == {"completed"}
+    placed = [sale for sale in await sales(desk, holder) if sale[1] != "rejected"]
+    assert len(placed) == 1
+
+
+async def test_what_the_request_does_not_name_is_not_checked(user: Caller, holder: str) -> None:
+    view = await user.run(wish_to_exit(holder, "2012-10-31", universe=["IBM"]))
+
+    assert view["reason"] == "nothing to sell: no exit was left after the rules"
+    assert picked(view, "exit_report")["checks"] == []
+
+
+async def test_an_exit_waits_for_the_person_who_was_asked_for(
+    deskbus: CommandLine, desk: Desk, user: Caller, holder: str
+) -> None:
+    cycle_id = await user.accepted(wish_to_exit(holder, "2012-10-31", approval_required=True))
+    await user.events.first(cycle_id=cycle_id, type="approval_requested")
+    assert await sales(desk, holder) == []
+
+    said = await asyncio.to_thread(deskbus, f"approvals approve {cycle_id} --quantity AAPL=7")
+    assert said.code == 0, said.err
+    await user.ended(cycle_id)
+    assert await sales(desk, holder) == [("market", "filled", "AAPL", 7)]
+
+
+def test_the_command_asks_for_an_exit_cycle_shows_it_and_replays_it(
+    deskbus: CommandLine, desk: Desk
+) -> None:
+    bought = deskbus(
+        "cycle request --as-of 2012-06-29 --universe AAPL --wait --json --account told"
+    )
+    assert bought.code == 0, bought.err
+    said = deskbus("cycle request --kind exit --as-of 2012-10-31 --account told --wait")
+
+    assert said.code == 0, said.err
+    words = " ".join(said.out.split())
+    assert "Exit of Wed 2012-10-31 completed" in words
+    assert "AAPL STRONG EXIT (momentum, regime) 51" in words
+    assert "sell AAPL filled 51" in words
+    replayed = deskbus("cycle replay")
+    assert replayed.code == 0, replayed.err
+
+
+def test_a_stop_waits_on_the_rest_and_the_portfolio_shows_it(
+    make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn, tmp_path: Path
+) -> None:
+    rules = tmp_path / "exit_signals.toml"
+    rules.write_text("[default]\nstop_pct = 5\n")
+    with desk_in(make_open_dir(), own_environment_in, exit_rules_file=rules) as desk:
+        deskbus = CommandLine(desk.settings.data_dir, tmp_path)
+        deskbus("cycle request --as-of 2012-06-29 --universe AAPL --wait")
+        exited = deskbus("cycle request --kind exit --as-of 2012-10-31 --wait")
+        moved = deskbus("cycle request --kind exit --as-of 2012-11-02 --universe IBM --wait")
+        shown = deskbus("portfolio")
+        checked = deskbus("exit-signals check AAPL --format full --json")
+        later = deskbus("cycle request --kind exit --as-of 2012-11-09 --universe IBM --wait")
+        after = deskbus("portfolio --json")
+
+    assert (exited.code, moved.code, later.code) == (0, 0, 0)
+    assert "1 stop placed on what is left" in exited.out
+    assert "open order: sell 17 AAPL at a stop of 565.55 USD" in shown.out
+    assert checked.rows[0]["position"]["open_orders"] == [
+        {"side": "sell", "quantity": 17, "order_type": "stop", "stop_price": "565.55"}
+    ]
+    (books,) = after.rows
+    assert books["portfolio"]["positions"] == []
+    assert books["portfolio"]["open_orders"] == []
+    assert books["fills"][0]["quantity"].startswith("17")

@@ -21,6 +21,7 @@ from contracts.risk import (
     DecisionAction,
     DecisionValidation,
     Evidence,
+    ExitPlan,
     PortfolioDecision,
 )
 from contracts.types import ExchangeRate, Money
@@ -75,6 +76,7 @@ class Prices:
 
     opens: dict[tuple[str, date], Decimal | None] = field(default_factory=dict)
     closes: dict[tuple[str, date], Decimal] = field(default_factory=dict)
+    lows: dict[tuple[str, date], Decimal] = field(default_factory=dict)
     events: list[CorporateAction] = field(default_factory=list)
     default: Decimal | None = D(10)
     euros: set[str] = field(default_factory=set)
@@ -88,7 +90,10 @@ class Prices:
         close = self.closes.get((ticker, as_of), self.default)
         if close is None:
             raise NoHistory(f"{ticker} has no close on {as_of}")
-        return pl.DataFrame({"date": [as_of], "close": [float(close)]})
+        opened = self.opens.get((ticker, as_of)) or close
+        low = self.lows.get((ticker, as_of), min(opened, close))
+        prices = {"open": opened, "low": low, "close": close}
+        return pl.DataFrame({"date": [as_of], **{n: [float(p)] for n, p in prices.items()}})
 
     async def next_open(self, ticker: str, after: date) -> FillPrice:
         self.reads.append(f"open {ticker}")
@@ -146,6 +151,27 @@ class Desk:
 
     async def sell(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
         return await self.execute(self.command({ticker: -quantity}, as_of))
+
+    async def exit(
+        self, ticker: str, quantity: int, stop: str | None = None, as_of: date = FRIDAY
+    ) -> ExecutionResult:
+        return await self.execute(self.exit_command(ticker, quantity, stop, as_of))
+
+    def exit_command(
+        self, ticker: str, quantity: int, stop: str | None = None, as_of: date = FRIDAY
+    ) -> ExecuteDecisions:
+        """A sale that an exit check proposed, and the price of the stop that follows it."""
+        command = self.command({ticker: -quantity}, as_of)
+        price = (
+            None if stop is None else Money(amount=D(stop), currency=self.prices.currency(ticker))
+        )
+        plan = ExitPlan(stop_price=price)
+        validation = command.decision_validation
+        decisions = tuple(d.model_copy(update={"exit": plan}) for d in validation.decisions)
+        update = {"decisions": decisions, "proposal_hash": proposal_hash(decisions)}
+        return command.model_copy(
+            update={"decision_validation": validation.model_copy(update=update)}
+        )
 
     def command(
         self,

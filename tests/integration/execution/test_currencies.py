@@ -15,7 +15,7 @@ from libs.market.rates import ReplayRates
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool, PostgresError
-from services.execution.account import CurrencyChanged, NoExchangeRate
+from services.execution.errors import CurrencyChanged, NoExchangeRate
 from services.execution.handler import Trading
 from services.execution.reads import Reads
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk, Prices

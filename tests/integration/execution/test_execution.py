@@ -16,8 +16,8 @@ from libs.market.source import CorporateAction
 from libs.postgres.pool import CONSOLE_ROLE, ORCHESTRATOR_ROLE, Pool, PostgresError, open_pool
 from libs.runtime.embedded import Servers
 from services.execution import store
-from services.execution.account import BooksNotOpen, ClockBack, NoPrice
 from services.execution.approvals import ProposalChanged
+from services.execution.errors import BooksNotOpen, ClockBack, NoPrice
 from services.execution.handler import CommandChanged, show_portfolio
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
 

@@ -335,3 +335,16 @@ async def test_two_executions_racing_on_one_account_never_overdraw_it(desk, pool
         asked = {order.order_id for result in results for order in result.orders}
         assert {row["order_id"] for row in placed} == asked
         assert len(placed) == len(asked) == 4
+
+
+async def test_an_account_is_halted_however_many_others_there_are(desk, pool):
+    await pool.execute(
+        "insert into accounts (account, currency, clock, starting_cash, limits, opened_on)"
+        " select 'crowd' || n, 'USD', $1, 1, '{}', $1 from generate_series(1, 300) n",
+        FRIDAY,
+    )
+    await desk.open()
+    assert (await halted(pool, desk.account)).changed
+    with pytest.raises(UnknownAccount, match=r"there is: .*, \.\.\.\)") as refused:
+        await halted(pool, "nobody")
+    assert len(refused.value.message) < 1_000

@@ -8,7 +8,7 @@ import pytest
 
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool, PostgresError, Record
-from services.execution.account import ClockBack, NoPrice
+from services.execution.errors import ClockBack, NoPrice
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
 from tests.integration.execution.test_execution import assert_sound
 

@@ -5,7 +5,17 @@ from decimal import Decimal
 from uuid import UUID
 
 from contracts.account import Side
-from libs.broker.broker import Answer, Filled, MarketOrder, Opening, Refused, Working
+from contracts.types import ExchangeRate
+from libs.broker.broker import (
+    Answer,
+    DayPrices,
+    Filled,
+    MarketOrder,
+    Opening,
+    Refused,
+    StopOrder,
+    Working,
+)
 from libs.broker.paper import PaperBroker
 
 D = Decimal
@@ -67,3 +77,47 @@ def test_a_sale_never_costs_money_however_high_the_fee():
     answer = broker.answer(order, Opening(DAY, D(1)), cash=D(0), held=D(1))
     assert isinstance(answer, Filled)
     assert answer.fee == 1
+
+
+# --- stop orders ------------------------------------------------------------------------------
+
+
+def stop(open_: str, low: str, held: int = 100, at: str = "9.00") -> Answer:
+    order = StopOrder(UUID(int=1), "AAA", D(100), D(at))
+    return BROKER.answer_stop(order, DayPrices(DAY, D(open_), D(low)), held=D(held))
+
+
+def test_a_stop_that_was_not_reached_waits():
+    assert isinstance(stop("10", "9.01"), Working)
+    order = StopOrder(UUID(int=1), "AAA", D(100), D(9))
+    assert isinstance(BROKER.answer_stop(order, None, held=D(100)), Working)
+
+
+def test_a_stop_that_was_reached_fills_at_its_price_with_slippage_and_fee():
+    for low in ("9.00", "3.00"):
+        answer = stop("10", low)
+        assert isinstance(answer, Filled)
+        assert (answer.price, answer.quantity, answer.fee) == (D("8.95"), D(100), D("0.90"))
+        assert answer.note == "the stop at 9 was reached"
+
+
+def test_a_gap_through_the_stop_fills_at_the_open():
+    answer = stop("8.00", "7.50")
+    assert isinstance(answer, Filled)
+    assert answer.price == D("7.96")
+    assert answer.note == "the session opened at 8, below the stop at 9"
+
+
+def test_a_stop_sells_no_more_than_is_held():
+    answer = stop("10", "9", held=30)
+    assert isinstance(answer, Filled)
+    assert answer.quantity == 30
+    assert isinstance(stop("10", "9", held=0), Refused)
+
+
+def test_in_another_currency_a_stop_is_filled_at_the_days_rate():
+    rate = ExchangeRate(currency="EUR", into="USD", rate=D("1.25"), on=DAY)
+    order = StopOrder(UUID(int=1), "AAA", D(100), D(9))
+    answer = BROKER.answer_stop(order, DayPrices(DAY, D(10), D(8), rate), held=D(100))
+    assert isinstance(answer, Filled)
+    assert answer.rate == rate

@@ -12,12 +12,13 @@ from libs.quant.risk_rules import (
     BUY_CEILINGS,
     BUY_GATES,
     CASH_RESERVE_BPS,
+    EXIT_GATES,
     SELL_GATES,
 )
 from services.risk.logic import REVIEW_ONLY_REDUCES
 
 LIMITS = AccountLimits()
-RULES = {rule.name: rule for rule in (*BUY_GATES, *BUY_CEILINGS, *SELL_GATES)}
+RULES = {rule.name: rule for rule in (*BUY_GATES, *BUY_CEILINGS, *EXIT_GATES)}
 FURTHER = {WHOLE_SHARES, ONE_PICK_PER_TICKER, REVIEW_ONLY_REDUCES}
 DEFAULTS = {
     "risk_needs_catalyst": f"over {LIMITS.risk_score_max:g} of 10",
@@ -52,6 +53,9 @@ def test_each_rule_stands_there_with_its_side_and_its_reason(rows, rule: Rule):
     on, _, why = rows[rule.name]
     buys = rule.name in {each.name for each in (*BUY_GATES, *BUY_CEILINGS)}
     sales = rule.name in {each.name for each in SELL_GATES}
+    if rule.name in {each.name for each in EXIT_GATES} - {each.name for each in SELL_GATES}:
+        assert (on, why) == ("exits", rule.why)
+        return
     assert on == {(True, True): "both", (True, False): "buys", (False, True): "sales"}[buys, sales]
     assert why == rule.why
 

@@ -1,0 +1,94 @@
+"""Why execution says no: each with a stable code, and what to do."""
+
+from datetime import date
+
+from libs.quant.exchange import no_rate
+from libs.runtime.errors import DeskError
+
+
+class ClockBack(DeskError):
+    """The account has already seen a later session."""
+
+    code = "clock_back"
+
+    def __init__(self, account: str, clock: date, as_of: date) -> None:
+        super().__init__(
+            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
+            f"it knows of the days between: use an as_of from {clock} on, or another account name"
+        )
+
+
+class CurrencyMismatch(DeskError):
+    """An amount in another currency than the account's."""
+
+    code = "currency_mismatch"
+
+    def __init__(self, account: str, currency: str, given: str) -> None:
+        super().__init__(
+            f"account {account} is in {currency}, the budget in {given}: state the budget in "
+            f"{currency}"
+        )
+
+
+class BooksNotOpen(DeskError):
+    """The account does not exist, or was not brought to this session."""
+
+    code = "books_not_open"
+
+    def __init__(self, account: str, as_of: date) -> None:
+        super().__init__(
+            f"account {account} was not opened for {as_of}; a cycle opens the books before it "
+            "executes: request a cycle for this account and session"
+        )
+
+
+class UnknownAccount(DeskError):
+    """There is no such account."""
+
+    code = "unknown_account"
+
+    def __init__(self, account: str) -> None:
+        super().__init__(f"there is no account {account}; a cycle opens the account it trades")
+
+
+class AheadOfClock(DeskError):
+    """The account has not come to this session yet."""
+
+    code = "ahead_of_clock"
+
+    def __init__(self, account: str, clock: date, as_of: date) -> None:
+        super().__init__(
+            f"account {account} stands at {clock} and has not come to {as_of}: name a session up "
+            "to its own, or leave it out; a cycle moves an account on"
+        )
+
+
+class NoPrice(DeskError):
+    """A held ticker has no close at as_of, so the account cannot be valued."""
+
+    code = "no_price"
+
+
+class NoExchangeRate(DeskError):
+    """An amount cannot be brought into the account's currency."""
+
+    code = "no_exchange_rate"
+
+    def __init__(self, account: str, what: str, currency: str, into: str, on: date) -> None:
+        super().__init__(
+            f"account {account} is in {into}, {what} in {currency}, and {no_rate(currency, into)} "
+            f"at {on}: add it to the market source (fx.csv of a replay directory)"
+        )
+
+
+class CurrencyChanged(DeskError):
+    """A share that is held trades in another currency than it was bought in."""
+
+    code = "currency_changed"
+
+    def __init__(self, account: str, ticker: str, currency: str, on: date) -> None:
+        super().__init__(
+            f"account {account} holds {ticker} in another currency than {currency}, in which its "
+            f"split or dividend of {on} is: correct the currency in the market source (sectors.csv "
+            "of a replay directory)"
+        )

@@ -1,0 +1,114 @@
+"""Stop orders: placed on what an exit leaves, kept within what is held, triggered by prices. Pure.
+
+An account has at most one stop order a ticker. It never sells more than is held: whatever makes the
+position smaller makes the order smaller in the same transaction.
+"""
+
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Decimal
+
+from contracts.account import OrderType
+from contracts.execution import OrderStatus
+from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
+from libs.quant.exchange import PRICE_STEP
+from libs.runtime import ids
+from services.execution import books as ledger
+from services.execution.account import Account, BookedOrder
+from services.execution.changes import Changes, also
+
+
+def stop_of(account: Account, ticker: str) -> BookedOrder | None:
+    """The stop order that waits on a ticker."""
+    return next((each for each in account.stops if each.ticker == ticker), None)
+
+
+def after_fill(changes: Changes, filled: BookedOrder, ratio: Decimal) -> Changes:
+    """The stop orders after a market order was filled at an open with that split `ratio`.
+
+    An exit that names a stop gets one on what it left, in the place of an older one; it counts from
+    the open on. Else an older one is kept within what is held.
+    """
+    if filled.status is not OrderStatus.FILLED:
+        return changes
+    left = _held(changes, filled.ticker)
+    if filled.stop_price is None or left < 1:
+        return within_held(changes, filled.ticker)
+    older = stop_of(changes.account, filled.ticker)
+    if older is not None:
+        why = "a later exit has placed another stop"
+        changes = changes.end(_cancelled(older, why))
+    return changes.place(_stop_after(filled, left, ratio))
+
+
+def _stop_after(sale: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrder:
+    leg = f"{OrderType.STOP.value}/{sale.ticker}"
+    price = sale.stop_price
+    return replace(
+        sale,
+        order_id=ids.order_id(sale.cycle_id, sale.pipeline, leg),
+        type=OrderType.STOP,
+        quantity=left,
+        hold=Decimal(0),
+        status=OrderStatus.WORKING,
+        reason="",
+        stop_price=None if price is None else (price / ratio).quantize(PRICE_STEP),
+        fill=None,
+    )
+
+
+def after_split(changes: Changes, ticker: str, ratio: Decimal) -> Changes:
+    """The stop order on a ticker after a split: more shares at a lower price, or the reverse."""
+    stop = stop_of(changes.account, ticker)
+    if stop is None or stop.stop_price is None:
+        return changes
+    quantity = (stop.quantity * ratio).to_integral_value(ROUND_FLOOR)
+    if quantity < 1:
+        return changes.end(_cancelled(stop, "the split left less than one share of it"))
+    price = (stop.stop_price / ratio).quantize(PRICE_STEP)
+    why = f"split of {ratio.normalize():f} for 1: {quantity:f} shares at {price.normalize():f}"
+    reason = also(stop.reason, why)
+    stop = replace(stop, quantity=quantity, stop_price=price, reason=reason)
+    return within_held(changes.alter(stop), ticker)
+
+
+def within_held(changes: Changes, ticker: str) -> Changes:
+    """The stop order on a ticker for no more than is held; cancelled where nothing is."""
+    stop = stop_of(changes.account, ticker)
+    held = _held(changes, ticker)
+    if stop is None or stop.quantity <= held:
+        return changes
+    if held < 1:
+        return changes.end(_cancelled(stop, "the position is closed"))
+    why = f"cut from {stop.quantity:f} to {held:f} shares: no more are held"
+    return changes.alter(replace(stop, quantity=held, reason=also(stop.reason, why)))
+
+
+def trigger(changes: Changes, ticker: str, day: DayPrices | None, broker: Broker) -> Changes:
+    """The stop order on a ticker at the prices of a session: filled where they reached it."""
+    stop = stop_of(changes.account, ticker)
+    if stop is None or stop.stop_price is None:
+        return changes
+    asked = StopOrder(stop.order_id, ticker, stop.quantity, stop.stop_price)
+    held = changes.account.books.quantity(ticker)
+    answer = broker.answer_stop(asked, day, held=held)
+    if isinstance(answer, Working):
+        return changes
+    if not isinstance(answer, Filled):
+        return changes.end(_cancelled(stop, answer.reason))
+    entry = ledger.filled(stop.order_id, ticker, stop.side, answer, changes.account.books)
+    done = replace(
+        stop,
+        status=OrderStatus.FILLED,
+        quantity=answer.quantity,
+        reason=also(stop.reason, answer.note),
+        fill=answer,
+    )
+    return changes.post(entry).end(done)
+
+
+def _held(changes: Changes, ticker: str) -> Decimal:
+    return changes.account.books.quantity(ticker).to_integral_value(ROUND_FLOOR)
+
+
+def _cancelled(stop: BookedOrder, why: str) -> BookedOrder:
+    return replace(stop, status=OrderStatus.CANCELLED, reason=also(stop.reason, why))

@@ -1,0 +1,67 @@
+"""From proposed exits to a validated proposal. Pure."""
+
+from contracts.account import Side
+from contracts.exit_signal import ExitCheck
+from contracts.risk import (
+    Check,
+    DecisionValidation,
+    ExitPlan,
+    PortfolioDecision,
+    ValidateExits,
+)
+from contracts.trader import StockPick
+from libs.quant.risk import evaluate, proposal_hash
+from libs.quant.risk_rules import EXIT_GATES
+
+STRATEGY = "exit_signals"
+PROPOSALS_TOLD_MAX = 100
+"""Of more proposals only those checks are told that changed something: else they fill a message."""
+
+
+def validate(command: ValidateExits) -> DecisionValidation:
+    """Judge the proposed sales by the rules for exits, and size them again."""
+    portfolio = command.portfolio
+    proposed = {
+        each.ticker: each
+        for each in command.exit_report.checks
+        if each.quantity is not None and each.sell_pct is not None
+    }
+    picks = tuple(map(_pick, proposed.values()))
+    verdict = evaluate(
+        picks, {}, portfolio, portfolio.limits, None, {}, strategy=STRATEGY, sell_gates=EXIT_GATES
+    )
+    decisions = tuple(_exit(each, proposed[each.asset]) for each in verdict.decisions)
+    return DecisionValidation.of(
+        command,
+        passed=bool(decisions),
+        checks=_told(verdict.checks, len(picks)),
+        decisions=decisions,
+        adjustments=verdict.adjustments,
+        vetoed_tickers=verdict.vetoed,
+        proposal_hash=proposal_hash(decisions),
+        proposals=picks,
+        limits=portfolio.limits,
+    )
+
+
+def _pick(check: ExitCheck) -> StockPick:
+    if check.sell_pct is None:
+        raise ValueError(f"{check.ticker} has no sale to propose")
+    fired = [each.severity for each in check.signals if each.triggered and each.primary]
+    return StockPick(
+        ticker=check.ticker,
+        action=Side.SELL,
+        allocation_pct=check.sell_pct,
+        reasoning=check.assessment,
+        confidence=max(fired, default=0.0),
+    )
+
+
+def _exit(decision: PortfolioDecision, check: ExitCheck) -> PortfolioDecision:
+    return decision.model_copy(update={"exit": ExitPlan(stop_price=check.stop_price)})
+
+
+def _told(checks: tuple[Check, ...], proposals: int) -> tuple[Check, ...]:
+    if proposals <= PROPOSALS_TOLD_MAX:
+        return checks
+    return tuple(each for each in checks if not each.passed)
