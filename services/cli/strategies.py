@@ -30,15 +30,18 @@ NAME_CHARS_MAX = 28
 NONE = "-"
 PART, RATIO, COUNT, LOSS = ".1%", ".2f", ",d", ".3f"
 LISTED = (
-    ("total_return", PART),
-    ("benchmark_return", PART),
-    ("sharpe_ratio", RATIO),
-    ("max_drawdown", PART),
-    ("total_trades", COUNT),
-    ("accuracy", PART),
-    ("base_rate", PART),
+    ("return", "total_return", PART),
+    ("Sharpe", "sharpe_ratio", RATIO),
+    ("fall", "max_drawdown", PART),
+    ("trades", "total_trades", COUNT),
+    ("held", "benchmark_return", PART),
+    ("right", "accuracy", PART),
+    ("base", "base_rate", PART),
 )
-"""The figures of a list: fields of the backtest or the training, and how they are written."""
+"""The figures of a list: head, field of the backtest or the training, and how it is written."""
+LISTED_NARROW = LISTED[:4]
+NARROW = 100
+"""Columns of a terminal below which a list has fewer."""
 DESIGN: Sequence[tuple[str, Callable[[StrategyView], str]]] = (
     ("ended", lambda view: strategy_story.end_of(view)[0]),
     ("as of", lambda view: str(view.as_of)),
@@ -155,15 +158,15 @@ def _named(names: Sequence[str]) -> Sequence[StrategyView]:
 
 
 def _list(found: Sequence[StrategyView], console: Console) -> None:
-    figures = ("return", "held", "Sharpe", "fall", "trades", "right", "base")
-    made = table("strategy", "ended", *((name, "right") for name in figures), "equity")
+    figures = LISTED_NARROW if console.width < NARROW else LISTED
+    made = table("strategy", "ended", *((head, "right") for head, *_ in figures), "equity")
     marks = chart.levels(console.encoding)
     for view in found:
         words, style = strategy_story.end_of(view)
         made.add_row(
             Text(amounts.cut(view.name, NAME_CHARS_MAX), style="bold"),
             Text(words.removeprefix("stopped by the "), style=style),
-            *(_figure(view, field, form) for field, form in LISTED),
+            *(_figure(view, field, form) for _, field, form in figures),
             Text(_curve(view, marks), style="cyan", no_wrap=True),
         )
     write(made, console)

@@ -1,7 +1,8 @@
 """The assessment by rules: stated thresholds over the results, saved through the same tool.
 
-Promising: a Sharpe ratio of at least 0.8 that is above the benchmark's, and accuracy over the base
-rate. Poor: a loss, or a Sharpe ratio below 0. Mediocre: what lies between.
+Promising: a Sharpe ratio of at least 0.8 that is above the benchmark's and, given how many were
+tried, no luck with a probability of 95%; and accuracy over the base rate. Poor: a loss, or a Sharpe
+ratio below 0. Mediocre: what lies between.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ from libs.llm.rules.rule_set import Ask, Found, RuleSet, TaskData, said
 
 SAVE_ASSESSMENT = "save_assessment"
 PROMISING_SHARPE = 0.8
+NO_LUCK = 0.95
+"""The least deflated Sharpe ratio, where strategies were counted."""
 POINTS_MIN, POINTS_MAX = 2, 4
 OTHERWISE = ("no other figure stands out", "one period of one market says little")
 """Said where the figures give too few strengths or weaknesses."""
@@ -45,7 +48,8 @@ def _verdict(training: Mapping[str, Any], backtest: Mapping[str, Any]) -> Verdic
         return Verdict.POOR
     better = sharpe > (backtest["benchmark_sharpe_ratio"] or 0)
     skilled = training["accuracy"] > training["base_rate"]
-    promising = sharpe >= PROMISING_SHARPE and better and skilled
+    no_luck = backtest["deflated_sharpe"] is None or backtest["deflated_sharpe"] >= NO_LUCK
+    promising = sharpe >= PROMISING_SHARPE and better and skilled and no_luck
     return Verdict.PROMISING if promising else Verdict.MEDIOCRE
 
 
@@ -60,6 +64,7 @@ def _points(training: Mapping[str, Any], backtest: Mapping[str, Any]) -> Sequenc
     return (
         (skilled, f"skill: {against}", f"no skill: {against}"),
         (better, f"better paid risk: {ratios}", f"worse paid risk: {ratios}"),
+        *_luck(backtest),
         (
             backtest["total_return"] > 0,
             f"a gain after costs: {gain}",
@@ -67,6 +72,14 @@ def _points(training: Mapping[str, Any], backtest: Mapping[str, Any]) -> Sequenc
         ),
         (backtest["max_drawdown"] < 0.2, f"falls stayed small: {fall}", f"falls were deep: {fall}"),
     )
+
+
+def _luck(backtest: Mapping[str, Any]) -> Sequence[Point]:
+    probability = backtest["deflated_sharpe"]
+    if probability is None:
+        return ()
+    tried = f"{backtest['trials']} tried in all, deflated Sharpe ratio {probability:.2f}"
+    return ((probability >= NO_LUCK, f"hardly luck: {tried}", f"may well be luck: {tried}"),)
 
 
 def _suggestions(training: Mapping[str, Any], backtest: Mapping[str, Any]) -> Sequence[str]:

@@ -250,6 +250,8 @@ async def test_an_operation_that_starts_again_asks_the_model_nothing_twice(
     ("figures", "verdict"),
     [
         ({}, Verdict.PROMISING),
+        ({"deflated_sharpe": 0.95, "trials": 40}, Verdict.PROMISING),
+        ({"deflated_sharpe": 0.94, "trials": 40}, Verdict.MEDIOCRE),
         ({"sharpe_ratio": 0.5}, Verdict.MEDIOCRE),
         ({"benchmark_sharpe_ratio": 1.1}, Verdict.MEDIOCRE),
         ({"total_return": -0.02}, Verdict.POOR),
@@ -272,3 +274,22 @@ async def test_the_rules_see_no_skill_where_accuracy_only_equals_the_base_rate(
     made = await desk.do(AssessStrategy, **{**parts, "training_result": flat})
     assert made.verdict is Verdict.MEDIOCRE
     assert any("no skill" in point for point in made.weaknesses)
+
+
+@pytest.mark.parametrize(
+    ("probability", "where", "said"),
+    [
+        (0.97, "strengths", "rules: hardly luck: 40 tried in all, deflated Sharpe ratio 0.97"),
+        (
+            0.30,
+            "weaknesses",
+            "rules: may well be luck: 40 tried in all, deflated Sharpe ratio 0.30",
+        ),
+    ],
+)
+async def test_the_rules_tell_what_so_many_tries_leave_of_a_sharpe_ratio(
+    desk: Desk, parts: dict[str, Any], probability: float, where: str, said: str
+) -> None:
+    found = backtest(deflated_sharpe=probability, trials=40)
+    made = await desk.do(AssessStrategy, **{**parts, "backtest_result": found})
+    assert said in getattr(made, where)
