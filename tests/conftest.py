@@ -9,6 +9,11 @@ from collections.abc import Generator
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is; benchmarks measure, tests do not.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 ALLOWED = ("docker:", "live:", "root:", "history:")
 """How the reason of an allowed skip begins."""

@@ -20,7 +20,6 @@ EXPECTED = {"no_history", "not_in_source", "unknown_ticker", "reported_since"}
 
 bounded = settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

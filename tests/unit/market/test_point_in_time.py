@@ -25,10 +25,8 @@ FIXTURE_TICKERS = [story.ticker for story in STORIES]
 BUNDLED_TICKERS = ["AAPL", "FB", "GOOG", "IBM", "MSFT"]
 RECORDS = ("news", "fundamentals", "earnings", "sectors")
 
-quick = settings(max_examples=60, deadline=None)
-slow_to_build = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+quick = settings(max_examples=60)
+slow_to_build = settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 
 
 def calls(tickers: list[str]) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:

@@ -88,7 +88,7 @@ def test_values_are_those_of_the_textbook_formulas(seed: int) -> None:
 
 
 @given(bars=st.integers(1, 300))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_each_value_is_there_or_absent_with_the_number_of_bars(bars: int) -> None:
     found = indicators(walk(bars))
     absent = {gap.indicator: gap for gap in found.absent}

@@ -294,9 +294,7 @@ def test_no_proposal_gets_past_a_rule(shard):
 
 @pytest.mark.slow
 @given(st.randoms(use_true_random=False))
-@settings(
-    max_examples=HUNTED, deadline=None, suppress_health_check=[*HealthCheck], derandomize=True
-)
+@settings(max_examples=HUNTED, suppress_health_check=[*HealthCheck], derandomize=True)
 def test_a_hunt_for_the_smallest_proposal_that_gets_past_a_rule_finds_none(rng):
     case = Case(rng)
     verdict = case.judge()

@@ -209,7 +209,7 @@ def outcome(cycle: Cycle) -> object:
     return cycle.status, cycle.reason, cycle.lanes
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), wrong=st.sets(st.sampled_from(["plan", "quant", "analyst"])))
 def test_order_repetition_and_loss_of_inputs_change_nothing(seed: int, wrong: set[str]) -> None:
     """Any order of the same answers, each delivered any number of times, ends the same way."""
@@ -245,7 +245,7 @@ def test_order_repetition_and_loss_of_inputs_change_nothing(seed: int, wrong: se
     assert len({(f.node, f.seq) for f in shaken.facts}) == len(shaken.facts)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32))
 def test_whatever_happens_a_cycle_ends_and_no_operation_is_left(seed: int) -> None:
     random = Random(seed)

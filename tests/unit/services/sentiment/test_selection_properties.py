@@ -7,7 +7,7 @@ from contracts.sentiment import CANDIDATES_MAX
 from services.sentiment import logic
 from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention, SourceAnswer
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 TICKERS = [f"T{number}" for number in range(60)]
 SLOTS = {name: round(CANDIDATES_MAX * share) for name, share in logic.SLOT_SHARES.items()}
 
