@@ -68,6 +68,7 @@ from contracts.query import (
     Recording,
     RecordingQuery,
 )
+from contracts.report import DailyReport, ReportQuery, ReportView, WriteReport
 from contracts.research import (
     AnswerQuestion,
     MakePlan,
@@ -239,6 +240,7 @@ COMMANDS = (
     command("strategy_training", "train", TrainStrategy, TrainingResult, claimed=True),
     command("strategy_backtest", "backtest", BacktestStrategy, BacktestResult, claimed=True),
     command("assessment", "assess", AssessStrategy, StrategyAssessment, claimed=True),
+    command("reporter", "report", WriteReport, DailyReport),
 )
 
 APPROVAL = Subject(Class.COMMAND, ORCHESTRATOR, "approval", AwaitApproval, Approval)
@@ -256,9 +258,10 @@ BODY_PART = Subject(
 PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, USERS)
 EXIT_SIGNALS = Subject(Class.QUERY, "exit_signal", "check", CheckExitSignals, ExitSignals, USERS)
 HOLDINGS = Subject(Class.QUERY, "execution", "holdings", HoldingsQuery, Holdings, ("exit_signal",))
-OF_SERVICES = (KEEP_PART, BODY_PART, HOLDINGS)
-"""What single services may ask besides: who trains keeps models, who backtests reads them, and who
-checks positions asks for what an account holds.
+REPORT = Subject(Class.QUERY, "console", "report", ReportQuery, ReportView, (*USERS, "reporter"))
+OF_SERVICES = (KEEP_PART, BODY_PART, HOLDINGS, REPORT)
+"""What single services may ask besides: who trains keeps models, who backtests reads them, who
+checks positions asks for what an account holds, and who writes reports asks for what they say.
 """
 PROVIDERS = Subject(
     Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView, (*USERS, ORCHESTRATOR)
@@ -306,6 +309,7 @@ QUERIES = (
     BUDGET,
     LEADERBOARD,
     STRATEGIES,
+    REPORT,
     SCHEDULE,
 )
 """What users may ask."""

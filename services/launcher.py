@@ -34,7 +34,7 @@ BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
 SERVICES = (
     *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
-    *("strategy_design", "strategy_training", "strategy_backtest", "console"),
+    *("strategy_design", "strategy_training", "strategy_backtest", "reporter", "console"),
 )
 """Services that hear commands or answer questions."""
 

@@ -39,7 +39,7 @@ class Job(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    kind: Literal["decision", "exit", "snapshot"]
+    kind: Literal["decision", "exit", "snapshot", "report"]
     when: Annotated[
         tuple[str, ...], BeforeValidator(_listed), Field(min_length=1, max_length=MOMENTS_MAX)
     ]

@@ -210,6 +210,8 @@ class Settings(BaseSettings):
     """Where checks are saved as files; None is `exit_signals` below the data directory."""
     schedule: Schedule = Schedule()
     """Jobs that the desk runs by itself, and their clock; none by default. See docs/schedule.md."""
+    reports_dir: Path | None = None
+    """Where daily reports are written; None is `reports` below the data directory."""
     gates: Gates = Gates()
     """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
 
@@ -249,6 +251,11 @@ class Settings(BaseSettings):
     def exit_signals_path(self) -> Path:
         """The directory of saved checks in force."""
         return self.exit_signals_dir or self.data_dir / "exit_signals"
+
+    @property
+    def reports_path(self) -> Path:
+        """The directory of daily reports in force."""
+        return self.reports_dir or self.data_dir / "reports"
 
     @property
     def nats_address(self) -> str:

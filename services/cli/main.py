@@ -43,6 +43,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("operations", "operations", "What was done in a cycle, down to single calls"),
             Entry("tail", "tail", "Follow events live"),
             Entry("portfolio", "portfolio", "Cash, positions and fills of an account"),
+            Entry("report", "report", "What a session brought, and what needs a person"),
             Entry("exit-signals", "exit_signals", "Check positions: sell, how much, and why"),
             Entry("leaderboard", "leaderboard", "How pipelines did, beside cash and holding"),
             Entry("budget", "budget", "What models may still use today, and what they used"),

@@ -21,6 +21,7 @@ from contracts.subjects import (
     OPERATION,
     OPERATIONS,
     RECORDING,
+    REPORT,
     SCHEDULE,
     STRATEGIES,
 )
@@ -37,7 +38,7 @@ from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
 from libs.quant.exchange import Mark
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
-from services.console import accounts, handler, leaderboard, schedule, strategies
+from services.console import accounts, handler, leaderboard, report, schedule, strategies
 from services.console.store import Store
 
 CONNECTIONS_MAX = 4
@@ -90,11 +91,10 @@ def routes(
     settings: Settings,
 ) -> Routes:
     """What the console answers."""
-    now = partial(datetime.now, UTC)
+    now, calendar = partial(datetime.now, UTC), exchange_calendar()
+    known = report.Known(store, letters, closes, calendar, now)
     budget = partial(handler.budget, store=store, settings=settings, now=now)
-    jobs = partial(
-        schedule.schedule, store=store, settings=settings, calendar=exchange_calendar(), now=now
-    )
+    jobs = partial(schedule.schedule, store=store, settings=settings, calendar=calendar, now=now)
     return Routes(
         service=CONSOLE,
         queries=(
@@ -110,6 +110,7 @@ def routes(
             QueryRoute(BUDGET, budget),
             QueryRoute(LEADERBOARD, partial(leaderboard.board, store=store, history=history)),
             QueryRoute(SCHEDULE, jobs),
+            QueryRoute(REPORT, partial(report.report, known=known)),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
             QueryRoute(HALTS, partial(handler.halts, store=store)),
             QueryRoute(ACCOUNT, partial(accounts.account, store=store, closes=closes)),

@@ -246,3 +246,61 @@ left join lateral (
 ) r on true
 left join cycles c using (cycle_id)
 where j.job = any($1::text[])
+
+-- name: day_cycles
+-- Cycles as of a session with a pipeline on the account, in the order of their time.
+select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
+       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
+       cache_read_tokens, cache_write_tokens
+from cycles
+where as_of = $1 and kind not in ('snapshot', 'report', 'strategy')
+  and convert_from(request, 'UTF8')::jsonb -> 'pipelines'
+      @> jsonb_build_array(jsonb_build_object('account', $2::text))
+order by accepted_at limit $3
+
+-- name: day_decisions
+-- What the rules left, by cycle and pipeline.
+select o.cycle_id, o.pipeline, made.contract -> 'decisions' as decisions,
+       made.contract -> 'vetoed_tickers' as vetoed
+from operations o
+cross join lateral (select convert_from(o.result, 'UTF8')::json as contract) made
+where o.cycle_id = any($1::uuid[]) and o.account = $2 and o.service = 'risk'
+  and o.status = 'completed' and made.contract -> 'proposal_hash' is not null
+
+-- name: day_unchecked
+-- Positions that a sell check could not check.
+select o.cycle_id, found ->> 'ticker' as ticker, found -> 'failure' ->> 'message' as message
+from operations o
+cross join lateral json_array_elements(convert_from(o.result, 'UTF8')::json -> 'checks') as found
+where o.cycle_id = any($1::uuid[]) and o.account = $2 and o.service = 'exit_signal'
+  and o.status = 'completed' and found -> 'failure' ->> 'message' is not null
+order by o.finished_at, ticker
+
+-- name: day_snapshots
+-- The session's close, and the newest one before it that could be valued.
+select session, cash, positions, equity, realised, unrealised, dividends, fees, unpriced
+from snapshots
+where account = $1 and (session = $2 or session < $2 and equity is not null)
+order by session desc limit 2
+
+-- name: day_fills
+select o.ticker as asset, o.side, o.type, f.quantity, f.price, f.fee
+from orders o join fills f using (order_id)
+where o.account = $1 and f.session = $2 order by f.filled_at, f.order_id limit $3
+
+-- name: day_orders
+select ticker as asset, side, type, quantity, status, reason, stop_price
+from orders where account = $1 and as_of = $2 order by placed_at, order_id limit $3
+
+-- name: day_held
+-- The books as of the session.
+select p.ticker, sum(p.quantity) as quantity, sum(p.amount) as amount
+from entries e join postings p using (entry_id)
+where e.account = $1 and e.session <= $2 and p.book = 'position'
+group by p.ticker having sum(p.quantity) > 0 order by p.ticker limit $3
+
+-- name: day_slots
+-- Slots of the session that did not come to a cycle.
+select job, slot, outcome, reason, missed from schedule_slots
+where session = $1 and outcome in ('rejected', 'skipped') and $2 = any(accounts)
+order by slot limit $3

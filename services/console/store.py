@@ -176,3 +176,35 @@ class Store:
     async def jobs(self, names: Sequence[str]) -> Mapping[str, Record]:
         """What is on record of these jobs: whether they rest, and their newest runs."""
         return {row["job"]: row for row in await self._rows(sql.jobs, list(names))}
+
+    async def day_cycles(self, session: date, account: str, limit: int) -> Sequence[Record]:
+        """Cycles as of the session with a pipeline on the account."""
+        return await self._rows(sql.day_cycles, session, account, limit)
+
+    async def day_decisions(self, cycle_ids: Sequence[UUID], account: str) -> Sequence[Record]:
+        """What the rules left in these cycles for the account."""
+        return await self._rows(sql.day_decisions, list(cycle_ids), account)
+
+    async def day_unchecked(self, cycle_ids: Sequence[UUID], account: str) -> Sequence[Record]:
+        """Positions that the sell checks among these cycles could not check, and why."""
+        return await self._rows(sql.day_unchecked, list(cycle_ids), account)
+
+    async def day_snapshots(self, account: str, session: date) -> Sequence[Record]:
+        """The session's close and the one before it, the newest first."""
+        return await self._rows(sql.day_snapshots, account, session)
+
+    async def day_fills(self, account: str, session: date, limit: int) -> Sequence[Record]:
+        """What was filled on the session."""
+        return await self._rows(sql.day_fills, account, session, limit)
+
+    async def day_orders(self, account: str, session: date, limit: int) -> Sequence[Record]:
+        """What was ordered as of the session."""
+        return await self._rows(sql.day_orders, account, session, limit)
+
+    async def day_held(self, account: str, session: date, limit: int) -> Sequence[Record]:
+        """Shares and their cost as of the session."""
+        return await self._rows(sql.day_held, account, session, limit)
+
+    async def day_slots(self, session: date, account: str, limit: int) -> Sequence[Record]:
+        """Slots of the session that did not come to a cycle."""
+        return await self._rows(sql.day_slots, session, account, limit)

@@ -301,14 +301,14 @@ STRATEGY = Workflow(
 )
 """Where a gate stops a design the pipeline begins anew, as often as the request allows."""
 
-SNAPSHOT = Workflow(
-    kind="snapshot",
-    version=1,
-    states=(State("snapshotting", (Step(command("execution", "books")),)),),
-)
+SNAPSHOTTING = State("snapshotting", (Step(command("execution", "books")),))
+SNAPSHOT = Workflow(kind="snapshot", version=1, states=(SNAPSHOTTING,))
 """Brings accounts to as_of's close and decides nothing."""
+REPORTING = State("reporting", (Step(command("reporter", "report")),))
+REPORT = replace(SNAPSHOT, kind="report", states=(SNAPSHOTTING, REPORTING))
+"""The same, and writes down what the session brought."""
 
-WORKFLOWS = (DECISION_1, DECISION, EXIT, STRATEGY, SNAPSHOT)
+WORKFLOWS = (DECISION_1, DECISION, EXIT, STRATEGY, SNAPSHOT, REPORT)
 """Every version that cycles may still run; a cycle stays with the version it began with."""
 
 

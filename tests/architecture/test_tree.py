@@ -78,12 +78,15 @@ FURTHER = {
     },
     "strategy_training": {"compute.py"},  # the CPU work, a process that can be ended
     "strategy_backtest": {"compute.py"},  # the same
+    "reporter": {"files.py"},  # reports saved as files
     "sentiment": {"sources.py", "reads.py"},  # candidate sources; their journalled reads
     "console": {
         "tree.py",  # the operation tree
         "accounts.py",  # an account's books as people see them
         "leaderboard.py",  # how pipelines did, beside cash and holding
         "schedule.py",  # the schedule's jobs and their newest runs
+        "report.py",  # what a session brought to an account
+        "report_text.py",  # the same as Markdown, pure
         "strategy.py",  # its shape for strategy cycles
         "strategies.py",  # every strategy tried
         "sizes.py",  # answers that fit a message

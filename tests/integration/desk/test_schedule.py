@@ -13,7 +13,7 @@ from tests.integration.desk.conftest import Desk, desk_in
 
 JOBS = {
     "decide": {"kind": "decision", "when": "close+30m", "account": "timed"},
-    "books": {"kind": "snapshot", "when": ["close+45m"], "account": "timed"},
+    "books": {"kind": "report", "when": ["close+45m"], "account": "timed"},
     "minutely": {"kind": "snapshot", "when": "* * * * *", "account": "minutes"},
 }
 
@@ -54,6 +54,8 @@ def test_a_replay_of_sessions_runs_every_slot_once_and_the_list_tells(
     jobs = {job["name"]: job for job in view["jobs"]}
     assert jobs["books"]["last"] == said.rows[-1]
     assert (jobs["minutely"]["paused_by"], jobs["minutely"]["last"]) == ("cli", None)
+    written = sorted(path.name for path in (deskbus.data_dir / "reports").iterdir())
+    assert written == ["timed-2012-07-03.md", "timed-2012-07-05.md"]
     shown = deskbus("schedule list").out
     assert "paused by cli" in shown
     assert "Thu 2012-07-05 16:45" in shown
@@ -68,7 +70,7 @@ def test_a_job_is_run_by_hand_and_its_cycle_is_the_schedule_s(deskbus: CommandLi
     assert (said.code, run["as_of"], run["by"]) == (0, "2012-07-09", "cli")
     assert (cycle["requester"], cycle["kind"], cycle["status"]) == (
         "schedule",
-        "snapshot",
+        "report",
         "completed",
     )
     assert "timed" in deskbus("portfolio timed").out

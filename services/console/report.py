@@ -1,0 +1,281 @@
+"""What a session brought to an account, from what is on record, and what needs a person now."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from contracts.cycle import CycleStatus
+from contracts.query import PAGE_MAX
+from contracts.report import (
+    LINES_MAX,
+    Attention,
+    CycleLine,
+    DayReport,
+    DecisionLine,
+    FillLine,
+    Gains,
+    HeldLine,
+    OrderLine,
+    ReportQuery,
+    ReportView,
+    Worth,
+)
+from contracts.types import Usage
+from libs.bus.dead_letters import DeadLetters
+from libs.market.calendar import ExchangeCalendar
+from libs.postgres.pool import Record
+from services.console import logic
+from services.console.accounts import Closes
+from services.console.report_text import markdown
+from services.console.store import Store
+
+REASON_CHARS_MAX = 300
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where a report's facts come from."""
+
+    store: Store
+    letters: DeadLetters
+    closes: Closes
+    calendar: ExchangeCalendar
+    now: Callable[[], datetime]
+
+
+async def report(query: ReportQuery, *, known: Known) -> ReportView:
+    """The session's report, as data and as Markdown."""
+    store = known.store
+    row = await store.account(query.account)
+    if row is None:
+        there = ", ".join(await store.accounts()) or "none: a cycle opens the account it trades"
+        text = f"no account is named {query.account!r}; there is: {there}"
+        return ReportView(found=False, message=text)
+    made = await _made(row, query.session or row["clock"], known)
+    return ReportView(report=made, markdown=markdown(made))
+
+
+async def _made(row: Record, session: date, known: Known) -> DayReport:
+    name, store = row["account"], known.store
+    cycles = await _cycles(session, name, store)
+    closes = [dict(each) for each in await store.day_snapshots(name, session)]
+    is_closed = bool(closes) and closes[0]["session"] == session
+    fills = await store.day_fills(name, session, LINES_MAX)
+    orders = await store.day_orders(name, session, LINES_MAX)
+    return DayReport(
+        account=name,
+        session=session,
+        currency=row["currency"],
+        made_at=known.now(),
+        worth=_worth(closes, session),
+        attention=(
+            *await _waiting(name, known),
+            *_unpriced(closes, session, row, known.calendar),
+            *_ended_badly(cycles),
+            *await _unchecked(cycles, name, store),
+            *await _slots(session, name, store),
+        ),
+        cycles=cycles,
+        fills=tuple(FillLine(**dict(each)) for each in fills),
+        orders=tuple(OrderLine(**dict(each)) for each in orders),
+        # Splits and fills up to a session are in the books once the account's clock is there.
+        held=await _held(name, session, row["currency"], known) if is_closed else (),
+        usage=reduce(Usage.__add__, (each.usage for each in cycles), Usage()),
+    )
+
+
+# --- what it is worth -------------------------------------------------------------------------
+
+
+def _worth(closes: Sequence[Mapping[str, Any]], session: date) -> Worth | None:
+    """At the session's close, and since the newest one before it that could be valued."""
+    if not closes or closes[0]["session"] != session or closes[0]["equity"] is None:
+        return None
+    now = closes[0]
+    before = closes[1] if len(closes) > 1 else None
+    ever = _gains(now)
+    then = (
+        _gains(before)
+        if before
+        else Gains(realised=NOTHING, unrealised=NOTHING, dividends=NOTHING, fees=NOTHING)
+    )
+    earned = Gains(
+        realised=ever.realised - then.realised,
+        unrealised=ever.unrealised - then.unrealised,
+        dividends=ever.dividends - then.dividends,
+        fees=ever.fees - then.fees,
+    )
+    return Worth(
+        cash=now["cash"],
+        positions=now["positions"],
+        equity=now["equity"],
+        previous=before["session"] if before else None,
+        earned=earned,
+        ever=ever,
+    )
+
+
+def _gains(close: Mapping[str, Any]) -> Gains:
+    return Gains(
+        realised=close["realised"],
+        unrealised=close["unrealised"],
+        dividends=close["dividends"],
+        fees=close["fees"],
+    )
+
+
+async def _held(account: str, session: date, currency: str, known: Known) -> tuple[HeldLine, ...]:
+    rows = await known.store.day_held(account, session, LINES_MAX)
+    marks = await asyncio.gather(
+        *(known.closes.close(row["ticker"], session, currency) for row in rows)
+    )
+    lines = []
+    for row, mark in zip(rows, marks, strict=True):
+        line = HeldLine(ticker=row["ticker"], quantity=row["quantity"], cost=row["amount"])
+        if mark is not None:
+            value = row["quantity"] * mark.amount
+            gain = value - row["amount"]
+            line = line.model_copy(update={"price": mark.amount, "value": value, "gain": gain})
+        lines.append(line)
+    return tuple(lines)
+
+
+# --- what was decided -------------------------------------------------------------------------
+
+
+async def _cycles(session: date, account: str, store: Store) -> tuple[CycleLine, ...]:
+    rows = await store.day_cycles(session, account, LINES_MAX)
+    ids = [row["cycle_id"] for row in rows]
+    decided = {
+        (row["cycle_id"], row["pipeline"]): row for row in await store.day_decisions(ids, account)
+    }
+    used = {(row["cycle_id"], row["pipeline"]): row for row in await store.runs_of(ids)}
+    return tuple(_lines(rows, account, decided, used))[:LINES_MAX]
+
+
+def _lines(
+    rows: Sequence[Record],
+    account: str,
+    decided: Mapping[tuple[UUID, str], Record],
+    used: Mapping[tuple[UUID, str], Record],
+) -> Iterator[CycleLine]:
+    for row in rows:
+        view = logic.cycle_view(row)
+        for pipeline in view.pipelines:
+            if pipeline.account != account:
+                continue
+            key = (row["cycle_id"], pipeline.name)
+            made = decided.get(key)
+            # A cycle that ends as a whole, such as by its time limit, says why itself.
+            reason = pipeline.reason or view.reason
+            yield CycleLine(
+                cycle_id=row["cycle_id"],
+                kind=view.kind,
+                pipeline=pipeline.name,
+                requester=view.requester,
+                status=pipeline.status,
+                reason=reason[:REASON_CHARS_MAX],
+                decisions=_decisions(made["decisions"]) if made else (),
+                vetoed=tuple(orjson.loads(made["vetoed"] or "[]")) if made else (),
+                usage=logic.usage_of(used[key]) if key in used else Usage(),
+            )
+
+
+def _decisions(listed: str | None) -> tuple[DecisionLine, ...]:
+    return tuple(map(DecisionLine.model_validate, orjson.loads(listed or "[]")))
+
+
+# --- what needs a person ----------------------------------------------------------------------
+
+
+async def _waiting(account: str, known: Known) -> Sequence[Attention]:
+    """What stands still until somebody does something."""
+    found = []
+    for row in await known.store.waiting_approvals(None, PAGE_MAX):
+        if row["account"] == account:
+            until = f"{row['deadline_at']:%Y-%m-%d %H:%M} UTC"
+            short = _short(row["cycle_id"])
+            text = f"a proposal of {row['pipeline']} as of {row['as_of']} waits until {until}"
+            found.append(
+                Attention(what="approval", text=text, todo=f"deskbus approvals approve {short}")
+            )
+    for halt in map(logic.halt_of, await known.store.halts()):
+        if halt.account in {None, account}:
+            whose = halt.account or "every account"
+            because = f": {halt.reason}" if halt.reason else ""
+            text = f"buys of {whose} are halted since {halt.since:%Y-%m-%d %H:%M} UTC{because}"
+            named = f" --account {halt.account}" if halt.account else ""
+            found.append(Attention(what="halt", text=text, todo=f"deskbus resume{named}"))
+    letters = await known.letters.newest(PAGE_MAX)
+    if letters:
+        number = f"{len(letters)}{'+' if len(letters) == PAGE_MAX else ''}"
+        text = f"{number} dead letters; the newest: {letters[0].failure.message[:REASON_CHARS_MAX]}"
+        found.append(Attention(what="dead_letters", text=text, todo="deskbus dlq list"))
+    return found
+
+
+def _unpriced(
+    closes: Sequence[Mapping[str, Any]], session: date, row: Record, calendar: ExchangeCalendar
+) -> Iterator[Attention]:
+    account = row["account"]
+    if not calendar.is_session(session):
+        text = f"{session} is a {calendar.kind(session)}: there was no close"
+        before = calendar.session_on_or_before(session)
+        todo = f"deskbus report {before} --account {account}"
+        yield Attention(what="no_close", text=text, todo=todo)
+    elif not closes or closes[0]["session"] != session:
+        text = f"no close of {session} is on record: the account's clock stands at {row['clock']}"
+        todo = f"deskbus cycle request --kind snapshot --as-of {session} --provider rules@{account}"
+        yield Attention(what="no_close", text=text, todo=todo)
+    elif closes[0]["unpriced"]:
+        names = closes[0]["unpriced"]
+        text = f"{', '.join(names)} had no price at the close, so the account could not be valued"
+        yield Attention(what="no_price", text=text, todo=f"deskbus market show {names[0]}")
+
+
+def _ended_badly(cycles: Sequence[CycleLine]) -> Iterator[Attention]:
+    for each in cycles:
+        what = f"the {each.kind} of {each.pipeline}"
+        todo = f"deskbus cycle show {_short(each.cycle_id)}"
+        if each.status is CycleStatus.FAILED:
+            text = f"{what} failed: {each.reason or 'no reason was given'}"
+            yield Attention(what="failed", text=text, todo=todo)
+        elif each.status is CycleStatus.EXPIRED:
+            yield Attention(what="expired", text=f"{what} expired: nobody answered", todo=todo)
+
+
+async def _unchecked(
+    cycles: Sequence[CycleLine], account: str, store: Store
+) -> Sequence[Attention]:
+    """Each position once, though it was looked at several times."""
+    rows = await store.day_unchecked([each.cycle_id for each in cycles], account)
+    newest = {row["ticker"]: row for row in rows}
+    return [
+        Attention(
+            what="not_checked",
+            text=f"the sell check of {ticker} failed: {row['message'][:REASON_CHARS_MAX]}",
+            todo=f"deskbus exit-signals check {ticker} --account {account}",
+        )
+        for ticker, row in newest.items()
+    ]
+
+
+async def _slots(session: date, account: str, store: Store) -> Sequence[Attention]:
+    found = []
+    for row in await store.day_slots(session, account, LINES_MAX):
+        why = f": {row['reason'][:REASON_CHARS_MAX]}" if row["reason"] else ""
+        text = f"job {row['job']} at {row['slot']:%H:%M} UTC was {row['outcome']}{why}"
+        found.append(Attention(what="slot", text=text, todo=f"deskbus schedule run {row['job']}"))
+    return found
+
+
+def _short(cycle_id: UUID) -> str:
+    return str(cycle_id)[:8]

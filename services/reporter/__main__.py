@@ -1,0 +1,5 @@
+"""Run the service: `python -m services.reporter`."""
+
+from services.launcher import main
+
+main("reporter")

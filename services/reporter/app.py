@@ -1,0 +1,42 @@
+"""Wiring of the reporter. It has no database: the console tells it what to write."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from contracts.report import DailyReport, ReportQuery, ReportView, WriteReport
+from contracts.subjects import REPORT
+from libs.bus.client import Client, open_client
+from libs.bus.route import Route, Routes
+from libs.runtime.settings import Settings
+from services.reporter.files import ReportFiles
+from services.reporter.handler import Console, write_report
+
+SERVICE = "reporter"
+
+
+class BusConsole:
+    """The console, over the bus."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def report(self, query: ReportQuery) -> ReportView:
+        """What the session brought. Raises DeskNotReachable and QuestionRefused."""
+        answer: ReportView = await self._client.ask(REPORT, query)
+        return answer
+
+
+def routes(console: Console, files: ReportFiles) -> Routes:
+    """What the service hears and says."""
+    write = partial(write_report, console=console, files=files)
+    return Routes(
+        service=SERVICE, commands=(Route(hears=WriteReport, says=DailyReport, handle=write),)
+    )
+
+
+@asynccontextmanager
+async def service(settings: Settings) -> AsyncIterator[Routes]:
+    """The service with its adapters, as the settings say."""
+    async with open_client(settings.nats_address, settings.secrets_path, SERVICE) as client:
+        yield routes(BusConsole(client), ReportFiles(settings.reports_path))
