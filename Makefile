@@ -56,6 +56,7 @@ bench: $(MARK)-bench ## the measures of docs/benchmarks.md (20 to 40 minutes)
 	$(BIN)/python -m benchmarks.footprint
 	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.features
+	$(BIN)/python -m benchmarks.exits
 	$(BIN)/python -m benchmarks.year
 
 soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; a model's cycle hit at every point; 1,000 races

@@ -25,7 +25,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal import report
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.history import facts_of, wanted_for
+from services.exit_signal.history import Holding, facts_of, wanted_for
 from services.exit_signal.logic import Held, assess, check_of, held_in
 from services.exit_signal.reads import Reads
 from services.exit_signal.terms import TermsFile, terms_in
@@ -95,11 +95,12 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         file = await asyncio.to_thread(terms_in, checking.terms_path)
         terms = {query.ticker: file.of(query.account, query.ticker)}
         sessions = checking.reads.market.calendar.sessions
-        wanted = wanted_for([held.position], holdings, terms, sessions)
+        account = Holding.of(holdings)
+        wanted = wanted_for([held.position], account, terms, sessions)
         histories = await checking.reads.histories(wanted, holdings.as_of)
     except DeskError as error:
         return report.error_of(named, error.code, error.message)
-    facts = facts_of(held.position, holdings, terms[query.ticker], histories, sessions)
+    facts = facts_of(held.position, account, terms[query.ticker], histories, sessions)
     if isinstance(facts, Failure):
         return report.error_of(named, facts.code, facts.message)
     orders = [each for each in holdings.open_orders if each.asset == query.ticker]
@@ -132,12 +133,13 @@ async def check_exits(
     file = await _journalled_terms(journal, terms_path, books.account, tickers)
     terms = {ticker: file.of(books.account, ticker) for ticker in tickers}
     sessions = reads.market.calendar.sessions
-    wanted = wanted_for((each.position for each in held), holdings, terms, sessions)
+    account = Holding.of(holdings)
+    wanted = wanted_for((each.position for each in held), account, terms, sessions)
     histories = await reads.journalled(journal, wanted, command.as_of)
 
     def checked(each: Held) -> ExitCheck:
         ticker = each.position.ticker
-        facts = facts_of(each.position, holdings, terms[ticker], histories, sessions)
+        facts = facts_of(each.position, account, terms[ticker], histories, sessions)
         if isinstance(facts, Failure):
             return ExitCheck(ticker=ticker, failure=facts)
         return check_of(each, assess(facts, terms[ticker], each))

@@ -26,6 +26,21 @@ SessionsBetween = Callable[[date, date], Sequence[date]]
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """When an account is looked at, and its largest positions: the basket of the regime, where the
+    terms name none."""
+
+    as_of: date
+    largest: tuple[str, ...]
+
+    @classmethod
+    def of(cls, holdings: Holdings) -> "Holding":
+        """Of what an account holds."""
+        ordered = sorted(holdings.positions, key=lambda each: (-each.value, each.ticker))
+        return cls(holdings.as_of, tuple(each.ticker for each in ordered[:BASKET_HELD_MAX]))
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What is to be read of one ticker: so many sessions, and its peak where one is looked for."""
 
@@ -86,7 +101,7 @@ def _return(start: float | None, end: float | None) -> float | None:
 
 def wanted_for(
     positions: Iterable[Position],
-    holdings: Holdings,
+    held: Holding,
     terms_of: Mapping[str, ExitTerms],
     sessions: SessionsBetween,
 ) -> tuple[Wanted, ...]:
@@ -94,11 +109,11 @@ def wanted_for(
     found: dict[str, Wanted] = {}
     for position in positions:
         terms = terms_of[position.ticker]
-        for member in basket_of(terms, holdings):
+        for member in terms.basket or held.largest:
             found.setdefault(member, Wanted(member))
-        own, held = Wanted(position.ticker), sessions_held(position, holdings.as_of, sessions)
-        if terms.trailing_stop is not None and held is not None:
-            count = min(max(SESSIONS_MIN, held + 1), PEAK_SESSIONS_MAX)
+        own, since = Wanted(position.ticker), sessions_held(position, held.as_of, sessions)
+        if terms.trailing_stop is not None and since is not None:
+            count = min(max(SESSIONS_MIN, since + 1), PEAK_SESSIONS_MAX)
             own = Wanted(position.ticker, count, position.opened_on)
         found[position.ticker] = own
     return tuple(found[ticker] for ticker in sorted(found))
@@ -106,7 +121,7 @@ def wanted_for(
 
 def facts_of(
     position: Position,
-    holdings: Holdings,
+    held: Holding,
     terms: ExitTerms,
     histories: Mapping[str, History | Failure],
     sessions: SessionsBetween,
@@ -118,7 +133,7 @@ def facts_of(
     own = histories[position.ticker]
     if isinstance(own, Failure):
         return own
-    basket = {member: histories[member] for member in basket_of(terms, holdings)}
+    basket = {member: histories[member] for member in terms.basket or held.largest}
     return Facts(
         months=own.months,
         basket={
@@ -128,7 +143,7 @@ def facts_of(
         price=float(position.price.amount),
         average_cost=float(position.average_cost.amount),
         opened_on=position.opened_on,
-        sessions_held=sessions_held(position, holdings.as_of, sessions),
+        sessions_held=sessions_held(position, held.as_of, sessions),
         close=own.close,
         peak=own.peak,
     )
@@ -139,11 +154,3 @@ def sessions_held(position: Position, as_of: date, sessions: SessionsBetween) ->
     if position.opened_on is None or position.opened_on > as_of:
         return None
     return len(sessions(position.opened_on, as_of)) - 1
-
-
-def basket_of(terms: ExitTerms, holdings: Holdings) -> tuple[str, ...]:
-    """The tickers that the regime looks at: those of the terms, else the largest positions."""
-    if terms.basket:
-        return tuple(dict.fromkeys(terms.basket))
-    largest = sorted(holdings.positions, key=lambda held: (-held.value, held.ticker))
-    return tuple(held.ticker for held in largest[:BASKET_HELD_MAX])

@@ -4,10 +4,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from libs.market import replay_files
+from contracts.cycle import UNIVERSE_MAX
+from libs.market import replay_files, replay_store
 from libs.market.errors import BadReplayData
 from libs.market.replay import ReplayMarket, ReplayStore
-from libs.market.replay_store import TICKERS_CACHED_MAX
 from tests.data.fixture_market import make_fixture
 
 HEADER = "date,open,high,low,close,volume"
@@ -171,13 +171,20 @@ async def test_a_sector_may_change_at_a_known_time(tmp_path: Path) -> None:
     assert sectors == ["Technology", "Energy"]
 
 
-async def test_the_cache_of_prices_is_bounded(tmp_path: Path) -> None:
-    for n in range(TICKERS_CACHED_MAX + 2):
+def test_the_prices_of_a_requests_whole_universe_are_kept() -> None:
+    assert replay_store.TICKERS_CACHED_MAX > UNIVERSE_MAX
+
+
+async def test_the_cache_of_prices_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_store, "TICKERS_CACHED_MAX", 8)
+    for n in range(10):
         directory_of(tmp_path, *GOOD, name=f"T{n:04}.csv")
     store = ReplayStore(tmp_path)
     listings = await ReplayMarket(store).universe(DAY)
-    assert len(listings) == TICKERS_CACHED_MAX + 2
-    assert len(store._bars) == TICKERS_CACHED_MAX
+    assert len(listings) == 10
+    assert len(store._bars) == 8
     assert (await ReplayMarket(store).bars("T0000", DAY, 1)).height == 1
 
 

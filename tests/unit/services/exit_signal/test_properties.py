@@ -100,7 +100,7 @@ def test_a_whole_check_is_fit_for_json_in_every_format(given_facts: Any, terms: 
         json.dumps(shaped(full, shape), allow_nan=False)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(ANY_DICT | LIKELY)
 def test_the_snapshot_of_any_dict_is_fit_for_json_and_capped(any_dict: Any) -> None:
     snapshot = snapshot_of(any_dict)
@@ -113,7 +113,7 @@ def test_the_snapshot_of_any_dict_is_fit_for_json_and_capped(any_dict: Any) -> N
         assert math.isfinite(signal["severity"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(ANY_DICT | LIKELY)
 def test_flags_are_sorted_by_severity_whatever_they_are_made_of(any_dict: Any) -> None:
     for snapshot in (any_dict, snapshot_of(any_dict)):
