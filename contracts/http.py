@@ -165,6 +165,14 @@ class ProposalApproval(ProposalAnswer):
     edits: tuple[QuantityEdit, ...] = Field(default=(), max_length=EDITS_MAX)
 
 
+class ExitAnswer(Shape):
+    """The exit signals of a position, in the format that was asked for; docs/exit-signals.md."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    status: str
+
+
 class OperationBody(Shape):
     """One operation."""
 

@@ -176,9 +176,17 @@ WEB = "console"
 """The console's identity, in whose name it passes on what came over HTTP; it requests nothing of
 its own accord."""
 REQUESTERS = (*USERS, WEB)
+MCP, MCP_REQUESTER = AGENTS = ("mcp", "mcp_requester")
+"""Models of other programs, over MCP: both may ask what is listed with them; the second one may
+request cycles too, where a person has said so. Neither can answer a proposal."""
 
 REQUEST_CYCLE = Subject(
-    Class.REQUEST, ORCHESTRATOR, "cycle", CycleRequest, RequestAnswer, REQUESTERS
+    Class.REQUEST,
+    ORCHESTRATOR,
+    "cycle",
+    CycleRequest,
+    RequestAnswer,
+    (*REQUESTERS, MCP_REQUESTER),
 )
 CANCEL_CYCLE = Subject(
     Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, REQUESTERS
@@ -256,7 +264,9 @@ BODY_PART = Subject(
     Class.QUERY, ORCHESTRATOR, "body_part", PartQuery, BodyPart, ("strategy_backtest",)
 )
 PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portfolio, USERS)
-EXIT_SIGNALS = Subject(Class.QUERY, "exit_signal", "check", CheckExitSignals, ExitSignals, USERS)
+EXIT_SIGNALS = Subject(
+    Class.QUERY, "exit_signal", "check", CheckExitSignals, ExitSignals, (*REQUESTERS, *AGENTS)
+)
 HOLDINGS = Subject(Class.QUERY, "execution", "holdings", HoldingsQuery, Holdings, ("exit_signal",))
 REPORT = Subject(Class.QUERY, "console", "report", ReportQuery, ReportView, (*USERS, "reporter"))
 OF_SERVICES = (KEEP_PART, BODY_PART, HOLDINGS, REPORT)
@@ -268,23 +278,26 @@ PROVIDERS = Subject(
 )
 
 
-def console(what: str, message: type[Message], reply: type[Message]) -> Subject:
+def console(
+    what: str, message: type[Message], reply: type[Message], *, agents: bool = False
+) -> Subject:
     """A question that the console answers from its read-only view of the tables."""
-    return Subject(Class.QUERY, "console", what, message, reply, USERS)
+    senders = (*USERS, *AGENTS) if agents else USERS
+    return Subject(Class.QUERY, "console", what, message, reply, senders)
 
 
 EVENTS_AFTER = console("events", EventsAfter, Events)
-CYCLE = console("cycle", CycleQuery, CycleView)
-CYCLES = console("cycles", CyclesQuery, CyclesPage)
-OPERATIONS = console("operations", OperationsQuery, OperationsPage)
-OPERATION = console("operation", OperationQuery, OperationDetail)
+CYCLE = console("cycle", CycleQuery, CycleView, agents=True)
+CYCLES = console("cycles", CyclesQuery, CyclesPage, agents=True)
+OPERATIONS = console("operations", OperationsQuery, OperationsPage, agents=True)
+OPERATION = console("operation", OperationQuery, OperationDetail, agents=True)
 DEAD_LETTERS = console("dead_letters", DeadLettersQuery, DeadLettersPage)
-ACCOUNT = console("account", AccountQuery, AccountView)
+ACCOUNT = console("account", AccountQuery, AccountView, agents=True)
 EQUITY = console("equity", EquityQuery, EquityView)
 HALTS = console("halts", HaltsQuery, Halts)
 RECORDING = console("recording", RecordingQuery, Recording)
 APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
-DECISIONS = console("decisions", DecisionsQuery, DecisionsPage)
+DECISIONS = console("decisions", DecisionsQuery, DecisionsPage, agents=True)
 BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)

@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from libs.postgres.migrate import SchemaTooNew, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.embedded import embedded_servers
 from libs.runtime.errors import DeskError
-from libs.runtime.http_address import http_address
+from libs.runtime.http_address import HttpAddress, http_address
 from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
 from libs.runtime.settings import NoServers, Settings
@@ -44,6 +45,9 @@ READY_FILE_VARIABLE = "DESKBUS_READY_FILE"
 READY_POLL_S = 0.05
 SERVICES_READY_TIMEOUT_S = 60.0
 START_RETRY_S = 0.3
+
+Serving = Coroutine[Any, Any, None]
+Where = Callable[[], tuple[str, Path]]
 
 log = structlog.get_logger()
 
@@ -162,6 +166,17 @@ async def console(settings: Settings) -> AsyncIterator[Settings]:
         await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
         await stack.enter_async_context(service_running("console", settings))
         yield settings
+
+
+def mcp(settings: Settings, where: Where, http: HttpAddress | None, **how: Any) -> Serving:
+    """The MCP server over HTTP, or over standard input and output: see services/mcp_server/app.py.
+
+    `where` finds the running desk's NATS and keys whenever they are needed.
+    """
+    app = importlib.import_module("services.mcp_server.app")
+    serve = app.over_stdio if http is None else partial(app.over_http, address=http)
+    serving: Serving = serve(settings, where, **how)
+    return serving
 
 
 @asynccontextmanager

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from contracts.subjects import (
+    AGENTS,
     CLAIM,
     COMMANDS,
-    EVENTS_AFTER,
     OF_SERVICES,
     ORCHESTRATOR,
     PORTFOLIO,
@@ -40,6 +40,7 @@ def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPerm
         CONSOLE: _console(),
         **{service: _service(service, commands) for service in services},
         **{user: _user(user) for user in USERS},
+        **{agent: _agent(agent) for agent in AGENTS},
     }
 
 
@@ -68,7 +69,7 @@ def _orchestrator() -> NatsPermissions:
 
 
 def _console() -> NatsPermissions:
-    passes_on = [row.by(CONSOLE) for row in REQUESTS if CONSOLE in row.senders]
+    passes_on = [row.by(CONSOLE) for row in (*REQUESTS, *QUERIES) if CONSOLE in row.senders]
     return NatsPermissions(
         publish=(
             *passes_on,
@@ -105,5 +106,12 @@ def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
 
 
 def _user(user: str) -> NatsPermissions:
-    asks = [row.by(user) for row in (*REQUESTS, *QUERIES, EVENTS_AFTER) if user in row.senders]
-    return NatsPermissions(publish=tuple(asks), subscribe=(f"{PREFIX}.evt.>", _inbox(user)))
+    return NatsPermissions(publish=_asks(user), subscribe=(f"{PREFIX}.evt.>", _inbox(user)))
+
+
+def _agent(agent: str) -> NatsPermissions:
+    return NatsPermissions(publish=_asks(agent), subscribe=(_inbox(agent),))
+
+
+def _asks(identity: str) -> tuple[str, ...]:
+    return tuple(row.by(identity) for row in (*REQUESTS, *QUERIES) if identity in row.senders)

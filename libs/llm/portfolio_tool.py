@@ -39,10 +39,11 @@ class PortfolioTool:
         del arguments
         if name != GET_PORTFOLIO:
             raise ToolNotAllowed(f"{name[:80]} is not {GET_PORTFOLIO}")
-        return _shown(self._portfolio)
+        return shown(self._portfolio)
 
 
-def _shown(portfolio: Portfolio) -> dict[str, JsonValue]:
+def shown(portfolio: Portfolio) -> dict[str, JsonValue]:
+    """The account in the shape that models see."""
     largest = sorted(portfolio.positions, key=lambda held: (-held.value, held.ticker))
     return {
         "as_of": portfolio.as_of.isoformat(),

@@ -81,6 +81,16 @@ def ensure_secrets(
         _ensure_file(postgres_password_path(directory, role), _new_password)
 
 
+def ensure_token(path: Path) -> str:
+    """The token in a file, which is made with a new one where it is not there.
+
+    Raises CredentialError where the file is empty or cannot be read, OSError where not written.
+    """
+    path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    _ensure_file(path, _new_password)
+    return _read_secret(path)
+
+
 def nkey_seed_path(directory: Path, identity: str) -> Path:
     """Where the nkey seed of a NATS identity lies: pass it to nats-py as `nkeys_seed`."""
     return directory / f"{_checked_name(identity)}.nk"

@@ -111,6 +111,8 @@ class Settings(BaseSettings):
     """What HTTP callers must send (`Authorization: Bearer ...`); 16 characters or more."""
     http_token_file: Path | None = None
     """A file with that token instead."""
+    mcp_token_file: Path | None = None
+    """What callers of `deskbus mcp --http` must send; None is `mcp.token` among the secrets."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """The least serious event that is logged."""
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")

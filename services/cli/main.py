@@ -47,6 +47,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("exit-signals", "exit_signals", "Check positions: sell, how much, and why"),
             Entry("leaderboard", "leaderboard", "How pipelines did, beside cash and holding"),
             Entry("budget", "budget", "What models may still use today, and what they used"),
+            Entry("mcp", "mcp", "Offer the desk to models of other programs (MCP)"),
             Entry("market", "market", "Market data: where it is from, what it says, recording it"),
         ),
     ),

@@ -1,8 +1,5 @@
 """The HTTP API: one function a path. What is asked is read; what is wanted is passed on."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
@@ -26,37 +23,30 @@ from contracts.http import (
 from contracts.operation import OperationStatus
 from contracts.query import (
     PAGE_MAX,
-    AccountQuery,
-    AccountView,
     ApprovalsPage,
     ApprovalsQuery,
-    BudgetQuery,
-    BudgetView,
     CycleQuery,
     CyclesPage,
     CyclesQuery,
     CycleView,
     DecisionsPage,
     DecisionsQuery,
-    EquityQuery,
-    EquityView,
     OperationDetail,
     OperationQuery,
     OperationsPage,
     OperationsQuery,
 )
 from contracts.types import Name, ShortText
-from libs.runtime.settings import Settings
-from services.console import accounts, handler
+from libs.web.problem import Refused
+from services.console import handler
 from services.console.bodies import asked, body_of, described, problems, said
-from services.console.passing_on import PassingOn
-from services.console.problems import Refused, not_found, tell_problems
-from services.console.store import Store
+from services.console.books import books, exits
+from services.console.passing_on import Desk
+from services.console.problems import not_found, tell_problems
 
 ROOT = "/api/v1"
 TITLE = "Deskbus"
 REASON_DEFAULT = "cancelled by request"
-MAIN_ACCOUNT = "main"
 
 Key = Annotated[
     IdempotencyKey | None,
@@ -68,17 +58,6 @@ Key = Annotated[
     ),
 ]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
-
-
-@dataclass(frozen=True)
-class Desk:
-    """What the API has of the desk: its tables to read, and a voice to ask with."""
-
-    store: Store
-    closes: accounts.Closes
-    passing_on: PassingOn
-    settings: Settings
-    now: Callable[[], datetime]
 
 
 def api(desk: Desk) -> FastAPI:
@@ -94,7 +73,7 @@ def api(desk: Desk) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=problems(401, 403, 421, 422, 503),
     )
-    for routes in (agent, operations, cycles, decisions, approvals, books):
+    for routes in (agent, operations, cycles, decisions, approvals, books, exits):
         app.include_router(routes(desk), prefix=ROOT)
     tell_problems(app)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
@@ -336,51 +315,3 @@ def approvals(desk: Desk) -> APIRouter:
         return said(_of_cycle(answer))
 
     return router
-
-
-# --- books and budget ---------------------------------------------------------------------------
-
-
-def books(desk: Desk) -> APIRouter:
-    """What accounts hold, and what models may still use."""
-    router = APIRouter()
-
-    @router.get(
-        "/portfolio", response_model=AccountView, responses=problems(404), tags=["portfolio"]
-    )
-    async def get_portfolio(
-        account: Name = MAIN_ACCOUNT, fills: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 20
-    ) -> Response:
-        """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
-        query = AccountQuery(account=account, fills=fills)
-        view = await accounts.account(query, store=desk.store, closes=desk.closes)
-        if not view.found:
-            raise await _no_account(desk, account)
-        return said(view)
-
-    @router.get(
-        "/portfolio/equity", response_model=EquityView, responses=problems(404), tags=["portfolio"]
-    )
-    async def get_equity(
-        account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
-    ) -> Response:
-        """What an account was worth over its sessions."""
-        query = EquityQuery(account=account, points=points)
-        view = await accounts.equity(query, store=desk.store, closes=desk.closes)
-        if not view.found:
-            raise await _no_account(desk, account)
-        return said(view)
-
-    @router.get("/budget", response_model=BudgetView, tags=["budget"])
-    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
-        """What models may still use today, and what the last days used."""
-        query = BudgetQuery(days=days)
-        view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
-        return said(view)
-
-    return router
-
-
-async def _no_account(desk: Desk, account: str) -> Refused:
-    names = ", ".join(await desk.store.accounts()) or "none yet: a cycle opens them"
-    return not_found(f"no account is named {account}; there are: {names}")

@@ -25,6 +25,7 @@ from contracts.subjects import (
     SCHEDULE,
     STRATEGIES,
 )
+from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
@@ -137,11 +138,17 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
 
 @asynccontextmanager
 async def _http(settings: Settings, store: Store, closes: accounts.Closes) -> AsyncIterator[None]:
+    """The HTTP API while the block runs, where it is on."""
     address = http_address(settings)
     if address is None:
         yield
         return
-    from services.console.http import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
+    from libs.web.server import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
+    from services.console.api import api  # noqa: PLC0415
+    from services.console.passing_on import Desk, PassingOn  # noqa: PLC0415
 
-    async with serving(address, settings, store, closes):
-        yield
+    async with open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client:
+        now = partial(datetime.now, UTC)
+        desk = Desk(store, closes, PassingOn(client), settings, now)
+        async with serving(api(desk), address):
+            yield

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from contracts.http import CycleWish, Problem, ProposalAnswer, ProposalApproval, Trigger
 from contracts.message import Message
 from libs.bus.codec import decode
-from services.console.problems import PROBLEM_JSON
+from libs.web.problem import PROBLEM_JSON
 
 JSON = "application/json"
 

@@ -2,17 +2,25 @@
 
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from contracts.approval import AnswerProposal, QuantityEdit, Verdict
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
+from contracts.exit_signal import CheckExitSignals, ExitSignals
 from contracts.http import ProposalAnswer
-from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, REQUEST_CYCLE
+from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, EXIT_SIGNALS, REQUEST_CYCLE
 from libs.bus.client import Client, DeskNotReachable
+from libs.runtime.settings import Settings
+from services.console.accounts import Closes
 from services.console.problems import accepted, invalid
+from services.console.store import Store
 
+CHECK_TIMEOUT_S = 18.0
+"""A live source may be asked for prices; the request's own limit is a little longer."""
 ASK_AGAIN_MAX = 2
 """Sendings of one request: its key makes the second one harmless."""
 
@@ -42,6 +50,11 @@ class PassingOn:
         asked = CancelCycle(cycle_id=cycle_id, reason=reason)
         return accepted(await self._client.ask(CANCEL_CYCLE, asked))
 
+    async def check(self, query: CheckExitSignals) -> dict[str, JsonValue]:
+        """The exit signals of a position."""
+        said: ExitSignals = await self._client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
+        return said.answer
+
     async def answer(
         self,
         cycle_id: UUID,
@@ -59,3 +72,14 @@ class PassingOn:
             reason=said.reason,
         )
         return accepted(await self._client.ask(ANSWER_PROPOSAL, answer))
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the API has of the desk: its tables to read, and a voice to ask with."""
+
+    store: Store
+    closes: Closes
+    passing_on: PassingOn
+    settings: Settings
+    now: Callable[[], datetime]

@@ -13,16 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from contracts.cycle import RequestAnswer
-from contracts.http import PROBLEM_TYPE, Problem
 from libs.bus.client import DeskNotReachable, QuestionRefused
 from libs.bus.codec import MessageInvalid, MessageTooLarge, problems_of
 from libs.postgres.pool import NO_CONNECTION
 from libs.runtime.errors import DeskError
-
-PROBLEM_JSON = "application/problem+json"
-COME_AGAIN_S = 2
-"""Told with a 503: servers and services that were lost are back within seconds."""
-DETAIL_CHARS_MAX = 2_000
+from libs.web.problem import COME_AGAIN_S, Refused, unavailable
 
 REFUSALS: Mapping[str, HTTPStatus] = {
     "active_cycle_exists": HTTPStatus.CONFLICT,
@@ -45,36 +40,6 @@ CODES: Mapping[int, tuple[str, str]] = {
 """What the framework refuses by itself."""
 
 log = structlog.get_logger()
-
-
-class Refused(Exception):
-    """Ends a request with a problem."""
-
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        detail: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        **more: Any,
-    ) -> None:
-        super().__init__(detail)
-        self.problem = Problem(
-            type=f"{PROBLEM_TYPE}:{code}",
-            title=code.replace("_", " "),
-            status=status,
-            detail=detail[:DETAIL_CHARS_MAX],
-            code=code,
-            **more,
-        )
-        self.headers = dict(headers or {})
-
-    @property
-    def response(self) -> Response:
-        """The problem as it is sent."""
-        body = self.problem.model_dump_json(exclude_none=True)
-        return Response(body, self.problem.status, self.headers, PROBLEM_JSON)
 
 
 def accepted(answer: RequestAnswer) -> RequestAnswer:
@@ -106,16 +71,6 @@ def _seconds_until(at: datetime | None) -> int:
 def not_found(detail: str) -> Refused:
     """Nothing has this id or name."""
     return Refused(HTTPStatus.NOT_FOUND, "not_found", detail)
-
-
-def unavailable(detail: str) -> Refused:
-    """A part of the desk does not answer."""
-    return Refused(
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "unavailable",
-        detail,
-        headers={"Retry-After": str(COME_AGAIN_S)},
-    )
 
 
 def invalid(errors: Sequence[Any]) -> Refused:

@@ -104,8 +104,8 @@ def test_the_secrets_that_are_named_are_the_ones_that_are_made(
     assert named == set(compose["secrets"]) == used
     assert named <= made
     assert "nats.conf" in made
-    people = {f"{name}.nk" for name in ("cli", "user")}
-    assert made - named == people | {"nats.conf"}
+    outside = {f"{name}.nk" for name in ("cli", "user", "mcp", "mcp_requester")}
+    assert made - named == outside | {"nats.conf"}
 
 
 def test_secrets_stay_and_permissions_are_made_anew(tmp_path: Path) -> None:

@@ -29,7 +29,10 @@ IMPURE = (
     *("anthropic", "asyncio", "asyncpg", "nats"),
     *("openai", "os", "structlog", "yfinance"),
 )
-THINKERS = ("assessment", "research", "risk", "sentiment", "strategy_design", "trader")
+THINKERS = (
+    *("assessment", "mcp_server", "research", "risk"),
+    *("sentiment", "strategy_design", "trader"),
+)
 HOMES = {
     "home-of-nats": ("nats",),
     "home-of-asyncpg": ("asyncpg",),
@@ -38,7 +41,7 @@ HOMES = {
     "home-of-talib": ("talib",),
     "home-of-scikit-learn": ("joblib", "scipy", "sklearn", "threadpoolctl"),
     "home-of-the-terminal": ("typer", "rich"),
-    "home-of-the-web": ("fastapi", "starlette", "uvicorn"),
+    "home-of-the-web": ("fastapi", "mcp", "mcp_types", "starlette", "uvicorn"),
     "home-of-nkeys": ("nkeys",),
 }
 

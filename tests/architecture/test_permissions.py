@@ -3,13 +3,23 @@
 import pytest
 
 from contracts.subjects import (
+    ACCOUNT,
+    AGENTS,
     ANSWER_PROPOSAL,
     BODY_PART,
     CANCEL_CYCLE,
     CLAIM,
     COMMANDS,
+    CYCLE,
+    CYCLES,
+    DECISIONS,
     EVENTS,
+    EXIT_SIGNALS,
     KEEP_PART,
+    MCP,
+    MCP_REQUESTER,
+    OPERATION,
+    OPERATIONS,
     ORCHESTRATOR,
     PORTFOLIO,
     PREFIX,
@@ -19,6 +29,7 @@ from contracts.subjects import (
     REQUESTS,
     RESULT,
     USERS,
+    Subject,
 )
 from libs.bus.permissions import CONSOLE, PROVISIONER, permissions
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, streams
@@ -33,7 +44,7 @@ CHANGES = (
     *("STREAM.MSG.DELETE.*", "CONSUMER.DELETE.*.*"),
     *("CONSUMER.CREATE.>", "CONSUMER.DURABLE.CREATE.*.*"),
 )
-DESK = [name for name in EVERYONE if name not in USERS]
+DESK = [name for name in EVERYONE if name not in {*USERS, *AGENTS}]
 
 
 def overlap(one: str, other: str) -> bool:
@@ -73,7 +84,7 @@ def test_patterns_overlap_as_in_nats(one: str, other: str, do: bool) -> None:
 
 
 def test_every_process_has_an_identity_of_its_own() -> None:
-    assert set(EVERYONE) == {*BACKBONE, *SERVICES, *USERS}
+    assert set(EVERYONE) == {*BACKBONE, *SERVICES, *USERS, *AGENTS}
 
 
 @pytest.mark.parametrize("identity", OTHERS)
@@ -160,9 +171,28 @@ def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> N
     assert not ALL[user].allow_responses
 
 
+READ_BY_AGENTS = (CYCLE, CYCLES, OPERATION, OPERATIONS, DECISIONS, ACCOUNT, EXIT_SIGNALS)
+
+
+@pytest.mark.parametrize(("agent", "may_request"), [(MCP, ()), (MCP_REQUESTER, (REQUEST_CYCLE,))])
+def test_an_agent_from_outside_may_look_and_where_a_person_said_so_request_cycles(
+    agent: str, may_request: tuple[Subject, ...]
+) -> None:
+    assert set(ALL[agent].publish) == {row.by(agent) for row in (*READ_BY_AGENTS, *may_request)}
+    assert not ALL[agent].allow_responses
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_no_agent_from_outside_answers_proposals_halts_or_cancels(agent: str) -> None:
+    for row in REQUESTS:
+        assert may_publish(agent, row.by(agent)) is ((agent, row) == (MCP_REQUESTER, REQUEST_CYCLE))
+    assert not any(may_hear(agent, row.by("x")) for row in EVENTS)
+
+
 def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> None:
     reads = ("INFO", "MSG.GET")
-    passes_on = {row.by(CONSOLE) for row in (REQUEST_CYCLE, CANCEL_CYCLE, ANSWER_PROPOSAL)}
+    told = (REQUEST_CYCLE, CANCEL_CYCLE, ANSWER_PROPOSAL, EXIT_SIGNALS)
+    passes_on = {row.by(CONSOLE) for row in told}
     assert passes_on < set(ALL[CONSOLE].publish)
     assert all(
         subject.startswith("$JS.API.STREAM.") and any(word in subject for word in reads)

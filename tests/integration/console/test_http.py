@@ -28,7 +28,7 @@ from libs.runtime.embedded_thread import held_in_thread
 from libs.runtime.http_address import http_address
 from libs.runtime.ports import choose_port
 from libs.runtime.postgres_server import SUPERUSER
-from services.console import guard
+from libs.web import guard
 from services.console.app import service
 
 if TYPE_CHECKING:

@@ -138,6 +138,26 @@ async def test_a_cycle_that_runs_is_cancelled_with_the_reason(
         assert await user.ended(cycle_id) == {"status": "cancelled", "reason": "enough"}
 
 
+async def test_a_position_is_checked_for_exit_signals(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    body = wish(universe=["AAPL"])
+    later = {**body, "as_of": "2012-10-31", "universe": ["IBM"]}
+    for each in (body, later):
+        await user.ended((await accepted(http, each))["cycle_id"])
+    asked = {"account": account_of(body), "format": "agent"}
+    answer = await http.post("/exit-signals/AAPL/check", params=asked)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"] == "success"
+    assert answer.json()["snapshot"]["ticker"] == "AAPL"
+    missing = await http.post("/exit-signals/GOOG/check", params=asked)
+    assert "GOOG" in refused(missing, 404, "not_found")["detail"]
+    nobody = {"account": "nobody"}
+    refused(await http.post("/exit-signals/AAPL/check", params=nobody), 404, "not_found")
+    refused(await http.post("/exit-signals/aa%20pl/check"), 422, "invalid")
+    refused(await http.post("/exit-signals/AAPL/check", params={"format": "x"}), 422, "invalid")
+
+
 # --- approvals ------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Who is let in over HTTP, and with what: looked at before the application sees a request."""
+"""Who is let in over HTTP, and with what: looked at before an application sees a request."""
 
 import asyncio
 import hmac
@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.message import MESSAGE_BYTES_MAX
 from libs.runtime.http_address import HttpAddress
-from services.console.problems import Refused, unavailable
+from libs.web.problem import Refused, unavailable
 
 REQUEST_S_MAX = 20.0
 """From a request's first byte to its answer: longer than the desk itself waits for anybody."""
@@ -27,14 +27,18 @@ class Guard:
     another page's script, which browsers tell in Origin. With a token every request bears it.
     """
 
-    def __init__(self, app: ASGIApp, address: HttpAddress) -> None:
+    def __init__(
+        self, app: ASGIApp, address: HttpAddress, request_s_max: float | None = None
+    ) -> None:
         self._app = app
         self._address = address
+        self._request_s_max = request_s_max
         self._in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
+            await self._app(scope, receive, send)
             return
         try:
             self._admit(scope)
@@ -65,8 +69,8 @@ class Guard:
             raise Refused(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "host_not_allowed",
-                "this API answers to localhost, 127.0.0.1 and [::1] only; to reach it by another "
-                "name, set DESKBUS_HTTP_HOST and DESKBUS_HTTP_TOKEN",
+                "this server answers to localhost, 127.0.0.1 and [::1] only; for other names let "
+                "it listen beyond loopback, with a token",
             )
 
     def _check_token(self, headers: Headers) -> None:
@@ -79,12 +83,12 @@ class Guard:
             raise Refused(
                 HTTPStatus.UNAUTHORIZED,
                 "unauthorized",
-                "send the desk's token: Authorization: Bearer TOKEN (DESKBUS_HTTP_TOKEN)",
+                "send the token that was set for this server: Authorization: Bearer TOKEN",
                 headers={"WWW-Authenticate": "Bearer"},
             )
 
     async def _in_time(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer within `REQUEST_S_MAX`, or say who was too slow."""
+        """Answer in time, or say who was too slow."""
         complete = started = False
         size = 0
 
@@ -101,15 +105,16 @@ class Guard:
             started = True
             await send(message)
 
+        limit_s = self._request_s_max or REQUEST_S_MAX
         try:
-            async with asyncio.timeout(REQUEST_S_MAX):
+            async with asyncio.timeout(limit_s):
                 await self._app(scope, heard, said)
         except TimeoutError:
             if started:
                 raise
             if complete:
-                raise unavailable(f"the desk had no answer within {REQUEST_S_MAX:g} s") from None
-            text = f"the whole request did not come within {REQUEST_S_MAX:g} s"
+                raise unavailable(f"the desk had no answer within {limit_s:g} s") from None
+            text = f"the whole request did not come within {limit_s:g} s"
             raise Refused(HTTPStatus.REQUEST_TIMEOUT, "too_slow", text) from None
 
 

@@ -1,0 +1,66 @@
+"""The server below our HTTP applications: listens while a block runs, and cuts no answer off."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+
+from libs.runtime.http_address import HttpAddress
+from libs.web.guard import Guard
+
+STOP_GRACE_S = 3
+"""Requests that are being answered may take so long when the server stops."""
+KEEP_ALIVE_S = 15
+HEADERS_BYTES_MAX = 32_768
+
+log = structlog.get_logger()
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to the program, which stops its parts in their order."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+@asynccontextmanager
+async def serving(
+    app: ASGIApp,
+    address: HttpAddress,
+    *,
+    request_s_max: float | None = None,
+    lifespan: bool = False,
+) -> AsyncIterator[None]:
+    """`app` at `address` while the block runs. Raises `HttpRefused` where it cannot listen.
+
+    `lifespan`: the application has a start and an end of its own.
+    """
+    # Failures are logged where they happen; the server's own words add nothing.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    config = uvicorn.Config(
+        Guard(app, address, request_s_max),
+        http="h11",
+        ws="none",
+        lifespan="on" if lifespan else "off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_GRACE_S,
+        h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
+    )
+    server = _Server(config)
+    with address.listening() as listening:
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        log.info("http.listening", url=address.url, token=address.token is not None)
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            await task

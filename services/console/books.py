@@ -1,0 +1,110 @@
+"""The HTTP API's paths about accounts, positions and budgets."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import JsonValue
+
+from contracts.exit_signal import CheckExitSignals, ExitFormat, ExitOutput
+from contracts.http import ExitAnswer
+from contracts.query import (
+    PAGE_MAX,
+    AccountQuery,
+    AccountView,
+    BudgetQuery,
+    BudgetView,
+    EquityQuery,
+    EquityView,
+)
+from contracts.types import Name, Ticker
+from libs.web.problem import Refused
+from services.console import accounts, handler
+from services.console.bodies import problems, said
+from services.console.passing_on import Desk
+from services.console.problems import not_found
+
+MAIN_ACCOUNT = "main"
+NO_POSITION = {"not_held", "unknown_account", "unknown_ticker"}
+
+
+def books(desk: Desk) -> APIRouter:
+    """What accounts hold, and what models may still use."""
+    router = APIRouter()
+
+    @router.get(
+        "/portfolio", response_model=AccountView, responses=problems(404), tags=["portfolio"]
+    )
+    async def get_portfolio(
+        account: Name = MAIN_ACCOUNT, fills: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 20
+    ) -> Response:
+        """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
+        query = AccountQuery(account=account, fills=fills)
+        view = await accounts.account(query, store=desk.store, closes=desk.closes)
+        if not view.found:
+            raise await _no_account(desk, account)
+        return said(view)
+
+    @router.get(
+        "/portfolio/equity", response_model=EquityView, responses=problems(404), tags=["portfolio"]
+    )
+    async def get_equity(
+        account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
+    ) -> Response:
+        """What an account was worth over its sessions."""
+        query = EquityQuery(account=account, points=points)
+        view = await accounts.equity(query, store=desk.store, closes=desk.closes)
+        if not view.found:
+            raise await _no_account(desk, account)
+        return said(view)
+
+    @router.get("/budget", response_model=BudgetView, tags=["budget"])
+    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
+        """What models may still use today, and what the last days used."""
+        query = BudgetQuery(days=days)
+        view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
+        return said(view)
+
+    return router
+
+
+def exits(desk: Desk) -> APIRouter:
+    """The exit rules."""
+    router = APIRouter()
+
+    @router.post(
+        "/exit-signals/{ticker}/check",
+        response_model=ExitAnswer,
+        responses=problems(404),
+        tags=["portfolio"],
+    )
+    async def check_exit_signals(
+        ticker: Ticker,
+        account: Name = MAIN_ACCOUNT,
+        as_of: date | None = None,
+        format: ExitFormat = ExitFormat.SUMMARY,  # noqa: A002 - the query's own word
+        output: ExitOutput = ExitOutput.INLINE,
+    ) -> Response:
+        """Whether a position should be sold, how much of it, and why. Orders nothing."""
+        query = CheckExitSignals(
+            ticker=ticker, account=account, as_of=as_of, format=format, output=output
+        )
+        answer = await desk.passing_on.check(query)
+        if answer.get("error_code") in NO_POSITION:
+            raise not_found(_told(answer))
+        return said(ExitAnswer.model_validate(answer))
+
+    return router
+
+
+def _told(answer: Mapping[str, JsonValue]) -> str:
+    """What a check that failed says, in whichever format it was asked for."""
+    snapshot = answer.get("snapshot")
+    inner = snapshot if isinstance(snapshot, dict) else {}
+    return str(answer.get("error") or inner.get("error") or inner.get("verdict"))
+
+
+async def _no_account(desk: Desk, account: str) -> Refused:
+    names = ", ".join(await desk.store.accounts()) or "none yet: a cycle opens them"
+    return not_found(f"no account is named {account}; there are: {names}")

@@ -1,0 +1,98 @@
+"""What a model may pass to the tools about the desk."""
+
+from datetime import date
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contracts.cycle import DECISION, CycleStatus
+from contracts.exit_signal import ExitFormat, ExitOutput
+from contracts.operation import OperationStatus
+from contracts.types import Name, ShortText, Ticker
+
+LIMIT_MAX = 50
+CONTRACTS_MAX = 5
+KEY_DOC = "Your own name for this request: sent again with it, nothing new happens"
+
+Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool. Unknown ones are refused: a model's mistake must not pass silently."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class PortfolioArguments(Arguments):
+    """Of get_portfolio."""
+
+    account: Name = Field("main", description="The account's name")
+    fills: int = Field(10, ge=0, le=LIMIT_MAX, description="How many of the newest fills")
+
+
+class ExitArguments(Arguments):
+    """Of check_exit_signals."""
+
+    ticker: Ticker = Field(description="A ticker that the account holds")
+    format: ExitFormat = Field(ExitFormat.AGENT, description="How much is told")
+    output: ExitOutput = Field(ExitOutput.INLINE, description="`file` also saves the full result")
+    account: Name = Field("main", description="Whose position")
+    as_of: date | None = Field(None, description="A session up to the account's own")
+
+
+class CyclesArguments(Arguments):
+    """Of list_cycles."""
+
+    status: CycleStatus | None = None
+    kind: Name | None = Field(None, description="decision, strategy, ...")
+    limit: Limit = 10
+
+
+class CycleArguments(Arguments):
+    """Of get_cycle."""
+
+    cycle_id: ShortText = Field(description="The id, or its first digits")
+    contracts: tuple[Name, ...] = Field(
+        default=(), max_length=CONTRACTS_MAX, description="Contracts to show whole, of those `made`"
+    )
+
+
+class DecisionsArguments(Arguments):
+    """Of list_decisions."""
+
+    cycle_id: UUID | None = None
+    account: Name | None = None
+    limit: Limit = 5
+
+
+class OperationsArguments(Arguments):
+    """Of list_operations."""
+
+    cycle_id: UUID | None = Field(None, description="Only this cycle's, in their order")
+    type: ShortText | None = Field(
+        None, description="cycle, agent_research, training, or a step such as plan"
+    )
+    status: OperationStatus | None = None
+    calls: bool = Field(default=False, description="With single model and tool calls")
+    limit: Limit = 20
+
+
+class OperationArguments(Arguments):
+    """Of get_operation."""
+
+    operation_id: UUID
+
+
+class RequestArguments(Arguments):
+    """Of request_cycle."""
+
+    kind: Name = Field(DECISION, description="decision, exit or strategy")
+    as_of: date | None = Field(None, description="A session; the newest one where it is left out")
+    universe: tuple[Ticker, ...] | None = Field(None, min_length=1, max_length=LIMIT_MAX)
+    provider: Name = Field("rules", description="Who thinks: rules, claude, ...")
+    account: Name = Field("main", description="The account that trades")
+    approval_required: bool = Field(
+        default=True, description="Whether a person must approve before anything is ordered"
+    )
+    idempotency_key: ShortText | None = Field(None, description=KEY_DOC)

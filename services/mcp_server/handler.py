@@ -1,0 +1,55 @@
+"""What a tool call comes to: an answer, or an error in words that a model can act on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import structlog
+from mcp.types import CallToolResult, TextContent
+from pydantic import ValidationError
+
+from libs.bus.codec import describe
+from libs.market.tool_answers import RESULT_BYTES_MAX
+from libs.runtime.errors import DeskError
+from services.mcp_server.tools import Tool
+
+NAME_CHARS = 40
+
+log = structlog.get_logger()
+
+
+async def called(
+    tools: Mapping[str, Tool], name: str, arguments: Mapping[str, Any]
+) -> CallToolResult:
+    """The result of one call. What goes wrong is in it, with a code, and never quotes the input."""
+    tool = tools.get(name)
+    if tool is None:
+        return _failed(
+            "unknown_tool", f"no tool is named {name[:NAME_CHARS]!r}: {', '.join(tools)}"
+        )
+    try:
+        answer = await tool.run(arguments)
+    except ValidationError as error:
+        return _failed("bad_arguments", f"{describe(error)}; correct the arguments of {name}")
+    except DeskError as error:
+        return _failed(error.code, error.message)
+    except Exception:
+        log.exception("mcp.failed", tool=name)
+        return _failed("fault", f"{name} failed by a fault of the desk; its log says more")
+    body = orjson.dumps(answer)
+    if len(body) > RESULT_BYTES_MAX:
+        text = (
+            f"the answer has {len(body):,} bytes, the limit is {RESULT_BYTES_MAX:,}: ask for less"
+        )
+        return _failed("too_large", text)
+    # A tool may say itself that it could not do what was asked.
+    return CallToolResult(
+        content=[TextContent(type="text", text=body.decode())],
+        structured_content=dict(answer),
+        is_error=answer.get("status") == "error",
+    )
+
+
+def _failed(code: str, message: str) -> CallToolResult:
+    text = TextContent(type="text", text=f"{code}: {message}")
+    return CallToolResult(content=[text], is_error=True)

@@ -1,0 +1,250 @@
+"""What the tools answer: the desk's own views, short enough for a model to read. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from contracts.cycle import CycleStatus
+from contracts.operation import OperationStatus, OperationView, Progress
+from contracts.query import AccountView, CycleView, DecisionView, OperationDetail, PipelineView
+from contracts.risk import RuleOutcome
+from libs.llm.portfolio_tool import shown
+
+REASON_CHARS = 400
+
+
+class Shape(BaseModel):
+    """One answer. What it leaves out, `get_cycle` and `get_operation` tell."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class PipelineShape(Shape):
+    """A pipeline: where it is, and which contracts it has made."""
+
+    name: str
+    account: str
+    provider: str
+    state: str
+    status: CycleStatus
+    reason: str
+    made: tuple[str, ...] = Field(description="Names that get_cycle's `contracts` takes")
+    contracts: dict[str, JsonValue] = Field(description="Those that were asked for")
+
+
+class CycleShape(Shape):
+    """A cycle."""
+
+    cycle_id: UUID
+    kind: str
+    as_of: date
+    status: CycleStatus
+    reason: str
+    requester: str
+    accepted_at: datetime
+    ended_at: datetime | None
+    tokens: int
+    cost_usd: Decimal
+    pipelines: tuple[PipelineShape, ...]
+
+
+class CyclesShape(Shape):
+    """Cycles, newest first."""
+
+    cycles: tuple[CycleShape, ...]
+
+
+class ShareShape(Shape):
+    """So many shares of a ticker."""
+
+    action: str
+    ticker: str
+    quantity: Decimal
+    price: str = Field(description="With its currency; of a decision what sizing assumed")
+    why: str = ""
+
+
+class DecisionShape(Shape):
+    """What the rules left of a pipeline's picks, what they did to them, what was filled."""
+
+    cycle_id: UUID
+    pipeline: str
+    account: str
+    as_of: date
+    decided_at: datetime
+    decisions: tuple[ShareShape, ...]
+    adjustments: tuple[str, ...]
+    vetoed: tuple[str, ...]
+    executed: bool
+    fills: tuple[ShareShape, ...]
+
+
+class DecisionsShape(Shape):
+    """Decisions, newest first."""
+
+    decisions: tuple[DecisionShape, ...]
+
+
+class OperationShape(Shape):
+    """Tracked work."""
+
+    operation_id: UUID
+    parent_id: UUID | None
+    cycle_id: UUID
+    type: str
+    name: str
+    status: OperationStatus
+    pipeline: str | None
+    progress: Progress
+    tokens: int
+    cost_usd: Decimal
+    metadata: dict[str, JsonValue]
+    result_summary: JsonValue
+    error_message: str | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class OperationsShape(Shape):
+    """Operations: the newest first, or of one cycle in the order of their making."""
+
+    operations: tuple[OperationShape, ...]
+    left_out: int = Field(0, description="Operations of the cycle beyond the limit")
+
+
+class CallShape(Shape):
+    """One journalled call of an operation."""
+
+    index: int
+    kind: str
+    name: str
+
+
+class OperationDetailShape(Shape):
+    """One operation with its result, and the names of its calls."""
+
+    operation: OperationShape
+    result: JsonValue
+    calls: tuple[CallShape, ...]
+
+
+class RequestedShape(Shape):
+    """The cycle that was requested."""
+
+    cycle_id: UUID
+    status: CycleStatus
+    next: str = Field(description="What to do to see how it goes")
+
+
+def cycle(view: CycleView, contracts: Sequence[str] = ()) -> CycleShape:
+    """A cycle with the contracts that are named."""
+    return CycleShape.model_validate(
+        {
+            **{name: getattr(view, name) for name in CycleShape.model_fields},
+            "reason": view.reason[:REASON_CHARS],
+            "pipelines": tuple(_pipeline(each, contracts) for each in view.pipelines),
+        }
+    )
+
+
+def _pipeline(view: PipelineView, contracts: Sequence[str]) -> PipelineShape:
+    return PipelineShape(
+        name=view.name,
+        account=view.account,
+        provider=view.provider,
+        state=view.state,
+        status=view.status,
+        reason=view.reason[:REASON_CHARS],
+        made=tuple(view.contracts),
+        contracts={name: view.contracts[name] for name in contracts if name in view.contracts},
+    )
+
+
+def decision(view: DecisionView) -> DecisionShape:
+    """A decision."""
+    decided, executed = view.decision, view.execution
+    changed = [
+        f"{check.ticker or 'all'}: {check.outcome.value} by {check.rule}: {check.reason}"
+        for check in decided.checks
+        if check.outcome is not RuleOutcome.KEPT
+    ]
+    return DecisionShape(
+        cycle_id=view.cycle_id,
+        pipeline=view.pipeline,
+        account=view.account,
+        as_of=view.as_of,
+        decided_at=view.decided_at,
+        decisions=tuple(
+            ShareShape(
+                action=each.action.value,
+                ticker=each.asset,
+                quantity=each.quantity,
+                price=f"{each.price.amount} {each.price.currency}",
+                why=each.reasoning[:REASON_CHARS],
+            )
+            for each in decided.decisions
+        ),
+        adjustments=tuple(each[:REASON_CHARS] for each in changed),
+        vetoed=decided.vetoed_tickers,
+        executed=executed is not None,
+        fills=tuple(
+            ShareShape(
+                action=each.side.value,
+                ticker=each.asset,
+                quantity=each.quantity,
+                price=f"{each.price.amount} {each.price.currency}",
+            )
+            for each in (executed.fills if executed else ())
+        ),
+    )
+
+
+def operation(view: OperationView) -> OperationShape:
+    """An operation."""
+    told = {
+        name: getattr(view, name) for name in OperationShape.model_fields if name != "operation_id"
+    }
+    return OperationShape.model_validate({**told, "operation_id": view.op_id})
+
+
+def operation_detail(detail: OperationDetail) -> OperationDetailShape | None:
+    """An operation with its result; None where there is none."""
+    if detail.operation is None:
+        return None
+    return OperationDetailShape(
+        operation=operation(detail.operation),
+        result=detail.result,
+        calls=tuple(
+            CallShape(index=each.index, kind=each.kind.value, name=each.name)
+            for each in detail.journal
+        ),
+    )
+
+
+def portfolio(view: AccountView) -> Mapping[str, JsonValue] | None:
+    """An account as the desk's own models see theirs, with its gains; None where there is none."""
+    if view.portfolio is None:
+        return None
+    halt = view.portfolio.halt
+    return {
+        **shown(view.portfolio),
+        "starting_cash": str(view.starting_cash),
+        "realised": str(view.realised),
+        "unrealised": None if view.unrealised is None else str(view.unrealised),
+        "dividends": str(view.dividends),
+        "fees": str(view.fees),
+        "buys_halted": None if halt is None else halt.reason,
+        "fills": [
+            {
+                "session": each.session.isoformat(),
+                "side": each.side.value,
+                "ticker": each.asset,
+                "quantity": str(each.quantity),
+                "price": str(each.price.amount),
+            }
+            for each in view.fills
+        ],
+    }
