@@ -298,7 +298,9 @@ from orders o join fills f using (order_id)
 where o.account = $1 and f.session = $2 order by f.filled_at, f.order_id limit $3
 
 -- name: day_orders
-select ticker as asset, side, type, quantity, status, reason, stop_price
+-- A stop that waits is one that works, on the wire too.
+select ticker as asset, side, type, quantity, reason, stop_price,
+       case status when 'waiting' then 'working' else status end as status
 from orders where account = $1 and cycle_id = any($2::uuid[]) order by placed_at, order_id limit $3
 
 -- name: day_held
