@@ -67,7 +67,7 @@ class FillLine(Value):
 
 
 class OrderLine(Value):
-    """An order that was decided at the session, as it stands now. A stop's price is in the currency
+    """An order of the session's cycles, as it stands now. A stop's price is in the currency
     that the asset trades in."""
 
     asset: Ticker

@@ -248,12 +248,21 @@ left join cycles c using (cycle_id)
 where j.job = any($1::text[])
 
 -- name: day_cycles
--- Cycles as of a session with a pipeline on the account, in the order of their time.
+-- A session's cycles with a pipeline on the account, in the order of their time: those of its slots,
+-- though a slot before the close sees the session before, and of the others those as of it.
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
        tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
        cache_read_tokens, cache_write_tokens
 from cycles
-where as_of = $1 and kind not in ('snapshot', 'report', 'strategy')
+where cycle_id in (
+        select cycle_id from schedule_slots where session = $1
+        union all
+        select c.cycle_id from cycles c
+        where c.as_of = $1 and not exists (
+            select from schedule_slots s where s.cycle_id = c.cycle_id and s.session <> $1
+        )
+    )
+  and kind not in ('snapshot', 'report', 'strategy')
   and convert_from(request, 'UTF8')::jsonb -> 'pipelines'
       @> jsonb_build_array(jsonb_build_object('account', $2::text))
 order by accepted_at limit $3
@@ -289,8 +298,10 @@ from orders o join fills f using (order_id)
 where o.account = $1 and f.session = $2 order by f.filled_at, f.order_id limit $3
 
 -- name: day_orders
-select ticker as asset, side, type, quantity, status, reason, stop_price
-from orders where account = $1 and as_of = $2 order by placed_at, order_id limit $3
+-- A stop that waits is one that works, on the wire too.
+select ticker as asset, side, type, quantity, reason, stop_price,
+       case status when 'waiting' then 'working' else status end as status
+from orders where account = $1 and cycle_id = any($2::uuid[]) order by placed_at, order_id limit $3
 
 -- name: day_held
 -- The books as of the session.

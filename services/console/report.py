@@ -69,7 +69,7 @@ async def _made(row: Record, session: date, known: Known) -> DayReport:
     closes = [dict(each) for each in await store.day_snapshots(name, session)]
     is_closed = bool(closes) and closes[0]["session"] == session
     fills = await store.day_fills(name, session, LINES_MAX)
-    orders = await store.day_orders(name, session, LINES_MAX)
+    orders = await store.day_orders(name, [each.cycle_id for each in cycles], LINES_MAX)
     return DayReport(
         account=name,
         session=session,

@@ -178,7 +178,7 @@ class Store:
         return {row["job"]: row for row in await self._rows(sql.jobs, list(names))}
 
     async def day_cycles(self, session: date, account: str, limit: int) -> Sequence[Record]:
-        """Cycles as of the session with a pipeline on the account."""
+        """The session's cycles with a pipeline on the account."""
         return await self._rows(sql.day_cycles, session, account, limit)
 
     async def day_decisions(self, cycle_ids: Sequence[UUID], account: str) -> Sequence[Record]:
@@ -197,9 +197,11 @@ class Store:
         """What was filled on the session."""
         return await self._rows(sql.day_fills, account, session, limit)
 
-    async def day_orders(self, account: str, session: date, limit: int) -> Sequence[Record]:
-        """What was ordered as of the session."""
-        return await self._rows(sql.day_orders, account, session, limit)
+    async def day_orders(
+        self, account: str, cycle_ids: Sequence[UUID], limit: int
+    ) -> Sequence[Record]:
+        """What these cycles have ordered."""
+        return await self._rows(sql.day_orders, account, list(cycle_ids), limit)
 
     async def day_held(self, account: str, session: date, limit: int) -> Sequence[Record]:
         """Shares and their cost as of the session."""

@@ -14,6 +14,8 @@ from tests.integration.desk.conftest import Desk, desk_in
 JOBS = {
     "decide": {"kind": "decision", "when": "close+30m", "account": "timed"},
     "books": {"kind": "report", "when": ["close+45m"], "account": "timed"},
+    # New Year's day is no session: it only runs by hand.
+    "sells": {"kind": "exit", "when": "0 12 1 1 *", "account": "timed"},
     "minutely": {"kind": "snapshot", "when": "* * * * *", "account": "minutes"},
 }
 
@@ -76,13 +78,27 @@ def test_a_job_is_run_by_hand_and_its_cycle_is_the_schedule_s(deskbus: CommandLi
     assert "timed" in deskbus("portfolio timed").out
 
 
+def test_a_sell_check_before_the_close_is_in_its_own_session_s_report(deskbus: CommandLine) -> None:
+    (run,) = deskbus("schedule run sells --at 2012-07-10T12:30 --wait --json").rows
+    (day,) = deskbus("report 2012-07-10 --account timed --json").rows
+    (before,) = deskbus("report 2012-07-09 --account timed --json").rows
+
+    assert (run["as_of"], run["session"], run["status"]) == (
+        "2012-07-09",
+        "2012-07-10",
+        "completed",
+    )
+    assert run["cycle_id"] in [cycle["cycle_id"] for cycle in day["cycles"]]
+    assert run["cycle_id"] not in [cycle["cycle_id"] for cycle in before["cycles"]]
+
+
 def test_a_job_that_is_not_there_is_3_and_a_moment_to_come_4(deskbus: CommandLine) -> None:
     missing = deskbus("schedule pause nobodys")
     early = deskbus("schedule run books --at 2100-01-01T12:00")
     unclear = deskbus("schedule run books --at soon")
 
     assert (missing.code, early.code, unclear.code) == (3, 4, 2)
-    assert "decide, books, minutely" in missing.err
+    assert "decide, books, sells, minutely" in missing.err
 
 
 async def test_nobody_asks_in_the_schedule_s_name(scheduled: Desk) -> None:
