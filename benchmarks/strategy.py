@@ -12,6 +12,7 @@ Linux only.
 import argparse
 import asyncio
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -41,10 +42,13 @@ CANCELS_DEFAULT: Final = 50
 CYCLES_DEFAULT: Final = 10
 CANCEL_MAX_MS: Final = 500.0
 CYCLE_MAX_S: Final = 60.0
+EXAMPLES_MAX: Final = 3
 PATIENCE_S: Final = 120.0
 POLL_S: Final = 0.02
 MOMENTS: Final = 10
 """Cancels are asked this many tenths of a second into the fit, in turn."""
+Ended = tuple[float, CycleStatus]
+"""How long a cycle took, in seconds, and how it ended."""
 
 
 def main() -> None:
@@ -65,22 +69,31 @@ async def measured(
     async with open_client(ready["nats_url"], Path(ready["secrets_dir"])) as client:
         ended_ms = [await cancelled(client, pid, example, number) for number in range(cancels)]
         own = [await cycle(client, None) for _ in range(cycles)]
-        given = [await cycle(client, example) for _ in range(3)]
-    parts = []
-    if ended_ms:
-        parts.append(_cancels(sorted(ended_ms)))
-    whole = [taken for taken, status in own if status is CycleStatus.COMPLETED]
+        given = [await cycle(client, example) for _ in range(min(cycles, EXAMPLES_MAX))]
+    parts = (_cancels(sorted(ended_ms)), _cycles(own, given))
+    return "\n\n".join(filter(None, parts))
+
+
+def _cycles(own: Sequence[Ended], given: Sequence[Ended]) -> str:
+    whole = [each for each in own if each[1] is CycleStatus.COMPLETED]
+    told = (
+        ("designs by rules, to their end", own),
+        ("of these, through both gates", whole),
+        ("the committed example", given),
+    )
     rows = [
-        ("designs by rules, to their end", str(len(own)), spread(taken for taken, _ in own)),
-        *([("of these, through both gates", str(len(whole)), spread(whole))] if whole else []),
-        ("the committed example", str(len(given)), spread(taken for taken, _ in given)),
+        (name, str(len(found)), spread(taken for taken, _ in found))
+        for name, found in told
+        if found
     ]
     head = ("cycle", "runs", f"seconds (asked: under {CYCLE_MAX_S:g})")
-    return "\n\n".join([*parts, table(head, rows)])
+    return table(head, rows) if rows else ""
 
 
 def _cancels(found: Sequence[float]) -> str:
-    p99 = found[min(len(found) - 1, round(0.99 * len(found)) - 1)]
+    if not found:
+        return ""
+    p99 = found[math.ceil(0.99 * len(found)) - 1]
     head = ("cancel to the end of the training process", "p50 ms", "p99 ms", "longest ms")
     figures = (statistics.median(found), p99, found[-1])
     row = (f"{len(found)} cancels", *(f"{each:.0f}" for each in figures))
@@ -136,7 +149,7 @@ def _set(ended: "asyncio.Future[float]") -> None:
         ended.set_result(time.perf_counter())
 
 
-async def cycle(client: Client, spec: StrategySpec | None) -> tuple[float, CycleStatus]:
+async def cycle(client: Client, spec: StrategySpec | None) -> Ended:
     """Seconds from a request to the cycle's end, and how it ended."""
     async with client.events(pattern=f"desk.v1.evt.*.{EventType.CYCLE_ENDED}.*") as events:
         since = time.perf_counter()

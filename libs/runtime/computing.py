@@ -21,6 +21,8 @@ from libs.runtime.errors import DeskError
 ANSWER_BYTES_MAX = 64_000_000
 WORDS_CHARS_MAX = 1_000
 """Of what a child that broke down said last."""
+NICENESS = 10
+"""How much computing gives way to other processes, on systems that know it."""
 _EXEC_CHILD = Path(__file__).with_name("exec_child.py")
 
 Pipe = TypeVar("Pipe")
@@ -139,6 +141,10 @@ def request_of(asked: Mapping[str, Any], body: bytes) -> bytes:
 
 
 def request_in(given: BinaryIO) -> tuple[dict[str, Any], bytes]:
-    """The request as the child reads it, to its end."""
+    """The request as the child reads it, to its end. From here on the child gives way to services:
+    it would take a core for minutes, while they have to hear of a cancel or send an order.
+    """
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     asked: dict[str, Any] = orjson.loads(given.readline())
     return asked, given.read()

@@ -67,7 +67,9 @@ def answer(task: TaskData, found: Found) -> StrategySpec:
     del found
     draw = random.Random(str(task["draw"]))  # noqa: S311 - a draw that can be repeated, no secret
     poor = [each for each in _past(task) if _is_poor(each)]
-    drawn = [_drawn(draw) for _ in range(DRAWS if poor else 1)]
+    # One size for all: else the least alike would be those with the fewest features.
+    size = draw.randint(*FEATURES_DRAWN)
+    drawn = [_drawn(draw, size) for _ in range(DRAWS if poor else 1)]
     # Of equally good ones the first: `min` says so.
     chosen = min(drawn, key=lambda each: max((_alike(each, one) for one in poor), default=0.0))
     return _spec(chosen, _universe(task["histories"]), len(poor))
@@ -89,9 +91,9 @@ class _Drawn:
         return frozenset(FeatureSpec.model_validate(each).key for each in self.features)
 
 
-def _drawn(draw: random.Random) -> _Drawn:
+def _drawn(draw: random.Random, size: int) -> _Drawn:
     return _Drawn(
-        features=draw.sample(FEATURES, draw.randint(*FEATURES_DRAWN)),
+        features=draw.sample(FEATURES, size),
         model=draw.choice(MODELS),
         entry=draw.choice(ENTRIES),
         horizon=draw.choice(HORIZONS),

@@ -10,7 +10,13 @@ import time
 import psutil
 import pytest
 
-from libs.runtime.computing import CannotCompute, ComputingBroke, computed, request_of
+from libs.runtime.computing import (
+    NICENESS,
+    CannotCompute,
+    ComputingBroke,
+    computed,
+    request_of,
+)
 
 SLOW_SUMS = "tests.fakes.slow_sums"
 CANCEL_S = 0.5
@@ -41,6 +47,14 @@ async def test_the_answer_comes_from_another_process() -> None:
     answer = await computed(SLOW_SUMS, asking("add", bytes([1, 2, 3])), unheard)
     assert answer["sum"] == 6
     assert answer["pid"] != os.getpid()
+
+
+async def test_computing_gives_way_to_services() -> None:
+    work, pid = await begun()
+    assert psutil.Process(pid).nice() == psutil.Process().nice() + NICENESS
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
 
 
 async def test_progress_is_told_while_it_works() -> None:

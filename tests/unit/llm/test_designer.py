@@ -81,3 +81,9 @@ def test_names_fit_and_end_with_the_kind_of_model() -> None:
     names = [drawn(draw).name for draw in DRAWS]
     assert {name.rsplit("-", 1)[-1] for name in names} == {"boosting", "mlp"}
     assert max(map(len, names)) <= 50
+
+
+def test_keeping_away_does_not_mean_fewer_features() -> None:
+    past = [as_past(drawn(draw)) for draw in DRAWS[:4]]
+    blind = [len(drawn(draw).features) for draw in DRAWS]
+    assert [len(drawn(draw, past).features) for draw in DRAWS] == blind
