@@ -49,13 +49,15 @@ fix: $(MARK)-test ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-bench: $(MARK)-bench ## the measures of docs/benchmarks.md (20 to 40 minutes)
+bench: $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
 	$(BIN)/python -m benchmarks.workflow
 	$(BIN)/python -m benchmarks.journal
 	$(BIN)/python -m benchmarks.loop
 	$(BIN)/python -m benchmarks.footprint
 	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.features
+	$(BIN)/python -m benchmarks.strategy
+	$(BIN)/python -m benchmarks.designs
 	$(BIN)/python -m benchmarks.exits
 	$(BIN)/python -m benchmarks.year
 

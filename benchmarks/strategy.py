@@ -111,7 +111,7 @@ def desk() -> Iterator[tuple[Mapping[str, str], int]]:
             "DESKBUS_STRATEGIES_DIR": f"{folder}/strategies",
             "DESKBUS_LOG_LEVEL": "error",
         }
-        argv = [sys.executable, "-m", "services.cli", "up", "--json"]
+        argv = [sys.executable, "-m", "services.cli", "up", "--json", "--port", "0"]
         process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE)
         try:
             if process.stdout is None:
