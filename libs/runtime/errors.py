@@ -1,4 +1,6 @@
-"""The one base of errors that end an operation with a reason a person can act on."""
+"""The one base of errors that end an operation with a reason a person can act on, and its words."""
+
+from collections.abc import Sequence
 
 
 class DeskError(Exception):
@@ -16,3 +18,13 @@ class DeskError(Exception):
     def message(self) -> str:
         """The sentence for people."""
         return str(self)
+
+
+NAMES_MAX = 10
+"""Names in a sentence: what a person still reads."""
+
+
+def few(names: Sequence[str], none: str = "none") -> str:
+    """The first names of what there is, and how many more; `none` where there is nothing."""
+    more = len(names) - NAMES_MAX
+    return (", ".join(names[:NAMES_MAX]) or none) + (f" and {more} more" if more > 0 else "")

@@ -15,6 +15,7 @@ from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery,
 from contracts.subjects import ACCOUNT, EQUITY
 from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
+from libs.runtime.errors import few
 from services.cli import amounts, chart
 from services.cli.commands import JsonOption, group
 from services.cli.halt import told
@@ -52,7 +53,7 @@ def portfolio(
 
     view, over_time = asking(work())
     if not view.found or view.portfolio is None:
-        known = ", ".join(view.accounts) or "none: a cycle opens the account it trades"
+        known = few(view.accounts, "none: a cycle opens the account it trades")
         raise Problem(ExitCode.NOT_FOUND, f"no account is named {account!r}", f"there is: {known}")
     if json:
         emit([view])

@@ -19,6 +19,7 @@ from contracts.query import (
     EquityView,
 )
 from contracts.types import Name, Ticker
+from libs.runtime.errors import few
 from libs.web.problem import Refused
 from services.console import accounts, handler
 from services.console.bodies import problems, said
@@ -106,5 +107,5 @@ def _told(answer: Mapping[str, JsonValue]) -> str:
 
 
 async def _no_account(desk: Desk, account: str) -> Refused:
-    names = ", ".join(await desk.store.accounts()) or "none yet: a cycle opens them"
-    return not_found(f"no account is named {account}; there are: {names}")
+    there = few(await desk.store.accounts(), "none yet: a cycle opens them")
+    return not_found(f"no account is named {account}; there are: {there}")

@@ -31,6 +31,7 @@ from contracts.types import Usage
 from libs.bus.dead_letters import DeadLetters
 from libs.market.calendar import ExchangeCalendar
 from libs.postgres.pool import Record
+from libs.runtime.errors import few
 from services.console import logic
 from services.console.accounts import Closes
 from services.console.report_text import markdown
@@ -56,7 +57,7 @@ async def report(query: ReportQuery, *, known: Known) -> ReportView:
     store = known.store
     row = await store.account(query.account)
     if row is None:
-        there = ", ".join(await store.accounts()) or "none: a cycle opens the account it trades"
+        there = few(await store.accounts(), "none: a cycle opens the account it trades")
         text = f"no account is named {query.account!r}; there is: {there}"
         return ReportView(found=False, message=text)
     made = await _made(row, query.session or row["clock"], known)

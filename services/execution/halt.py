@@ -4,11 +4,8 @@ import structlog
 
 from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
 from libs.postgres.pool import Connection, Pool
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, few
 from services.execution import store
-
-NAMED_MAX = 20
-"""Accounts named to whoever mistyped one."""
 
 log = structlog.get_logger()
 
@@ -19,8 +16,7 @@ class UnknownAccount(DeskError):
     code = "unknown_account"
 
     def __init__(self, account: str, known: list[str]) -> None:
-        there = ", ".join(known[:NAMED_MAX]) or "none"
-        there += ", ..." if len(known) > NAMED_MAX else ""
+        there = few(known)
         super().__init__(
             f"no account is named {account!r} (there is: {there}); without an account the halt is "
             "for all, also for those opened later"

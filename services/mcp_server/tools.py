@@ -44,7 +44,7 @@ from contracts.subjects import (
 )
 from libs.market.source import MarketData
 from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, few
 from services.mcp_server import shapes
 from services.mcp_server.arguments import (
     Arguments,
@@ -267,8 +267,8 @@ async def _portfolio(desk: Desk, given: PortfolioArguments) -> Answer:
     view: AccountView = await desk.ask(ACCOUNT, query)
     found = shapes.portfolio(view)
     if found is None:
-        there_are = ", ".join(view.accounts) or "none yet: a cycle opens them"
-        raise ToolFailed("unknown_account", f"no account is named {given.account}: {there_are}")
+        there = few(view.accounts, "none yet: a cycle opens them")
+        raise ToolFailed("unknown_account", f"no account is named {given.account}: {there}")
     return found
 
 

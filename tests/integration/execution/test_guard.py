@@ -345,6 +345,6 @@ async def test_an_account_is_halted_however_many_others_there_are(desk, pool):
     )
     await desk.open()
     assert (await halted(pool, desk.account)).changed
-    with pytest.raises(UnknownAccount, match=r"there is: .*, \.\.\.\)") as refused:
+    with pytest.raises(UnknownAccount, match=r"there is: .* more\)") as refused:
         await halted(pool, "nobody")
     assert len(refused.value.message) < 1_000
