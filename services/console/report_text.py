@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 
-from contracts.report import CycleLine, DayReport, Gains, HeldLine, Worth
+from contracts.account import OrderType
+from contracts.report import CycleLine, DayReport, Gains, HeldLine, OrderLine, Worth
 
 CELL_CHARS_MAX = 120
 HARMLESS = {"|": "/", "`": "'", "<": "&lt;", "](": "] ("}
@@ -84,7 +85,7 @@ def _done(report: DayReport) -> str:
                 o.side.value,
                 _shares(o.quantity),
                 o.asset,
-                o.type.value + (f" at {_money(o.stop_price)}" if o.stop_price else ""),
+                _type(o),
                 o.status.value + (f": {o.reason}" if o.reason else ""),
             )
             for o in report.orders
@@ -92,6 +93,14 @@ def _done(report: DayReport) -> str:
         right=(1,),
     )
     return "\n\n".join(filter(None, (fills, orders))) or "Nothing was ordered and nothing filled."
+
+
+def _type(order: OrderLine) -> str:
+    """`stop at 95.00`; of a sale that leaves one behind, `market, then a stop at 95.00`."""
+    if order.stop_price is None:
+        return order.type.value
+    then = "" if order.type is OrderType.STOP else "market, then a "
+    return f"{then}stop at {_money(order.stop_price)}"
 
 
 def _earned(worth: Worth) -> str:
