@@ -111,9 +111,11 @@ async def test_asking_again_changes_nothing_and_keeps_the_first_reason(desk, poo
 
 async def test_a_mistyped_account_is_refused_and_the_known_ones_are_named(desk, pool):
     await desk.open()
-    with pytest.raises(UnknownAccount, match=desk.account) as refused:
+    with pytest.raises(UnknownAccount, match="there is: ") as refused:
         await halted(pool, "nobody")
     assert refused.value.code == "unknown_account"
+    named = refused.value.message.partition("there is: ")[2].partition(" ")[0].strip(",)")
+    assert await pool.fetchval("select true from accounts where account = $1", named)
 
 
 async def test_every_change_is_on_record_and_told_as_an_event(desk, pool, postgres):
