@@ -114,7 +114,7 @@ async def test_a_mistyped_account_is_refused_and_the_known_ones_are_named(desk, 
     with pytest.raises(UnknownAccount, match="there is: ") as refused:
         await halted(pool, "nobody")
     assert refused.value.code == "unknown_account"
-    named = refused.value.message.partition("there is: ")[2].partition(" ")[0].strip(",)")
+    named = refused.value.message.partition("there is: ")[2].partition(" ")[0].strip(",;)")
     assert await pool.fetchval("select true from accounts where account = $1", named)
 
 
