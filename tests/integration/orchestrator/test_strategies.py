@@ -26,12 +26,15 @@ from libs.postgres.pool import OWNER_ROLE, Pool, open_pool
 from libs.runtime import ids
 from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
+from services.orchestrator import store
 from services.orchestrator.commit import Committer
 from services.orchestrator.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
 from services.orchestrator.workflow import workflows_of
 from tests.integration.orchestrator.conftest import DAY, Sent
 from tests.unit.services.strategy_results import assessment, backtest, design, training
 
+RACES = 5
+APART_S = 0.1
 PASSED = {"gate": "training", "profile": "default", "passed": True, "checks": []}
 STOPPED = {**PASSED, "passed": False, "reason": "Training gate failed: too little"}
 
@@ -227,3 +230,37 @@ async def test_what_was_tried_before_there_was_a_count_counts_too(
 
 def without_time(row: Any) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "designed_at"}
+
+
+async def test_of_two_triggers_at_two_orchestrators_one_begins(
+    cycles: Cycles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = store.load_for_requests
+
+    async def read_slowly(*given: Any) -> None:
+        await read(*given)
+        await asyncio.sleep(APART_S)  # so that the other one reads before this one writes
+
+    monkeypatch.setattr(store, "load_for_requests", read_slowly)
+    settings, sent = Settings(), Sent()
+    committers = [
+        Committer(cycles.pool, workflows_of(settings), settings, sent, sent) for _ in range(2)
+    ]
+    running = [asyncio.create_task(each.run()) for each in committers]
+
+    async def trigger(committer: Committer) -> RequestAnswer:
+        key = uuid.uuid4().hex
+        request = CycleRequest(idempotency_key=key, kind=STRATEGY, as_of=DAY)
+        asked = CycleAsked(ids.cycle_id("user", key), "user", request, DAY, key.encode())
+        answer = await committer.ask(asked)
+        assert isinstance(answer, RequestAnswer)
+        return answer
+
+    for _ in range(RACES):
+        answers = await asyncio.gather(*map(trigger, committers))
+        assert sorted(each.code or "" for each in answers) == ["", "active_cycle_exists"]
+        (begun,) = (each.cycle_id for each in answers if each.outcome == "accepted")
+        assert begun is not None
+        await cycles.stop(begun)
+    for task in running:
+        task.cancel()
