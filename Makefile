@@ -59,6 +59,7 @@ bench: $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
 	$(BIN)/python -m benchmarks.strategy
 	$(BIN)/python -m benchmarks.designs
 	$(BIN)/python -m benchmarks.exits
+	$(BIN)/python -m benchmarks.mcp
 	$(BIN)/python -m benchmarks.year
 
 soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; a model's cycle hit at every point; 1,000 races
