@@ -62,9 +62,17 @@ class Publisher:
         await self._publish(f"{PREFIX}.ctl.{service}.cancel", encode(cancel), given)
 
     async def dead_letter(self, what: str, body: bytes, failure: Failure, caller: str) -> None:
-        """Keep a message that could not be read."""
+        """Keep a message that could not be read; it is in the stream when this returns.
+
+        Where the stream cannot be reached the message is lost to us: that is logged, and who sent
+        it hears all the same that it was refused.
+        """
         kept, why = written(body, failure, caller)
-        await self._publish(f"{PREFIX}.dlq.orchestrator.{what}", kept, why)
+        subject = f"{PREFIX}.dlq.orchestrator.{what}"
+        try:
+            await self._jetstream.publish(subject, kept, headers=why)
+        except UNPUBLISHED as error:
+            _not_published(subject, error)
 
     async def event(self, event: OutgoingEvent) -> None:
         """Write an event to the connection; `confirmed` tells that the server has all.
@@ -92,4 +100,8 @@ class Publisher:
         try:
             await self._client.publish(subject, body, headers=given)
         except UNPUBLISHED as error:
-            log.warning("bus.unpublished", subject=subject, error=type(error).__name__)
+            _not_published(subject, error)
+
+
+def _not_published(subject: str, error: Exception) -> None:
+    log.warning("bus.unpublished", subject=subject, error=type(error).__name__)

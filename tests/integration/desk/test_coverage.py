@@ -273,7 +273,7 @@ async def test_a_plan_that_stays_wrong_is_asked_for_so_often_and_the_tree_shows_
     assert "planning/plan (attempt 3)" in drawn
     each = [line for line in drawn.splitlines() if "─ planning/plan" in line]
     assert len(each) == PLAN_ATTEMPTS_MAX
-    assert all("planner (rules) gave no" in line for line in each)
+    assert all("planner (rules)" in line for line in each)  # times take the reason's room
     assert "plan_attempts_max" in " ".join(deskbus(f"cycle show {view['cycle_id']}").out.split())
 
 
