@@ -115,7 +115,9 @@ async def open_client(
     """A client while the block runs. Raises `DeskNotReachable`."""
     try:
         connection = await asyncio.wait_for(connect(url, identity, secrets_dir), timeout_s)
-    except (TimeoutError, BusNotReachable) as error:
+    except BusNotReachable as error:
+        raise DeskNotReachable(error.message) from error
+    except TimeoutError as error:
         raise DeskNotReachable(f"NATS at {url} does not take {identity!r}") from error
     try:
         yield Client(connection, identity)

@@ -1,16 +1,17 @@
 """One connection a process, under that process's own key."""
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import nats
 import nats.errors
 import structlog
 from nats.aio.client import Client
 
 from libs.bus.permissions import inbox_prefix
+from libs.runtime import tls
 from libs.runtime.credentials import nkey_seed_path
 from libs.runtime.errors import DeskError
 
@@ -45,6 +46,46 @@ class BusLost(DeskError):
         )
 
 
+class TlsMismatch(nats.errors.Error):
+    """One side speaks TLS and the other does not; the text says which."""
+
+
+class _Client(Client):
+    """nats-py, but that TLS is as the address says: by itself it goes on in plain text where a
+    `tls://` server does not ask for TLS, and it tries for ever where a certificate is wrong.
+    """
+
+    _was_connected = False
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        server = self._current_server
+        if initial_connection and server is not None:
+            _check_tls(server.uri.scheme, bool(info.get("tls_required")))
+        await super()._process_info(info, initial_connection)
+
+    async def _process_connect_init(self) -> None:
+        try:
+            await super()._process_connect_init()
+        except (ssl.SSLError, TlsMismatch) as error:
+            if self._was_connected:
+                raise  # a server that comes back wrongly set up may be set right
+            if self._transport is not None:
+                self._transport.close()  # type: ignore[no-untyped-call]
+            raise _TlsRefused(str(error)) from error
+        self._was_connected = True
+
+
+class _TlsRefused(Exception):
+    """At the first connection: there is no use in trying again."""
+
+
+def _check_tls(scheme: str, server_wants_it: bool) -> None:
+    if scheme == "tls" and not server_wants_it:
+        raise TlsMismatch("this NATS speaks no TLS, and the address asks for it by tls://")
+    if scheme != "tls" and server_wants_it:
+        raise TlsMismatch("this NATS speaks TLS only: write its address with tls://")
+
+
 def options(identity: str, secrets_dir: Path) -> dict[str, Any]:
     """Options of `nats.connect` for one identity; without a seed file no key is used."""
     seed = nkey_seed_path(secrets_dir, identity)
@@ -71,18 +112,32 @@ async def connect(
     *,
     on_closed: Callable[[], Awaitable[None]] | None = None,
 ) -> Client:
-    """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`."""
+    """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`.
+
+    `url` may name the servers of a cluster, separated by commas; `tls://` speaks TLS, with the
+    authorities that libs.runtime.tls believes, and never without.
+    """
+    client = _Client()
+    given = options(identity, secrets_dir)
+    if "tls://" in url:
+        given["tls"] = tls.client_context(secrets_dir)
     try:
         # With endless reconnects a first connect to nowhere would wait for ever too.
-        return await asyncio.wait_for(
-            nats.connect(url, closed_cb=on_closed, **options(identity, secrets_dir)),
-            ATTEMPT_TIMEOUT_S,
+        await asyncio.wait_for(
+            client.connect(url.split(","), closed_cb=on_closed, **given), ATTEMPT_TIMEOUT_S
         )
+    except _TlsRefused as error:
+        is_certificate = isinstance(error.__cause__, ssl.SSLCertVerificationError)
+        todo = tls.todo(secrets_dir) if is_certificate else "set DESKBUS_NATS_URL so"
+        raise BusNotReachable(
+            f"NATS at {url} does not take {identity!r}: {error}; {todo}"
+        ) from error
     except (OSError, TimeoutError, nats.errors.Error) as error:
         raise BusNotReachable(
             f"NATS at {url} does not take {identity!r} ({type(error).__name__}: {error}); "
             "is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
         ) from error
+    return client
 
 
 async def flush(client: Client, timeout_s: float) -> None:

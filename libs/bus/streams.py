@@ -22,6 +22,7 @@ from nats.js.errors import APIError, NotFoundError
 
 from contracts.audit import DECISION_EVENTS
 from contracts.subjects import PREFIX, Subject
+from libs.runtime.errors import DeskError
 
 COMMAND_STREAM = "COMMANDS"
 DECISION_STREAM = "DECISIONS"
@@ -41,8 +42,17 @@ REPAIR_EVERY_S = 1.0
 log = structlog.get_logger()
 
 
-def streams() -> Sequence[StreamConfig]:
-    """All streams. LIMITS retention: de-duplication survives a restart only under it."""
+class StreamsNotMade(DeskError):
+    """NATS did not make the streams: it is still starting, or not set up for them."""
+
+    code = "streams_not_made"
+
+
+def streams(replicas: int = 1) -> Sequence[StreamConfig]:
+    """All streams. LIMITS retention: de-duplication survives a restart only under it.
+
+    `replicas`: on how many servers of a cluster each one is kept; its consumers are there too.
+    """
     decisions = [f"{PREFIX}.evt.*.{event}.*" for event in DECISION_EVENTS]
     advisories = "$JS.EVENT.ADVISORY.CONSUMER"
     dead = [
@@ -51,9 +61,9 @@ def streams() -> Sequence[StreamConfig]:
         f"{advisories}.MSG_TERMINATED.{COMMAND_STREAM}.*",
     ]
     return [
-        _stream(COMMAND_STREAM, [f"{PREFIX}.cmd.>"], COMMAND_AGE_S_MAX, GIB),
-        _stream(DECISION_STREAM, decisions, DECISION_AGE_S_MAX, GIB),
-        _stream(DEAD_LETTER_STREAM, dead, DEAD_LETTER_AGE_S_MAX, GIB // 4),
+        _stream(COMMAND_STREAM, [f"{PREFIX}.cmd.>"], COMMAND_AGE_S_MAX, GIB, replicas),
+        _stream(DECISION_STREAM, decisions, DECISION_AGE_S_MAX, GIB, replicas),
+        _stream(DEAD_LETTER_STREAM, dead, DEAD_LETTER_AGE_S_MAX, GIB // 4, replicas),
     ]
 
 
@@ -76,16 +86,24 @@ def consumers(commands: Sequence[Subject]) -> Sequence[ConsumerConfig]:
 class Provisioner:
     """Makes the streams and consumers and keeps them there."""
 
-    def __init__(self, client: Client, commands: Sequence[Subject]) -> None:
+    def __init__(self, client: Client, commands: Sequence[Subject], replicas: int = 1) -> None:
         self._manager = client.jsm()
         self._commands = commands
+        self._streams = streams(replicas)
 
     async def provision(self) -> None:
-        """Create or update everything."""
-        for stream in streams():
-            await self._ensure_stream(stream)
-        for consumer in consumers(self._commands):
-            await self._manager.add_consumer(COMMAND_STREAM, consumer)
+        """Create or update everything. Raises `StreamsNotMade`."""
+        try:
+            for stream in self._streams:
+                await self._ensure_stream(stream)
+            for consumer in consumers(self._commands):
+                await self._manager.add_consumer(COMMAND_STREAM, consumer)
+        except (APIError, nats.errors.Error, TimeoutError) as error:
+            said = getattr(error, "description", None) or type(error).__name__
+            raise StreamsNotMade(
+                f"NATS did not make the streams ({said}); DESKBUS_NATS_REPLICAS is "
+                f"{self._streams[0].num_replicas}: it takes as many servers in the cluster"
+            ) from error
 
     async def run(self) -> None:
         """Look every REPAIR_EVERY_S and repair what is missing, until cancelled."""
@@ -95,12 +113,12 @@ class Provisioner:
                 if await self._is_missing():
                     await self.provision()
                     log.warning("bus.streams_repaired")
-            except (APIError, nats.errors.Error, TimeoutError) as error:
+            except (APIError, nats.errors.Error, TimeoutError, StreamsNotMade) as error:
                 log.warning("bus.streams_unknown", error=type(error).__name__)
 
     async def _is_missing(self) -> bool:
         try:
-            found = [await self._manager.stream_info(stream.name or "") for stream in streams()]
+            found = [await self._manager.stream_info(each.name or "") for each in self._streams]
         except NotFoundError:
             return True
         return found[0].state.consumer_count < len(self._commands)
@@ -114,7 +132,9 @@ class Provisioner:
             await self._manager.update_stream(stream)
 
 
-def _stream(name: str, subjects: list[str], age_s: float, size_bytes: int) -> StreamConfig:
+def _stream(
+    name: str, subjects: list[str], age_s: float, size_bytes: int, replicas: int
+) -> StreamConfig:
     return StreamConfig(
         name=name,
         subjects=subjects,
@@ -124,4 +144,5 @@ def _stream(name: str, subjects: list[str], age_s: float, size_bytes: int) -> St
         max_age=age_s,
         max_bytes=size_bytes,
         duplicate_window=DUPLICATE_WINDOW_S,
+        num_replicas=replicas,
     )

@@ -155,7 +155,7 @@ async def _ensure_roles(connection: "asyncpg.Connection[asyncpg.Record]") -> Non
     except asyncpg.InsufficientPrivilegeError as error:
         raise RolesMissing(
             f"this Postgres has no {', '.join(missing)}, and the user of DESKBUS_POSTGRES_DSN may "
-            "not create roles: run roles.sql from `python -m services.provisioner.secrets DIR` as "
+            "not create roles: run roles.sql from `deskbus secrets init DIR` as "
             "a superuser first, or migrate once as one"
         ) from error
 

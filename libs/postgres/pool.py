@@ -1,9 +1,10 @@
 """Connections: one pool a process, as that process's own role."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 from asyncpg import (
@@ -16,6 +17,7 @@ from asyncpg import (
     UniqueViolationError,
 )
 
+from libs.runtime import tls
 from libs.runtime.errors import DeskError
 
 __all__ = [
@@ -62,6 +64,8 @@ ORCHESTRATOR_ROLE = "deskbus_orchestrator"
 EXECUTION_ROLE = "deskbus_execution"
 CONSOLE_ROLE = "deskbus_console"
 ROLES = (OWNER_ROLE, ORCHESTRATOR_ROLE, EXECUTION_ROLE, CONSOLE_ROLE)
+CHECKED_MODES = ("verify-ca", "verify-full")
+"""Values of `sslmode` with which a server must show a certificate."""
 WRITERS = ("deskbus_orchestrator", "deskbus-execution")
 """What the pools of those who write are called; an own Postgres may know one user for all."""
 
@@ -75,22 +79,49 @@ class DatabaseNotReachable(DeskError):
         address = urlsplit(dsn).netloc.rpartition("@")[2]
         super().__init__(
             f"Postgres at {address} does not let us in ({type(error).__name__}: {error}); "
-            "is it running, and is DESKBUS_POSTGRES_DSN right?"
+            f"{_todo(dsn, error)}"
         )
 
 
+def _todo(dsn: str, error: Exception) -> str:
+    """What to do, by what went wrong."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        believed = parse_qs(urlsplit(dsn).query).get("sslrootcert", ["the system's"])[0]
+        return (
+            f"its certificate is not of the authorities in {believed}, or does not name this "
+            f"address: take the {tls.CA_FILE} of the same `deskbus secrets init --tls`"
+        )
+    if "rejected SSL" in str(error):
+        return "switch `ssl` on there, or leave sslmode out of DESKBUS_POSTGRES_DSN"
+    if "no encryption" in str(error):
+        return "it may want TLS: add ?sslmode=verify-full to DESKBUS_POSTGRES_DSN"
+    return "is it running, and is DESKBUS_POSTGRES_DSN right?"
+
+
 def dsn_for(dsn: str, role: str, secrets_dir: Path) -> str:
-    """`dsn` as `role`, where the secrets directory has that role's password; else `dsn` itself.
+    """`dsn` as `role`, where the secrets directory has that role's password; else as it is.
 
     An own Postgres may be used with one all-powerful user: then least privilege is the operator's.
+    Where `dsn` asks for a certificate to be checked (`sslmode=verify-full` or `verify-ca`) and does
+    not say by which authorities, it is by those of the secrets directory.
     """
+    parts = urlsplit(_with_authorities(dsn, secrets_dir))
     secret = secrets_dir / f"postgres_{role}.password"
     if not secret.exists():
-        return dsn
-    parts = urlsplit(dsn)
+        return urlunsplit(parts)
     address = parts.netloc.rpartition("@")[2]
     password = quote(secret.read_text().strip(), safe="")
     return urlunsplit(parts._replace(netloc=f"{role}:{password}@{address}"))
+
+
+def _with_authorities(dsn: str, secrets_dir: Path) -> str:
+    parts = urlsplit(dsn)
+    given = parse_qs(parts.query)
+    ca = tls.ca_file(secrets_dir)
+    if ca is None or "sslrootcert" in given or given.get("sslmode", [""])[-1] not in CHECKED_MODES:
+        return dsn
+    query = f"{parts.query}&{urlencode({'sslrootcert': ca.absolute()})}"
+    return urlunsplit(parts._replace(query=query))
 
 
 @asynccontextmanager

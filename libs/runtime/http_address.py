@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,13 +22,22 @@ class HttpRefused(DeskError):
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """What a server shows its callers, and the key that proves it is its own."""
+
+    file: Path
+    key_file: Path
+
+
+@dataclass(frozen=True)
 class HttpAddress:
     """A host and port; `token` is what a caller must bear, None where this machine's loopback is
-    the only way in and no token was set."""
+    the only way in and no token was set. With a certificate it speaks TLS and nothing else."""
 
     host: str
     port: int
     token: str | None = field(default=None, repr=False)
+    certificate: Certificate | None = None
 
     @property
     def is_loopback(self) -> bool:
@@ -43,7 +53,8 @@ class HttpAddress:
     def url(self) -> str:
         """How a program on this machine reaches it."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        scheme = "http" if self.certificate is None else "https"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def listening(self) -> socket.socket:
         """A socket that listens there. Raises `HttpRefused` with what to do."""
@@ -79,13 +90,32 @@ def http_address(settings: Settings) -> HttpAddress | None:
     if not settings.http:
         return None
     port = settings.http_port or choose_port(None, set())
-    address = HttpAddress(settings.http_host, port, _token(settings))
+    address = HttpAddress(settings.http_host, port, _token(settings), http_certificate(settings))
     if address.token is None and not address.is_loopback:
         raise HttpRefused(
             f"DESKBUS_HTTP_HOST {address.host} can be reached from other machines: set "
             f"DESKBUS_HTTP_TOKEN or DESKBUS_HTTP_TOKEN_FILE ({HOW_TO_MAKE_ONE})"
         )
     return address
+
+
+def http_certificate(settings: Settings) -> Certificate | None:
+    """The certificate that HTTP shows; None where it speaks no TLS. Raises `HttpRefused`."""
+    file, key_file = settings.http_cert_file, settings.http_key_file
+    if file is None and key_file is None:
+        return None
+    if file is None or key_file is None:
+        missing = "DESKBUS_HTTP_CERT_FILE" if file is None else "DESKBUS_HTTP_KEY_FILE"
+        raise HttpRefused(f"{missing} is not set: TLS takes a certificate and its key")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file, key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise HttpRefused(
+            f"DESKBUS_HTTP_CERT_FILE {file} and DESKBUS_HTTP_KEY_FILE {key_file} cannot be used "
+            f"({error}): both must be PEM, readable, and belong together; `deskbus secrets init "
+            "--tls` makes such a pair"
+        ) from error
+    return Certificate(file, key_file)
 
 
 def _token(settings: Settings) -> str | None:

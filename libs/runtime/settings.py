@@ -84,11 +84,16 @@ class Settings(BaseSettings):
     data_dir: Path = Path(".deskbus")
     """Where the embedded servers keep their data, and runtime.json says where the desk is."""
     nats_url: str | None = None
-    """An own NATS server; None starts the embedded one."""
+    """An own NATS server, or those of a cluster separated by commas; `tls://` speaks TLS. None
+    starts the embedded one."""
+    nats_replicas: int = Field(default=1, ge=1, le=5)
+    """Copies of each stream, on as many servers of a NATS cluster: 3 outlive the loss of one."""
     postgres_dsn: SecretStr | None = None
-    """An own Postgres; None starts the embedded one."""
+    """An own Postgres; None starts the embedded one. `sslmode=verify-full` speaks TLS; of several
+    hosts, separated by commas, `target_session_attrs=read-write` finds the primary."""
     secrets_dir: Path | None = None
-    """Where nkeys and role passwords are; None is `secrets` below the data directory."""
+    """Where nkeys, role passwords and `ca.pem`, the authorities that TLS believes, are; None is
+    `secrets` below the data directory."""
     pg_bindir: Path | None = None
     """A system Postgres' binaries for the embedded server."""
     market: str = Field(default="replay", pattern="^(replay|yahoo)$")
@@ -107,6 +112,10 @@ class Settings(BaseSettings):
     """Where HTTP listens; an address beyond loopback needs a token."""
     http_port: int = Field(default=8000, ge=0, le=65_535)
     """The port of the HTTP API; 0 takes a free one."""
+    http_cert_file: Path | None = None
+    """The certificate with which HTTP speaks TLS; PEM, with those that lead to its authority."""
+    http_key_file: Path | None = None
+    """The key of that certificate; PEM."""
     http_token: SecretStr | None = None
     """What HTTP callers must send (`Authorization: Bearer ...`); 16 characters or more."""
     http_token_file: Path | None = None

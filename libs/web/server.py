@@ -42,6 +42,7 @@ async def serving(
     """
     # Failures are logged where they happen; the server's own words add nothing.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    certificate = address.certificate
     config = uvicorn.Config(
         Guard(app, address, request_s_max),
         http="h11",
@@ -54,11 +55,17 @@ async def serving(
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_GRACE_S,
         h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
+        ssl_certfile=None if certificate is None else certificate.file,
+        ssl_keyfile=None if certificate is None else certificate.key_file,
     )
     server = _Server(config)
     with address.listening() as listening:
         task = asyncio.create_task(server.serve(sockets=[listening]))
         log.info("http.listening", url=address.url, token=address.token is not None)
+        if certificate is None and not address.is_loopback:
+            log.warning(
+                "http.plain", why="tokens and answers can be read on the way: see docs/http.md"
+            )
         try:
             yield
         finally:

@@ -118,7 +118,11 @@ def _brief(value: object) -> str:
 
 
 def without_login(text: str) -> str:
-    """A URL with its user and password masked; other text as it is."""
+    """A URL, or several separated by commas, with user and password masked; other text as it is."""
+    return ",".join(_without_login(each) for each in text.split(","))
+
+
+def _without_login(text: str) -> str:
     if "://" not in text:
         return text
     parts = urlsplit(text)

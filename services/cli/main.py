@@ -62,6 +62,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry("dlq", "dlq", "Messages that could not be used"),
             Entry("export", "export", "What is on record, as Parquet files"),
             Entry("db", "db", "The database's tables"),
+            Entry("secrets", "secrets", "Keys, passwords and certificates for servers of your own"),
         ),
     ),
 )

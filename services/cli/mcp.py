@@ -10,7 +10,7 @@ import typer
 
 from libs.bus.client import DeskNotReachable
 from libs.runtime.credentials import ensure_token
-from libs.runtime.http_address import HttpAddress
+from libs.runtime.http_address import HttpAddress, http_certificate
 from libs.runtime.logging import configure_logging
 from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
@@ -93,7 +93,8 @@ def _address(settings: Settings, host: str, port: int) -> HttpAddress:
         raise Problem(
             ExitCode.FAILED, f"the token {path} cannot be had: {error.strerror}"
         ) from error
-    return HttpAddress(host, port or choose_port(None, set()), token)
+    port = port or choose_port(None, set())
+    return HttpAddress(host, port, token, http_certificate(settings))
 
 
 def _token_path(settings: Settings) -> Path:

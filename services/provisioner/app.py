@@ -18,7 +18,7 @@ async def running(
     """Everything is provisioned when the block is entered, and kept so while it runs."""
     client = await connect(settings.nats_address, PROVISIONER, settings.secrets_path)
     try:
-        provisioner = Provisioner(client, commands)
+        provisioner = Provisioner(client, commands, settings.nats_replicas)
         await provisioner.provision()
         async with Background(provisioner.run()) as background:
             yield background

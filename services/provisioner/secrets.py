@@ -1,22 +1,23 @@
 """Keys, passwords and the servers' side of them, for NATS and Postgres servers of your own.
 
-`python -m services.provisioner.secrets DIR` makes every secret that is not there yet, and writes
-`nats.conf` and `roles.sql` anew from the subject table and the secrets. Run it again after an
-upgrade: secrets stay as they are, permissions become those of the new version.
+`deskbus secrets init DIR` makes every secret that is not there yet, and writes `nats.conf` and
+`roles.sql` anew from the subject table and the secrets. Run it again after an upgrade: secrets stay
+as they are, permissions become those of the new version.
 """
 
-import argparse
 import json
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.certificates import Pair, ensure_certificates
 from libs.runtime.credentials import (
     FILE_MODE,
+    CredentialError,
     ensure_secrets,
     nats_config,
     nkey_public_key,
@@ -25,32 +26,71 @@ from libs.runtime.credentials import (
 from libs.runtime.embedded import DATABASE
 from libs.runtime.postgres_roles import roles_sql
 from libs.runtime.postgres_server import SUPERUSER
-from libs.runtime.start_error import StartError
+from libs.runtime.tls import CA_FILE
 
 NATS_CONFIG = "nats.conf"
 ROLES_SQL = "roles.sql"
 CONFIG_MODE = 0o644
 
 
+SEED_SUFFIX = ".nk"
+HERE = ("localhost", "127.0.0.1", "::1")
+SERVERS: Mapping[str, Sequence[str]] = {
+    # As compose.yaml and deploy/kubernetes name them; a StatefulSet's pods have names of their own.
+    "nats": ("nats", "*.nats", *HERE),
+    "postgres": ("postgres", "*.postgres", *HERE),
+    "http": ("console", *HERE),
+}
+"""Servers with a certificate, and the names that each one has in it at least."""
+
+
 @dataclass(frozen=True)
 class NatsPlace:
-    """Where the NATS server listens and stores; the defaults are those of compose.yaml."""
+    """Where the NATS server listens, stores, and finds its certificate; the defaults are those of
+    compose.yaml. `nodes` are the cluster's addresses (`host:port`) for one another, itself among
+    them; a server without is alone."""
 
     listen: str = "0.0.0.0"  # noqa: S104 - inside a container; compose.yaml publishes on loopback
     port: int = 4222
     monitor_port: int = 8222
     store_dir: Path = Path("/data")
+    tls_dir: Path = Path("/etc/nats")
+    nodes: tuple[str, ...] = ()
+    node_port: int = 6222
+    name: str = "deskbus"
 
 
-def provision_secrets(directory: Path, place: NatsPlace | None = None) -> None:
+@dataclass(frozen=True)
+class Provisioned:
+    """What is there now: the files that were made this time, and when certificates expire."""
+
+    made: tuple[str, ...]
+    kept: int
+    expires: Mapping[str, datetime]
+
+
+def provision_secrets(
+    directory: Path,
+    place: NatsPlace | None = None,
+    *,
+    tls: bool = False,
+    hosts: Sequence[str] = (),
+) -> Provisioned:
     """Make what is missing below `directory` and write the two servers' files.
 
-    Raises `CredentialError` where the directory is not ours or a secret in it is spoiled.
+    `tls` makes certificates too, with `hosts` beside the usual names; where there are some, NATS
+    is set up with its own. Raises `CredentialError` where the directory is not ours or a secret in
+    it is spoiled.
     """
+    before = _secrets_in(directory)
     ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
+    servers = {name: (*names, *hosts) for name, names in SERVERS.items()}
+    expires = ensure_certificates(directory, servers) if tls or _has_tls(directory) else {}
+    after = _secrets_in(directory)
     _write(directory / NATS_CONFIG, nats_conf(directory, place or NatsPlace()), CONFIG_MODE)
     passwords = {role: postgres_password(directory, role) for role in ROLES}
     _write(directory / ROLES_SQL, roles_sql(passwords, DATABASE, OWNER_ROLE), FILE_MODE)
+    return Provisioned(tuple(sorted(after - before)), len(before), expires)
 
 
 def nats_conf(directory: Path, place: NatsPlace) -> str:
@@ -63,10 +103,54 @@ def nats_conf(directory: Path, place: NatsPlace) -> str:
             port=place.port,
             monitor_port=place.monitor_port,
             store_dir=place.store_dir,
+            server_name=place.name,
         )
     )
     config |= {"host": place.listen, "http": f"{place.listen}:{place.monitor_port}"}
+    if _has_tls(directory):
+        pair = Pair(place.tls_dir, "nats")
+        config["tls"] = {"cert_file": str(pair.certificate), "key_file": str(pair.key)}
+    if place.nodes:
+        config["cluster"] = _cluster(place, config.get("tls"))
     return json.dumps(config, indent=2) + "\n"
+
+
+def _cluster(place: NatsPlace, own: Mapping[str, str] | None) -> Mapping[str, object]:
+    """How the nodes find and believe one another: by certificates, in both directions."""
+    if own is None:
+        raise CredentialError(
+            "The nodes of a NATS cluster know one another by certificates, and there are none: "
+            "add --tls."
+        )
+    return {
+        "name": "deskbus",
+        "listen": f"{place.listen}:{place.node_port}",
+        "routes": [f"nats://{node}" for node in place.nodes],
+        # Clients know the nodes by the names in DESKBUS_NATS_URL, which certificates hold; the
+        # addresses that nodes would tell them are in none.
+        "no_advertise": True,
+        "tls": {**own, "ca_file": str(place.tls_dir / CA_FILE), "verify": True},
+    }
+
+
+def _has_tls(directory: Path) -> bool:
+    return (directory / CA_FILE).exists()
+
+
+def _secrets_in(directory: Path) -> set[str]:
+    """The secrets of a desk in a folder. Raises `CredentialError` for a folder of other things."""
+    if not directory.exists():
+        return set()
+    if not directory.is_dir():
+        raise CredentialError(f"{directory} is no folder. Name a new or empty one.")
+    names = {path.name for path in directory.iterdir()}
+    suffixes = (SEED_SUFFIX, ".password", ".pem", ".key", ".token")
+    if names and not any(name.endswith(suffixes) for name in names):
+        raise CredentialError(
+            f"{directory} holds other things and no secrets of a desk; only this user could enter "
+            "it afterwards. Name a new or empty folder."
+        )
+    return {name for name in names if name.endswith(suffixes)}
 
 
 def _write(path: Path, text: str, mode: int) -> None:
@@ -76,24 +160,3 @@ def _write(path: Path, text: str, mode: int) -> None:
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
     partial.replace(path)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Provision the directory that is named; exits 1 with what stands in the way."""
-    default = NatsPlace()
-    parser = argparse.ArgumentParser(prog="python -m services.provisioner.secrets")
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--listen", default=default.listen)
-    parser.add_argument("--port", type=int, default=default.port)
-    parser.add_argument("--monitor-port", type=int, default=default.monitor_port)
-    parser.add_argument("--store-dir", type=Path, default=default.store_dir)
-    given = parser.parse_args(arguments)
-    place = NatsPlace(given.listen, given.port, given.monitor_port, given.store_dir)
-    try:
-        provision_secrets(given.directory, place)
-    except StartError as error:
-        sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    main()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from libs.runtime.certificates import ensure_certificates
 from libs.runtime.http_address import HttpRefused, http_address
 from libs.runtime.settings import Settings
 
@@ -87,3 +88,25 @@ def test_a_host_that_is_none_is_an_error_that_names_it() -> None:
     assert address is not None
     with pytest.raises(HttpRefused, match="'no such host' is no address of this machine"):
         address.listening()
+
+
+def test_with_a_certificate_it_speaks_tls(tmp_path: Path) -> None:
+    ensure_certificates(tmp_path, {"http": ("localhost",)})
+    given = {"http_cert_file": tmp_path / "http.pem", "http_key_file": tmp_path / "http.key"}
+
+    address = http_address(settings(**given))
+
+    assert address is not None
+    assert address.url == "https://127.0.0.1:8000"
+
+
+def test_a_certificate_takes_its_own_key(tmp_path: Path) -> None:
+    ensure_certificates(tmp_path, {"http": ("localhost",), "nats": ("nats",)})
+    own, other = tmp_path / "http.pem", tmp_path / "nats.key"
+    with pytest.raises(HttpRefused, match="DESKBUS_HTTP_KEY_FILE is not set"):
+        http_address(settings(http_cert_file=own))
+    with pytest.raises(HttpRefused, match="DESKBUS_HTTP_CERT_FILE is not set"):
+        http_address(settings(http_key_file=other))
+    for key in (other, tmp_path / "nowhere"):
+        with pytest.raises(HttpRefused, match=r"cannot be used .*belong together"):
+            http_address(settings(http_cert_file=own, http_key_file=key))

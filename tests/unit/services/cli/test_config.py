@@ -43,6 +43,10 @@ def test_passwords_are_masked_wherever_they_stand() -> None:
     assert shown(SecretStr("hush")) == MASK
     assert without_login("nats://token@bus:4222") == f"nats://{MASK}@bus:4222"
     assert without_login("nats://bus:4222") == "nats://bus:4222"
+    cluster = "tls://a:1@n-0:4222,tls://a:1@n-1:4222"
+    assert without_login(cluster) == f"tls://{MASK}@n-0:4222,tls://{MASK}@n-1:4222"
+    several = "postgresql://o:1@p-0:5432,p-1:5432/deskbus"
+    assert without_login(several) == f"postgresql://{MASK}@p-0:5432,p-1:5432/deskbus"
 
 
 def test_a_table_of_settings_is_shown_by_what_is_set_in_it() -> None:
