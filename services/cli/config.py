@@ -3,11 +3,11 @@
 import ast
 import inspect
 import os
+import re
 import textwrap
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, SecretStr
 from rich.text import Text
@@ -19,6 +19,9 @@ from services.cli.terminal import emit, err, out, table, write
 
 MASK = "********"
 PREFIX = "DESKBUS_"
+_NEXT_URL = re.compile(r",(?=(?:nats|tls)://)")
+_IN_QUERY = re.compile(r"(?i)([?&](?:user|password|passfile|sslpassword)=)[^&]*")
+"""Where libpq and asyncpg take a login too."""
 
 app = group()
 
@@ -119,12 +122,14 @@ def _brief(value: object) -> str:
 
 def without_login(text: str) -> str:
     """A URL, or several separated by commas, with user and password masked; other text as it is."""
-    return ",".join(_without_login(each) for each in text.split(","))
+    return ",".join(_without_login(each) for each in _NEXT_URL.split(text))
 
 
 def _without_login(text: str) -> str:
-    if "://" not in text:
+    scheme, is_url, rest = text.partition("://")
+    if not is_url:
         return text
-    parts = urlsplit(text)
-    login, at, address = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{MASK}@{address}" if login and at else address))
+    # Passwords may hold any character: up to the last "@" nothing is shown.
+    _, login, address = rest.rpartition("@")
+    address = _IN_QUERY.sub(rf"\1{MASK}", address)
+    return f"{scheme}://{MASK}@{address}" if login else f"{scheme}://{address}"

@@ -49,6 +49,19 @@ def test_passwords_are_masked_wherever_they_stand() -> None:
     assert without_login(several) == f"postgresql://{MASK}@p-0:5432,p-1:5432/deskbus"
 
 
+@pytest.mark.parametrize("password", ["pa,ss", "pa#ss", "pa/ss", "pa?ss", "pa@ss", "a,b://c"])
+def test_no_letter_of_a_password_is_shown_whatever_it_holds(password: str) -> None:
+    told = without_login(f"postgresql://me:{password}@db:5432/deskbus?sslmode=require")
+
+    assert told == f"postgresql://{MASK}@db:5432/deskbus?sslmode=require"
+
+
+def test_a_password_in_the_query_is_masked_too() -> None:
+    told = without_login("postgresql://db/deskbus?user=me&password=hush&sslmode=require")
+
+    assert told == f"postgresql://db/deskbus?user={MASK}&password={MASK}&sslmode=require"
+
+
 def test_a_table_of_settings_is_shown_by_what_is_set_in_it() -> None:
     given = {"lab": EndpointSettings(preset="vllm", base_url="http://lab:8000/v1")}
     assert shown(given) == "lab (preset vllm, base_url http://lab:8000/v1)"
