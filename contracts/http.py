@@ -5,7 +5,7 @@ from datetime import date
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr
 
 from contracts.approval import EDITS_MAX, QuantityEdit
 from contracts.cycle import (
@@ -46,6 +46,12 @@ class Problem(Shape):
     field: str | None = None
     cycle_id: UUID | None = None
     cycle_status: CycleStatus | None = None
+
+
+class LogIn(Request):
+    """A browser's way in: the token that was set for this desk."""
+
+    token: SecretStr = Field(min_length=1, max_length=1_000)
 
 
 class Trigger(Request):

@@ -120,6 +120,8 @@ class Settings(BaseSettings):
     """What HTTP callers must send (`Authorization: Bearer ...`); 16 characters or more."""
     http_token_file: Path | None = None
     """A file with that token instead."""
+    http_session_s: float = Field(default=43_200.0, ge=60, le=2_592_000)
+    """How long a browser that was given the token is let in without it."""
     mcp_token_file: Path | None = None
     """What callers of `deskbus mcp --http` must send; None is `mcp.token` among the secrets."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.message import MESSAGE_BYTES_MAX
 from libs.runtime.http_address import HttpAddress
+from libs.web.door import Door
 from libs.web.problem import Refused, unavailable
 
 REQUEST_S_MAX = 20.0
@@ -24,14 +25,20 @@ class Guard:
 
     On loopback a request must name this machine as its host: a page of the web that has made its
     own name point here (DNS rebinding) is refused. What changes something must not come from
-    another page's script, which browsers tell in Origin. With a token every request bears it.
+    another page's script, which browsers tell in Origin. With a token every request bears it, or
+    where there is a `door` for browsers, a session's cookie.
     """
 
     def __init__(
-        self, app: ASGIApp, address: HttpAddress, request_s_max: float | None = None
+        self,
+        app: ASGIApp,
+        address: HttpAddress,
+        request_s_max: float | None = None,
+        door: Door | None = None,
     ) -> None:
         self._app = app
         self._address = address
+        self._door = door
         self._request_s_max = request_s_max
         self._in_flight = 0
 
@@ -48,13 +55,14 @@ class Guard:
             finally:
                 self._in_flight -= 1
         except Refused as refused:
-            await refused.response(scope, receive, send)
+            no = refused.response if self._door is None else self._door.refusal(scope, refused)
+            await no(scope, receive, send)
 
     def _admit(self, scope: Scope) -> None:
         """Raises `Refused`."""
         headers = Headers(scope=scope)
         self._check_host(headers)
-        self._check_token(headers)
+        self._check_token(scope, headers)
         if scope["method"] not in READS:
             _check_origin(headers)
             _check_content(headers)
@@ -73,9 +81,11 @@ class Guard:
                 "it listen beyond loopback, with a token",
             )
 
-    def _check_token(self, headers: Headers) -> None:
-        token = self._address.token
+    def _check_token(self, scope: Scope, headers: Headers) -> None:
+        token, door = self._address.token, self._door
         if token is None:
+            return
+        if door is not None and (door.is_open(scope) or door.knows(headers.get("cookie", ""))):
             return
         scheme, _, given = headers.get("authorization", "").partition(" ")
         same = hmac.compare_digest(given.strip().encode("latin-1"), token.encode())

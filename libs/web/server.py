@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from libs.runtime.http_address import HttpAddress
+from libs.web.door import Door
 from libs.web.guard import Guard
 
 STOP_GRACE_S = 3
@@ -35,16 +36,17 @@ async def serving(
     *,
     request_s_max: float | None = None,
     lifespan: bool = False,
+    door: Door | None = None,
 ) -> AsyncIterator[None]:
     """`app` at `address` while the block runs. Raises `HttpRefused` where it cannot listen.
 
-    `lifespan`: the application has a start and an end of its own.
+    `lifespan`: the application has a start and an end of its own. `door`: browsers come here too.
     """
     # Failures are logged where they happen; the server's own words add nothing.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     certificate = address.certificate
     config = uvicorn.Config(
-        Guard(app, address, request_s_max),
+        Guard(app, address, request_s_max, door),
         http="h11",
         ws="none",
         lifespan="on" if lifespan else "off",

@@ -20,7 +20,8 @@ from contracts.query import ApprovalsPage, ApprovalsQuery, CycleView, WaitingApp
 from contracts.risk import PortfolioDecision
 from contracts.subjects import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
-from services.cli import amounts, judgement, tickers
+from libs.report import amounts
+from services.cli import judgement, tickers
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import accepted, invalid, show

@@ -10,7 +10,7 @@ from rich.text import Text
 from contracts.operation import OperationView
 from contracts.query import CycleView
 from contracts.types import Usage
-from services.cli import amounts
+from libs.report import amounts
 from services.cli.terminal import table
 from services.cli.tree import LOST, PAID
 

@@ -11,11 +11,11 @@ from libs.postgres.migrate import migrations
 from libs.postgres.pool import OWNER_ROLE, UNAVAILABLE, PostgresError, dsn_for, open_pool
 from libs.postgres.retention import retain as drop_months
 from libs.postgres.retention import retain_models
+from libs.report import amounts
 from libs.runtime.binaries import find_postgres_bindir
 from libs.runtime.postgres_backup import dump
 from libs.runtime.postgres_backup import restore as restore_dump
 from libs.runtime.settings import Settings
-from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.config import without_login
 from services.cli.database import database_dsn

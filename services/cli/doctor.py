@@ -35,6 +35,7 @@ from libs.postgres.pool import (
     dsn_for,
     open_pool,
 )
+from libs.report import amounts
 from libs.runtime.binaries import find_nats_server, find_postgres_bindir
 from libs.runtime.credentials import DIRECTORY_MODE, FILE_MODE
 from libs.runtime.errors import DeskError
@@ -43,7 +44,6 @@ from libs.runtime.placement import server_identity
 from libs.runtime.server_record import ServerRecord
 from libs.runtime.settings import Settings
 from libs.runtime.start_error import StartError
-from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.config import without_login
 from services.cli.halt import ending, told

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from contracts.audit import Event, EventType
-from services.cli import amounts
+from libs.report import amounts
 
 TEXT_CHARS = 160
 Paint = Callable[[str, str], str]

@@ -13,7 +13,8 @@ from contracts.query import CycleView, PipelineView, Recording
 from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Slot
-from services.cli import amounts, fared, judgement, orders, outline, tickers
+from libs.report import amounts
+from services.cli import fared, judgement, orders, outline, tickers
 from services.cli.made import Made, Row, reasons, rows
 from services.cli.problem import ExitCode, Problem
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, facts, table, write

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from services.cli import amounts
+from libs.report import amounts
 from services.cli.made import Made
 
 MARKS_LISTED_MAX = 5

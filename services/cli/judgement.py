@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from contracts.approval import Approval, Verdict
 from contracts.risk import PortfolioDecision
-from services.cli import amounts
+from libs.report import amounts
 
 REASON_CHARS = 200
 SAID = {

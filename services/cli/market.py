@@ -17,9 +17,9 @@ from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
 from libs.market.replay_store import ReplayStore
 from libs.market.sources import SourceName, latest_session_of, market_of, yahoo_of, yahoo_tickers
 from libs.market.tools import MarketTools
+from libs.report import amounts
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
-from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.request_options import UniverseOption

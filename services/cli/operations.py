@@ -14,8 +14,8 @@ from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import OperationDetail, OperationQuery, OperationsPage, OperationsQuery
 from contracts.subjects import OPERATION, OPERATIONS
 from libs.bus.client import Client
+from libs.report import amounts
 from libs.runtime.settings import Settings
-from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.cycle import CycleArgument, newest
 from services.cli.problem import ExitCode, Problem

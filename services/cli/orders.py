@@ -7,7 +7,7 @@ from rich.text import Text
 
 from contracts.account import OrderType, Side
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
-from services.cli import amounts
+from libs.report import amounts
 from services.cli.terminal import table
 
 REASON_CHARS = 160

@@ -156,5 +156,18 @@ async def _unless_lost(
 def _tell_where(settings: Settings, view: CycleView) -> None:
     account = view.pipelines[0].account if view.pipelines else ""
     commands = f"deskbus portfolio {account}    deskbus up    deskbus --help"
-    steps = (("Data", str(settings.data_dir.absolute())), ("Next", commands))
+    steps = (
+        ("Data", str(settings.data_dir.absolute())),
+        ("Console", _console(settings)),
+        ("Next", commands),
+    )
     write(facts([(label, Text(value, style="dim")) for label, value in steps]), out())
+
+
+def _console(settings: Settings) -> str:
+    """Where the console is, or would be: it shows the same record in a browser."""
+    found = _running(settings)
+    if found is not None and found.http_url is not None:
+        return found.http_url
+    host = settings.http_host if settings.http_host != "0.0.0.0" else "127.0.0.1"  # noqa: S104
+    return f"http://{host}:{settings.http_port or 8000} once `deskbus up` runs"

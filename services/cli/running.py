@@ -33,6 +33,7 @@ class RunningDesk(BaseModel):
     nats_url: str
     secrets_dir: Path
     postgres_dsn: str | None = None
+    http_url: str | None = None
     data_dir: Path | None = None
     replay_dir: Path | None = None
     pid: int | None = None

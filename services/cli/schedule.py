@@ -30,10 +30,10 @@ from contracts.subjects import SCHEDULE as SCHEDULE_QUERY
 from libs.bus.client import Client
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.slots import Slot, slots
+from libs.report import amounts
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse
-from services.cli import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.progress import Progress

@@ -12,7 +12,8 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
-from services.cli import amounts, costs, exits, fared, grounding, halt, judgement, orders, tickers
+from libs.report import amounts
+from services.cli import costs, exits, fared, grounding, halt, judgement, orders, tickers
 from services.cli.made import Made, Row, reasons, rows
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 

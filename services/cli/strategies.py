@@ -18,7 +18,8 @@ from contracts.strategy_query import (
 )
 from contracts.subjects import STRATEGIES
 from libs.bus.client import Client
-from services.cli import amounts, chart, strategy_story
+from libs.report import amounts
+from services.cli import chart, strategy_story
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import invalid

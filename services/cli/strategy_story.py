@@ -10,7 +10,8 @@ from rich.text import Text
 from contracts.gate import GateResult
 from contracts.operation import OperationView
 from contracts.strategy_query import BacktestFigures, StrategyView, TrainingFigures
-from services.cli import amounts, chart
+from libs.report import amounts
+from services.cli import chart
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
 NOT_DEFINED = "not defined"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from contracts.operation import OperationStatus, OperationView
 from contracts.types import Usage
-from services.cli import amounts
+from libs.report import amounts
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 
 CALLS = frozenset({"model", "tool", "read"})

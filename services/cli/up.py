@@ -49,10 +49,10 @@ def up(
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65_535, help="Where the HTTP API listens; 8000 by default, 0: a free one."
+            min=0, max=65_535, help="Where the console listens; 8000 by default, 0: a free one."
         ),
     ] = None,
-    http: Annotated[bool, typer.Option(help="Answer HTTP too.")] = True,
+    http: Annotated[bool, typer.Option(help="Show the console and answer HTTP.")] = True,
     json: JsonOption = False,
 ) -> None:
     """Start the desk and keep it running; Ctrl-C or SIGTERM stop it cleanly.
@@ -136,7 +136,7 @@ def _announce(ready: Ready) -> None:
         ("The desk is up", "bold green"),
         (f"  NATS      {ready.nats_url}", ""),
         (f"  Postgres  {ready.postgres_dsn}", ""),
-        *([(f"  HTTP      {ready.http_url}/api/v1", "")] if ready.http_url else []),
+        *([(f"  console   {ready.http_url}", "")] if ready.http_url else []),
         (f"  data      {ready.data_dir}", ""),
         (f"  keys      {ready.secrets_dir}", ""),
         ("  in another terminal:", "dim"),

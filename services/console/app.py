@@ -1,5 +1,6 @@
 """Wiring of the console."""
 
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
@@ -132,23 +133,29 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
-        async with _http(settings, store, closes):
+        async with _http(settings, store, letters, closes):
             yield routes(store, letters, closes, history, settings)
 
 
 @asynccontextmanager
-async def _http(settings: Settings, store: Store, closes: accounts.Closes) -> AsyncIterator[None]:
-    """The HTTP API while the block runs, where it is on."""
+async def _http(
+    settings: Settings, store: Store, letters: DeadLetters, closes: accounts.Closes
+) -> AsyncIterator[None]:
+    """The HTTP API and the pages while the block runs, where they are on."""
     address = http_address(settings)
     if address is None:
         yield
         return
     from libs.web.server import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
-    from services.console.api import api  # noqa: PLC0415
+    from libs.web.sessions import Sessions  # noqa: PLC0415
+    from services.console.pages.site import Site  # noqa: PLC0415
     from services.console.passing_on import Desk, PassingOn  # noqa: PLC0415
 
+    sessions = None
+    if address.token is not None:
+        sessions = Sessions(address.token, address.port, settings.http_session_s, time.time)
     async with open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client:
         now = partial(datetime.now, UTC)
-        desk = Desk(store, closes, PassingOn(client), settings, now)
-        async with serving(api(desk), address):
+        site = Site(Desk(store, letters, closes, PassingOn(client), settings, now, sessions))
+        async with serving(site, address, door=site):
             yield

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from contracts.http import CycleWish, Problem, ProposalAnswer, ProposalApproval, Trigger
+from contracts.http import CycleWish, LogIn, Problem, ProposalAnswer, ProposalApproval, Trigger
 from contracts.message import Message
 from libs.bus.codec import decode
 from libs.web.problem import PROBLEM_JSON
@@ -17,7 +17,7 @@ JSON = "application/json"
 
 M = TypeVar("M", bound=Message)
 
-ASKED = (Trigger, CycleWish, ProposalAnswer, ProposalApproval)
+ASKED = (LogIn, Trigger, CycleWish, ProposalAnswer, ProposalApproval)
 """The bodies that are taken."""
 ASKED_SUFFIX = "-Input"
 SAID_REF = "#/components/schemas/{model}"

@@ -14,7 +14,9 @@ from contracts.exit_signal import CheckExitSignals, ExitSignals
 from contracts.http import ProposalAnswer
 from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, EXIT_SIGNALS, REQUEST_CYCLE
 from libs.bus.client import Client, DeskNotReachable
+from libs.bus.dead_letters import DeadLetters
 from libs.runtime.settings import Settings
+from libs.web.sessions import Sessions
 from services.console.accounts import Closes
 from services.console.problems import accepted, invalid
 from services.console.store import Store
@@ -76,10 +78,15 @@ class PassingOn:
 
 @dataclass(frozen=True)
 class Desk:
-    """What the API has of the desk: its tables to read, and a voice to ask with."""
+    """What the API and the pages have of the desk: its tables to read, and a voice to ask with.
+
+    `sessions` are those of browsers; None where no token is set.
+    """
 
     store: Store
+    letters: DeadLetters
     closes: Closes
     passing_on: PassingOn
     settings: Settings
     now: Callable[[], datetime]
+    sessions: Sessions | None = None

@@ -1,16 +1,17 @@
 """What goes wrong with an HTTP request, told as a problem (RFC 9457)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
 import structlog
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
+from starlette.types import ASGIApp
 
 from contracts.cycle import RequestAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
@@ -38,6 +39,8 @@ CODES: Mapping[int, tuple[str, str]] = {
     405: ("method_not_allowed", "this path does not take this method; Allow lists those it takes"),
 }
 """What the framework refuses by itself."""
+
+Shown = Callable[[Request, Refused], ASGIApp]
 
 log = structlog.get_logger()
 
@@ -79,36 +82,35 @@ def invalid(errors: Sequence[Any]) -> Refused:
     return Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, field=field)
 
 
-def tell_problems(app: FastAPI) -> None:
-    """Answer every error of the application as a problem."""
-    app.add_exception_handler(Refused, _refused)
-    app.add_exception_handler(RequestValidationError, _not_valid)
-    app.add_exception_handler(HTTPException, _of_the_framework)
-    app.add_exception_handler(MessageInvalid, _no_message)
-    app.add_exception_handler(MessageTooLarge, _no_message)
-    app.add_exception_handler(QuestionRefused, _desk_refused)
-    app.add_exception_handler(DeskNotReachable, _not_reachable)
-    for kind in NO_CONNECTION:
-        app.add_exception_handler(kind, _no_database)
-    app.add_exception_handler(Exception, _unforeseen)
+def tell_problems(app: FastAPI, shown: Shown | None = None) -> None:
+    """Answer every error of the application as a problem; `shown` says how, where not as JSON."""
+
+    def telling(refusal: Callable[[Request, Any], Refused]) -> Any:
+        async def tell(request: Request, error: Exception) -> ASGIApp:
+            refused = refusal(request, error)
+            return refused.response if shown is None else shown(request, refused)
+
+        return tell
+
+    for kind, refusal in REFUSAL_OF.items():
+        app.add_exception_handler(kind, telling(refusal))
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    return error.response if isinstance(error, Refused) else await _unforeseen(_, error)
+def _refused(_: Request, error: Refused) -> Refused:
+    return error
 
 
-async def _not_valid(_: Request, error: Exception) -> Response:
-    found = error.errors() if isinstance(error, RequestValidationError) else ()
-    return invalid(found).response
+def _not_valid(_: Request, error: RequestValidationError) -> Refused:
+    return invalid(error.errors())
 
 
-async def _of_the_framework(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+def _of_the_framework(request: Request, error: HTTPException) -> Refused:
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = _allowed(request.app, request.url.path) or headers.get("Allow", "")
-    code, detail = CODES.get(status, ("refused", HTTPStatus(status).phrase))
-    return Refused(status, code, detail, headers=headers).response
+    unknown = ("refused", HTTPStatus(error.status_code).phrase)
+    code, detail = CODES.get(error.status_code, unknown)
+    return Refused(error.status_code, code, detail, headers=headers)
 
 
 def _allowed(app: FastAPI, path: str) -> str:
@@ -122,29 +124,40 @@ def _allowed(app: FastAPI, path: str) -> str:
     return ", ".join(sorted(found))
 
 
-async def _no_message(_: Request, error: Exception) -> Response:
-    code = error.code if isinstance(error, DeskError) else "invalid"
-    field = error.field if isinstance(error, DeskError) else None
-    status = REFUSALS.get(code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return Refused(status, code, str(error), field=field).response
+def _no_message(_: Request, error: DeskError) -> Refused:
+    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return Refused(status, error.code, str(error), field=error.field)
 
 
-async def _desk_refused(_: Request, error: Exception) -> Response:
-    code = error.code if isinstance(error, QuestionRefused) else "refused"
-    status = REFUSALS.get(code, HTTPStatus.UNPROCESSABLE_ENTITY)
-    return Refused(status, code, str(error)).response
+def _desk_refused(_: Request, error: QuestionRefused) -> Refused:
+    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return Refused(status, error.code, str(error))
 
 
-async def _not_reachable(_: Request, error: Exception) -> Response:
-    return unavailable(str(error)).response
+def _not_reachable(_: Request, error: DeskNotReachable) -> Refused:
+    return unavailable(str(error))
 
 
-async def _no_database(_: Request, error: Exception) -> Response:
+def _no_database(_: Request, error: Exception) -> Refused:
     log.warning("http.no_database", error=f"{type(error).__name__}: {error}"[:300])
-    return unavailable("Postgres does not answer; what was asked is not known now").response
+    return unavailable("Postgres does not answer; what was asked is not known now")
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
+def _unforeseen(request: Request, error: Exception) -> Refused:
     log.error("http.failed", path=request.url.path, exc_info=error)
     text = "the desk has a fault; its log says more"
-    return Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "fault", text).response
+    return Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "fault", text)
+
+
+REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], Refused]] = {
+    Refused: _refused,
+    RequestValidationError: _not_valid,
+    HTTPException: _of_the_framework,
+    MessageInvalid: _no_message,
+    MessageTooLarge: _no_message,
+    QuestionRefused: _desk_refused,
+    DeskNotReachable: _not_reachable,
+    **dict.fromkeys(NO_CONNECTION, _no_database),
+    Exception: _unforeseen,
+}
+"""By the error: the problem that it is told as."""

@@ -15,6 +15,24 @@ from cycles
 where ($1::text[] is null or status = any($1)) and ($3::text is null or kind = $3)
 order by accepted_at desc limit $2
 
+-- name: cycles_of_status
+-- Of one status: the index by status and time is read from its newest end.
+select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
+       tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, output_tokens,
+       cache_read_tokens, cache_write_tokens
+from cycles
+where status = $1 and accepted_at >= coalesce($2, '-infinity'::timestamptz)
+order by accepted_at desc limit $3
+
+-- name: stuck_operations
+-- Work that was sent often without an answer, or that the sweep should have looked at long ago.
+select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, progress, tokens,
+       cost_usd, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, result, failure,
+       created_at, started_at, finished_at, sends
+from operations
+where status in ('pending', 'running') and step <> 'approval' and (sends >= $1 or due_at < $2)
+order by created_at limit $3
+
 -- name: contracts
 select op_id, result from operations where op_id = any($1::uuid[]) and result is not null
 

@@ -1,7 +1,7 @@
 """The console's reads. Every statement is a select; nothing here is ever locked."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -43,6 +43,18 @@ class Store:
     ) -> Sequence[Record]:
         """Cycles, newest first."""
         return await self._rows(sql.newest_cycles, statuses, limit, kind)
+
+    async def cycles_of_status(
+        self, status: str, since: datetime | None, limit: int
+    ) -> Sequence[Record]:
+        """Cycles of one status that were accepted since then, newest first."""
+        return await self._rows(sql.cycles_of_status, status, since, limit)
+
+    async def stuck_operations(
+        self, sends: int, due_before: datetime, limit: int
+    ) -> Sequence[Record]:
+        """Work that nobody answers: sent so often, or due before then; the oldest first."""
+        return await self._rows(sql.stuck_operations, sends, due_before, limit)
 
     async def contracts(self, op_ids: Sequence[UUID]) -> Mapping[UUID, bytes]:
         """The results of completed operations, as JSON."""

@@ -94,7 +94,9 @@ FURTHER = {
         "books.py",  # those about accounts and budgets
         "bodies.py",  # what they take and say, and how that is described
         "problems.py",  # what goes wrong, as it is told
+        "session.py",  # a browser's way in
         "passing_on.py",  # what people want, over NATS to its owner
+        "pages",  # the same as a person sees it: a file and a template a page
     },
     "provisioner": {"secrets.py"},  # keys and passwords for own servers
 }
@@ -130,7 +132,7 @@ def test_every_service_has_only_the_files_that_services_have(root: Path) -> None
 def test_the_list_of_further_files_is_not_longer_than_the_tree(root: Path) -> None:
     for service, names in FURTHER.items():
         for name in names:
-            assert (root / "services" / service / name).is_file(), f"{service}/{name} is gone"
+            assert (root / "services" / service / name).exists(), f"{service}/{name} is gone"
 
 
 def test_every_service_is_started_by_the_launcher(root: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 import pytest
+from pydantic import SecretStr
 
 from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
@@ -185,11 +187,59 @@ async def test_beyond_loopback_the_token_counts_and_the_host_may_be_any(
         assert (await http.get("/api/v1/budget", headers=both)).status_code == 200
 
 
+async def test_a_browser_gives_the_token_once_and_its_cookie_stands_for_it(
+    settings: Settings,
+) -> None:
+    page = {"Accept": "text/html"}
+    async with serving(settings, http_token=SecretStr(TOKEN)) as url, client_of(url) as http:
+        turned_away = await http.get("/?a=1", headers=page)
+        assert (turned_away.status_code, turned_away.headers["location"]) == (
+            303,
+            "/login?next=%2F%3Fa%3D1",
+        )
+        assert (await http.get("/login", headers=page)).status_code == 200
+        problem(await http.post("/api/v1/session", json={"token": "x" * 16}), 401, "unauthorized")
+        problem(await http.get("/api/v1/budget"), 401, "unauthorized")
+
+        given = await http.post("/api/v1/session", json={"token": TOKEN})
+        kept = given.headers["set-cookie"]
+        assert given.status_code == 204
+        assert all(each in kept for each in ("HttpOnly", "SameSite=strict", "Max-Age=43200"))
+        assert "Secure" not in kept
+        assert TOKEN not in kept
+        assert (await http.get("/api/v1/budget")).status_code == 200
+        assert (await http.get("/", headers=page)).status_code == 200
+        over_tls = {"X-Forwarded-Proto": "https"}
+        again = await http.post("/api/v1/session", json={"token": TOKEN}, headers=over_tls)
+        assert "Secure" in again.headers["set-cookie"]
+
+        stolen = {"Cookie": kept.partition(";")[0]}
+        http.cookies.clear()
+        assert (await http.delete("/api/v1/session", headers=stolen)).status_code == 204
+        http.cookies.clear()
+        problem(await http.get("/api/v1/budget", headers=stolen), 401, "unauthorized")
+
+
+async def test_a_page_bears_the_headers_that_keep_scripts_out(http: httpx2.AsyncClient) -> None:
+    for path in ("/", "/nowhere"):
+        answer = await http.get(path, headers={"Accept": "text/html"})
+        assert answer.headers["content-type"].startswith("text/html")
+        assert answer.headers["content-security-policy"].startswith("default-src 'self';")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["cache-control"] == "no-store"
+    style = re.search(r'href="(/static/[^"]+\.css)"', (await http.get("/")).text)
+    assert style is not None
+    assert "immutable" in (await http.get(style[1])).headers["cache-control"]
+    old = re.sub("/static/[0-9a-f]+/", "/static/0/", style[1])
+    assert (await http.get(old)).headers["cache-control"] == "no-store"
+
+
 # --- what a request looks like ------------------------------------------------------------------
 
 
 async def test_a_path_that_is_none_says_where_the_paths_are(http: httpx2.AsyncClient) -> None:
-    for path in ("/", "/api/v1", "/api/v1/cycles/", "/docs"):
+    for path in ("/api/v1", "/api/v1/cycles/", "/docs"):
         assert "openapi.json" in problem(await http.get(path), 404, "not_found")["detail"]
 
 

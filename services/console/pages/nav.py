@@ -1,0 +1,24 @@
+"""Which pages there are, as the menu lists them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page in the menu; `icon` is a symbol of static/icons.svg."""
+
+    path: str
+    title: str
+    icon: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pages that belong together; the first group has no title."""
+
+    title: str
+    entries: Sequence[Entry]
+
+
+NAV: Sequence[Group] = (Group("", (Entry("/", "Overview", "overview"),)),)

@@ -1,0 +1,109 @@
+"""The first page: what runs, what failed, what waits for a person, and what it costs."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fastapi import APIRouter, Request, Response
+
+from contracts.cycle import CycleStatus
+from contracts.halt import Halt
+from contracts.operation import OperationView
+from contracts.query import (
+    BudgetQuery,
+    BudgetView,
+    CycleView,
+    DeadLetter,
+    DecisionsQuery,
+    DecisionView,
+    WaitingApproval,
+)
+from libs.postgres.pool import Record
+from services.console import handler, logic, tree
+from services.console.pages.show import Show
+from services.console.passing_on import Desk
+
+SHOWN_MAX = 6
+"""Lines of each list; the page of its own has the rest."""
+FAILED_WITHIN = timedelta(hours=24)
+STUCK_SENDS = 4
+"""Sendings of a command that nobody answered, after which it counts as stuck."""
+STUCK_AFTER = timedelta(minutes=1)
+"""How late the sweep may be before somebody should look at the orchestrator."""
+LETTERS_S_MAX = 1.0
+"""NATS is asked so long for the dead letters; the rest of the page comes without it."""
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """An operation that goes on without an answer."""
+
+    operation: OperationView
+    sends: int
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the page shows. `letters` is None where NATS did not answer."""
+
+    running: Sequence[CycleView]
+    failed: Sequence[CycleView]
+    approvals: Sequence[WaitingApproval]
+    halts: Sequence[Halt]
+    letters: Sequence[DeadLetter] | None
+    stuck: Sequence[Stuck]
+    decisions: Sequence[DecisionView]
+    budget: BudgetView
+
+    @property
+    def waiting(self) -> int:
+        """How many things wait for a person, as far as they are counted here."""
+        listed = (self.approvals, self.halts, self.letters or (), self.stuck)
+        return sum(map(len, listed))
+
+
+def overview(desk: Desk, show: Show) -> APIRouter:
+    """The page at the root."""
+    router = APIRouter()
+
+    @router.get("/")
+    async def overview_page(request: Request) -> Response:
+        return show(request, "overview.html", it=await _read(desk))
+
+    return router
+
+
+async def _read(desk: Desk) -> Overview:
+    store, now = desk.store, desk.now()
+    # NATS is asked while Postgres answers; a connection answers one question at a time anyway.
+    letters = asyncio.ensure_future(_letters(desk))
+    running = await store.cycles_of_status(CycleStatus.RUNNING, None, SHOWN_MAX)
+    failed = await store.cycles_of_status(CycleStatus.FAILED, now - FAILED_WITHIN, SHOWN_MAX)
+    waiting = await store.waiting_approvals(None, SHOWN_MAX)
+    stuck = await store.stuck_operations(STUCK_SENDS, now - STUCK_AFTER, SHOWN_MAX)
+    decided = await handler.decisions(DecisionsQuery(limit=SHOWN_MAX), store=store)
+    return Overview(
+        running=tuple(map(logic.cycle_view, running)),
+        failed=tuple(map(logic.cycle_view, failed)),
+        approvals=tuple(map(logic.waiting_approval, waiting)),
+        halts=tuple(map(logic.halt_of, await store.halts())),
+        stuck=tuple(map(_stuck, stuck)),
+        decisions=decided.decisions,
+        budget=await handler.budget(
+            BudgetQuery(), store=store, settings=desk.settings, now=desk.now
+        ),
+        letters=await letters,
+    )
+
+
+def _stuck(row: Record) -> Stuck:
+    return Stuck(tree.operation_node(row), row["sends"])
+
+
+async def _letters(desk: Desk) -> Sequence[DeadLetter] | None:
+    try:
+        async with asyncio.timeout(LETTERS_S_MAX):
+            return await desk.letters.newest(SHOWN_MAX)
+    except TimeoutError:
+        return None

@@ -1,0 +1,84 @@
+"""How a page is made: a template with what all have in common, and headers that keep it safe."""
+
+from collections.abc import Callable
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from libs.report import amounts
+from libs.web.problem import Refused
+from services.console.pages import words
+from services.console.pages.nav import NAV
+from services.console.pages.statics import Statics
+
+TEMPLATES = Path(__file__).parent / "templates"
+HEADERS = {
+    # Nothing inline, nothing from elsewhere: what models and news write can run nowhere.
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'; object-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+WHAT_TO_DO = {
+    401: ("Log in first", "The desk was given a token; your session has ended."),
+    404: ("There is nothing here", "The menu leads to everything there is."),
+    421: ("Not under this name", "Open the desk as http://localhost or http://127.0.0.1."),
+    422: ("The address is not understood", "Part of it has the wrong form; the detail says which."),
+    500: (
+        "The desk has a fault",
+        "Its log says more; `deskbus doctor` looks at what is around it.",
+    ),
+    503: (
+        "The desk does not answer",
+        "This page comes back by itself once it does; else ask `deskbus doctor` what is away.",
+    ),
+}
+"""By status: what it is called on the page, and what a person can do."""
+
+
+class Show:
+    """Makes pages. In each template: `now`, `static(name)`, `nav`, `has_login`, and `words`."""
+
+    def __init__(self, statics: Statics, now: Callable[[], datetime], *, has_login: bool) -> None:
+        self._now = now
+        self._templates = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals.update(
+            amounts=amounts, words=words, static=statics.url, nav=NAV, has_login=has_login
+        )
+        self._templates.filters.update(words.FILTERS)
+
+    def __call__(
+        self, request: Request, template: str, status: int = HTTPStatus.OK, **facts: Any
+    ) -> Response:
+        """The page `template` with its facts."""
+        made = self._templates.get_template(template)
+        body = made.render(
+            now=self._now(), path=request.url.path, query=request.query_params, **facts
+        )
+        return HTMLResponse(body, status, HEADERS)
+
+    def problem(self, request: Request, refused: Refused) -> Response:
+        """A refusal as a page that says what to do."""
+        problem = refused.problem
+        title, todo = WHAT_TO_DO.get(problem.status, (problem.title.capitalize(), ""))
+        made = self(
+            request, "problem.html", problem.status, problem=problem, title=title, todo=todo
+        )
+        made.headers.update(refused.headers)
+        return made

@@ -1,0 +1,78 @@
+"""All that the console answers over HTTP: the API below /api, pages everywhere else."""
+
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from libs.web.problem import Refused
+from services.console.api import ROOT, api
+from services.console.pages.login import LOGIN, login
+from services.console.pages.overview import overview
+from services.console.pages.show import Show
+from services.console.pages.statics import PREFIX, Statics
+from services.console.passing_on import Desk
+from services.console.problems import tell_problems
+
+PAGES = (overview,)
+"""One function a page: it takes the desk and how pages are shown, and gives their paths."""
+
+
+class Site:
+    """The application, and the door that browsers come through."""
+
+    def __init__(self, desk: Desk) -> None:
+        statics = Statics()
+        self._sessions = desk.sessions
+        self._show = Show(statics, desk.now, has_login=desk.sessions is not None)
+        self._api = api(desk)
+        self._pages = self._app(desk, statics)
+
+    def _app(self, desk: Desk, statics: Statics) -> FastAPI:
+        app = FastAPI(openapi_url=None, redirect_slashes=False)
+        app.include_router(statics.router())
+        app.include_router(login(desk, self._show))
+        for routes in PAGES:
+            app.include_router(routes(desk, self._show))
+        tell_problems(app, self._told)
+        return app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        app = self._api if _is_api(scope) else self._pages
+        await app(scope, receive, send)
+
+    def is_open(self, scope: Scope) -> bool:
+        """The login page, what it loads, and what it calls."""
+        path: str = scope["path"]
+        if path == f"{ROOT}/session":
+            return bool(scope["method"] == "POST")
+        return path == LOGIN or path.startswith(f"{PREFIX}/")
+
+    def knows(self, cookies: str) -> bool:
+        """Whether the Cookie header bears a session."""
+        return self._sessions is not None and self._sessions.holds(cookies)
+
+    def refusal(self, scope: Scope, refused: Refused) -> ASGIApp:
+        """A refusal as a page where a person asked, to log in first where that is all."""
+        return self._told(Request(scope), refused)
+
+    def _told(self, request: Request, refused: Refused) -> ASGIApp:
+        if _is_api(request.scope) or not _is_for_a_person(request.scope):
+            return refused.response
+        if refused.problem.code == "unauthorized":
+            target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"{LOGIN}?next={quote(target, safe='')}", 303)
+        return self._show.problem(request, refused)
+
+
+def _is_api(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return path.startswith("/api/")
+
+
+def _is_for_a_person(scope: Scope) -> bool:
+    method: str = scope["method"]
+    return method in {"GET", "HEAD"} and "text/html" in Headers(scope=scope).get("accept", "")

@@ -1,0 +1,48 @@
+// What every page has: the theme's switch, the menu, logging out, countdowns, live regions.
+
+import { ask, tell } from "./ask.js";
+import "./live.js";
+import { switchTheme } from "./themed.js";
+
+document.getElementById("theme").addEventListener("click", switchTheme);
+
+const menu = document.getElementById("menu");
+function setMenu(open) {
+  menu.setAttribute("aria-expanded", String(open));
+  document.body.classList.toggle("menu-open", open);
+}
+menu.addEventListener("click", () => setMenu(menu.getAttribute("aria-expanded") !== "true"));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !document.body.classList.contains("menu-open")) return;
+  setMenu(false);
+  menu.focus();
+});
+
+document.getElementById("log-out")?.addEventListener("click", async () => {
+  try {
+    await ask("DELETE", "/session");
+    location.assign("/login");
+  } catch (error) {
+    tell(error.message, "bad");
+  }
+});
+
+/** `4 min 05 s`, `2 h 10 min`. */
+function left(seconds) {
+  if (seconds <= 0) return "expired";
+  const s = Math.floor(seconds % 60);
+  const m = Math.floor(seconds / 60) % 60;
+  const h = Math.floor(seconds / 3600);
+  if (h) return `${h} h ${String(m).padStart(2, "0")} min left`;
+  return m ? `${m} min ${String(s).padStart(2, "0")} s left` : `${s} s left`;
+}
+
+function countDown() {
+  for (const each of document.querySelectorAll("[data-until]")) {
+    const text = left((new Date(each.dataset.until) - Date.now()) / 1000);
+    if (each.textContent !== text) each.textContent = text;
+  }
+}
+countDown();
+setInterval(countDown, 1000);
+document.addEventListener("deskbus:refreshed", countDown);

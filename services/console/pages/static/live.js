@@ -1,0 +1,75 @@
+// Keeps the regions marked `data-live` (each with an id) as they are at the desk: the page itself is
+// read again, and what differs takes the old one's place. Rests while the page is hidden, and leaves
+// a region alone in which somebody types, selects, or has the focus.
+
+import { toLogin } from "./ask.js";
+
+const shown = new Map();
+const words = document.getElementById("connection");
+const PATIENCE_MS = 10_000;
+let timer = 0;
+let lost = false;
+
+const everyMs = () => Number(document.getElementById("main")?.dataset.liveS || 0) * 1000;
+
+/** Read the page again now. Resolves once what has changed is shown. */
+export async function refresh() {
+  clearTimeout(timer);
+  try {
+    const answer = await fetch(location.href, {
+      headers: { Accept: "text/html" },
+      redirect: "manual",
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    if (answer.type === "opaqueredirect") return toLogin();
+    if (answer.ok) put(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    says(answer.ok);
+  } catch {
+    says(false);
+  }
+  plan();
+}
+
+function put(fresh) {
+  if (document.querySelector("[data-problem]")) return location.reload();
+  let changed = false;
+  for (const region of document.querySelectorAll("[data-live]")) {
+    const coming = fresh.getElementById(region.id);
+    if (!coming || isInUse(region) || shown.get(region.id) === coming.innerHTML) continue;
+    keepOpen(region, coming);
+    shown.set(region.id, coming.innerHTML);
+    region.replaceChildren(...coming.childNodes);
+    changed = true;
+  }
+  if (changed) document.dispatchEvent(new Event("deskbus:refreshed"));
+}
+
+function isInUse(region) {
+  const active = document.activeElement;
+  if (active && active !== document.body && region.contains(active)) return true;
+  const selection = getSelection();
+  return !selection.isCollapsed && region.contains(selection.anchorNode);
+}
+
+function keepOpen(region, coming) {
+  for (const details of region.querySelectorAll("details[id]")) {
+    const same = coming.querySelector(`#${CSS.escape(details.id)}`);
+    if (same) same.open = details.open;
+  }
+}
+
+function says(isThere) {
+  if (lost === !isThere) return;
+  lost = !isThere;
+  words.textContent = lost ? "The desk does not answer" : "";
+  words.classList.toggle("lost", lost);
+}
+
+function plan() {
+  clearTimeout(timer);
+  const every = everyMs();
+  if (every && !document.hidden) timer = setTimeout(refresh, every);
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : everyMs() && refresh()));
+plan();

@@ -1,0 +1,91 @@
+"""Facts as words on a page. Pure."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from libs.report import amounts
+
+TONES: Mapping[str, str] = {
+    "completed": "good",
+    "filled": "good",
+    "ok": "good",
+    "running": "busy",
+    "working": "busy",
+    "pending": "quiet",
+    "failed": "bad",
+    "cancelled": "warn",
+    "rejected": "warn",
+    "expired": "warn",
+}
+"""By status: the tone of its mark, a class of the style sheet."""
+SECONDS_SHOWN = 90
+MINUTES_SHOWN = 90
+HOURS_SHOWN = 36
+
+
+def tone(status: object) -> str:
+    """The tone of a status."""
+    return TONES.get(str(status), "quiet")
+
+
+def stamp(at: datetime | None) -> str:
+    """`2026-03-05 14:02:11 UTC`."""
+    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def clock(at: datetime | None) -> str:
+    """`14:02:11`."""
+    return "" if at is None else f"{at:%H:%M:%S}"
+
+
+def ago(at: datetime | None, now: datetime) -> str:
+    """`12 s ago`, `5 min ago`, `3 h ago`, `4 days ago`."""
+    if at is None:
+        return ""
+    return f"{roughly(now - at)} ago"
+
+
+def roughly(span: timedelta) -> str:
+    """`12 s`, `5 min`, `3 h`, `4 days`."""
+    seconds = max(int(span.total_seconds()), 0)
+    if seconds < SECONDS_SHOWN:
+        return f"{seconds} s"
+    if seconds < MINUTES_SHOWN * 60:
+        return f"{round(seconds / 60)} min"
+    if seconds < HOURS_SHOWN * 3600:
+        return f"{round(seconds / 3600)} h"
+    return f"{round(seconds / 86400)} days"
+
+
+def usd(amount: Decimal) -> str:
+    """`$0.0312`; `$100` where it is whole."""
+    whole = amount == int(amount)
+    return f"${int(amount):,}" if whole else f"${amount:,.4f}"
+
+
+def share(part: Any, whole: Any) -> int:
+    """Percent of the whole, from 0 to 100."""
+    if not whole:
+        return 0
+    return int(min(max(Decimal(part) / Decimal(whole) * 100, Decimal(0)), Decimal(100)))
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "ago": ago,
+    "clock": clock,
+    "count": amounts.count,
+    "money": amounts.money,
+    "percent": amounts.percent,
+    "quantity": amounts.quantity,
+    "session": amounts.session,
+    "short": amounts.short,
+    "stamp": stamp,
+    "thousands": amounts.thousands,
+    "tone": tone,
+    "usd": usd,
+    "cut": amounts.cut,
+    "plain": amounts.plain,
+}
+"""What templates may pipe a fact through."""

@@ -1,0 +1,63 @@
+"""How pages are looked at: which pages, in which looks, in which browser."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.desk import Shown
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
+LOOKS: Mapping[str, Mapping[str, object]] = {
+    "light": {"viewport": DESKTOP, "color_scheme": "light"},
+    "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
+}
+PAGES = ("overview", "not-found")
+"""By name; `path_of` says where each is."""
+
+
+def path_of(page: str, shown: Shown) -> str:
+    """Where the page is at this desk."""
+    paths = {
+        "overview": "/",
+        "not-found": "/nowhere",
+    }
+    return paths[page]
+
+
+def chromium_path() -> str:
+    """The system's Chromium; skips with the reason where there is none."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip("chromium is not installed, which looks at the pages")
+    return found
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser while the block runs. Nothing asynchronous runs in this thread meanwhile."""
+    found = chromium_path()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def axe() -> str:
+    """axe-core's source, from a node_modules that is on the PATH by its .bin; else a skip."""
+    folders = (Path(each) for each in os.environ.get("PATH", "").split(os.pathsep))
+    found = (each.parent / "axe-core/axe.min.js" for each in folders if each.name == ".bin")
+    source = next((each for each in found if each.is_file()), None)
+    if source is None:
+        pytest.skip("axe-core is not installed (docs/console.md says how)")
+    return source.read_text()

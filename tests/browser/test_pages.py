@@ -1,0 +1,62 @@
+"""Every page in every look: no error, nothing that axe finds, nothing wider than the window."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser import looks
+from tests.browser.conftest import window
+from tests.browser.desk import Shown
+
+RUN_AXE = """axe.run(document, {resultTypes: ["violations"]}).then((found) =>
+  found.violations.map((each) => `${each.id}: ${each.nodes.map((n) => n.html).join(" | ")}`))"""
+TOO_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return looks.axe()
+
+
+@pytest.mark.parametrize("look", looks.LOOKS)
+@pytest.mark.parametrize("name", looks.PAGES)
+def test_a_page_is_clean_in_every_look(
+    name: str, look: str, axe: str, shown: Shown, contexts: dict[str, BrowserContext]
+) -> None:
+    with window(contexts[look]) as seen:
+        answer = seen.page.goto(looks.path_of(name, shown))
+        assert answer is not None
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+        expect(seen.page.locator("h1").first).to_be_visible()
+        seen.page.evaluate(axe)
+        violations: list[Any] = seen.page.evaluate(RUN_AXE)
+        too_wide = seen.page.evaluate(TOO_WIDE)
+    assert (seen.errors, violations, too_wide) == ([], [], False)
+
+
+def test_the_theme_that_is_chosen_stays(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Switch between dark and light").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.evaluate("localStorage.clear()")
+
+
+def test_the_overview_shows_what_waits_without_a_reload(page: Page, shown: Shown) -> None:
+    page.goto("/")
+    waits = page.get_by_role("region", name="Waits for you")
+    expect(waits.get_by_text("halted by cli: a drill")).to_be_visible()
+    expect(waits.get_by_text("account", exact=False).first).to_be_visible()
+    expect(page.get_by_role("region", name="Failed lately").get_by_role("listitem")).to_have_count(
+        1
+    )
+
+
+def test_with_the_keyboard_the_first_stop_leads_to_the_content(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Skip to the content")
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()

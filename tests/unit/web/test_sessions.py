@@ -1,0 +1,121 @@
+"""A browser's session: begun by the token alone, for a time, or until it is ended."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from libs.web.problem import Refused
+from libs.web.sessions import CALLERS_MAX, TRIES_MAX, TRIES_S, Sessions
+
+TOKEN = "a-token-of-some-length"
+LIFETIME_S = 600.0
+
+
+@dataclass
+class Clock:
+    at: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@dataclass
+class Browser:
+    """One browser: what it has been given."""
+
+    clock: Clock = field(default_factory=Clock)
+    cookie: str = ""
+
+    def sessions(self, token: str = TOKEN, port: int = 8000) -> Sessions:
+        return Sessions(token, port, LIFETIME_S, self.clock)
+
+    def enter(self, sessions: Sessions, token: str = TOKEN, caller: str = "here") -> None:
+        self.cookie = f"theme=x; {sessions.cookie}={sessions.begin(token, caller)}"
+
+
+def test_the_token_begins_a_session_that_does_not_hold_it() -> None:
+    browser = Browser()
+    sessions = browser.sessions()
+    browser.enter(sessions)
+    assert sessions.holds(browser.cookie)
+    assert TOKEN not in browser.cookie
+
+
+@pytest.mark.parametrize("given", ["", "a-token-of-some-lengtH", "näher", TOKEN + "x"])
+def test_another_word_begins_none(given: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Browser().sessions().begin(given, "here")
+    assert (refused.value.problem.status, refused.value.problem.code) == (401, "unauthorized")
+
+
+def test_a_session_ends_by_itself() -> None:
+    browser = Browser()
+    sessions = browser.sessions()
+    browser.enter(sessions)
+    browser.clock.at += LIFETIME_S - 1
+    assert sessions.holds(browser.cookie)
+    browser.clock.at += 1
+    assert not sessions.holds(browser.cookie)
+
+
+def test_a_session_that_was_ended_is_refused_though_its_time_is_not_over() -> None:
+    browser, other = Browser(), Browser()
+    sessions = browser.sessions()
+    browser.enter(sessions)
+    other.enter(sessions)
+    sessions.end(browser.cookie)
+    assert not sessions.holds(browser.cookie)
+    assert sessions.holds(other.cookie)
+
+
+def test_a_session_outlives_the_console_but_not_the_token() -> None:
+    browser = Browser()
+    browser.enter(browser.sessions())
+    assert browser.sessions().holds(browser.cookie)
+    assert not browser.sessions("another-token-of-16").holds(browser.cookie)
+
+
+def test_two_desks_of_one_host_keep_their_sessions_apart() -> None:
+    browser = Browser()
+    browser.enter(browser.sessions())
+    assert not browser.sessions(port=8001).holds(browser.cookie)
+
+
+@pytest.mark.parametrize("change", ["longer", "unsigned", "torn", "none", "ünsigned"])
+def test_a_cookie_that_was_made_up_is_none(change: str) -> None:
+    browser = Browser()
+    sessions = browser.sessions()
+    browser.enter(sessions)
+    name, _, value = browser.cookie.removeprefix("theme=x; ").partition("=")
+    expires, nonce, mac = value.split(".")
+    made = {
+        "longer": f"{int(expires) + 1_000}.{nonce}.{mac}",
+        "unsigned": f"{expires}.{nonce}.",
+        "ünsigned": f"{expires}.{nonce}.ü",
+        "torn": value[:20],
+        "none": "",
+    }
+    assert not sessions.holds(f"{name}={made[change]}")
+
+
+def test_a_caller_may_guess_so_often_and_others_still_come_in() -> None:
+    browser = Browser()
+    sessions = browser.sessions()
+    for _ in range(TRIES_MAX):
+        with pytest.raises(Refused):
+            sessions.begin("a wrong token, again", "there")
+    with pytest.raises(Refused) as refused:
+        sessions.begin(TOKEN, "there")
+    assert refused.value.problem.status == 429
+    assert 0 < int(refused.value.headers["Retry-After"]) <= TRIES_S + 1
+    browser.enter(sessions, caller="here")
+
+    browser.clock.at += TRIES_S
+    browser.enter(sessions, caller="there")
+
+
+def test_only_so_many_callers_are_remembered() -> None:
+    sessions = Browser().sessions()
+    for number in range(CALLERS_MAX + 5):
+        sessions.begin(TOKEN, str(number))
+    assert len(sessions._tries) == CALLERS_MAX
