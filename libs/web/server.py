@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from libs.runtime.http_address import HttpAddress
 from libs.web.guard import Guard
+from libs.web.watched import Measured
 
 STOP_GRACE_S = 3
 """Requests that are being answered may take so long when the server stops."""
@@ -44,7 +45,7 @@ async def serving(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     certificate = address.certificate
     config = uvicorn.Config(
-        Guard(app, address, request_s_max),
+        Measured(Guard(app, address, request_s_max)),
         http="h11",
         ws="none",
         lifespan="on" if lifespan else "off",

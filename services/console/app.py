@@ -41,6 +41,7 @@ from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import accounts, handler, leaderboard, report, schedule, strategies
 from services.console.store import Store
+from services.console.watched import watched
 
 CONNECTIONS_MAX = 4
 
@@ -132,8 +133,9 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
-        async with _http(settings, store, closes):
-            yield routes(store, letters, closes, history, settings)
+        with watched(pool, letters, settings, partial(datetime.now, UTC)):
+            async with _http(settings, store, closes):
+                yield routes(store, letters, closes, history, settings)
 
 
 @asynccontextmanager
@@ -144,11 +146,12 @@ async def _http(settings: Settings, store: Store, closes: accounts.Closes) -> As
         yield
         return
     from libs.web.server import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
+    from libs.web.watched import Watched  # noqa: PLC0415
     from services.console.api import api  # noqa: PLC0415
     from services.console.passing_on import Desk, PassingOn  # noqa: PLC0415
 
     async with open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client:
         now = partial(datetime.now, UTC)
         desk = Desk(store, closes, PassingOn(client), settings, now)
-        async with serving(api(desk), address):
+        async with serving(Watched(api(desk)), address):
             yield

@@ -25,6 +25,7 @@ FURTHER = {
     "orchestrator": {
         "workflow.py",  # the workflows as data
         "inputs.py",  # what reaches it, each with its future
+        "measured.py",  # what a commit adds to the metrics
         "commit.py",  # the group transaction's loop
         "group.py",  # one group of inputs, folded
         "leases.py",  # claims, epochs, records within a group
@@ -94,6 +95,8 @@ FURTHER = {
         "books.py",  # those about accounts and budgets
         "bodies.py",  # what they take and say, and how that is described
         "problems.py",  # what goes wrong, as it is told
+        "watched.py",  # figures of the whole desk for whoever scrapes
+        "watched.sql",  # its statements
         "passing_on.py",  # what people want, over NATS to its owner
     },
     "provisioner": {"secrets.py"},  # keys and passwords for own servers
