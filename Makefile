@@ -66,12 +66,14 @@ bench: $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
 soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; a model's cycle hit at every point; 1,000 races
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
 	$(BIN)/python -m tests.chaos.crash_matrix
+	CYCLES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/flow/test_metrics.py
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
 
 contracts: $(MARK)-run ## write contracts/schemas from the contracts
 	$(BIN)/python -m libs.bus.asyncapi contracts/schemas
 	$(BIN)/python -m libs.runtime.settings_table docs/configuration.md
+	$(BIN)/python -m libs.runtime.metrics_page docs/metrics.md
 
 prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for review
 	$(BIN)/python -m tests.unit.services.golden_prompts tests/data/prompts

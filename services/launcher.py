@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
 from libs.runtime.settings import NoServers, Settings
 from libs.runtime.supervisor import Child, Supervisor
+from libs.web.watched_port import watched_port
 
 BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
@@ -150,7 +151,9 @@ async def desk(
         if processes:
             finished = await stack.enter_async_context(_as_processes(settings, replicas or {}))
         else:
+            started = await stack.enter_async_context(watched_port(settings))
             finished = await stack.enter_async_context(_in_process(settings))
+            started.set()
         stack.enter_context(_announced(settings))
         yield Desk(settings, finished)
 
@@ -232,7 +235,7 @@ async def _as_processes(
         for name in (*BACKBONE, *SERVICES)
         for child in service_children(name, settings, replicas.get(name, 1))
     ]
-    async with Supervisor(children) as supervisor:
+    async with Supervisor(_with_ports(children, settings.metrics_port)) as supervisor:
         given_up = asyncio.ensure_future(supervisor.given_up())
         taking_work = asyncio.ensure_future(_taking_work(children))
         await asyncio.wait(
@@ -246,6 +249,16 @@ async def _as_processes(
             taking_work.cancel()
             raise ServicesNotReady(_not_ready(children))
         yield given_up
+
+
+def _with_ports(children: Sequence[Child], first: int | None) -> Sequence[Child]:
+    """The processes, each watched on a port of its own: `first` and those after it."""
+    if not first:
+        return children
+    return [
+        replace(child, env={**(child.env or {}), "DESKBUS_METRICS_PORT": str(port)})
+        for port, child in enumerate(children, start=first)
+    ]
 
 
 async def _taking_work(children: Sequence[Child]) -> None:
@@ -269,7 +282,7 @@ def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[
             log_path=logs / f"{name}-{number}.log",
             env={
                 **os.environ,
-                **environment(settings),
+                **settings.environment,
                 # Further consoles share its questions, but a port has one listener.
                 "DESKBUS_HTTP": str(settings.http and number == 1),
                 READY_FILE_VARIABLE: str(_no_file(logs / f"{name}-{number}.ready").absolute()),
@@ -283,21 +296,6 @@ def _no_file(path: Path) -> Path:
     """The path, without what an earlier run has left there."""
     path.unlink(missing_ok=True)
     return path
-
-
-def environment(settings: Settings) -> Mapping[str, str]:
-    """The settings that differ from the defaults, as a child's environment."""
-    given = settings.model_dump(mode="json", exclude_defaults=True)
-    given["postgres_dsn"] = settings.postgres_address
-    if settings.http_token is not None:
-        given["http_token"] = settings.http_token.get_secret_value()
-    # Tables of settings travel as JSON, in which the environment is read.
-    return {
-        f"DESKBUS_{name.upper()}": orjson.dumps(value).decode()
-        if isinstance(value, dict)
-        else str(value)
-        for name, value in given.items()
-    }
 
 
 def _with_port(settings: Settings) -> Settings:
@@ -364,7 +362,8 @@ async def _until_stopped(name: str, settings: Settings) -> None:
     stop = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
-    async with _started(name, settings) as failed:
+    async with watched_port(settings) as started, _started(name, settings) as failed:
+        started.set()
         _tell_ready()
         ends: list[asyncio.Future[Any]] = [failed, asyncio.ensure_future(stop.wait())]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

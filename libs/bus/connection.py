@@ -2,7 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import structlog
 from nats.aio.client import Client
 
 from libs.bus.permissions import inbox_prefix
-from libs.runtime import tls
+from libs.runtime import tls, watch
 from libs.runtime.credentials import nkey_seed_path
 from libs.runtime.errors import DeskError
 
-__all__ = ["BusLost", "BusNotReachable", "Client", "connect", "flush", "options"]
+__all__ = ["BusLost", "BusNotReachable", "Client", "connect", "flush", "options", "watched"]
 
 CONNECT_TIMEOUT_S = 10.0
 ATTEMPT_TIMEOUT_S = 4.0
@@ -138,6 +139,17 @@ async def connect(
             "is it running, is DESKBUS_NATS_URL right, and are the secrets its own?"
         ) from error
     return client
+
+
+@contextmanager
+def watched(client: Client, identity: str) -> Iterator[None]:
+    """While the block runs, the process is ready only where this client is connected."""
+
+    async def problem() -> str:
+        return "" if client.is_connected else "not connected"
+
+    with watch.checked(f"nats {identity}", problem):
+        yield
 
 
 async def flush(client: Client, timeout_s: float) -> None:

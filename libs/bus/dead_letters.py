@@ -52,6 +52,10 @@ class DeadLetters:
     def __init__(self, client: Client) -> None:
         self._manager: JetStreamManager = client.jsm(timeout=API_TIMEOUT_S)
 
+    async def count(self) -> int:
+        """How many messages the stream holds, the server's words among them."""
+        return int((await self._manager.stream_info(DEAD_LETTER_STREAM)).state.messages)
+
     async def newest(self, limit: int) -> Sequence[DeadLetter]:
         """At most `limit` letters, newest first, without bodies."""
         found: list[_Found] = []

@@ -1,6 +1,7 @@
 """Answer questions: request and reply over core NATS, shared by all instances of a service."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -12,6 +13,7 @@ from contracts.message import Message
 from contracts.subjects import Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.headers import reason
+from libs.runtime import metrics
 from libs.runtime.errors import DeskError
 
 IN_FLIGHT_MAX = 1_024
@@ -75,6 +77,18 @@ class Server:
 
     async def _one(self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg) -> None:
         caller = message.subject.rpartition(".")[2]
+        subject = row.by("*")
+        outcome, began = "failed", time.perf_counter()
+        try:
+            outcome = await self._settle(row, answer, refuse, message, caller)
+        finally:
+            metrics.QUESTIONS.add(subject, outcome)
+            metrics.QUESTION_SECONDS.observe(time.perf_counter() - began, subject)
+
+    async def _settle(
+        self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg, caller: str
+    ) -> str:
+        """Answer a question; returns how that ended, as it is counted."""
         try:
             reply = await self._reply(row, answer, refuse, message, caller)
             body = None if reply is None else encode(reply)
@@ -83,9 +97,10 @@ class Server:
             if message.reply:
                 why = reason(error.code, error.message)
                 await self._client.publish(message.reply, headers=why)
-            return
+            return "refused"
         if body is not None and message.reply:
             await message.respond(body)
+        return "answered"
 
     async def _reply(
         self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg, caller: str

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,13 +26,14 @@ from contracts.operation import CancelOperation, Claim, Result
 from contracts.subjects import COMMANDS, PREFIX, Subject
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
-from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect
+from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched
 from libs.bus.dead_letters import written
 from libs.bus.operation import UNANSWERED, Lease, Orchestrator
 from libs.bus.pull import Pull
 from libs.bus.route import Route, Routes, subject_of
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
+from libs.runtime import metrics, watch
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
@@ -79,6 +81,7 @@ class ServiceRunner:
         self._pulls: list[Pull] = []
         self._pulling: list[asyncio.Task[None]] = []
         self._running: dict[UUID, asyncio.Task[Any]] = {}
+        self._watched = contextlib.ExitStack()
         self.lost = asyncio.Event()
 
     async def start(self) -> None:
@@ -99,10 +102,12 @@ class ServiceRunner:
             raise BusNotReachable(
                 f"{service}: NATS at {self._url} does not answer ({type(error).__name__}: {error})"
             ) from error
+        self._watch()
         log.info("service.started", service=service, commands=len(self._heard))
 
     async def stop(self) -> None:
         """Take nothing more, let running work end for GRACE_S, then leave it to others."""
+        self._watched.close()
         for pulling in self._pulling:
             pulling.cancel()
         await self._server.stop()
@@ -112,6 +117,20 @@ class ServiceRunner:
 
     async def _on_closed(self) -> None:
         self.lost.set()
+
+    def _watch(self) -> None:
+        service, enter = self._routes.service, self._watched.enter_context
+        enter(watched(self._client, service))
+        gauges = (metrics.PENDING, metrics.UNACKNOWLEDGED)
+        enter(watch.sampled(f"consumers {service}", self._lag, gauges))
+
+    async def _lag(self) -> None:
+        """How much work of this service waits, for whoever watches."""
+        manager, service = self._client.jsm(), self._routes.service
+        for heard in self._heard:
+            info = await manager.consumer_info(COMMAND_STREAM, heard.row.durable)
+            metrics.PENDING.set(info.num_pending or 0, service, heard.row.address)
+            metrics.UNACKNOWLEDGED.set(info.num_ack_pending or 0, service, heard.row.address)
 
     async def _pull(self) -> None:
         for heard in self._heard:
@@ -159,28 +178,45 @@ class ServiceRunner:
     # --- commands -----------------------------------------------------------------------------
 
     async def _on_command(self, heard: _Heard, message: Msg) -> None:
+        where = (self._routes.service, heard.row.address)
+        metadata = message.metadata
+        metrics.QUEUE_SECONDS.observe(
+            max(0.0, time.time() - metadata.timestamp.timestamp()), *where
+        )
+        if metadata.num_delivered > 1:
+            metrics.REDELIVERIES.add(*where)
+        metrics.RUNNING.add(1, self._routes.service)
+        outcome = "stopped"
+        try:
+            outcome = await self._deal_with(heard, message)
+        finally:
+            metrics.RUNNING.add(-1, self._routes.service)
+            metrics.COMMANDS.add(*where, outcome)
+
+    async def _deal_with(self, heard: _Heard, message: Msg) -> str:
+        """Do what the message asks; returns how that ended, as it is counted."""
         try:
             command = decode(heard.row.message, message.data)
         except MessageInvalid as error:
             await self._bury(heard, message, error)
-            return
+            return "unreadable"
         if not isinstance(command, Command):
             raise TypeError(f"{heard.row.address} carries {type(command).__name__}, no command")
         if heard.row.claimed:
-            await self._claim(heard, command, message)
-        else:
-            await self._answer(heard, command, message)
+            return await self._claim(heard, command, message)
+        return await self._answer(heard, command, message)
 
-    async def _answer(self, heard: _Heard, command: Command, message: Msg) -> None:
+    async def _answer(self, heard: _Heard, command: Command, message: Msg) -> str:
         """A plain command: run, tell, acknowledge."""
         result = await self._outcome(heard, command, Journal((), _no_journal), None)
         if result is None:
             result = self._give_up(heard, command, message)
         if result is None:
             await _later(message)
-            return
+            return "unanswered"
         await self._orchestrator.result(result)
         await message.ack()
+        return _how(result)
 
     def _give_up(self, heard: _Heard, command: Command, message: Msg) -> Result | None:
         """After some tries an unexplained fault becomes a failure; effects are tried for ever."""
@@ -189,7 +225,7 @@ class ServiceRunner:
             return None
         return Result(op_id=command.op_id, failure=_internal(heard, tries))
 
-    async def _claim(self, heard: _Heard, command: Command, message: Msg) -> None:
+    async def _claim(self, heard: _Heard, command: Command, message: Msg) -> str:
         """A claimed command: it is ours alone once the claim is granted."""
         try:
             claim = Claim(op_id=command.op_id, instance=self._instance)
@@ -198,20 +234,27 @@ class ServiceRunner:
         except UNANSWERED as error:
             log.warning("service.unclaimed", step=command.step, error=type(error).__name__)
             await _later(message)
-            return
-        if answer.outcome == "granted":
-            lease = Lease(self._orchestrator, command.op_id, answer)
-            journal = Journal(answer.journal, lease.record, lease.check)
-            await self._work(heard, command, lease, journal)
+            return "unclaimed"
+        if answer.outcome != "granted":
+            return "not_granted"
+        lease = Lease(self._orchestrator, command.op_id, answer)
+        journal = Journal(answer.journal, lease.record, lease.check)
+        return await self._work(heard, command, lease, journal)
 
-    async def _work(self, heard: _Heard, command: Command, lease: Lease, journal: Journal) -> None:
+    async def _work(self, heard: _Heard, command: Command, lease: Lease, journal: Journal) -> str:
         with self._cancellable(command.op_id) as stop:
-            async with lease.kept(on_lost=stop):
+
+            def lost() -> None:
+                metrics.LEASES_LOST.add(self._routes.service)
+                stop()
+
+            async with lease.kept(on_lost=lost):
                 result = await self._outcome(heard, command, journal, lease.epoch)
                 if result is None:
                     failure = _internal(heard, lease.epoch)
                     result = Result(op_id=command.op_id, epoch=lease.epoch, failure=failure)
                 await self._orchestrator.result(result)
+                return _how(result)
 
     @contextlib.contextmanager
     def _cancellable(self, op_id: UUID) -> Iterator[Callable[[], object]]:
@@ -232,8 +275,12 @@ class ServiceRunner:
     ) -> Result | None:
         """The handler's answer as a result; None where it could not answer."""
         structlog.contextvars.bind_contextvars(
-            cycle_id=str(command.cycle_id), op_id=str(command.op_id), step=command.step
+            service=self._routes.service,
+            cycle_id=str(command.cycle_id),
+            op_id=str(command.op_id),
+            step=command.step,
         )
+        began = time.perf_counter()
         try:
             contract = await heard.route.handle(command, journal)
             await journal.flush()
@@ -253,6 +300,9 @@ class ServiceRunner:
         except Exception:
             log.exception("operation.unanswered")
             return None
+        finally:
+            where = (self._routes.service, heard.row.address)
+            metrics.COMMAND_SECONDS.observe(time.perf_counter() - began, *where)
 
     async def _on_cancel(self, message: Msg) -> None:
         try:
@@ -268,6 +318,7 @@ class ServiceRunner:
     async def _bury(self, heard: _Heard, message: Msg, error: MessageInvalid) -> None:
         """A command that cannot be read is kept as a dead letter and never comes again."""
         log.error("service.command_unreadable", step=heard.row.what, why=error.message)
+        metrics.UNREADABLE.add(self._routes.service)
         subject = f"{PREFIX}.dlq.{heard.row.owner}.{heard.row.what}"
         kept, why = written(message.data, Failure(code=error.code, message=error.message))
         await self._client.publish(subject, kept, headers=why)
@@ -277,6 +328,10 @@ class ServiceRunner:
 def failure_of(error: DeskError) -> Failure:
     """What is told of a handler's "no"."""
     return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
+
+
+def _how(result: Result) -> str:
+    return "answered" if result.failure is None else "failed"
 
 
 def _internal(heard: _Heard, tries: int) -> Failure:

@@ -31,6 +31,7 @@ from libs.market.source import NewsItem, refuse_crypto
 from libs.market.yahoo_bars import SETTLED_AFTER, Quote, Series, quotes_of, series_of
 from libs.market.yahoo_calls import SOURCE, Report, YahooCalls
 from libs.market.yahoo_shapes import news_of
+from libs.runtime import metrics
 
 log = structlog.get_logger(__name__)
 
@@ -280,6 +281,7 @@ class YahooFeed:
     ) -> Answer:
         kept = self._kept.get(key, self.now())
         if kept is not None and covers(kept):
+            metrics.MARKET_CALLS.add(str(key[0]), "kept")
             if kept.refused is not None:
                 raise kept.refused.with_traceback(None)
             return kept
@@ -308,10 +310,15 @@ class YahooFeed:
             at = self.now()
             try:
                 value, size_bytes = self._patiently(str(key[0]), what, load)
+                metrics.MARKET_CALLS.add(str(key[0]), "ok")
             except SourceUnavailable:
+                metrics.MARKET_CALLS.add(str(key[0]), "unavailable")
                 raise
             except MarketError as error:
+                metrics.MARKET_CALLS.add(str(key[0]), "none")
                 refused = error
+            finally:
+                metrics.MARKET_RESTS.set(self.resting_s() or 0.0)
             answer = Answer(at, value, refused, size_bytes)
             self._kept.put(key, answer)
             return answer

@@ -17,7 +17,7 @@ from asyncpg import (
     UniqueViolationError,
 )
 
-from libs.runtime import tls
+from libs.runtime import tls, watch
 from libs.runtime.errors import DeskError
 
 __all__ = [
@@ -128,7 +128,10 @@ def _with_authorities(dsn: str, secrets_dir: Path) -> str:
 async def open_pool(
     dsn: str, *, size_max: int = POOL_SIZE_MAX, name: str = "deskbus"
 ) -> AsyncIterator[Pool]:
-    """A pool of at most `size_max` connections; raises `DatabaseNotReachable`."""
+    """A pool of at most `size_max` connections; raises `DatabaseNotReachable`.
+
+    While it is open, the process is ready only where the server answers.
+    """
     try:
         pool = await asyncpg.create_pool(
             dsn,
@@ -149,7 +152,13 @@ async def open_pool(
         )
     except NO_CONNECTION as error:
         raise DatabaseNotReachable(dsn, error) from error
+
+    async def problem() -> str:
+        await pool.fetchval("select 1")
+        return ""
+
     try:
-        yield pool
+        with watch.checked(f"postgres {name}", problem):
+            yield pool
     finally:
         pool.terminate()

@@ -65,7 +65,8 @@ class HttpAddress:
             made = socket.socket(family, kind, protocol)
         except OSError as error:
             raise HttpRefused(
-                f"DESKBUS_HTTP_HOST {self.host!r} is no address of this machine: {error.strerror}"
+                f"{self.host!r} is no address of this machine: {error.strerror}; look at "
+                "DESKBUS_HTTP_HOST and DESKBUS_METRICS_HOST"
             ) from error
         try:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -116,6 +117,13 @@ def http_certificate(settings: Settings) -> Certificate | None:
             "--tls` makes such a pair"
         ) from error
     return Certificate(file, key_file)
+
+
+def metrics_address(settings: Settings) -> HttpAddress | None:
+    """Where this process is watched on a port of its own; None where it is not."""
+    if settings.metrics_port is None:
+        return None
+    return HttpAddress(settings.metrics_host, settings.metrics_port or choose_port(None, set()))
 
 
 def _token(settings: Settings) -> str | None:

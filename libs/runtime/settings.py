@@ -1,5 +1,6 @@
 """Settings: the environment (`DESKBUS_...`) above `deskbus.toml` above the defaults."""
 
+import json
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -124,6 +125,12 @@ class Settings(BaseSettings):
     """How long a browser that was given the token is let in without it."""
     mcp_token_file: Path | None = None
     """What callers of `deskbus mcp --http` must send; None is `mcp.token` among the secrets."""
+    metrics_port: int | None = Field(default=None, ge=0, le=65_535)
+    """Where a process answers /metrics, /livez and /readyz without a token; 0 takes a free port;
+    processes of `deskbus up --processes` take this one and those after it. None: nowhere."""
+    metrics_host: str = Field(default="127.0.0.1", min_length=1)
+    """Where that listens; beyond loopback whoever reaches it may read, so keep it in a private
+    network."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """The least serious event that is logged."""
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
@@ -289,6 +296,19 @@ class Settings(BaseSettings):
         """The Postgres DSN without user and password: for showing."""
         parts = urlsplit(self.postgres_address)
         return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What differs from the defaults, as the environment of another process."""
+        given = self.model_dump(mode="json", exclude_defaults=True)
+        given["postgres_dsn"] = self.postgres_address
+        if self.http_token is not None:
+            given["http_token"] = self.http_token.get_secret_value()
+        # Tables of settings travel as JSON, in which the environment is read.
+        return {
+            f"DESKBUS_{name.upper()}": json.dumps(value) if isinstance(value, dict) else str(value)
+            for name, value in given.items()
+        }
 
     @classmethod
     def settings_customise_sources(

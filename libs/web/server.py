@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from libs.runtime.http_address import HttpAddress
 from libs.web.door import Door
 from libs.web.guard import Guard
+from libs.web.watched import Measured
 
 STOP_GRACE_S = 3
 """Requests that are being answered may take so long when the server stops."""
@@ -46,7 +47,7 @@ async def serving(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     certificate = address.certificate
     config = uvicorn.Config(
-        Guard(app, address, request_s_max, door),
+        Measured(Guard(app, address, request_s_max, door)),
         http="h11",
         ws="none",
         lifespan="on" if lifespan else "off",

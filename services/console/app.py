@@ -42,6 +42,7 @@ from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import accounts, handler, leaderboard, report, schedule, strategies
 from services.console.store import Store
+from services.console.watched import watched
 
 CONNECTIONS_MAX = 4
 
@@ -133,8 +134,9 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
-        async with _http(settings, store, letters, closes):
-            yield routes(store, letters, closes, history, settings)
+        with watched(pool, letters, settings, partial(datetime.now, UTC)):
+            async with _http(settings, store, letters, closes):
+                yield routes(store, letters, closes, history, settings)
 
 
 @asynccontextmanager
@@ -148,6 +150,7 @@ async def _http(
         return
     from libs.web.server import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
     from libs.web.sessions import Sessions  # noqa: PLC0415
+    from libs.web.watched import Watched  # noqa: PLC0415
     from services.console.pages.site import Site  # noqa: PLC0415
     from services.console.passing_on import Desk, PassingOn  # noqa: PLC0415
 
@@ -157,5 +160,5 @@ async def _http(
     async with open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client:
         now = partial(datetime.now, UTC)
         site = Site(Desk(store, letters, closes, PassingOn(client), settings, now, sessions))
-        async with serving(site, address, door=site):
+        async with serving(Watched(site), address, door=site):
             yield

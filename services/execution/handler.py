@@ -13,14 +13,14 @@ from typing import TypeVar
 import structlog
 
 from contracts.account import AccountLimits, OpenBooks, Portfolio, PortfolioQuery
-from contracts.execution import ExecuteDecisions, ExecutionResult
+from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
 from contracts.exit_signal import Holdings, HoldingsQuery
 from libs.broker.broker import Broker
 from libs.market.errors import SourceUnavailable
 from libs.market.source import require_session
 from libs.postgres.pool import Connection, Pool
 from libs.quant.exchange import cents_in
-from libs.runtime import ids
+from libs.runtime import ids, metrics
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
 from services.execution import approvals, clock, logic, store
@@ -43,6 +43,7 @@ CASH_CURRENCY = "USD"
 """What the starting cash is stated in, and the currency of accounts that name none."""
 APPROVAL_MOVE_PCT_MAX = Decimal(5)
 """How far a price may be from the approved one, in percent, unless the settings say otherwise."""
+ENDS = (OrderStatus.FILLED, OrderStatus.REJECTED, OrderStatus.CANCELLED)
 READS_MAX = 8
 """Rounds of market reads before the account counts as too busy, and the bus tries again later."""
 
@@ -263,7 +264,12 @@ def _tell(changes: Changes, *, made: bool) -> None:
     account = changes.account.name
     if made:
         log.info("execution.account_opened", account=account)
+    for order in changes.placed:
+        if order.status is not OrderStatus.REJECTED:
+            metrics.ORDERS.add(order.side.value, "placed")
     for order in (*changes.placed, *changes.ended):
+        if order.status in ENDS:
+            metrics.ORDERS.add(order.side.value, order.status.value)
         log.info(
             "execution.order",
             account=account,

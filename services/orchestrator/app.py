@@ -16,7 +16,7 @@ from contracts.provider import PipelineProblem, ProvidersQuery, ProvidersView
 from contracts.subjects import ORCHESTRATOR, PROVIDERS
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode, encode
-from libs.bus.connection import BusLost, Client, connect
+from libs.bus.connection import BusLost, Client, connect, watched
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.operation import UNANSWERED
 from libs.bus.publisher import Publisher
@@ -67,7 +67,8 @@ async def running(
     )
     try:
         async with _orchestrating(client, settings, known, closed) as background:
-            yield background
+            with watched(client, ORCHESTRATOR):
+                yield background
     finally:
         await client.close()
 

@@ -5,6 +5,7 @@ left to the sweep; an answer that does not arrive is asked for again.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,8 +23,9 @@ from libs.postgres.pool import (
     SerializationError,
     UniqueViolationError,
 )
+from libs.runtime import metrics
 from libs.runtime.settings import Settings
-from services.orchestrator import store
+from services.orchestrator import measured, store
 from services.orchestrator.changes import Loaded, NewOperation, Stop
 from services.orchestrator.group import Group, WorkflowUnknown
 from services.orchestrator.inputs import Ask, Given, OperationOverdue, operation_of
@@ -114,6 +116,7 @@ class Committer:
                         waiting = ()
             except UNAVAILABLE as error:
                 log.warning("orchestrator.postgres_lost", error=type(error).__name__)
+                metrics.COMMIT_RETRIES.add("postgres_lost")
                 await asyncio.sleep(RETRY_AFTER_S)
 
     async def _group(self) -> Sequence[Ask]:
@@ -121,6 +124,7 @@ class Committer:
         while len(group) < self._settings.group_max and not self._queue.empty():
             group.append(self._queue.get_nowait())
         self._loaded = len(group) > 1
+        metrics.INPUTS_WAITING.set(self._queue.qsize())
         return group
 
     async def _settle(self, db: Connection, asks: Sequence[Ask]) -> None:
@@ -140,6 +144,7 @@ class Committer:
                 return await self._commit(db, asks)
             except UniqueViolationError:
                 log.info("orchestrator.raced", inputs=len(asks))
+                metrics.COMMIT_RETRIES.add("raced")
         return await self._commit(db, asks)
 
     async def _one_by_one(self, db: Connection, asks: Sequence[Ask], error: Exception) -> None:
@@ -153,6 +158,7 @@ class Committer:
             log.warning("orchestrator.not_its_cycle", kind=type(given).__name__, why=str(error))
             asks[0].answer.set_exception(error)
             return
+        metrics.INPUTS_REFUSED.add()
         log.error("orchestrator.input_refused", kind=type(given).__name__, error=str(error)[:400])
         op_id = operation_of(given)
         if op_id is not None and not isinstance(given, OperationOverdue):
@@ -161,15 +167,20 @@ class Committer:
             asks[0].answer.set_exception(InputRefused(str(error)))
 
     async def _commit(self, db: Connection, asks: Sequence[Ask]) -> None:
+        began = time.perf_counter()
         given = [ask.given for ask in asks]
         done = await self._from_memory(db, given) or await self._under_locks(db, given)
         self._recent.keep(done.group)
         for ask, answer in zip(asks, done.answers, strict=True):
             if not ask.answer.done():
                 ask.answer.set_result(answer)
+        metrics.COMMIT_SECONDS.observe(time.perf_counter() - began)
+        metrics.COMMIT_INPUTS.observe(len(asks))
         # Lets the answers leave before the commands that follow from them.
         await asyncio.sleep(0)
         await self._publish(done)
+        # By itself: a fault in counting must not touch what is committed.
+        asyncio.get_running_loop().call_soon(measured.count, done.group, done.answers)
 
     async def _from_memory(self, db: Connection, given: Sequence[Given]) -> Committed | None:
         """Fold on rows that need no reading, and write if they still hold: one statement, which
@@ -187,6 +198,7 @@ class Committer:
             return await self._write(db, folded, loaded)
         except SerializationError as error:
             log.info("orchestrator.overtaken", why=str(error))
+            metrics.COMMIT_RETRIES.add("overtaken")
             self._recent.pause()
             return None
         except UniqueViolationError:

@@ -18,7 +18,7 @@ from contracts.audit import EventType
 from libs.bus.publisher import UNPUBLISHED, OutgoingEvent, Publisher
 from libs.postgres.events import event_json
 from libs.postgres.pool import UNAVAILABLE, Connection, Pool, Record
-from libs.runtime import ids
+from libs.runtime import ids, metrics
 from libs.runtime.settings import Settings
 from services.orchestrator.store import sql
 
@@ -96,6 +96,7 @@ class Relay:
             await self._count(db, rows)
             for row in rows:
                 await self._publisher.event(self._numbered(row))
+                metrics.EVENTS.add(row["type"])
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
             while len(self._counts) > CYCLES_KNOWN_MAX:
                 self._counts.popitem(last=False)

@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 import structlog
 
 from contracts.message import MESSAGE_BYTES_MAX
+from contracts.subjects import PREFIX
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
 from libs.postgres.pool import UNAVAILABLE, Pool, Record
+from libs.runtime import metrics
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer, InputRefused
 from services.orchestrator.group import WorkflowUnknown
@@ -91,6 +93,7 @@ class Sweep:
                 await self._end(OperationOverdue(row["op_id"], _too_large(row)))
                 continue
             if row["must_answer"] and row["sends"] > ALARM_SENDS:
+                metrics.UNANSWERED_EFFECTS.add()
                 log.error("sweep.effect_unanswered", op_id=str(row["op_id"]), sends=row["sends"])
             await self._publisher.command(
                 row["service"],
@@ -100,6 +103,7 @@ class Sweep:
                 row["command"],
                 row["sends"],
             )
+            metrics.RESENT.add(f"{PREFIX}.cmd.{row['service']}.{row['step']}")
         if lost:
             log.info("sweep.sent_again", operations=len(lost))
 
@@ -107,8 +111,10 @@ class Sweep:
         for row in await self._pool.fetch(sql.overdue_operations, SWEEP_MAX):
             failure = Failure(code="timed_out", message="the operation's time limit has passed")
             await self._end(OperationOverdue(row["op_id"], failure))
+            metrics.SWEPT_LATE.add("operation")
         for row in await self._pool.fetch(sql.overdue_cycles, SWEEP_MAX):
             await self._end(CycleOverdue(row["cycle_id"]))
+            metrics.SWEPT_LATE.add("cycle")
 
     async def _end(self, given: Given) -> None:
         """End it; what follows another version's workflow is left to orchestrators that know it."""

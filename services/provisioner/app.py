@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from contracts.subjects import COMMANDS, Subject
-from libs.bus.connection import connect
+from libs.bus.connection import connect, watched
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import Provisioner
 from libs.runtime.background import Background
@@ -21,6 +21,7 @@ async def running(
         provisioner = Provisioner(client, commands, settings.nats_replicas)
         await provisioner.provision()
         async with Background(provisioner.run()) as background:
-            yield background
+            with watched(client, PROVISIONER):
+                yield background
     finally:
         await client.close()

@@ -43,6 +43,7 @@ HOMES = {
     "home-of-the-terminal": ("typer", "rich"),
     "home-of-the-web": ("fastapi", "mcp", "mcp_types", "starlette", "uvicorn"),
     "home-of-nkeys": ("nkeys",),
+    "home-of-prometheus": ("prometheus_client",),
 }
 
 OFFENCES = (

@@ -25,6 +25,7 @@ FURTHER = {
     "orchestrator": {
         "workflow.py",  # the workflows as data
         "inputs.py",  # what reaches it, each with its future
+        "measured.py",  # what a commit adds to the metrics
         "commit.py",  # the group transaction's loop
         "group.py",  # one group of inputs, folded
         "leases.py",  # claims, epochs, records within a group
@@ -95,6 +96,8 @@ FURTHER = {
         "bodies.py",  # what they take and say, and how that is described
         "problems.py",  # what goes wrong, as it is told
         "session.py",  # a browser's way in
+        "watched.py",  # figures of the whole desk for whoever scrapes
+        "watched.sql",  # its statements
         "passing_on.py",  # what people want, over NATS to its owner
         "pages",  # the same as a person sees it: a file and a template a page
     },

@@ -27,7 +27,6 @@ from libs.runtime.nats_server import store_dir
 from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
 from libs.runtime.supervisor import Child, ChildError, Supervisor
-from services.launcher import environment
 from tests.fakes import paid_model
 from tests.fakes.chaos_desk import MODEL_PORT
 from tests.fakes.chaos_workflow import COMMANDS
@@ -238,7 +237,7 @@ async def _model(port: int, log_path: Path) -> AsyncIterator[None]:
 
 
 def _children(settings: Settings, model_port: int) -> list[Child]:
-    env = {**os.environ, **environment(settings), MODEL_PORT: str(model_port)}
+    env = {**os.environ, **settings.environment, MODEL_PORT: str(model_port)}
     desk = {
         f"{role}-{number}": ["-m", "tests.fakes.chaos_desk", role]
         for role, count in ROLES_OF.items()

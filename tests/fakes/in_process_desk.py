@@ -35,6 +35,7 @@ from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
+from services.orchestrator import measured
 from services.orchestrator.awaited import PAST_DECISIONS, awaited
 from services.orchestrator.changes import Loaded, NewEvent, command_json
 from services.orchestrator.group import Group
@@ -128,6 +129,7 @@ class InProcessDesk:
         for new_entry in group.entries:
             self.operations[new_entry.operation.op_id].journal.append(new_entry.entry)
         self.events += group.events
+        measured.count(group, [answer])
         return answer
 
     def _proposals(self) -> dict[UUID, list[Proposal]]:

@@ -21,7 +21,7 @@ from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.settings import Settings
 from libs.runtime.supervisor import Child, Supervisor
-from services.launcher import READY_FILE_VARIABLE, SERVICES, environment
+from services.launcher import READY_FILE_VARIABLE, SERVICES
 from tests.integration.desk.caller import Caller, calling, wish
 from tests.integration.upgrade.old_release import ROOT, environment_of, run_in, unpacked
 
@@ -159,7 +159,7 @@ class Desk:
     async def migrate(self, tree: Path) -> None:
         """`deskbus db migrate` of a tree."""
         words = ("-m", "services.cli", "db", "migrate")
-        await asyncio.to_thread(run_in, tree, *words, **environment(self.settings))
+        await asyncio.to_thread(run_in, tree, *words, **self.settings.environment)
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
@@ -174,7 +174,7 @@ class Desk:
         number = next(self._numbers)
         env = {
             **environment_of(tree),
-            **environment(self.settings),
+            **self.settings.environment,
             READY_FILE_VARIABLE: str(logs / f"{name}-{number}.ready"),
         }
         argv = (sys.executable, "-m", f"services.{name}")

@@ -30,7 +30,6 @@ from libs.runtime.embedded import Servers
 from libs.runtime.embedded_thread import held_in_thread
 from libs.runtime.postgres_server import SUPERUSER
 from libs.runtime.settings import Settings
-from services.launcher import environment
 from tests.integration.upgrade.conftest import servers_in, settings_of
 from tests.integration.upgrade.old_release import ROOT, environment_of
 
@@ -241,7 +240,7 @@ def service_ended(name: str, settings: Settings) -> "subprocess.CompletedProcess
     """One service as a process, to its end."""
     return subprocess.run(
         [sys.executable, "-m", f"services.{name}"],
-        env={**environment_of(ROOT), **environment(settings)},
+        env={**environment_of(ROOT), **settings.environment},
         capture_output=True,
         text=True,
         timeout=EXIT_TIMEOUT_S,

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from contracts.message import Pipeline
 from libs.runtime.settings import Settings
-from services.launcher import environment
 
 
 def _in_file(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Settings:
@@ -80,7 +79,7 @@ def test_a_child_process_gets_the_same_schedule(
     settings = _in_file(tmp_path, monkeypatch, text).model_copy(
         update={"postgres_dsn": Settings(postgres_dsn="postgresql://127.0.0.1/x").postgres_dsn}
     )
-    given = environment(settings)["DESKBUS_SCHEDULE"]
+    given = settings.environment["DESKBUS_SCHEDULE"]
 
     assert orjson.loads(given)["jobs"]["decide"]["when"] == ["close+30m"]
     (tmp_path / "deskbus.toml").unlink()

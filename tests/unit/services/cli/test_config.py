@@ -8,7 +8,6 @@ from pydantic import SecretStr
 from libs.runtime.model_settings import EndpointSettings, Price
 from libs.runtime.settings import Settings
 from services.cli.config import MASK, in_force, shown, without_login
-from services.launcher import environment
 
 
 def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defaults(
@@ -74,7 +73,7 @@ def test_tables_of_settings_reach_the_processes_of_a_desk(monkeypatch: pytest.Mo
     settings = Settings(
         providers=given, prices={"m": price}, nats_url="nats://x", postgres_dsn="postgresql://x/y"
     )
-    for name, value in environment(settings).items():
+    for name, value in settings.environment.items():
         monkeypatch.setenv(name, value)
     again = Settings()
     assert (again.providers, again.prices) == (settings.providers, settings.prices)

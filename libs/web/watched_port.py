@@ -1,0 +1,33 @@
+"""A port of its own for whoever watches a process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from libs.runtime import watch
+from libs.runtime.http_address import metrics_address
+from libs.runtime.settings import Settings
+
+
+@asynccontextmanager
+async def watched_port(settings: Settings) -> AsyncIterator[asyncio.Event]:
+    """This process can be watched while the block runs, where the settings name a port.
+
+    It is not ready before the event that this gives is set. Raises `HttpRefused`.
+    """
+    started = asyncio.Event()
+
+    async def problem() -> str:
+        return "" if started.is_set() else "not everything has started yet"
+
+    with watch.checked("start", problem):
+        address = metrics_address(settings)
+        if address is None:
+            yield started
+            return
+        # Nobody else needs the web's packages.
+        from libs.web.server import serving  # noqa: PLC0415
+        from libs.web.watched import Watched, nothing_else  # noqa: PLC0415
+
+        async with serving(Watched(nothing_else), address):
+            yield started

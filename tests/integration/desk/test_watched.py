@@ -1,0 +1,168 @@
+"""A desk as whoever watches it sees it: `deskbus up`, and a service in a process of its own."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from libs.runtime.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
+from libs.runtime.ports import choose_port
+from tests.integration.desk.caller import calling, wish
+from tests.integration.desk.command_line import CommandLine, up
+
+CYCLES = 3
+STARTED_S = 30.0
+SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A desk, and where it is watched."""
+
+    deskbus: CommandLine
+    url: str
+    nats_url: str
+    postgres_dsn: str
+
+    def work(self, cycles: int) -> None:
+        """So many cycles, at the same time, each for an account of its own."""
+
+        async def all_at_once() -> None:
+            async with calling(self.nats_url, self.deskbus.data_dir / "secrets", "user") as caller:
+                views = await asyncio.gather(*(caller.run(wish()) for _ in range(cycles)))
+            assert {view["status"] for view in views} == {"completed"}
+
+        asyncio.run(all_at_once())
+
+    def metrics(self) -> Mapping[str, float]:
+        """All series of the desk, by name and labels as they are written."""
+        return series_at(self.url)
+
+
+def series_at(url: str) -> Mapping[str, float]:
+    answer = httpx2.get(f"{url}/metrics", timeout=30)
+    assert answer.status_code == 200, answer.text
+    found = filter(None, (SAMPLE.match(line) for line in answer.text.splitlines()))
+    return {f"{each[1]}{{{each[2] or ''}}}": float(each[3]) for each in found}
+
+
+@pytest.fixture(scope="module")
+def desk(make_open_dir: Callable[[], Path]) -> Iterator[Watched]:
+    """A desk in a process of its own that has done some work."""
+    folder = make_open_dir()
+    deskbus = CommandLine(folder / ".deskbus", folder)
+    with up(deskbus, "--port 0") as (_, ready):
+        made = Watched(deskbus, ready["http_url"], ready["nats_url"], ready["postgres_dsn"])
+        made.work(CYCLES)
+        yield made
+
+
+def test_what_the_desk_did_can_be_counted(desk: Watched) -> None:
+    said = desk.metrics()
+    assert said['deskbus_cycles_total{kind="decision",status="completed"}'] == CYCLES
+    assert said['deskbus_operations_total{status="completed",step="execute"}'] == CYCLES
+    subject = 'service="research",subject="desk.v1.cmd.research.plan"'
+    assert said[f'deskbus_commands_total{{outcome="answered",{subject}}}'] == CYCLES
+    assert said[f"deskbus_command_seconds_count{{{subject}}}"] == CYCLES
+    assert said[f"deskbus_command_queue_seconds_count{{{subject}}}"] == CYCLES
+    assert said['deskbus_answers_total{outcome="granted",question="claim"}'] >= 8 * CYCLES
+    assert said["deskbus_commit_seconds_count{}"] > CYCLES
+    assert said['deskbus_orders_total{side="buy",status="placed"}'] > 0
+    assert said['deskbus_events_total{type="cycle_ended"}'] == CYCLES
+
+
+def test_what_waits_and_the_books_are_there_too(desk: Watched) -> None:
+    said = desk.metrics()
+    assert said["deskbus_ledger_imbalance{}"] == 0
+    equity = [value for name, value in said.items() if name.startswith("deskbus_account_equity")]
+    assert len(equity) >= CYCLES
+    assert all(value > 90_000 for value in equity)
+    assert said["deskbus_outbox_operations{}"] == 0
+    assert said["deskbus_relay_unpublished{}"] == 0
+    assert said["deskbus_day_cost_usd_left{}"] == 100
+    assert said["deskbus_dead_letters_kept{}"] == 0
+    lag = 'deskbus_consumer_pending{service="risk",subject="desk.v1.cmd.risk.review"}'
+    assert said[lag] == 0
+
+
+def test_more_accounts_make_no_more_series_than_the_metrics_say(desk: Watched) -> None:
+    before = desk.metrics()
+    desk.work(CYCLES)
+    after = desk.metrics()
+    new = {name for name in after.keys() - before.keys() if "deskbus_account_" not in name}
+    # What the test itself has asked since, and where commands happened to lie for a while.
+    assert {name for name in new if "http_" not in name and "console" not in name} == set()
+    equity = [name for name in after if name.startswith("deskbus_account_equity")]
+    assert len(equity) <= ACCOUNTS_SHOWN_MAX + 1
+    assert len(after) < sum(metric.bound for metric in all_metrics()) / 10
+
+
+def test_the_desk_is_ready_and_says_of_what(desk: Watched) -> None:
+    assert httpx2.get(f"{desk.url}/livez").status_code == 200
+    assert httpx2.get(f"{desk.url}/readyz").status_code == 200
+    ready = {name: value for name, value in desk.metrics().items() if "deskbus_ready" in name}
+    assert set(ready.values()) == {1.0}
+    for check in ("start", "nats risk", "nats orchestrator", "postgres deskbus-console"):
+        assert f'deskbus_ready{{check="{check}"}}' in ready
+
+
+@contextmanager
+def service(desk: Watched, name: str, nats_url: str) -> Iterator[str]:
+    """A service in a process of its own; where it is watched."""
+    port = choose_port(None, set())
+    environment = {
+        **os.environ,
+        "DESKBUS_NATS_URL": nats_url,
+        "DESKBUS_POSTGRES_DSN": desk.postgres_dsn,
+        "DESKBUS_SECRETS_DIR": str(desk.deskbus.data_dir / "secrets"),
+        "DESKBUS_METRICS_PORT": str(port),
+    }
+    command = [sys.executable, "-m", f"services.{name}"]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def answer_of(url: str, wanted: int) -> httpx2.Response:
+    """What a process that is starting says, once it says that."""
+    until = time.monotonic() + STARTED_S
+    while True:
+        try:
+            said = httpx2.get(url)
+            if said.status_code == wanted or time.monotonic() > until:
+                return said
+        except httpx2.ConnectError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.05)
+
+
+def test_a_service_of_its_own_is_watched_on_a_port_of_its_own(desk: Watched) -> None:
+    with service(desk, "risk", desk.nats_url) as url:
+        assert answer_of(f"{url}/readyz", 200).status_code == 200
+        said = series_at(url)
+    assert said['deskbus_ready{check="nats risk"}'] == 1
+    # Figures of the whole desk are told by the console alone.
+    assert not any(name.startswith("deskbus_ledger_imbalance") for name in said)
+
+
+def test_a_service_without_nats_lives_and_is_not_ready(desk: Watched) -> None:
+    nowhere = f"nats://127.0.0.1:{choose_port(None, set())}"
+    with service(desk, "risk", nowhere) as url:
+        refused = answer_of(f"{url}/readyz", 503)
+        assert refused.status_code == 503
+        assert "not everything has started yet" in refused.text
+        assert httpx2.get(f"{url}/livez").status_code == 200

@@ -1,0 +1,72 @@
+"""Checks and samples: a part that is broken is named, and hides no other."""
+
+import asyncio
+from math import isnan
+
+import pytest
+from structlog.testing import CapturingLogger
+
+from libs.runtime import metrics, watch
+from libs.runtime.metric import REGISTRY
+
+
+async def fine() -> str:
+    return ""
+
+
+async def broken() -> str:
+    raise ConnectionError("gone")
+
+
+async def hanging() -> str:
+    await asyncio.Event().wait()
+    return ""
+
+
+async def test_all_is_well_where_every_check_passes() -> None:
+    with watch.checked("t one", fine), watch.checked("t two", fine):
+        assert await watch.problems() == {}
+        assert REGISTRY.get_sample_value("deskbus_ready", {"check": "t one"}) == 1
+
+
+async def test_what_is_wrong_is_said_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "WATCH_TIMEOUT_S", 0.02)
+    with watch.checked("t a", fine), watch.checked("t b", broken), watch.checked("t c", hanging):
+        said = await watch.problems()
+        assert said == {"t b": "ConnectionError: gone", "t c": "no answer within 0.02 s"}
+        assert REGISTRY.get_sample_value("deskbus_ready", {"check": "t b"}) == 0
+
+
+async def test_a_part_that_has_ended_is_not_asked() -> None:
+    with watch.checked("t a", broken):
+        pass
+    assert await watch.problems() == {}
+    assert REGISTRY.get_sample_value("deskbus_ready", {"check": "t a"}) is None
+
+
+async def test_a_figure_that_cannot_be_read_is_left_out_and_others_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "log", CapturingLogger())
+    readable = True
+
+    async def halts() -> None:
+        if not readable:
+            raise ConnectionError
+        metrics.HALTS.set(2)
+
+    async def letters() -> None:
+        metrics.LETTERS.set(3)
+
+    with (
+        watch.sampled("t halts", halts, (metrics.HALTS,)),
+        watch.sampled("t letters", letters, (metrics.LETTERS,)),
+    ):
+        await watch.sample()
+        assert REGISTRY.get_sample_value("deskbus_halts") == 2
+        readable = False
+        await watch.sample()
+        assert isnan(REGISTRY.get_sample_value("deskbus_halts") or 0)
+        assert REGISTRY.get_sample_value("deskbus_dead_letters_kept") == 3
+    failed = REGISTRY.get_sample_value("deskbus_samples_failed_total", {"sample": "t halts"})
+    assert failed == 1
