@@ -5,6 +5,8 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
 
+CANCEL_EVERY_S = 0.5
+
 
 class Background:
     """Runs coroutines while its `async with` block lasts.
@@ -26,8 +28,13 @@ class Background:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        for task in self._tasks:
-            task.cancel()
+        # A cancellation that meets a connection just being lost may come out as that loss, and a
+        # task that tries again after a loss goes on: so it is told again until it has ended.
+        running = set(self._tasks)
+        while running:
+            for task in running:
+                task.cancel()
+            _, running = await asyncio.wait(running, timeout=CANCEL_EVERY_S)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def failed(self) -> None:
