@@ -256,10 +256,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
 def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     """What a step may start from, each once."""
     facts = [
-        fact
-        for other, fact in said.traced.items()
-        if other is not figure
-        and (fact.concept in {*IMPLIED, *ACCOUNT, "headline"} or said.names(fact.concept))
+        fact for other, fact in said.traced.items() if other is not figure
     ]
     facts += [*siblings(said), *said.recalled]
     facts += named(said, said.everyone)
@@ -316,7 +313,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
             if figure.unit == "percent" and top.unit != "percent" and base.value and not share:
                 yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
             if _is_amount(figure, top.unit):
-                yield Candidate(change, figure.unit, parts, signed=True)
+                yield Candidate(change, top.unit, parts, signed=True)
         if _is_amount(figure, top.unit) and said.has(words.SUM):
             yield Candidate(top.value + base.value, figure.unit, parts)
     yield from _product(top, base, figure)

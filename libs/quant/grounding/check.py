@@ -66,7 +66,10 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
     """Every claim of a free text; what claims nothing is left out."""
     text = text[:TEXT_CHARS_MAX]
     found = figures(text)
-    mentioned = words.mentions(text)
+    inside = [(each.start, each.end) for each in found]
+    mentioned = [
+        each for each in words.mentions(text) if not any(a <= each.start and each.end <= b for a, b in inside)
+    ]
     names = named_in(text, facts)
     checked: list[Checked] = []
     subject: str | None = None

@@ -21,13 +21,13 @@ _CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "EUR": "EUR", "USD": "USD"
 # What follows a number: its scale and its unit. The longest word comes first.
 _SCALES = {
     "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
-    "mrd.": 1e9, "mio.": 1e6, "mn": 1e6, "bn": 1e9, "k": 1e3, "m": 1e6, "b": 1e9,
+    "mrd.": 1e9, "mio.": 1e6, "mn": 1e6, "bn": 1e9, "tn": 1e12, "k": 1e3, "m": 1e6, "b": 1e9,
 }  # fmt: skip
 _UNITS = {
     "percentage points": ("points", 1.0), "percentage point": ("points", 1.0),
     "percent": ("percent", 1.0), "%": ("percent", 1.0), "points": ("points", 1.0),
     "basis points": ("percent", 0.01), "bps": ("percent", 0.01),
-    "cents": ("money", 0.01), "cent": ("money", 0.01),
+    "cents": ("money", 0.01), "cent": ("money", 0.01), "c": ("money", 0.01),
     "dollars": ("money", 1.0), "euros": ("money", 1.0), "euro": ("money", 1.0),
     "times": ("times", 1.0), "x": ("times", 1.0),
     "days": ("days", 1.0), "day": ("days", 1.0),
@@ -47,7 +47,7 @@ _AMOUNT = (
     r"|\d+,\d{1,2}(?=\s(?:Mrd|Mio))|\d+(?:\.\d+)?|\.\d+"
 )
 _FIGURE = re.compile(
-    rf"(?P<minus>(?<![\w)])[-−–]\s?|\bminus\s|\((?=[$€£\d]))?(?P<plus>(?<!\w)\+)?"
+    rf"(?P<minus>(?<![\w)])[-−–]|(?<=[^\s\w)]\s)[-−–]\s|\bminus\s|\((?=[$€£\d]))?(?P<plus>(?<!\w)\+)?"
     rf"(?P<currency>[$€£]|\b(?:EUR|USD|GBP)\s)?(?P<late>[-−])?"
     rf"(?<![\w.])(?P<number>{_AMOUNT})(?![\d])"
     rf"(?:\s?(?P<scale>{_any_of(dict(_SCALES))}))?"
@@ -118,7 +118,9 @@ _OF_THE = re.compile(
 _PART_OF = re.compile(
     r"^\s(?:out\s)?of\s(?:the|them|all|its|these|\d|" + "|".join(_WORDS) + r")\b", re.IGNORECASE
 )
-_RATIO_OF = re.compile(r"^\s(?:of|the|that|as|what|its|their)\b", re.IGNORECASE)
+_RATIO_OF = re.compile(
+    r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b", re.IGNORECASE
+)
 _MONTHS = {
     name: index
     for index, name in enumerate(
@@ -159,7 +161,7 @@ _NAMES = re.compile(
     r"|\b[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
     r"|\b(?:[QH][1-4]|FY)(?:\s'?\d{2,4})?\b|\b\d[QH]\d{2,4}\b"  # Q3 2012, 4Q23
     r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\d{1,2}[.)](?=\s)"  # numbers of a list
-    r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[kmbxKMBX]|[bmBM][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
+    r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[ckmbxCKMBX]|[bmtBMT][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
     r"|(?<![$€£.,])\b(?:1|3|6|12)[mM]\b"  # 3m
     r"|\b(?:S&P|Dow|\w*DAX|MSCI|ASX|SMI|IBEX|AEX|Nifty|Hang Seng|Top|Web|Group|CAC|FTSE|Nikkei|Russell|Nasdaq|Stoxx|TOPIX|Form|ISO|Rule|Section|"
     r"Chapter|Phase|Level|Tier|Fortune|Windows|Basel|Article|Note|Item|Figure|Table)(?:\s\d{1,4}\b)"
@@ -312,7 +314,7 @@ def _number(match: re.Match[str]) -> Figure:
     loose = minus == "(" and bool(sign) and match.string[match.end() :][:1] == ")"
     value = float(digits) * scale * factor
     return Figure(
-        start=match.start("number") if minus == "(" else match.start(),
+        start=match.start() + (minus == "("),
         end=match.end(),
         text=match.group().strip("( "),
         unit=unit,
@@ -339,7 +341,7 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
                 and " " not in match["ratio"]
             ):
                 continue
-            behind = text[match.end() : match.end() + 8]
+            behind = text[match.end() : match.end() + 12]
             if last not in {"twice", "double", "thrice", "triple"} and not _RATIO_OF.match(behind):
                 continue
             factor = _WORDS.get(match["ratio"].lower().split()[0], 1.0)

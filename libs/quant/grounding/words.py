@@ -112,9 +112,11 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 def _is_adjective(match: re.Match[str]) -> bool:
     """Whether "high" or "low" says how something is: "an RSI of 79.5 is high", "low risk"."""
+    text = match.string
+    if match.group().lower() == "close":
+        return text.startswith(" to ", match.end())
     if match.group().lower() not in {"high", "low"}:
         return False
-    text = match.string
     before = text[max(0, match.start() - 14) : match.start()]
     return bool(_ADJECTIVE.search(before) or _DESCRIBES.match(text[match.end() :]))
 
