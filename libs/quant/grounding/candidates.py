@@ -233,20 +233,12 @@ def _unit(concept: str) -> str:
 
 def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """One step from two quantities that the sentence names or has said before."""
-    tight, sought, owners = said.tight(figure), said.sought(figure), said.tickers(figure)
-    compared = tight != (words.OTHER,) and said.compared_with(figure)
+    tight, owners = said.tight(figure), said.tickers(figure)
     told = tight and tight != (words.OTHER,) and not said.is_compared(figure)
     if told and not said.is_held(figure):
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
     for top, base in permutations(_parts(figure, said), 2):
-        unknown = (
-            sought == (words.OTHER,)
-            and not compared
-            and "headline" not in {top.concept, base.concept}
-        )
-        if unknown and not said.has(words.ONE_ATR):
-            continue
         if owners and top.ticker == base.ticker and top.ticker not in (*owners, None):
             continue
         if _may_meet(top, base, said.traced.values()):
@@ -259,7 +251,11 @@ def _parts(figure: Figure, said: Sentence) -> list[Fact]:
         fact for other, fact in said.traced.items() if other is not figure
     ]
     facts += [*siblings(said), *said.recalled]
-    facts += named(said, said.everyone)
+    facts += [
+        fact
+        for fact in named(said, said.everyone)
+        if fact.concept != DAY_CHANGE or said.names(DAY_CHANGE)
+    ]
     for ticker in (*said.everyone, None):
         facts += [fact for name in _implied(figure, said) for fact in said.facts.now(ticker, name)]
     # What is said of a session's range without its name is not put together with others.
@@ -299,7 +295,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
         or words.OF_WHICH.search(said.before(figure, 16))
         or _kind(top) == _kind(base) == "account"
     )
-    if top.unit == base.unit and base.value:
+    if top.unit == base.unit:
         told = share or said.has(words.YIELD) or words.THAT_IS.search(said.before(figure, 8))
         if figure.unit == "percent" and told:
             yield Candidate(top.value / base.value * 100, "percent", parts)
@@ -307,12 +303,17 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
             figure.unit == "number" and (share or said.has(words.RATIO))
         ):
             yield Candidate(top.value / base.value, "times", parts)
-    if _kind(top) == _kind(base) and top.unit == base.unit:
-        if said.changes(figure) and is_base(base, top, figure, said):
+    if not base.value:
+        return
+    alike = _kind(top) == _kind(base) or (
+        top.unit == "money" and "headline" in {top.concept, base.concept}
+    )
+    if alike and top.unit == base.unit:
+        if is_base(base, top, figure, said):
             change = top.value - base.value
-            if figure.unit == "percent" and top.unit != "percent" and base.value and not share:
+            if figure.unit in {"percent", "ratio"} and top.unit != "percent" and not share:
                 yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
-            if _is_amount(figure, top.unit):
+            if _is_amount(figure, top.unit) and (top.unit != "percent" or said.changes(figure)):
                 yield Candidate(change, top.unit, parts, signed=True)
         if _is_amount(figure, top.unit) and said.has(words.SUM):
             yield Candidate(top.value + base.value, figure.unit, parts)

@@ -284,7 +284,7 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
     if scaled is None or not _currency_fits(figure, value, said):
         return False
     if figure.unit == "ratio":
-        return abs(figure.value - scaled) <= RATIO_TOLERANCE * abs(scaled)
+        return abs(figure.value - abs(scaled)) <= RATIO_TOLERANCE * abs(scaled)
     if not figure.says(scaled, money=value.unit == "money"):
         return False
     if figure.loose:
@@ -295,7 +295,9 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         return True
     if value.signed:
         pointed = said.direction(figure)
-        return pointed * scaled > 0 or not figure.value if pointed else scaled >= 0
+        if pointed:
+            return pointed * scaled > 0 or not figure.value
+        return scaled >= 0 or len(value.parts) > 1
     if scaled < 0 and not re.search(
         r"\bloss(?:es)?\b|\blost\b|\bnegative\b|\bminus\b|\bloses\b",
         said.before(figure, 80),
@@ -319,6 +321,8 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
         # "RSI 56, volatility 34 percent each", and a fraction, as in "the margin is 0.135".
         told = said.has(words.PERCENT)
         return value.value if told else value.value / 100 if abs(figure.value) < 1 else None
+    if pair == ("ratio", "percent") and figure.value < 1:
+        return value.value / 100
     if pair == ("percent", "number") and concept == "debt_to_equity":
         return value.value * 100
     return None

@@ -203,7 +203,11 @@ class Figure:
     @property
     def is_precise(self) -> bool:
         """Whether it has so many digits that an equal value elsewhere is hardly an accident."""
-        digits = re.sub(r"\D", "", self.text.split("e")[0]).strip("0")
+        digits = re.sub(r"\D", "", self.text).lstrip("0")
+        if self.unit == "money":
+            if "." in self.text:
+                return len(digits) >= PRECISE_DIGITS - 1
+            digits = digits if self.step > 1 else digits.rstrip("0")
         return len(digits) >= PRECISE_DIGITS
 
     def says(self, value: float, *, money: bool = False) -> bool:

@@ -55,16 +55,16 @@ _NAMED: tuple[tuple[str, str], ...] = (
     (
         "momentum_3m_pct",
         r"(?:three|3)-month (?:momentum|return|gain|loss|change)|momentum_3m_pct|"
-        r"mom(?:entum)? 3m\b|3m\b|(?:three|3)[- ]months?\b|(?:over|versus|vs\.?|against|in|well as) three\b(?!-| month)|quarter(?:ly|\'s)?\b(?: momentum)?",
+        r"mom(?:entum)? 3m\b|3-?mo?\b|(?:three|3)[- ]months?\b|(?:over|versus|vs\.?|against|in|well as) three\b(?!-| month)|quarter(?:ly|\'s)?\b(?: momentum)?",
     ),
     (
         "momentum_1m_pct",
         r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
-        r"mom(?:entum)? 1m\b|1m\b|(?:(?:a|the|one|1|past|last)[ -])?month(?:ly|\'s)?\b(?: momentum)?",
+        r"mom(?:entum)? 1m\b|1-?mo?\b|(?:(?:a|the|one|1|past|last|trailing)[ -])?month(?:ly|-on-month|\'s)?\b(?: momentum)?",
     ),
     ("day_change_pct", r"day_change_pct|day changes?|daily (?:changes?|moves?|gains?|loss(?:es)?)|on the day\b|day's (?:gain|loss|change|move)|in a day\b"),
     ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|trading was|turnover|traded\b(?= \d)"),
-    ("operating_margin_pct", r"operating_margin_pct|operating\b(?: profit)?(?: margins?)?"),
+    ("operating_margin_pct", r"operating_margin_pct|(?:operating\b|op\b\.?)(?: profit)?(?: margins?)?"),
     ("profit_margin_pct", r"\bnet\b(?= *(?:[,.;)]|$))|(?:net (?:profit |income )?|profit )?margins?\b|profit_margin_pct|profitability"),
     ("debt_to_equity", r"debt(?:[- _]to[- _]equity|/equity| is| above equity)?\b|leverage|d/e\b|debt ratio|indebted\w*|borrow\w*"),
     ("pe_ratio eps_ttm", r"(?:times|x) (?:its )?(?:trailing )?(?:earnings|profits?)\b"),
@@ -75,7 +75,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|consensus|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
     ("average_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
-    ("equity", r"(?:total |account )?equity\b|account value|portfolio value|net asset value|the (?:account|portfolio) is worth"),
+    ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
     ("cash", r"cash\b|uninvested\b"),
     ("order_quantity", r"on order|(?:buy|sale) of|orders?\b|orders? for|to be bought"),
     ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)?\b|shares? held|positions?\b|stakes?\b"),
@@ -230,7 +230,7 @@ GAP = re.compile(
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
 COMPARED = re.compile(
-    r"^\W*(?:or\s[$€£\d.%]+\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
+    r"^[\s,]*(?:or\s[$€£\d.%]+\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
     r"ahead|off|north|south|clear|short|shy|of|versus|vs|against|than)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this)\s)*",
