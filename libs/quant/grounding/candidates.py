@@ -7,7 +7,7 @@ Two steps are never taken.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import permutations
+from itertools import pairwise, permutations
 from statistics import fmean
 
 from libs.quant.grounding import words
@@ -31,7 +31,9 @@ REFERENCES = frozenset(
 IMPLIED = frozenset({CLOSE, DAY_CHANGE, "market_cap"})
 """What a text may give without its name: "AAPL rose 2.6% to $584", "a $3 billion company"."""
 MARKET_CAP_MIN = 1e7
-ACCOUNT = ("cash", "equity")
+ACCOUNT = ("cash", "equity", "invested", "position_value", "order_value")
+WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
+"""What an amount is a share of, where a percentage stands beside it and no words say of what."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
 
 
@@ -87,7 +89,7 @@ def _needs_name(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a quantity without a name beside the figure is too bold a reading."""
     if fact.concept == CLOSE:
         return figure.unit not in {"money", "number"} or (
-            figure.unit == "number" and figure.step >= 1
+            figure.unit == "number" and figure.step >= 1 and not figure.is_precise
         )
     if fact.concept == "market_cap" and not said.names("market_cap"):
         return bool(said.sought(figure)) or figure.value < MARKET_CAP_MIN
@@ -136,8 +138,9 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
     if not rows:
         return
     chosen = _dated(said, rows)
-    if len(rows) > 1:
-        yield from _before(said, ticker, *rows[-2], told=rows[-2][0] in chosen)
+    for (day, row), (after, _) in pairwise(rows):
+        if after in chosen:
+            yield from _before(said, ticker, day, row, told=day in chosen)
     ranged = (said.has(words.RANGE) or bool(said.days)) and not said.has(words.CLOSES)
     for day, row in rows:
         if day not in chosen:
@@ -153,7 +156,7 @@ def _dated(said: Sentence, rows: Sequence[Row]) -> set[date]:
     """The sessions that the words mean; always the last."""
     chosen = {rows[-1][0], *said.days}
     if said.has(words.PREVIOUS):
-        chosen |= {day for day, _ in rows[-2:-1]}
+        chosen |= {day for (day, _), (after, _) in pairwise(rows) if after in chosen}
     if said.has(words.FIRST):
         chosen.add(rows[0][0])
     if said.has(words.LISTED):
@@ -271,6 +274,7 @@ def _implied(figure: Figure, said: Sentence) -> Iterator[str]:
         yield "average_cost"
     if figure.unit in {"times", "ratio", "percent"} or said.names("revenue_ttm"):
         yield "market_cap"
+        yield from ("equity", "position_value")
     if said.has(words.PER_SHARE):
         yield "shares_outstanding"
     if said.has(words.SURPRISE):
@@ -292,12 +296,11 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     parts = (top, base)
     share = (
         words.OF.match(said.after(figure, 12))
-        or words.OF_WHICH.search(said.before(figure, 16))
         or _kind(top) == _kind(base) == "account"
     )
+    part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
-        told = share or said.has(words.YIELD) or words.THAT_IS.search(said.before(figure, 8))
-        if figure.unit == "percent" and told:
+        if figure.unit == "percent" and (share or part):
             yield Candidate(top.value / base.value * 100, "percent", parts)
         elif figure.unit in {"times", "ratio"} or (
             figure.unit == "number" and (share or said.has(words.RATIO))
@@ -354,10 +357,11 @@ def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
 
 def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
+    start, end = said.from_to
+    if start is not None and start.value in {base.value, top.value}:
+        return start.value == base.value and (end is None or end.value == top.value)
     if said.has(words.EITHER_BASE):
         return True
-    if words.TODAY.search(said.after(figure, 30)):
-        base, top = top, base
     compared = said.compared_with(figure)
     if not compared:
         return _earlier(base, top, said)

@@ -28,6 +28,9 @@ _LEADS_TO = re.compile(
     re.IGNORECASE,
 )
 
+_FROM = re.compile(r"\bfrom\s$", re.IGNORECASE)
+_UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
+_OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
 _IS = re.compile(r"^\s(?:is|are|was|were)\s$")
 
 
@@ -168,6 +171,37 @@ class Sentence(Spoken):
         if words.IT.match(self.text[start:]):
             ahead = [each for each in self.mentions if each.end <= figure.start]
             return ahead[-1].concepts if ahead else ()
+        return ()
+
+    @property
+    def from_to(self) -> tuple[Fact | None, Fact | None]:
+        """Where "from A to B" says that a change starts and ends."""
+        start = end = None
+        for each, fact in sorted(self.traced.items(), key=lambda item: item[0].start):
+            before = self.before(each, 10)
+            if start is None and _FROM.search(before):
+                start = fact
+            elif start is not None and end is None and _UP_TO.search(before):
+                end = fact
+        return start, end
+
+    @once
+    def beside(self, figure: Figure) -> tuple[str, ...]:
+        """The amount that a percentage stands beside: "cash 33%", "ATR €3.72 (1.6%)"."""
+        if figure.unit != "percent":
+            return ()
+        last = [each for each in self.figures if each.end <= figure.start][-1:]
+        for other in last:
+            if other in self.traced and _OPENED.match(self.text[other.end : figure.start]):
+                return (self.traced[other].concept,)
+        ahead = [each for each in self.mentions if each.end <= figure.start][-1:]
+        behind = [each for each in self.mentions if each.start >= figure.end][:1]
+        for each in ahead:
+            if _LEADS_TO.match(self.text[each.end : figure.start]):
+                return each.concepts
+        for each in behind:
+            if _RIGHT_BEHIND.match(self.text[figure.end : each.start]):
+                return each.concepts
         return ()
 
     def earlier_in_headline(self, base: Fact, top: Fact) -> bool:

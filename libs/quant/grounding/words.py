@@ -202,9 +202,6 @@ GROUP = re.compile(
     r"\bof (?:the|all) (?:group|peers|names|companies|assets|two|three|four|five|\d)\b|\bof them\b|\bpeers\b",
     re.IGNORECASE,
 )
-TODAY = re.compile(
-    r"\b(?:above|below|over|under)\s(?:today|the (?:current|latest|last))\b", re.IGNORECASE
-)
 ONE_ATR = re.compile(r"\b(?:one|1) ATR (?:under|below|above|over)\b", re.IGNORECASE)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 CALENDAR = frozenset({*WEEKDAYS, *"january february march april may june july august".split()}
