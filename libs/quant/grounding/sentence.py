@@ -91,7 +91,13 @@ class Sentence(Spoken):
         behind = self._behind(figure, fitting)
         if behind and self._names_what_is_before(figure, behind[0]):
             return self._earnings(figure, behind[0].concepts)
-        return (words.OTHER,) if leads else ()
+        if leads:
+            return (words.OTHER,)
+        head = self.listed_after(figure)
+        return self.tight(head) if head and not self._mention_between(head, figure) else ()
+
+    def _mention_between(self, one: Figure, two: Figure) -> bool:
+        return any(one.end <= each.start < two.start for each in self.mentions)
 
     def _earnings(self, figure: Figure, concepts: tuple[str, ...]) -> tuple[str, ...]:
         """ "EPS of $0.76 is expected" speaks of an estimate."""
@@ -222,14 +228,16 @@ class Sentence(Spoken):
         """Whether the writer's own words ("a weight of") reach a figure; they end with a clause."""
         if self.tight(figure) == (words.OWN,):
             return True
+        head = self.listed_after(figure)
+        if head and not self._mention_between(head, figure):
+            return self.is_own(head)
         row = self._row_of_figures(figure)
         ahead = [each for each in self.mentions if each.end <= row[0].start]
         if not ahead:
             return True
-        between = self.text[ahead[-1].end : row[0].start]
-        left = re.search(r"[,:;]", between)
-        spoken = self._any_figure(ahead[-1].end, row[0].start) or re.search(r"\w+\s+\w+", between)
-        return not (left and spoken)
+        between = self.without_names(ahead[-1].end, row[0].start)
+        left = re.search(r"[,;]\s|:.*\w", between)
+        return not (left and re.search(r"\w+\s+\w+", between))
 
     def is_held(self, figure: Figure) -> bool:
         """Whether the evidence holds a position, of which "earned $3 a share" may be said."""

@@ -35,6 +35,12 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 
+_GOES_ON = re.compile(
+    r"^(?:[\s,:()/|]|['’]s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
+    re.IGNORECASE,
+)
+"""Between two figures of one list: names, commas and small words."""
+
 
 def sentences(text: str) -> list[tuple[int, int]]:
     """Where the sentences of a text start and end."""
@@ -168,6 +174,21 @@ class Spoken:
     @once
     def _row_of_figures(self, figure: Figure) -> list[Figure]:
         return next((row for row in rows_of(self.figures, self.text) if figure in row), [figure])
+
+    @once
+    def listed_after(self, figure: Figure) -> Figure | None:
+        """The figure before, where this one only goes on with its list: "x for A, y for B"."""
+        last = [each for each in self.figures if each.end <= figure.start][-1:]
+        if not last or last[0].unit != figure.unit:
+            return None
+        return last[0] if _GOES_ON.match(self.without_names(last[0].end, figure.start)) else None
+
+    def without_names(self, start: int, end: int) -> str:
+        """A piece of the text without the names of tickers."""
+        for name in reversed(self.named):
+            if start <= name.start and name.end <= end:
+                return f"{self.without_names(start, name.start)} {self.text[name.end : end]}"
+        return self.text[start:end]
 
     def _near(self, figure: Figure, start: int) -> bool:
         between = self.text[figure.end : start]
