@@ -11,7 +11,7 @@ from itertools import pairwise, permutations
 from statistics import fmean
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Fact
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.headlines import siblings
 from libs.quant.grounding.sentence import Sentence
@@ -19,7 +19,6 @@ from libs.quant.grounding.sentence import Sentence
 PARTS_MAX = 40
 """Quantities of one sentence that are put together in pairs."""
 Row = tuple[date, dict[str, float]]
-PRICES = ("close", "open", "high", "low")
 REFERENCES = frozenset(
     {
         *("average_cost", "sma_20", "sma_50", "sma_200", "ema_12", "ema_26", "bollinger_upper"),

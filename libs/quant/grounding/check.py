@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
 
-from libs.quant.grounding import bounds, counts, headlines, words
+from libs.quant.grounding import bounds, counts, events, headlines, words
 from libs.quant.grounding.candidates import Candidate, derived, stated
 from libs.quant.grounding.facts import REPORTED, Fact, Facts
 from libs.quant.grounding.figures import TEXT_CHARS_MAX, Figure, figures, ticker_names
@@ -150,10 +150,13 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
     for figure in claims:
         if not _in_quotes(figure, said):
             _trace(figure, said, stated(figure, said))
-    for figure in claims:
-        yield Checked(
-            figure.start, figure.end, figure.text, _is_grounded(figure, said), _sought(figure, said)
-        )
+    events.date_again(claims, said)
+    # A day is judged last: by what the figures of that day turned out to be.
+    for figure in sorted(claims, key=lambda each: each.unit == "date"):
+        grounded = _is_grounded(figure, said)
+        if not grounded:
+            said.failed.append(figure)
+        yield Checked(figure.start, figure.end, figure.text, grounded, _sought(figure, said))
 
 
 def _claims(figure: Figure, said: Sentence) -> bool:
@@ -180,7 +183,7 @@ def _claims(figure: Figure, said: Sentence) -> bool:
     if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
         return False
     if figure.meant and figure.unit == "count":
-        return bool(_DAYS.match(said.after(figure)) and said.has(counts.EVENT))
+        return bool(_DAYS.match(said.after(figure)))
     if _LATER.match(said.after(figure)):
         return False
     if _TO.search(before) and _HORIZON.match(said.after(figure, 30)):
@@ -238,7 +241,7 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
         return False
     match figure.unit:
         case "date":
-            return counts.is_event(figure, said)
+            return events.is_event(figure, said)
         case "year":
             return any(
                 day.year == figure.value for days in said.facts.dates.values() for day in days
@@ -265,9 +268,9 @@ def _in_quotes(figure: Figure, said: Sentence) -> bool:
 
 
 def _counted(figure: Figure, said: Sentence) -> bool:
-    days = counts.days_to_event(figure, said)
-    if any(each == figure.value for each in days):
-        return True
+    if figure.unit == "days" or _DAYS.match(said.after(figure)):
+        if any(each == figure.value for each in events.days_to_event(figure, said)):
+            return True
     if figure.unit == "days" and not _HISTORY.match(said.after(figure, 30)):
         return False
     if any(each == figure.value for each in counts.counts(figure, said)):

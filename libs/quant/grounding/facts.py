@@ -13,6 +13,7 @@ FACTS_MAX = 20_000
 DEPTH_MAX = 6
 
 CLOSE, VOLUME, DAY_CHANGE = "close", "volume", "day_change_pct"
+PRICES = (CLOSE, "open", "high", "low")
 HISTORY = "rows"
 # The same quantity under another key, or in another part of a result.
 SAME = {"price": CLOSE, "bollinger_middle": "sma_20"}

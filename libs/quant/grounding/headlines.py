@@ -91,7 +91,7 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
 
 def _fact(theirs: Figure, headline: Headline) -> Fact:
     unit = "number" if theirs.unit in {"count", "year", "days"} else theirs.unit
-    return Fact("headline", theirs.value, unit, headline.ticker, headline.place)
+    return Fact("headline", theirs.value, unit, headline.ticker, headline.place, headline.known_on)
 
 
 def _equal(figure: Figure, theirs: Figure) -> bool:

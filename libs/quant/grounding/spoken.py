@@ -16,6 +16,7 @@ from libs.quant.grounding.words import Mention
 P = TypeVar("P", Figure, Mention, "Named")
 
 NEAR_CHARS = 25
+ADJACENT_CHARS = 8
 
 SENTENCE_CHARS_MAX = 500
 """A longer sentence is read in pieces: what stands further apart is not of one figure."""
@@ -94,6 +95,7 @@ class Spoken:
     named: Sequence[Named]
     mentions: Sequence[Mention]
     traced: dict[Figure, Fact] = field(default_factory=dict)
+    failed: list[Figure] = field(default_factory=list)
     subject: str | None = None
     carried: Sequence[Mention] = ()
     recalled: Sequence[Fact] = ()
@@ -227,8 +229,6 @@ class Spoken:
         clause = re.split(r"[,;(]", self.before(figure, 40))[-1] + self.after(figure, 22)
         if rows[1:] and words.PREVIOUS.search(clause):
             return frozenset({rows[-2][0]})
-        if len({*self.days}) > 1:
-            return frozenset()
         days = {self._session(figure)} & known
         return frozenset({*days, *((None,) if as_of in days else ())})
 
@@ -236,14 +236,29 @@ class Spoken:
         clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
         if weekday := self._weekday(clause):
             return weekday
+        dated = self.dated_by(figure)
+        return self.resolve(dated) if dated else None
+
+    @once
+    def dated_by(self, figure: Figure) -> Figure | None:
+        """The date that the words give a figure: the next behind it, else the last before it."""
         days = [each for each in self.figures if each.unit == "date"]
-        behind = [each for each in days if each.start >= figure.end]
-        apart = behind and _APART.search(self.text[figure.end : behind[0].start])
-        if behind and not apart and not self._figure_between(figure.end, behind[0].start, figure):
-            return self.resolve(behind[0])
-        ahead = [each for each in days if each.end <= figure.start]
-        if ahead and not self._figure_between(0, figure.start, figure):
-            return self.resolve(ahead[-1])
+        several = len({*self.days}) > 1
+        behind = [each for each in days if each.start >= figure.end][:1]
+        ahead = [each for each in days if each.end <= figure.start][-1:]
+        for each in behind:
+            between = self.text[figure.end : each.start]
+            if several and len(between) > ADJACENT_CHARS:
+                continue
+            if not _APART.search(between) and not self._any_figure(figure.end, each.start):
+                return each
+        for each in ahead:
+            start = each.end if several else 0
+            between = self.text[each.end : figure.start]
+            if several and re.search(r"[,;]|\band\b", between):
+                continue
+            if not self._figure_between(start, figure.start, figure):
+                return each
         return None
 
     def _figure_between(self, start: int, end: int, figure: Figure) -> bool:
