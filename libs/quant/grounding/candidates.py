@@ -330,6 +330,8 @@ def _kind(fact: Fact) -> str:
 def _is_amount(figure: Figure, unit: str) -> bool:
     if unit == "percent":
         return figure.unit in {"percent", "points"}
+    if figure.unit == "points":
+        return unit == "number"
     return figure.unit in {"money", "number"} and unit in {"money", "number"}
 
 
@@ -342,6 +344,8 @@ def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
             yield Candidate(top.value * base.value / 100, top.unit, parts)
         elif top.unit == "money" and base.unit == "number" and base.value:
             yield Candidate(top.value / base.value, "money", parts)
+    if base.concept == CLOSE and top.unit == "money" and top.value > base.value:
+        yield Candidate(top.value / base.value, "shares", parts)
     if top.concept == "revenue_ttm" and base.concept.endswith("margin_pct"):
         yield Candidate(abs(top.value * base.value / 100), "money", parts)
     if base.concept in HELD and top.unit == "money" and base.value:

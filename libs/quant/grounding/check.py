@@ -10,7 +10,7 @@ from statistics import fmean
 from libs.quant.grounding import bounds, counts, events, headlines, words
 from libs.quant.grounding.candidates import Candidate, derived, stated
 from libs.quant.grounding.facts import REPORTED, Fact, Facts
-from libs.quant.grounding.figures import TEXT_CHARS_MAX, Figure, figures, ticker_names
+from libs.quant.grounding.figures import TEXT_CHARS_MAX, VALUE_MAX, Figure, figures, ticker_names
 from libs.quant.grounding.names import named_in
 from libs.quant.grounding.sentence import Sentence
 from libs.quant.grounding.spoken import Named, sentences
@@ -41,6 +41,7 @@ _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
 _HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
+_VENUE = re.compile(r"\s\($")
 _DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
@@ -65,7 +66,9 @@ class Checked:
 def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Checked, ...]:
     """Every claim of a free text; what claims nothing is left out."""
     text = text[:TEXT_CHARS_MAX]
-    found = figures(text)
+    this_year = facts.as_of.year if facts.as_of else VALUE_MAX
+    # A year that is only named is a period; one that has not come is a claim.
+    found = [each for each in figures(text) if not each.meant or each.unit != "year" or each.value > this_year]
     inside = [(each.start, each.end) for each in found]
     mentioned = [
         each for each in words.mentions(text) if not any(a <= each.start and each.end <= b for a, b in inside)
@@ -315,6 +318,8 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
 def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
     """The value as a figure of this unit; None where the units do not go together."""
     pair = (figure.unit, value.unit)
+    if value.unit == "shares":
+        return value.value if said.after(figure, 7) == " shares" else None
     concept = value.parts[0].concept
     if pair in SAME_UNITS or figure.unit == value.unit:
         return value.value
@@ -334,6 +339,7 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
 SAME_UNITS = frozenset(
     {
         ("number", "money"), ("number", "number"), ("money", "headline"), ("points", "percent"),
+        ("points", "number"),
         ("times", "number"), ("ratio", "times"), ("ratio", "number"), ("number", "times"),
         ("number", "ratio"), ("count", "times"), ("count", "number"),
     }
@@ -362,6 +368,8 @@ def _check_names(text: str, facts: Facts) -> Iterator[Checked]:
         if text[max(0, name.start - 1) : name.start] in {"&", "-"} or (
             re.match(r"^\s\d", text[name.end :]) and name.text in {"EUR", "USD", "GBP"}
         ):
+            continue
+        if _VENUE.search(text[: name.start]) and text[: name.start - 2].endswith(tuple(facts.tickers)):
             continue
         grounded = dotted is not None or name.text in facts.tickers
         yield Checked(name.start, name.end, name.text, grounded, "a ticker", is_ticker=True)

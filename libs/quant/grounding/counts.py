@@ -15,6 +15,7 @@ NOUNS = re.compile(
 )
 """What is only ever counted."""
 _OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
+_HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per) \w+)?:[^.;]*$", re.IGNORECASE)
 _LIST = {
     "headline": "items", "stories": "items", "items": "items",
     "position": "positions", "holding": "positions", "open order": "open_orders",
@@ -32,6 +33,10 @@ _SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)
 def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     """What the evidence has as many of as the words next to a figure speak of."""
     right = said.after(figure, 45).lower()
+    head = _HEAD.search(said.before(figure))
+    if head and not re.match(r"\s\w", right):
+        # "Headlines: ALFA 7, FOXT 6": what is counted stands at the head of the list.
+        right = f" {head['what'].lower()}"
     part = _OF_THE.match(said.after(figure))
     every = re.search(r"\ball\s$", said.before(figure, 5), re.IGNORECASE)
     keep = _property(figure, said) if _row_property(figure, said) is None else None
@@ -68,7 +73,7 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
             yield len(facts.rows.get(ticker or "", []))
             yield from (int(fact.value) for fact in facts.now(ticker, "bars"))
         return
-    group = re.search(r"\bof (?:the|all) $", said.before(figure, 12))
+    group = re.search(r"\bof (?:(?:the|all|our|its) )?$", said.before(figure, 12))
     if (
         group
         or _COMPANIES.match(right.strip(" ,.;"))
@@ -123,7 +128,7 @@ def _companies(figure: Figure, said: Sentence) -> Iterator[int]:
     yield from (
         count
         for (_, name), count in facts.counts.items()
-        if name in {"assets", "tickers", "candidates"}
+        if name in {"assets", "tickers", "candidates", "positions"}
     )
 
 
@@ -161,6 +166,11 @@ def _having(figure: Figure, said: Sentence) -> Iterator[int]:
     if keep is not None:
         pool = set(facts.having(CLOSE))
         yield sum(1 for ticker in pool if keep(ticker))
+    held = facts.having("average_cost")
+    sign = _points(figure, said)
+    if held and sign:
+        gains = [fact.value - held[t].value for t, fact in facts.having(CLOSE).items() if t in held]
+        yield sum(gain * sign > 0 for gain in gains)
 
 
 def _points(figure: Figure, said: Sentence) -> int:

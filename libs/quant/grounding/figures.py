@@ -24,6 +24,7 @@ _SCALES = {
     "mrd.": 1e9, "mio.": 1e6, "mn": 1e6, "bn": 1e9, "tn": 1e12, "k": 1e3, "m": 1e6, "b": 1e9,
 }  # fmt: skip
 _UNITS = {
+    "cents per dollar": ("times", 0.01), "cents on the dollar": ("times", 0.01),
     "percentage points": ("points", 1.0), "percentage point": ("points", 1.0),
     "percent": ("percent", 1.0), "%": ("percent", 1.0), "points": ("points", 1.0),
     "basis points": ("percent", 0.01), "bps": ("percent", 0.01),
@@ -287,8 +288,8 @@ def _names(text: str, taken: bytearray) -> Iterator[Figure]:
     for match in _YEAR.finditer(text):
         if _free(match, taken):
             claimed = _CLAIMED.search(text[max(0, match.start() - 6) : match.start()])
-            unit = "year" if claimed else "name"
-            yield Figure(match.start(), match.end(), match.group(), unit, float(match.group()))
+            year = float(match.group())
+            yield Figure(match.start(), match.end(), match.group(), "year", year, meant=not claimed)
 
 
 def _numbers(text: str, taken: bytearray) -> Iterator[Figure]:

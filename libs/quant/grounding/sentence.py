@@ -208,7 +208,8 @@ class Sentence(Spoken):
         for each in behind:
             if _RIGHT_BEHIND.match(self.text[figure.end : each.start]):
                 return each.concepts
-        return ()
+        head = self.listed_after(figure)
+        return self.beside(head) if head else ()
 
     def earlier_in_headline(self, base: Fact, top: Fact) -> bool:
         """Whether a headline gives `base` as the earlier figure: "to $1.1 billion from $1.05"."""
