@@ -151,7 +151,7 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
     for figure, fact in headlines.quoted(said):
         said.traced.setdefault(figure, fact)
     for figure in claims:
-        if not _in_quotes(figure, said):
+        if not _in_quotes(figure, said) and bounds.holds(figure, said) is None:
             _trace(figure, said, stated(figure, said))
     events.date_again(claims, said)
     # A day is judged last: by what the figures of that day turned out to be.

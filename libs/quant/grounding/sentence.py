@@ -31,6 +31,7 @@ _LEADS_TO = re.compile(
 _FROM = re.compile(r"\bfrom\s$", re.IGNORECASE)
 _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
+_ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
 _IS = re.compile(r"^\s(?:is|are|was|were)\s$")
 
 
@@ -154,12 +155,18 @@ class Sentence(Spoken):
         fitting = [
             row for row in rows if row[-1].end <= group[0].start and all(map(fits, group, row))
         ]
+        fitting += [row for row in rows if self._row_behind(group, row)]
         if fitting:
             return fitting[-1][group.index(figure)].concepts
         averages = [each for each in self.carried if each.concepts[0].startswith(("sma", "ema"))]
         if re.search(r"\bboth\b", self.text[: group[0].start]) and len(averages) == len(group):
             return averages[group.index(figure)].concepts
         return ()
+
+    def _row_behind(self, group: Sequence[Figure], row: Sequence[Mention]) -> bool:
+        """`6.3% and 10.0% over one and three months`: the names come behind, in order."""
+        gap = self.text[group[-1].end : row[0].start]
+        return bool(_ROW_BEHIND.match(gap)) and all(map(fits, group, row))
 
     @once
     def compared_with(self, figure: Figure) -> tuple[str, ...]:

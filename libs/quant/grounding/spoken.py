@@ -36,6 +36,10 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 
+_RIVAL = re.compile(
+    r"\b(?:than|as|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
+    re.IGNORECASE,
+)
 _GOES_ON = re.compile(
     r"^(?:[\s,:()/|]|['’]s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
     re.IGNORECASE,
@@ -131,7 +135,10 @@ class Spoken:
         free = [name for name in self.named if name not in taken or self.about is None]
         ahead = [name for name in free if name.end <= figure.start]
         if ahead:
-            return (ahead[-1].ticker,)
+            # Behind a comparison ("dearer than Foxtrot; volume 5 million") the topic may be back.
+            left = re.search(r"[;,]", self.text[ahead[-1].end : figure.start])
+            topic = self.about if left and _RIVAL.search(self.text[: ahead[-1].start]) else None
+            return tuple(dict.fromkeys((ahead[-1].ticker, *((topic,) if topic else ()))))
         if self.about is not None:
             return (self.about,)
         following = [name for name in free if name.start >= figure.end]
@@ -168,6 +175,13 @@ class Spoken:
         ]
         if fitting:
             return fitting[-1][place].ticker
+        behind = [
+            row
+            for row in rows
+            if place >= len(group) - len(row) >= 0 and len(row) > 1 and _SAID_OF.match(self.text[group[-1].end : row[0].start])
+        ]
+        if behind:
+            return behind[0][place - len(group)].ticker
         start = group[0].start
         ahead = list(dict.fromkeys(each.ticker for each in self.named if each.end <= start))
         between = self.text[group[0].end : group[1].start]

@@ -55,7 +55,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     (
         "momentum_3m_pct",
         r"(?:three|3)-month (?:momentum|return|gain|loss|change)|momentum_3m_pct|"
-        r"mom(?:entum)? 3m\b|3-?mo?\b|(?:three|3)[- ]months?\b|(?:over|versus|vs\.?|against|in|well as) three\b(?!-| month)|quarter(?:ly|\'s)?\b(?: momentum)?",
+        r"mom(?:entum)? 3m\b|3-?mo?\b|(?:three|3)[- ]months?\b|quarter(?:ly|\'s)?\b(?: momentum)?",
     ),
     (
         "momentum_1m_pct",
@@ -103,11 +103,24 @@ class Mention:
 
 def mentions(text: str) -> tuple[Mention, ...]:
     """The quantities that a text names, in its order."""
-    return tuple(
+    found = [
         Mention(match.start(), match.end(), tuple(_NAMED[int(match.lastgroup[1:])][0].split()))
         for match in _MENTION.finditer(text)
         if match.lastgroup and not _is_adjective(match)
-    )
+    ]
+    if any(each.concepts[0].startswith("momentum") for each in found):
+        # "over one and three months", "-13.8% in one month, -9.1% in three".
+        taken = {place for each in found for place in range(each.start, each.end)}
+        found += [
+            Mention(match.start(), match.end(), (_SPAN_OF[match.group().lower()],))
+            for match in _BARE_SPAN.finditer(text)
+            if match.start() not in taken
+        ]
+    return tuple(sorted(found, key=lambda each: each.start))
+
+
+_BARE_SPAN = re.compile(r"\b(?:one|three)\b(?=\s?(?:[.,;()]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE)
+_SPAN_OF = {"one": "momentum_1m_pct", "three": "momentum_3m_pct"}
 
 
 def _is_adjective(match: re.Match[str]) -> bool:
