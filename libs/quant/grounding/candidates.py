@@ -249,9 +249,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
 
 def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     """What a step may start from, each once."""
-    facts = [
-        fact for other, fact in said.traced.items() if other is not figure
-    ]
+    facts = [fact for other, fact in said.traced.items() if other is not figure]
     facts += [*siblings(said), *said.recalled]
     facts += [
         fact
@@ -293,10 +291,7 @@ def _may_meet(top: Fact, base: Fact, told: Collection[Fact]) -> bool:
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
     parts = (top, base)
-    share = (
-        words.OF.match(said.after(figure, 12))
-        or _kind(top) == _kind(base) == "account"
-    )
+    share = words.OF.match(said.after(figure, 12)) or _kind(top) == _kind(base) == "account"
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
         if figure.unit == "percent" and (share or part):

@@ -41,7 +41,6 @@ _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
 _HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
-_VENUE = re.compile(r"\s\($")
 _DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
@@ -68,10 +67,16 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
     text = text[:TEXT_CHARS_MAX]
     this_year = facts.as_of.year if facts.as_of else VALUE_MAX
     # A year that is only named is a period; one that has not come is a claim.
-    found = [each for each in figures(text) if not each.meant or each.unit != "year" or each.value > this_year]
+    found = [
+        each
+        for each in figures(text)
+        if not each.meant or each.unit != "year" or each.value > this_year
+    ]
     inside = [(each.start, each.end) for each in found]
     mentioned = [
-        each for each in words.mentions(text) if not any(a <= each.start and each.end <= b for a, b in inside)
+        each
+        for each in words.mentions(text)
+        if not any(a <= each.start and each.end <= b for a, b in inside)
     ]
     names = named_in(text, facts)
     checked: list[Checked] = []
@@ -271,9 +276,9 @@ def _in_quotes(figure: Figure, said: Sentence) -> bool:
 
 
 def _counted(figure: Figure, said: Sentence) -> bool:
-    if figure.unit == "days" or _DAYS.match(said.after(figure)):
-        if any(each == figure.value for each in events.days_to_event(figure, said)):
-            return True
+    away = figure.unit == "days" or _DAYS.match(said.after(figure))
+    if away and any(each == figure.value for each in events.days_to_event(figure, said)):
+        return True
     if figure.unit == "days" and not _HISTORY.match(said.after(figure, 30)):
         return False
     if any(each == figure.value for each in counts.counts(figure, said)):
@@ -362,14 +367,16 @@ def _currency_fits(figure: Figure, value: Candidate, said: Sentence) -> bool:
 
 def _check_names(text: str, facts: Facts) -> Iterator[Checked]:
     for name in ticker_names(text):
+        ahead = text[: name.start]
+        if ahead.endswith(" (") and ahead[:-2].endswith(tuple(facts.tickers)):
+            # "GOLF.DE (XETR)": where it is traded.
+            continue
         dotted = next((t for t in facts.tickers if text.startswith(t, name.start)), None)
         if name.text in words.ABBREVIATIONS or text[name.end :][:1] in {"(", "&"}:
             continue
         if text[max(0, name.start - 1) : name.start] in {"&", "-"} or (
             re.match(r"^\s\d", text[name.end :]) and name.text in {"EUR", "USD", "GBP"}
         ):
-            continue
-        if _VENUE.search(text[: name.start]) and text[: name.start - 2].endswith(tuple(facts.tickers)):
             continue
         grounded = dotted is not None or name.text in facts.tickers
         yield Checked(name.start, name.end, name.text, grounded, "a ticker", is_ticker=True)

@@ -16,7 +16,7 @@ PERIODS = ("period_end", "period_next", "period_last")
 EVERY = (*REPORTS, *PERIODS, "figures_known", "until")
 _PERIOD = re.compile(r"quarter (?:to|ended|ending)\W*$|period\b[^.;]*$", re.IGNORECASE)
 _REPORT = re.compile(
-    r"\b(?:reports?|reported|reporting|earnings|due|results|eps|expected|estimate|announced with)\b",
+    r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|announced with)\b",
     re.IGNORECASE,
 )
 _CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b", re.IGNORECASE)

@@ -120,7 +120,8 @@ _PART_OF = re.compile(
     r"^\s(?:out\s)?of\s(?:the|them|all|its|these|\d|" + "|".join(_WORDS) + r")\b", re.IGNORECASE
 )
 _RATIO_OF = re.compile(
-    r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b", re.IGNORECASE
+    r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b",
+    re.IGNORECASE,
 )
 _MONTHS = {
     name: index

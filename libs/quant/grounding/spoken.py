@@ -41,7 +41,7 @@ _RIVAL = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
-    r"^(?:[\s,:()/|]|['’]s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
+    r"^(?:[\s,:()/|]|'s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
     re.IGNORECASE,
 )
 """Between two figures of one list: names, commas and small words."""
@@ -178,7 +178,9 @@ class Spoken:
         behind = [
             row
             for row in rows
-            if place >= len(group) - len(row) >= 0 and len(row) > 1 and _SAID_OF.match(self.text[group[-1].end : row[0].start])
+            if 1 < len(row) <= len(group)
+            and place >= len(group) - len(row)
+            and _SAID_OF.match(self.text[group[-1].end : row[0].start])
         ]
         if behind:
             return behind[0][place - len(group)].ticker

@@ -119,7 +119,9 @@ def mentions(text: str) -> tuple[Mention, ...]:
     return tuple(sorted(found, key=lambda each: each.start))
 
 
-_BARE_SPAN = re.compile(r"\b(?:one|three)\b(?=\s?(?:[.,;()]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE)
+_BARE_SPAN = re.compile(
+    r"\b(?:one|three)\b(?=\s?(?:[.,;()]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE
+)
 _SPAN_OF = {"one": "momentum_1m_pct", "three": "momentum_3m_pct"}
 
 
