@@ -27,6 +27,11 @@ def holds(figure: Figure, said: Sentence) -> bool | None:
     return False
 
 
+def is_bound(figure: Figure, said: Sentence) -> bool:
+    """Whether words say that something lies above or below a figure."""
+    return _side(figure, said) is not None
+
+
 def _side(figure: Figure, said: Sentence) -> int | None:
     """1 for a bound that lies below what it speaks of, -1 for one above it."""
     before = said.before(figure, 40)

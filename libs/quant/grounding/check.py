@@ -41,6 +41,15 @@ _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
 _HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
+_OF_SHARES = re.compile(r"^\s(?:out )?of (?:the |our |its )?(?P<whole>\d[\d,]*)(?: \w+)? shares\b")
+_AWAITED = re.compile(
+    r"\b(?:to|would|could|should|if|once|until|unless|when|wait|before|after|may|might|will|on)\s"
+    r"(?:[a-z]+\s){0,3}[<>≤≥a-z]*\s?$",
+    re.IGNORECASE,
+)
+_ANY = re.compile(r"\b(?:an?|another|further|some|any|each)\s(?:[a-z]+\s){0,2}$", re.IGNORECASE)
+_WOULD = re.compile(r"^[^.;]*\b(?:would|could|might)\b", re.IGNORECASE)
+_ASSUMED = re.compile(r"\b(?:if|assum\w+|suppos\w+|should)\b", re.IGNORECASE)
 _DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
@@ -190,6 +199,8 @@ def _claims(figure: Figure, said: Sentence) -> bool:
     )
     if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
         return False
+    if _is_supposed(figure, said):
+        return False
     if figure.meant and figure.unit == "count":
         return bool(_DAYS.match(said.after(figure)))
     if _LATER.match(said.after(figure)):
@@ -204,6 +215,21 @@ def _claims(figure: Figure, said: Sentence) -> bool:
         event = re.search(r"\baway\b|\bago\b|\bfrom now\b|\breports?\b", said.text)
         return bool(history or event or re.search(r"\bof the\s$", before))
     return not (figure.unit in {"money", "number"} and _drawn(figure, said))
+
+
+def _is_supposed(figure: Figure, said: Sentence) -> bool:
+    """What the writer supposes, waits for or would trade: no claim of what is."""
+    if part := _OF_SHARES.match(said.after(figure, 30)):
+        whole = float(part["whole"].replace(",", ""))
+        return any(
+            fact.value == whole for t in said.tickers(figure) for fact in said.facts.now(t, "quantity")
+        )
+    before = said.before(figure, 60)
+    if figure.unit in {"number", "percent"} and bounds.is_bound(figure, said):
+        return bool(_AWAITED.search(before))
+    if figure.unit != "percent" or not _ANY.search(before):
+        return False
+    return bool(_WOULD.search(said.after(figure, 80)) or _ASSUMED.search(before))
 
 
 def _is_line(figure: Figure, said: Sentence) -> bool:

@@ -96,6 +96,7 @@ _COUNTED = [
     "results",
     "calls",
     "years",
+    "quarters",
     "european",
     "open",
     "times",
@@ -356,14 +357,13 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
             continue
         following = (match["next"] or "").strip().lower()
         word = match["word"].lower()
-        meant = bool(_MEANT.search(before)) and not _OF_THE.search(before)
+        part = _OF_THE.search(before) or _PART_OF.match(text[match.end() : match.end() + 20])
+        meant = bool(_MEANT.search(before)) and not part
         value = _WORDS.get(word, 0.0)
         if following == "times":
             yield Figure(match.start(), match.end() + 6, match.group(), "ratio", value)
         elif word != "no" and (
-            following in _COUNTED
-            or _OF_THE.search(before)
-            or _PART_OF.match(text[match.end() : match.end() + 20])
+            following in _COUNTED or part
         ):
             yield Figure(
                 match.start(), match.end(), match.group(), "count", value,

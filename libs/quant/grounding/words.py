@@ -208,7 +208,7 @@ OF_WHICH = re.compile(r"\bof which\s(?:[a-z]+\s)?$", re.IGNORECASE)
 PERCENT = re.compile(r"\d percent\b", re.IGNORECASE)
 THAT_IS = re.compile(r"(?:\bi\.e\.,?|,\sor)\s$", re.IGNORECASE)
 EITHER_BASE = re.compile(
-    r"\b(?:overhead|upside|room|to go|potential|needs?|retake|reclaim|reach(?:es)?)\b",
+    r"\b(?:overhead|upside|room|to go|potential|needs?|retake|reclaim|reach(?:es)?|would|could)\b",
     re.IGNORECASE,
 )
 """Words of a way to go, which is measured from where one stands."""
