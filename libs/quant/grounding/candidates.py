@@ -68,6 +68,9 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if figure.is_precise and not tight:
         offered += [fact for owner in (*owners, None) for fact in said.facts.of(owner)]
         offered += [fact for owner in owners for fact in _volumes(said, owner)]
+    if figure.unit == "percent" and not tight and REFERENCES & {*said.compared_with(figure)}:
+        # "19.9% under the 50-day" is measured, not stated.
+        return
     for fact in offered:
         if tight and not _is_one_of(fact, tight):
             continue
@@ -237,7 +240,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """One step from two quantities that the sentence names or has said before."""
     tight, owners = said.tight(figure), said.tickers(figure)
     told = tight and tight != (words.OTHER,) and not said.is_compared(figure)
-    if told and not said.is_held(figure):
+    if told and not said.is_held(figure) and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
     for top, base in permutations(_parts(figure, said), 2):

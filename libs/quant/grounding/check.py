@@ -90,6 +90,7 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
     names = named_in(text, facts)
     checked: list[Checked] = []
     subject: str | None = None
+    named_before: Sequence[Named] = ()
     carried: Sequence[words.Mention] = ()
     recalled: Sequence[Fact] = ()
     for start, end in sentences(text):
@@ -111,10 +112,12 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             subject=subject,
             carried=carried,
             recalled=recalled,
+            named_before=named_before,
         )
         checked += [_placed(each, start) for each in _check_sentence(said)]
         if said.named:
             subject = said.named[-1].ticker
+            named_before = said.named
         recalled = tuple(said.traced.values())
         carried = said.mentions
     checked += _check_names(text, facts)
@@ -328,7 +331,10 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         return True
     if figure.signed:
         return figure.negative == (scaled < 0) or scaled == 0
-    if value.signed and said.has(words.GAP):
+    if value.signed and words.GAP.search(said.clause(figure)):
+        return True
+    if value.signed and len(value.parts) > 1 and all(part.value < 0 for part in value.parts):
+        # A loss that grows is a number that falls.
         return True
     if value.signed:
         pointed = said.direction(figure)

@@ -35,7 +35,7 @@ _EXTREME = re.compile(
 def days_to_event(figure: Figure, said: Sentence) -> Iterator[int]:
     """Calendar days between as_of and a ticker's next or last report."""
     if said.facts.as_of:
-        for day in _of(said.facts, said.tickers(figure) or (None,), *REPORTS):
+        for day in _of(said.facts, said.tickers(figure) or (None,), *REPORTS, "until"):
             yield abs((day - said.facts.as_of).days)
 
 

@@ -205,8 +205,9 @@ class Sentence(Spoken):
             return ()
         last = [each for each in self.figures if each.end <= figure.start][-1:]
         for other in last:
-            if other in self.traced and _OPENED.match(self.text[other.end : figure.start]):
-                return (self.traced[other].concept,)
+            if _OPENED.match(self.text[other.end : figure.start]):
+                known = self.traced.get(other)
+                return (known.concept,) if known else self.tight(other)
         ahead = [each for each in self.mentions if each.end <= figure.start][-1:]
         behind = [each for each in self.mentions if each.start >= figure.end][:1]
         for each in ahead:

@@ -103,6 +103,7 @@ class Spoken:
     subject: str | None = None
     carried: Sequence[Mention] = ()
     recalled: Sequence[Fact] = ()
+    named_before: Sequence[Named] = ()
     answers: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     def before(self, figure: Figure, chars: int = 60) -> str:
@@ -112,6 +113,11 @@ class Spoken:
     def after(self, figure: Figure, chars: int = 60) -> str:
         """The words behind a figure."""
         return self.text[figure.end : figure.end + chars]
+
+    def clause(self, figure: Figure) -> str:
+        """The words around a figure up to the next commas."""
+        left = re.split(r"[,;:(]\s", self.text[: figure.start])[-1]
+        return left + re.split(r"[,;:)]\s", self.text[figure.end :])[0]
 
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Whether the sentence has words of this kind."""
@@ -152,8 +158,9 @@ class Spoken:
     def everyone(self) -> tuple[str, ...]:
         """The tickers that the sentence may speak of."""
         names = [each.ticker for each in self.named]
+        before = [] if names else [each.ticker for each in self.named_before]
         known = [each for each in (self.about, None if names else self.subject) if each]
-        return tuple(dict.fromkeys((*names, *known)))
+        return tuple(dict.fromkeys((*names, *known, *before)))
 
     def _said_behind(self, figure: Figure) -> Named | None:
         for name in self.named:

@@ -48,9 +48,9 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("sma_20", r"20-(?=,|\s(?:and|or)\s)|20[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?20\)?(?!\d)"),
     ("sma_50", r"50-(?=,|\s(?:and|or)\s)|50[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?50\)?(?!\d)"),
     ("sma_200", r"200-(?=,|\s(?:and|or)\s)|200[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?200\)?(?!\d)"),
-    ("sma_20 sma_50 sma_200", r"(?:moving |long |short )*averages\b(?! [\d$€£])"),
+    ("sma_20 sma_50 sma_200", r"(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
-    ("atr_14", r"atr(?:[_ ]?14)?\b|average true range|14-day atr|atr\(14\)"),
+    ("atr_14", r"atrs?(?:[_ ]?14)?\b|average true range|14-day atr|atr\(14\)"),
     ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b"),
     (
         "momentum_3m_pct",
