@@ -204,6 +204,9 @@ def _claims(figure: Figure, said: Sentence) -> bool:
         return False
     if _is_supposed(figure, said):
         return False
+    if figure.unit == "date" and not figure.day:
+        # "since June" of this year only says of what; "the best since last June" is a claim.
+        return events.is_past(figure, said.facts)
     if figure.meant and figure.unit == "count":
         return bool(_DAYS.match(said.after(figure)))
     if _LATER.match(said.after(figure)):

@@ -10,6 +10,8 @@ from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
 NEAR_CHARS = 40
+MONTHS_MAX = 3
+"""A month that is named as a base: momentum reaches three back."""
 DAILY = frozenset({*PRICES, VOLUME, DAY_CHANGE})
 REPORTS = ("report_next", "report_last")
 PERIODS = ("period_end", "period_next", "period_last")
@@ -37,6 +39,14 @@ def days_to_event(figure: Figure, said: Sentence) -> Iterator[int]:
     if said.facts.as_of:
         for day in _of(said.facts, said.tickers(figure) or (None,), *REPORTS, "until"):
             yield abs((day - said.facts.as_of).days)
+
+
+def is_past(figure: Figure, facts: Facts) -> bool:
+    """Whether a month lies further back than the evidence speaks of."""
+    if facts.as_of is None:
+        return True
+    months = (facts.as_of.month - figure.month) % 12
+    return figure.year not in {None, facts.as_of.year} or months > MONTHS_MAX
 
 
 def date_again(claims: Sequence[Figure], said: Sentence) -> None:

@@ -61,6 +61,7 @@ _WORDS = {
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
     )
 } | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0,
+     "third": 3.0, "fourth": 4.0, "fifth": 5.0, "sixth": 6.0, "seventh": 7.0, "eighth": 8.0,
      "eighty": 80.0, "ninety": 90.0, "hundred": 100.0}  # fmt: skip
 _RATIOS = {
     "twice": 2.0, "double": 2.0, "thrice": 3.0, "triple": 3.0, "half": 0.5,
@@ -120,6 +121,7 @@ _OF_THE = re.compile(
 _PART_OF = re.compile(
     r"^\s(?:out\s)?of\s(?:the|them|all|its|these|\d|" + "|".join(_WORDS) + r")\b", re.IGNORECASE
 )
+_STREAK = re.compile(r"\s(?:consecutive|straight|successive)\b", re.IGNORECASE)
 _RATIO_OF = re.compile(
     r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b",
     re.IGNORECASE,
@@ -154,6 +156,7 @@ _DATES = tuple(
         r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH.format('month')}(?:\s(?P<year>\d{{4}}))?\b",
         r"\bthe\s(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?P<month>)(?P<year>)",
+        rf"(?:(?<=\bsince\s)|(?<=\bfrom\s)){_MONTH.format('month')}(?P<day>)(?:\s(?P<year>\d{{4}}))?(?!\s?\d)\b",
         rf"\b{_MONTH.format('month')}\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s(?P<year>\d{{4}}))?\b",
     )
 )
@@ -238,7 +241,7 @@ class Figure:
     def is_day(self, day: date) -> bool:
         """Whether the parts that are written are those of `day`."""
         same_month = self.month in {0, day.month}
-        return same_month and self.day == day.day and self.year in {None, day.year}
+        return same_month and self.day in {0, day.day} and self.year in {None, day.year}
 
 
 def figures(text: str) -> tuple[Figure, ...]:
@@ -275,7 +278,7 @@ def _dates(text: str, taken: bytearray) -> Iterator[Figure]:
             year = int(match["year"]) if match["year"] else None
             yield Figure(
                 match.start(), match.end(), match.group(), "date",
-                year=year, month=month, day=int(match["day"]),
+                year=year, month=month, day=int(match["day"] or 0), meant=not match["day"],
             )  # fmt: skip
 
 
@@ -363,7 +366,7 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
         if following == "times":
             yield Figure(match.start(), match.end() + 6, match.group(), "ratio", value)
         elif word != "no" and (
-            following in _COUNTED or part
+            following in _COUNTED or part or _STREAK.match(text, match.end())
         ):
             yield Figure(
                 match.start(), match.end(), match.group(), "count", value,

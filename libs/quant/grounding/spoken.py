@@ -296,6 +296,8 @@ class Spoken:
             return None
         if not figure.month:
             return self._in_month(figure.day)
+        if not figure.day:
+            return None
         years = [figure.year] if figure.year else [as_of.year, as_of.year - 1] if as_of else []
         for year in years:
             try:
