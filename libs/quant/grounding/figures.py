@@ -365,9 +365,7 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
         value = _WORDS.get(word, 0.0)
         if following == "times":
             yield Figure(match.start(), match.end() + 6, match.group(), "ratio", value)
-        elif word != "no" and (
-            following in _COUNTED or part or _STREAK.match(text, match.end())
-        ):
+        elif word != "no" and (following in _COUNTED or part or _STREAK.match(text, match.end())):
             yield Figure(
                 match.start(), match.end(), match.group(), "count", value,
                 zeros=0, meant=meant,
