@@ -1,7 +1,7 @@
 """Grounding: is a figure in a text said by the evidence? Read `check.py` first.
 
 `facts` reads what the evidence says; `figures`, `names` and `words` read a text. `spoken` says
-whose a figure is and of which day, `sentence` which quantity. `candidates`, `bounds`, `counts` and
-`headlines` offer what the evidence has for it.
+whose a figure is and of which day, `sentence` which quantity, `claims` whether it claims anything.
+`candidates`, `bounds`, `counts`, `events` and `headlines` offer what the evidence has for it.
 Pure; the guide that it was built by is tests/data/grounding/README.md.
 """

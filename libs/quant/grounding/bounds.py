@@ -8,6 +8,7 @@ from libs.quant.grounding.facts import CLOSE, DAY_CHANGE
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
+_NONE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b", re.IGNORECASE)
 FAR = 2.0
 """A bound that is further from a value than this factor says nothing of it."""
 
@@ -17,14 +18,23 @@ def holds(figure: Figure, said: Sentence) -> bool | None:
     side = _side(figure, said)
     if side is None:
         return None
-    owners = said.tickers(figure) or said.everyone or tuple(said.facts.tickers)
-    every = len(owners) == 1 or words.ALL.search(said.text)
+    every = words.ALL.search(said.text)
+    none = _NONE.search(said.before(figure))
+    owners = said.everyone if every or none else said.tickers(figure)
+    if len(owners) < 2 and (every or none) and said.about is None:
+        owners = ()
+    owners = owners or said.everyone or tuple(said.facts.tickers)
     for name in _bounded(figure, said):
         values = [value for owner in owners for value in _values(name, figure, said, owner)]
         held = [(value - figure.value) * side > 0 for value in values]
-        if held and (all(held) if every else any(held)):
+        if held and (not any(held) if none else all(held) if every else any(held)):
             return True
     return False
+
+
+def is_bound(figure: Figure, said: Sentence) -> bool:
+    """Whether words say that something lies above or below a figure."""
+    return _side(figure, said) is not None
 
 
 def _side(figure: Figure, said: Sentence) -> int | None:

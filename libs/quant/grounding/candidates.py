@@ -7,11 +7,11 @@ Two steps are never taken.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import permutations
+from itertools import pairwise, permutations
 from statistics import fmean
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Fact
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.headlines import siblings
 from libs.quant.grounding.sentence import Sentence
@@ -19,7 +19,6 @@ from libs.quant.grounding.sentence import Sentence
 PARTS_MAX = 40
 """Quantities of one sentence that are put together in pairs."""
 Row = tuple[date, dict[str, float]]
-PRICES = ("close", "open", "high", "low")
 REFERENCES = frozenset(
     {
         *("average_cost", "sma_20", "sma_50", "sma_200", "ema_12", "ema_26", "bollinger_upper"),
@@ -31,7 +30,9 @@ REFERENCES = frozenset(
 IMPLIED = frozenset({CLOSE, DAY_CHANGE, "market_cap"})
 """What a text may give without its name: "AAPL rose 2.6% to $584", "a $3 billion company"."""
 MARKET_CAP_MIN = 1e7
-ACCOUNT = ("cash", "equity")
+ACCOUNT = ("cash", "equity", "invested", "position_value", "order_value")
+WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
+"""What an amount is a share of, where a percentage stands beside it and no words say of what."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
 
 
@@ -67,6 +68,9 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if figure.is_precise and not tight:
         offered += [fact for owner in (*owners, None) for fact in said.facts.of(owner)]
         offered += [fact for owner in owners for fact in _volumes(said, owner)]
+    if figure.unit == "percent" and not tight and REFERENCES & {*said.compared_with(figure)}:
+        # "19.9% under the 50-day" is measured, not stated.
+        return
     for fact in offered:
         if tight and not _is_one_of(fact, tight):
             continue
@@ -87,7 +91,7 @@ def _needs_name(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a quantity without a name beside the figure is too bold a reading."""
     if fact.concept == CLOSE:
         return figure.unit not in {"money", "number"} or (
-            figure.unit == "number" and figure.step >= 1
+            figure.unit == "number" and figure.step >= 1 and not figure.is_precise
         )
     if fact.concept == "market_cap" and not said.names("market_cap"):
         return bool(said.sought(figure)) or figure.value < MARKET_CAP_MIN
@@ -136,8 +140,9 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
     if not rows:
         return
     chosen = _dated(said, rows)
-    if len(rows) > 1:
-        yield from _before(said, ticker, *rows[-2], told=rows[-2][0] in chosen)
+    for (day, row), (after, _) in pairwise(rows):
+        if after in chosen:
+            yield from _before(said, ticker, day, row, told=day in chosen)
     ranged = (said.has(words.RANGE) or bool(said.days)) and not said.has(words.CLOSES)
     for day, row in rows:
         if day not in chosen:
@@ -153,7 +158,7 @@ def _dated(said: Sentence, rows: Sequence[Row]) -> set[date]:
     """The sessions that the words mean; always the last."""
     chosen = {rows[-1][0], *said.days}
     if said.has(words.PREVIOUS):
-        chosen |= {day for day, _ in rows[-2:-1]}
+        chosen |= {day for (day, _), (after, _) in pairwise(rows) if after in chosen}
     if said.has(words.FIRST):
         chosen.add(rows[0][0])
     if said.has(words.LISTED):
@@ -233,20 +238,12 @@ def _unit(concept: str) -> str:
 
 def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """One step from two quantities that the sentence names or has said before."""
-    tight, sought, owners = said.tight(figure), said.sought(figure), said.tickers(figure)
-    compared = tight != (words.OTHER,) and said.compared_with(figure)
+    tight, owners = said.tight(figure), said.tickers(figure)
     told = tight and tight != (words.OTHER,) and not said.is_compared(figure)
-    if told and not said.is_held(figure):
+    if told and not said.is_held(figure) and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
     for top, base in permutations(_parts(figure, said), 2):
-        unknown = (
-            sought == (words.OTHER,)
-            and not compared
-            and "headline" not in {top.concept, base.concept}
-        )
-        if unknown and not said.has(words.ONE_ATR):
-            continue
         if owners and top.ticker == base.ticker and top.ticker not in (*owners, None):
             continue
         if _may_meet(top, base, said.traced.values()):
@@ -255,14 +252,13 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
 
 def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     """What a step may start from, each once."""
-    facts = [
-        fact
-        for other, fact in said.traced.items()
-        if other is not figure
-        and (fact.concept in {*IMPLIED, *ACCOUNT, "headline"} or said.names(fact.concept))
-    ]
+    facts = [fact for other, fact in said.traced.items() if other is not figure]
     facts += [*siblings(said), *said.recalled]
-    facts += named(said, said.everyone)
+    facts += [
+        fact
+        for fact in named(said, said.everyone)
+        if fact.concept != DAY_CHANGE or said.names(DAY_CHANGE)
+    ]
     for ticker in (*said.everyone, None):
         facts += [fact for name in _implied(figure, said) for fact in said.facts.now(ticker, name)]
     # What is said of a session's range without its name is not put together with others.
@@ -278,6 +274,7 @@ def _implied(figure: Figure, said: Sentence) -> Iterator[str]:
         yield "average_cost"
     if figure.unit in {"times", "ratio", "percent"} or said.names("revenue_ttm"):
         yield "market_cap"
+        yield from ("equity", "position_value")
     if said.has(words.PER_SHARE):
         yield "shares_outstanding"
     if said.has(words.SURPRISE):
@@ -297,26 +294,27 @@ def _may_meet(top: Fact, base: Fact, told: Collection[Fact]) -> bool:
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
     parts = (top, base)
-    share = (
-        words.OF.match(said.after(figure, 12))
-        or words.OF_WHICH.search(said.before(figure, 16))
-        or _kind(top) == _kind(base) == "account"
-    )
-    if top.unit == base.unit and base.value:
-        told = share or said.has(words.YIELD) or words.THAT_IS.search(said.before(figure, 8))
-        if figure.unit == "percent" and told:
+    share = words.OF.match(said.after(figure, 12)) or _kind(top) == _kind(base) == "account"
+    part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
+    if top.unit == base.unit:
+        if figure.unit == "percent" and (share or part):
             yield Candidate(top.value / base.value * 100, "percent", parts)
         elif figure.unit in {"times", "ratio"} or (
             figure.unit == "number" and (share or said.has(words.RATIO))
         ):
             yield Candidate(top.value / base.value, "times", parts)
-    if _kind(top) == _kind(base) and top.unit == base.unit:
-        if said.changes(figure) and is_base(base, top, figure, said):
+    if not base.value:
+        return
+    alike = _kind(top) == _kind(base) or (
+        top.unit == "money" and "headline" in {top.concept, base.concept}
+    )
+    if alike and top.unit == base.unit:
+        if is_base(base, top, figure, said):
             change = top.value - base.value
-            if figure.unit == "percent" and top.unit != "percent" and base.value and not share:
+            if figure.unit in {"percent", "ratio"} and top.unit != "percent" and not share:
                 yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
-            if _is_amount(figure, top.unit):
-                yield Candidate(change, figure.unit, parts, signed=True)
+            if _is_amount(figure, top.unit) and (top.unit != "percent" or said.changes(figure)):
+                yield Candidate(change, top.unit, parts, signed=True)
         if _is_amount(figure, top.unit) and said.has(words.SUM):
             yield Candidate(top.value + base.value, figure.unit, parts)
     yield from _product(top, base, figure)
@@ -330,6 +328,8 @@ def _kind(fact: Fact) -> str:
 def _is_amount(figure: Figure, unit: str) -> bool:
     if unit == "percent":
         return figure.unit in {"percent", "points"}
+    if figure.unit == "points":
+        return unit == "number"
     return figure.unit in {"money", "number"} and unit in {"money", "number"}
 
 
@@ -342,6 +342,8 @@ def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
             yield Candidate(top.value * base.value / 100, top.unit, parts)
         elif top.unit == "money" and base.unit == "number" and base.value:
             yield Candidate(top.value / base.value, "money", parts)
+    if base.concept == CLOSE and top.unit == "money" and top.value > base.value:
+        yield Candidate(top.value / base.value, "shares", parts)
     if top.concept == "revenue_ttm" and base.concept.endswith("margin_pct"):
         yield Candidate(abs(top.value * base.value / 100), "money", parts)
     if base.concept in HELD and top.unit == "money" and base.value:
@@ -356,10 +358,11 @@ def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
 
 def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
+    start, end = said.from_to
+    if start is not None and start.value in {base.value, top.value}:
+        return start.value == base.value and (end is None or end.value == top.value)
     if said.has(words.EITHER_BASE):
         return True
-    if words.TODAY.search(said.after(figure, 30)):
-        base, top = top, base
     compared = said.compared_with(figure)
     if not compared:
         return _earlier(base, top, said)

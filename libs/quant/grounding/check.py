@@ -1,4 +1,4 @@
-# ruff: noqa: PLR0911, RUF001  (a list of refusals, one a line; dashes are read)
+# ruff: noqa: PLR0911  (a list of refusals, one a line; dashes are read)
 """Check a text against evidence: which of its figures and tickers cannot be traced, and why."""
 
 import re
@@ -7,47 +7,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import fmean
 
-from libs.quant.grounding import bounds, counts, headlines, words
+from libs.quant.grounding import bounds, counts, events, headlines, words
 from libs.quant.grounding.candidates import Candidate, derived, stated
+from libs.quant.grounding.claims import DAYS, HISTORY, claims
 from libs.quant.grounding.facts import REPORTED, Fact, Facts
-from libs.quant.grounding.figures import TEXT_CHARS_MAX, Figure, figures, ticker_names
+from libs.quant.grounding.figures import TEXT_CHARS_MAX, VALUE_MAX, Figure, figures, ticker_names
 from libs.quant.grounding.names import named_in
 from libs.quant.grounding.sentence import Sentence
 from libs.quant.grounding.spoken import Named, sentences
 
 RATIO_TOLERANCE = 0.05
 """How far "three times" or "a third" may be from the ratio."""
-LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
-"""Where oscillators are called oversold, neutral and overbought, by convention."""
 LINE_KEYS = re.compile(r'"(?P<key>[^"]{1,60})"\s*:\s*(?P<value>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)')
 SUMMED: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean, "avg": fmean, "average": fmean, "max": max, "min": min,
 }  # fmt: skip
 _SUMMED_KEY = re.compile(rf"^(?P<how>{'|'.join(SUMMED)})_")
-_ORDERED = re.compile(
-    r"(?:\b(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|select|limit|"
-    r"purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
-    r"|^(?:cut|lower|reduce|raise)\b[^.;]{0,40}\bto\b|^cut\b|\b(?:position|stake|weight) of\b)"
-    r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
-    re.IGNORECASE,
-)
-_OWN_COUNT = re.compile(
-    r"^\s(?:of \d+ votes|votes?\b|for\b,|against\b|to (?:buy|sell)\b|scored\b|"
-    r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
-    re.IGNORECASE,
-)
-_SCALE = re.compile(r"\d\s(?:out )?of\s$")
-_NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
-SCALES = frozenset({5.0, 10.0, 100.0})
-"""What scores and ratings are out of."""
-_HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
-_DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
-_LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
-_TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
-_HISTORY = re.compile(
-    r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|^\s*(?:bars|sessions)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +40,23 @@ class Checked:
 def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Checked, ...]:
     """Every claim of a free text; what claims nothing is left out."""
     text = text[:TEXT_CHARS_MAX]
-    found = figures(text)
-    mentioned = words.mentions(text)
+    this_year = facts.as_of.year if facts.as_of else VALUE_MAX
+    # A year that is only named is a period; one that has not come is a claim.
+    found = [
+        each
+        for each in figures(text)
+        if not each.meant or each.unit != "year" or each.value > this_year
+    ]
+    inside = [(each.start, each.end) for each in found]
+    mentioned = [
+        each
+        for each in words.mentions(text)
+        if not any(a <= each.start and each.end <= b for a, b in inside)
+    ]
     names = named_in(text, facts)
     checked: list[Checked] = []
     subject: str | None = None
+    named_before: Sequence[Named] = ()
     carried: Sequence[words.Mention] = ()
     recalled: Sequence[Fact] = ()
     for start, end in sentences(text):
@@ -91,10 +78,12 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             subject=subject,
             carried=carried,
             recalled=recalled,
+            named_before=named_before,
         )
         checked += [_placed(each, start) for each in _check_sentence(said)]
         if said.named:
             subject = said.named[-1].ticker
+            named_before = said.named
         recalled = tuple(said.traced.values())
         carried = said.mentions
     checked += _check_names(text, facts)
@@ -141,82 +130,19 @@ def _exact(written: str) -> Figure:
 
 
 def _check_sentence(said: Sentence) -> Iterator[Checked]:
-    claims = [figure for figure in said.figures if _claims(figure, said)]
+    made = [figure for figure in said.figures if claims(figure, said)]
     for figure, fact in headlines.quoted(said):
         said.traced.setdefault(figure, fact)
-    for figure in claims:
-        if not _in_quotes(figure, said):
+    for figure in made:
+        if not _in_quotes(figure, said) and bounds.holds(figure, said) is None:
             _trace(figure, said, stated(figure, said))
-    for figure in claims:
-        yield Checked(
-            figure.start, figure.end, figure.text, _is_grounded(figure, said), _sought(figure, said)
-        )
-
-
-def _claims(figure: Figure, said: Sentence) -> bool:
-    """Whether a figure claims something: not the writer's own, a horizon, or a line drawn."""
-    linked = said.sought(figure) if figure.unit in {"number", "percent", "days", "count"} else ()
-    before = said.before(figure, 12)
-    if (
-        figure.unit in {"number", "count"}
-        and figure.step >= 1
-        and _OWN_COUNT.match(said.after(figure, 30))
-    ):
-        return False
-    if words.OWN in linked and figure.unit != "count" and said.is_own(figure):
-        return False
-    if figure.unit in {"number", "money", "percent"} and _is_line(figure, said):
-        return False
-    if _SCALE.search(before) and figure.value in SCALES and not _NOUN.match(said.after(figure)):
-        return False
-    shares = (
-        figure.unit == "number"
-        and said.after(figure, 7) in {" shares", " of the"}
-        and not said.before(figure, 4).lower().endswith(("all ", "of "))
-    )
-    if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
-        return False
-    if figure.meant and figure.unit == "count":
-        return bool(_DAYS.match(said.after(figure)) and said.has(counts.EVENT))
-    if _LATER.match(said.after(figure)):
-        return False
-    if _TO.search(before) and _HORIZON.match(said.after(figure, 30)):
-        return False
-    days = figure.unit == "days" or (
-        figure.unit in {"number", "count"} and _HORIZON.match(said.after(figure, 30))
-    )
-    if days and figure.unit != "count":
-        history = _HISTORY.match(said.after(figure, 30))
-        event = re.search(r"\baway\b|\bago\b|\bfrom now\b|\breports?\b", said.text)
-        return bool(history or event or re.search(r"\bof the\s$", before))
-    return not (figure.unit in {"money", "number"} and _drawn(figure, said))
-
-
-def _is_line(figure: Figure, said: Sentence) -> bool:
-    """A line that is known without evidence ("overbought above 70"), or supposed in a question."""
-    side = words.BOUND_ABOVE.search(said.before(figure, 16)) or words.BOUND_BELOW.search(
-        said.before(figure, 16)
-    )
-    if side:
-        return bool(words.SUPPOSED.match(said.text))
-    around = said.before(figure, 34) + said.after(figure, 14)
-    return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
-
-
-def _drawn(figure: Figure, said: Sentence) -> bool:
-    """A line that the sentence draws: what is counted or claimed against it is the claim."""
-    side = words.BOUND_ABOVE.search(said.before(figure, 14)) or words.BOUND_BELOW.search(
-        said.before(figure, 14)
-    )
-    if side is None:
-        return False
-    counted = re.search(
-        r"\b(?:\w+) of the (?:\w+ )?(?:sessions|assets|days|shares|companies|four|five)\b",
-        said.text,
-    )
-    return bool(
-        counted or re.search(r"\bfirst (?:close )?$", said.before(figure, 22)[: -len(side.group())])
-    )
+    events.date_again(made, said)
+    # A day is judged last: by what the figures of that day turned out to be.
+    for figure in sorted(made, key=lambda each: each.unit == "date"):
+        grounded = _is_grounded(figure, said)
+        if not grounded:
+            said.failed.append(figure)
+        yield Checked(figure.start, figure.end, figure.text, grounded, _sought(figure, said))
 
 
 def _trace(figure: Figure, said: Sentence, offered: Iterable[Candidate]) -> bool:
@@ -235,7 +161,7 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
         return False
     match figure.unit:
         case "date":
-            return counts.is_event(figure, said)
+            return events.is_event(figure, said)
         case "year":
             return any(
                 day.year == figure.value for days in said.facts.dates.values() for day in days
@@ -262,10 +188,10 @@ def _in_quotes(figure: Figure, said: Sentence) -> bool:
 
 
 def _counted(figure: Figure, said: Sentence) -> bool:
-    days = counts.days_to_event(figure, said)
-    if any(each == figure.value for each in days):
+    away = figure.unit == "days" or DAYS.match(said.after(figure))
+    if away and any(each == figure.value for each in events.days_to_event(figure, said)):
         return True
-    if figure.unit == "days" and not _HISTORY.match(said.after(figure, 30)):
+    if figure.unit == "days" and not HISTORY.match(said.after(figure, 30)):
         return False
     if any(each == figure.value for each in counts.counts(figure, said)):
         return True
@@ -281,18 +207,23 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
     if scaled is None or not _currency_fits(figure, value, said):
         return False
     if figure.unit == "ratio":
-        return abs(figure.value - scaled) <= RATIO_TOLERANCE * abs(scaled)
+        return abs(figure.value - abs(scaled)) <= RATIO_TOLERANCE * abs(scaled)
     if not figure.says(scaled, money=value.unit == "money"):
         return False
     if figure.loose:
         return True
     if figure.signed:
         return figure.negative == (scaled < 0) or scaled == 0
-    if value.signed and said.has(words.GAP):
+    if value.signed and words.GAP.search(said.clause(figure)):
+        return True
+    if value.signed and len(value.parts) > 1 and all(part.value < 0 for part in value.parts):
+        # A loss that grows is a number that falls.
         return True
     if value.signed:
         pointed = said.direction(figure)
-        return pointed * scaled > 0 or not figure.value if pointed else scaled >= 0
+        if pointed:
+            return pointed * scaled > 0 or not figure.value
+        return scaled >= 0 or len(value.parts) > 1
     if scaled < 0 and not re.search(
         r"\bloss(?:es)?\b|\blost\b|\bnegative\b|\bminus\b|\bloses\b",
         said.before(figure, 80),
@@ -307,6 +238,8 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
 def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
     """The value as a figure of this unit; None where the units do not go together."""
     pair = (figure.unit, value.unit)
+    if value.unit == "shares":
+        return value.value if said.after(figure, 7) == " shares" else None
     concept = value.parts[0].concept
     if pair in SAME_UNITS or figure.unit == value.unit:
         return value.value
@@ -316,6 +249,8 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
         # "RSI 56, volatility 34 percent each", and a fraction, as in "the margin is 0.135".
         told = said.has(words.PERCENT)
         return value.value if told else value.value / 100 if abs(figure.value) < 1 else None
+    if pair == ("ratio", "percent") and figure.value < 1:
+        return value.value / 100
     if pair == ("percent", "number") and concept == "debt_to_equity":
         return value.value * 100
     return None
@@ -324,6 +259,7 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
 SAME_UNITS = frozenset(
     {
         ("number", "money"), ("number", "number"), ("money", "headline"), ("points", "percent"),
+        ("points", "number"),
         ("times", "number"), ("ratio", "times"), ("ratio", "number"), ("number", "times"),
         ("number", "ratio"), ("count", "times"), ("count", "number"),
     }
@@ -346,6 +282,10 @@ def _currency_fits(figure: Figure, value: Candidate, said: Sentence) -> bool:
 
 def _check_names(text: str, facts: Facts) -> Iterator[Checked]:
     for name in ticker_names(text):
+        ahead = text[: name.start]
+        if ahead.endswith(" (") and ahead[:-2].endswith(tuple(facts.tickers)):
+            # "GOLF.DE (XETR)": where it is traded.
+            continue
         dotted = next((t for t in facts.tickers if text.startswith(t, name.start)), None)
         if name.text in words.ABBREVIATIONS or text[name.end :][:1] in {"(", "&"}:
             continue

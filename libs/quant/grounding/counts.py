@@ -1,12 +1,11 @@
-"""Counts and events: how many, how many of them, until when, on which day."""
+"""Counts: how many, and how many of them."""
 
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from datetime import date
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Facts
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, Facts
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
@@ -15,11 +14,8 @@ NOUNS = re.compile(
     re.IGNORECASE,
 )
 """What is only ever counted."""
-EVENT = re.compile(
-    r"\b(?:reports?|reported|earnings|away|ago|from now|due|results)\b", re.IGNORECASE
-)
-_REPORTED = re.compile(r"\breported\b|\bago\b|\blast report\b|\bon (?=February)", re.IGNORECASE)
 _OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
+_HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per) \w+)?:[^.;]*$", re.IGNORECASE)
 _LIST = {
     "headline": "items", "stories": "items", "items": "items",
     "position": "positions", "holding": "positions", "open order": "open_orders",
@@ -37,6 +33,10 @@ _SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)
 def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     """What the evidence has as many of as the words next to a figure speak of."""
     right = said.after(figure, 45).lower()
+    head = _HEAD.search(said.before(figure))
+    if head and not re.match(r"\s\w", right):
+        # "Headlines: ALFA 7, FOXT 6": what is counted stands at the head of the list.
+        right = f" {head['what'].lower()}"
     part = _OF_THE.match(said.after(figure))
     every = re.search(r"\ball\s$", said.before(figure, 5), re.IGNORECASE)
     keep = _property(figure, said) if _row_property(figure, said) is None else None
@@ -73,7 +73,7 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
             yield len(facts.rows.get(ticker or "", []))
             yield from (int(fact.value) for fact in facts.now(ticker, "bars"))
         return
-    group = re.search(r"\bof (?:the|all) $", said.before(figure, 12))
+    group = re.search(r"\bof (?:(?:the|all|our|its) )?$", said.before(figure, 12))
     if (
         group
         or _COMPANIES.match(right.strip(" ,.;"))
@@ -128,7 +128,7 @@ def _companies(figure: Figure, said: Sentence) -> Iterator[int]:
     yield from (
         count
         for (_, name), count in facts.counts.items()
-        if name in {"assets", "tickers", "candidates"}
+        if name in {"assets", "tickers", "candidates", "positions"}
     )
 
 
@@ -166,6 +166,11 @@ def _having(figure: Figure, said: Sentence) -> Iterator[int]:
     if keep is not None:
         pool = set(facts.having(CLOSE))
         yield sum(1 for ticker in pool if keep(ticker))
+    held = facts.having("average_cost")
+    sign = _points(figure, said)
+    if held and sign:
+        gains = [fact.value - held[t].value for t, fact in facts.having(CLOSE).items() if t in held]
+        yield sum(gain * sign > 0 for gain in gains)
 
 
 def _points(figure: Figure, said: Sentence) -> int:
@@ -243,121 +248,3 @@ def _row_property(figure: Figure, said: Sentence) -> int | None:
         if closes and sign:
             return sum(1 for one, two in itertools.pairwise(closes) if (two - one) * sign > 0)
     return None
-
-
-def days_to_event(figure: Figure, said: Sentence) -> Iterator[int]:
-    """Calendar days between as_of and a ticker's next or last report."""
-    facts = said.facts
-    if facts.as_of is None or not said.has(EVENT):
-        return
-    for ticker in said.tickers(figure) or (None,):
-        for day in _reports(ticker, said):
-            yield abs((day - facts.as_of).days)
-
-
-def _reports(ticker: str | None, said: Sentence) -> list[date]:
-    names = ("report_last",) if _REPORTED.search(said.text) else ("report_next", "report_last")
-    return [day for name in names for day in said.facts.dates.get((ticker, name), [])]
-
-
-def is_event(figure: Figure, said: Sentence) -> bool:
-    """Whether a date is that of the event which the words around it speak of."""
-    return any(figure.is_day(day) for day in _days(figure, said))
-
-
-def _days(figure: Figure, said: Sentence) -> Iterator[date]:
-    facts, before, text = said.facts, said.before(figure, 45).lower(), said.text
-    tickers = said.tickers(figure) or tuple(facts.tickers)
-    everyone = (*tickers, None)
-    if re.search(r"quarter (?:to|ended|ending)\W*$|period\b.*$", before):
-        yield from _of(facts, everyone, "period_end", "period_next", "period_last")
-        return
-    reports = re.search(
-        r"\b(?:reports?|reported|earnings|due|results|eps|expected|estimate|announced with)\b",
-        text,
-        re.IGNORECASE,
-    )
-    if re.search(r"\b(?:figures|fundamentals|numbers)\b", text, re.IGNORECASE):
-        yield from _of(facts, everyone, "period_end", "figures_known")
-        if not re.search(r"\breport\b", text, re.IGNORECASE):
-            return
-    if re.search(r"\bcalendar\b|\bup to $|\buntil $|\bby $", before + " " * before.endswith("to")):
-        yield from _of(facts, (None,), "until")
-    told = any(fact.concept == "headline" for fact in said.traced.values())
-    headline = re.search(
-        r"\bheadlines?\b|\bnewest\b|\bolder\b|\bsigned\b|\bannounced\b|[\"“]|\bjump|\bfirst day\b",
-        text,
-        re.IGNORECASE,
-    )
-    if headline or told:
-        yield from (
-            each.known_on for each in facts.headlines if each.known_on and each.ticker in everyone
-        )
-    if reports:
-        yield from _of(
-            facts,
-            everyone,
-            *(
-                ("report_last", "report_next")
-                if _REPORTED.search(text)
-                else ("report_next", "report_last")
-            ),
-        )
-    if not (reports or headline):
-        yield from _of(facts, everyone, "report_next", "report_last")
-    if (reports or headline) and not re.search(
-        r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", text, re.IGNORECASE
-    ):
-        return
-    yield from _sessions(figure, said, tickers)
-
-
-def _of(facts: Facts, tickers: tuple[str | None, ...], *names: str) -> Iterator[date]:
-    for ticker in tickers:
-        for name in names:
-            yield from facts.dates.get((ticker, name), [])
-
-
-BY_VOLUME = frozenset({"heaviest", "busiest", "lightest", "quietest"})
-_EXTREME = re.compile(
-    r"\b(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
-    r"(?:\s(?P<what>volume|close))?",
-    re.IGNORECASE,
-)
-
-
-def _sessions(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> Iterator[date]:
-    facts = said.facts
-    if not _EXTREME.search(said.text):
-        # The day of a price that the sentence gives.
-        yield from (fact.session for fact in said.traced.values() if fact.session)
-    as_of = said.has(re.compile(r"\bas of\b", re.IGNORECASE))
-    if facts.as_of:
-        yield facts.as_of
-    if as_of:
-        return
-    named = list(_EXTREME.finditer(said.text))
-    ahead = [m for m in named if m.end() <= figure.start]
-    for ticker in tickers:
-        if not ahead:
-            yield from (day for day, _ in facts.rows.get(ticker, []))
-            continue
-        name = ahead[-1]["name"].lower()
-        high = name.startswith(("high", "peaked", "heaviest", "busiest"))
-        what = (ahead[-1]["what"] or "").lower()
-        if name in {"heaviest", "busiest", "lightest", "quietest"} or (
-            name == "peaked" and said.names(VOLUME)
-        ):
-            what = "volume"
-        column = facts.column(
-            ticker,
-            VOLUME if what == "volume" else CLOSE if what == "close" else "high" if high else "low",
-        )
-        if not column:
-            continue
-        # "the high of June 22" is that session's, "the high dates from June 6" is the highest.
-        if re.search(r"\b(?:high|low) of\s$", said.before(figure, 12), re.IGNORECASE):
-            yield from (day for day, _ in column)
-            continue
-        best = (max if high else min)(column, key=lambda each: each[1])
-        yield best[0]

@@ -13,6 +13,7 @@ FACTS_MAX = 20_000
 DEPTH_MAX = 6
 
 CLOSE, VOLUME, DAY_CHANGE = "close", "volume", "day_change_pct"
+PRICES = (CLOSE, "open", "high", "low")
 HISTORY = "rows"
 # The same quantity under another key, or in another part of a result.
 SAME = {"price": CLOSE, "bollinger_middle": "sma_20"}
@@ -80,6 +81,7 @@ OWN_NAMES: tuple[tuple[str, str, tuple[str, str], Step], ...] = (
     ),
     ("band_width", "money", ("bollinger_upper", "bollinger_lower"), lambda a, b: a - b),
     ("position_value", "money", ("quantity", CLOSE), lambda a, b: a * b),
+    ("position_cost", "money", ("quantity", "average_cost"), lambda a, b: a * b),
     ("order_value", "money", ("order_quantity", CLOSE), lambda a, b: a * b),
     ("invested", "money", ("equity", "cash"), lambda a, b: a - b),
 )

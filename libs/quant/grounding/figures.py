@@ -21,13 +21,14 @@ _CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "EUR": "EUR", "USD": "USD"
 # What follows a number: its scale and its unit. The longest word comes first.
 _SCALES = {
     "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
-    "mrd.": 1e9, "mio.": 1e6, "mn": 1e6, "bn": 1e9, "k": 1e3, "m": 1e6, "b": 1e9,
+    "mrd.": 1e9, "mio.": 1e6, "mn": 1e6, "bn": 1e9, "tn": 1e12, "k": 1e3, "m": 1e6, "b": 1e9,
 }  # fmt: skip
 _UNITS = {
+    "cents per dollar": ("times", 0.01), "cents on the dollar": ("times", 0.01),
     "percentage points": ("points", 1.0), "percentage point": ("points", 1.0),
     "percent": ("percent", 1.0), "%": ("percent", 1.0), "points": ("points", 1.0),
     "basis points": ("percent", 0.01), "bps": ("percent", 0.01),
-    "cents": ("money", 0.01), "cent": ("money", 0.01),
+    "cents": ("money", 0.01), "cent": ("money", 0.01), "c": ("money", 0.01),
     "dollars": ("money", 1.0), "euros": ("money", 1.0), "euro": ("money", 1.0),
     "times": ("times", 1.0), "x": ("times", 1.0),
     "days": ("days", 1.0), "day": ("days", 1.0),
@@ -47,7 +48,7 @@ _AMOUNT = (
     r"|\d+,\d{1,2}(?=\s(?:Mrd|Mio))|\d+(?:\.\d+)?|\.\d+"
 )
 _FIGURE = re.compile(
-    rf"(?P<minus>(?<![\w)])[-−–]\s?|\bminus\s|\((?=[$€£\d]))?(?P<plus>(?<!\w)\+)?"
+    rf"(?P<minus>(?<![\w)])[-−–]|(?<=[^\s\w)]\s)[-−–]\s|\bminus\s|\((?=[$€£\d]))?(?P<plus>(?<!\w)\+)?"
     rf"(?P<currency>[$€£]|\b(?:EUR|USD|GBP)\s)?(?P<late>[-−])?"
     rf"(?<![\w.])(?P<number>{_AMOUNT})(?![\d])"
     rf"(?:\s?(?P<scale>{_any_of(dict(_SCALES))}))?"
@@ -60,6 +61,7 @@ _WORDS = {
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
     )
 } | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0,
+     "third": 3.0, "fourth": 4.0, "fifth": 5.0, "sixth": 6.0, "seventh": 7.0, "eighth": 8.0,
      "eighty": 80.0, "ninety": 90.0, "hundred": 100.0}  # fmt: skip
 _RATIOS = {
     "twice": 2.0, "double": 2.0, "thrice": 3.0, "triple": 3.0, "half": 0.5,
@@ -95,6 +97,7 @@ _COUNTED = [
     "results",
     "calls",
     "years",
+    "quarters",
     "european",
     "open",
     "times",
@@ -118,7 +121,11 @@ _OF_THE = re.compile(
 _PART_OF = re.compile(
     r"^\s(?:out\s)?of\s(?:the|them|all|its|these|\d|" + "|".join(_WORDS) + r")\b", re.IGNORECASE
 )
-_RATIO_OF = re.compile(r"^\s(?:of|the|that|as|what|its|their)\b", re.IGNORECASE)
+_STREAK = re.compile(r"\s(?:consecutive|straight|successive)\b", re.IGNORECASE)
+_RATIO_OF = re.compile(
+    r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b",
+    re.IGNORECASE,
+)
 _MONTHS = {
     name: index
     for index, name in enumerate(
@@ -149,6 +156,7 @@ _DATES = tuple(
         r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH.format('month')}(?:\s(?P<year>\d{{4}}))?\b",
         r"\bthe\s(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?P<month>)(?P<year>)",
+        rf"(?:(?<=\bsince\s)|(?<=\bfrom\s)){_MONTH.format('month')}(?P<day>)(?:\s(?P<year>\d{{4}}))?(?!\s?\d)\b",
         rf"\b{_MONTH.format('month')}\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s(?P<year>\d{{4}}))?\b",
     )
 )
@@ -159,7 +167,7 @@ _NAMES = re.compile(
     r"|\b[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
     r"|\b(?:[QH][1-4]|FY)(?:\s'?\d{2,4})?\b|\b\d[QH]\d{2,4}\b"  # Q3 2012, 4Q23
     r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\d{1,2}[.)](?=\s)"  # numbers of a list
-    r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[kmbxKMBX]|[bmBM][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
+    r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[ckmbxCKMBX]|[bmtBMT][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
     r"|(?<![$€£.,])\b(?:1|3|6|12)[mM]\b"  # 3m
     r"|\b(?:S&P|Dow|\w*DAX|MSCI|ASX|SMI|IBEX|AEX|Nifty|Hang Seng|Top|Web|Group|CAC|FTSE|Nikkei|Russell|Nasdaq|Stoxx|TOPIX|Form|ISO|Rule|Section|"
     r"Chapter|Phase|Level|Tier|Fortune|Windows|Basel|Article|Note|Item|Figure|Table)(?:\s\d{1,4}\b)"
@@ -201,7 +209,11 @@ class Figure:
     @property
     def is_precise(self) -> bool:
         """Whether it has so many digits that an equal value elsewhere is hardly an accident."""
-        digits = re.sub(r"\D", "", self.text.split("e")[0]).strip("0")
+        digits = re.sub(r"\D", "", self.text).lstrip("0")
+        if self.unit == "money":
+            if "." in self.text:
+                return len(digits) >= PRECISE_DIGITS - 1
+            digits = digits if self.step > 1 else digits.rstrip("0")
         return len(digits) >= PRECISE_DIGITS
 
     def says(self, value: float, *, money: bool = False) -> bool:
@@ -229,7 +241,7 @@ class Figure:
     def is_day(self, day: date) -> bool:
         """Whether the parts that are written are those of `day`."""
         same_month = self.month in {0, day.month}
-        return same_month and self.day == day.day and self.year in {None, day.year}
+        return same_month and self.day in {0, day.day} and self.year in {None, day.year}
 
 
 def figures(text: str) -> tuple[Figure, ...]:
@@ -266,7 +278,7 @@ def _dates(text: str, taken: bytearray) -> Iterator[Figure]:
             year = int(match["year"]) if match["year"] else None
             yield Figure(
                 match.start(), match.end(), match.group(), "date",
-                year=year, month=month, day=int(match["day"]),
+                year=year, month=month, day=int(match["day"] or 0), meant=not match["day"],
             )  # fmt: skip
 
 
@@ -281,8 +293,8 @@ def _names(text: str, taken: bytearray) -> Iterator[Figure]:
     for match in _YEAR.finditer(text):
         if _free(match, taken):
             claimed = _CLAIMED.search(text[max(0, match.start() - 6) : match.start()])
-            unit = "year" if claimed else "name"
-            yield Figure(match.start(), match.end(), match.group(), unit, float(match.group()))
+            year = float(match.group())
+            yield Figure(match.start(), match.end(), match.group(), "year", year, meant=not claimed)
 
 
 def _numbers(text: str, taken: bytearray) -> Iterator[Figure]:
@@ -312,7 +324,7 @@ def _number(match: re.Match[str]) -> Figure:
     loose = minus == "(" and bool(sign) and match.string[match.end() :][:1] == ")"
     value = float(digits) * scale * factor
     return Figure(
-        start=match.start("number") if minus == "(" else match.start(),
+        start=match.start() + (minus == "("),
         end=match.end(),
         text=match.group().strip("( "),
         unit=unit,
@@ -339,7 +351,7 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
                 and " " not in match["ratio"]
             ):
                 continue
-            behind = text[match.end() : match.end() + 8]
+            behind = text[match.end() : match.end() + 12]
             if last not in {"twice", "double", "thrice", "triple"} and not _RATIO_OF.match(behind):
                 continue
             factor = _WORDS.get(match["ratio"].lower().split()[0], 1.0)
@@ -348,15 +360,12 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
             continue
         following = (match["next"] or "").strip().lower()
         word = match["word"].lower()
-        meant = bool(_MEANT.search(before)) and not _OF_THE.search(before)
+        part = _OF_THE.search(before) or _PART_OF.match(text[match.end() : match.end() + 20])
+        meant = bool(_MEANT.search(before)) and not part
         value = _WORDS.get(word, 0.0)
         if following == "times":
             yield Figure(match.start(), match.end() + 6, match.group(), "ratio", value)
-        elif word != "no" and (
-            following in _COUNTED
-            or _OF_THE.search(before)
-            or _PART_OF.match(text[match.end() : match.end() + 20])
-        ):
+        elif word != "no" and (following in _COUNTED or part or _STREAK.match(text, match.end())):
             yield Figure(
                 match.start(), match.end(), match.group(), "count", value,
                 zeros=0, meant=meant,

@@ -12,9 +12,11 @@ from libs.quant.grounding.sentence import Sentence
 
 NEAR_CHARS = 32
 SMALL_MAX = 20
+PART_CHARS = 14
 _QUOTED = re.compile(r"\b(?:a|the) headline\b|[\"“”]", re.IGNORECASE)
 _LOSS = re.compile(r"\bloss(?:es)?\b", re.IGNORECASE)
 _PARTITIVE = re.compile(r"^\s(?:out )?of\s(?:the\s|its\s)?(?:\d|[a-z]+\s)")
+_OF_THEM = re.compile(r"^\s(?:out )?of (?:them|these|those)\b", re.IGNORECASE)
 _PART_OF = re.compile(r"^\s*of (?:its|the|their) $")
 _WHOLE = re.compile(r"\bof (?:its |the |their )?$")
 
@@ -72,7 +74,7 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
         return False
     if _is_whole(theirs, headline.text) and not _WHOLE.search(said.before(figure, 10)):
         return False
-    parted = _PARTITIVE.match(said.after(figure, 12))
+    parted = _PARTITIVE.match(said.after(figure, 12)) and not _OF_THEM.match(said.after(figure, 12))
     small = figure.value <= SMALL_MAX or NOUNS.match(said.after(figure))
     if ours == "number" and small and not parted:
         # Small numbers are everywhere: the thing that is counted must be the headline's.
@@ -91,7 +93,7 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
 
 def _fact(theirs: Figure, headline: Headline) -> Fact:
     unit = "number" if theirs.unit in {"count", "year", "days"} else theirs.unit
-    return Fact("headline", theirs.value, unit, headline.ticker, headline.place)
+    return Fact("headline", theirs.value, unit, headline.ticker, headline.place, headline.known_on)
 
 
 def _equal(figure: Figure, theirs: Figure) -> bool:
@@ -103,9 +105,17 @@ def _equal(figure: Figure, theirs: Figure) -> bool:
 
 
 def _wholly(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) -> bool:
-    """Whether "3 of 5" stands for "three of five", not for another three."""
-    parted = _PARTITIVE.match(said.after(figure, 12))
-    return not parted or bool(_PARTITIVE.match(headline.text[theirs.end :]))
+    """Whether "3 of 5" stands for "three of five", not for three of another five."""
+    if not _PARTITIVE.match(said.after(figure, 12)):
+        return True
+    if not _PARTITIVE.match(headline.text[theirs.end :]):
+        return False
+    ours = [each.value for each in said.figures if each.start >= figure.end][:1]
+    whole = [each.value for each in figures_of(headline.text) if each.start >= theirs.end][:1]
+    near = any(
+        each.start - figure.end < PART_CHARS for each in said.figures if each.start >= figure.end
+    )
+    return not near or ours == whole
 
 
 def _kind(figure: Figure) -> str:

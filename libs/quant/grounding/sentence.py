@@ -28,6 +28,10 @@ _LEADS_TO = re.compile(
     re.IGNORECASE,
 )
 
+_FROM = re.compile(r"\bfrom\s$", re.IGNORECASE)
+_UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
+_OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
+_ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
 _IS = re.compile(r"^\s(?:is|are|was|were)\s$")
 
 
@@ -88,7 +92,13 @@ class Sentence(Spoken):
         behind = self._behind(figure, fitting)
         if behind and self._names_what_is_before(figure, behind[0]):
             return self._earnings(figure, behind[0].concepts)
-        return (words.OTHER,) if leads else ()
+        if leads:
+            return (words.OTHER,)
+        head = self.listed_after(figure)
+        return self.tight(head) if head and not self._mention_between(head, figure) else ()
+
+    def _mention_between(self, one: Figure, two: Figure) -> bool:
+        return any(one.end <= each.start < two.start for each in self.mentions)
 
     def _earnings(self, figure: Figure, concepts: tuple[str, ...]) -> tuple[str, ...]:
         """ "EPS of $0.76 is expected" speaks of an estimate."""
@@ -145,12 +155,18 @@ class Sentence(Spoken):
         fitting = [
             row for row in rows if row[-1].end <= group[0].start and all(map(fits, group, row))
         ]
+        fitting += [row for row in rows if self._row_behind(group, row)]
         if fitting:
             return fitting[-1][group.index(figure)].concepts
         averages = [each for each in self.carried if each.concepts[0].startswith(("sma", "ema"))]
         if re.search(r"\bboth\b", self.text[: group[0].start]) and len(averages) == len(group):
             return averages[group.index(figure)].concepts
         return ()
+
+    def _row_behind(self, group: Sequence[Figure], row: Sequence[Mention]) -> bool:
+        """`6.3% and 10.0% over one and three months`: the names come behind, in order."""
+        gap = self.text[group[-1].end : row[0].start]
+        return bool(_ROW_BEHIND.match(gap)) and all(map(fits, group, row))
 
     @once
     def compared_with(self, figure: Figure) -> tuple[str, ...]:
@@ -170,6 +186,39 @@ class Sentence(Spoken):
             return ahead[-1].concepts if ahead else ()
         return ()
 
+    @property
+    def from_to(self) -> tuple[Fact | None, Fact | None]:
+        """Where "from A to B" says that a change starts and ends."""
+        start = end = None
+        for each, fact in sorted(self.traced.items(), key=lambda item: item[0].start):
+            before = self.before(each, 10)
+            if start is None and _FROM.search(before):
+                start = fact
+            elif start is not None and end is None and _UP_TO.search(before):
+                end = fact
+        return start, end
+
+    @once
+    def beside(self, figure: Figure) -> tuple[str, ...]:
+        """The amount that a percentage stands beside: "cash 33%", "ATR €3.72 (1.6%)"."""
+        if figure.unit != "percent":
+            return ()
+        last = [each for each in self.figures if each.end <= figure.start][-1:]
+        for other in last:
+            if _OPENED.match(self.text[other.end : figure.start]):
+                known = self.traced.get(other)
+                return (known.concept,) if known else self.tight(other)
+        ahead = [each for each in self.mentions if each.end <= figure.start][-1:]
+        behind = [each for each in self.mentions if each.start >= figure.end][:1]
+        for each in ahead:
+            if _LEADS_TO.match(self.text[each.end : figure.start]):
+                return each.concepts
+        for each in behind:
+            if _RIGHT_BEHIND.match(self.text[figure.end : each.start]):
+                return each.concepts
+        head = self.listed_after(figure)
+        return self.beside(head) if head else ()
+
     def earlier_in_headline(self, base: Fact, top: Fact) -> bool:
         """Whether a headline gives `base` as the earlier figure: "to $1.1 billion from $1.05"."""
         texts = [each.text for each in self.facts.headlines if each.place == base.place]
@@ -188,14 +237,16 @@ class Sentence(Spoken):
         """Whether the writer's own words ("a weight of") reach a figure; they end with a clause."""
         if self.tight(figure) == (words.OWN,):
             return True
+        head = self.listed_after(figure)
+        if head and not self._mention_between(head, figure):
+            return self.is_own(head)
         row = self._row_of_figures(figure)
         ahead = [each for each in self.mentions if each.end <= row[0].start]
         if not ahead:
             return True
-        between = self.text[ahead[-1].end : row[0].start]
-        left = re.search(r"[,:;]", between)
-        spoken = self._any_figure(ahead[-1].end, row[0].start) or re.search(r"\w+\s+\w+", between)
-        return not (left and spoken)
+        between = self.without_names(ahead[-1].end, row[0].start)
+        left = re.search(r"[,;]\s|:.*\w", between)
+        return not (left and re.search(r"\w+\s+\w+", between))
 
     def is_held(self, figure: Figure) -> bool:
         """Whether the evidence holds a position, of which "earned $3 a share" may be said."""

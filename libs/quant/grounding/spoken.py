@@ -16,6 +16,7 @@ from libs.quant.grounding.words import Mention
 P = TypeVar("P", Figure, Mention, "Named")
 
 NEAR_CHARS = 25
+ADJACENT_CHARS = 8
 
 SENTENCE_CHARS_MAX = 500
 """A longer sentence is read in pieces: what stands further apart is not of one figure."""
@@ -34,6 +35,16 @@ _JOINED = re.compile(
     r"^(?:\s?\([^()]{1,20}\))?(?:\s?,\s?(?:and\s)?|\s(?:and|or|versus|vs\.?|against)\s)(?:the\s|its\s|their\s)?$",
     re.IGNORECASE,
 )
+
+_RIVAL = re.compile(
+    r"\b(?:than|as|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"^(?:[\s,:()/|]|'s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
+    re.IGNORECASE,
+)
+"""Between two figures of one list: names, commas and small words."""
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -88,9 +99,11 @@ class Spoken:
     named: Sequence[Named]
     mentions: Sequence[Mention]
     traced: dict[Figure, Fact] = field(default_factory=dict)
+    failed: list[Figure] = field(default_factory=list)
     subject: str | None = None
     carried: Sequence[Mention] = ()
     recalled: Sequence[Fact] = ()
+    named_before: Sequence[Named] = ()
     answers: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     def before(self, figure: Figure, chars: int = 60) -> str:
@@ -100,6 +113,11 @@ class Spoken:
     def after(self, figure: Figure, chars: int = 60) -> str:
         """The words behind a figure."""
         return self.text[figure.end : figure.end + chars]
+
+    def clause(self, figure: Figure) -> str:
+        """The words around a figure up to the next commas."""
+        left = re.split(r"[,;:(]\s", self.text[: figure.start])[-1]
+        return left + re.split(r"[,;:)]\s", self.text[figure.end :])[0]
 
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Whether the sentence has words of this kind."""
@@ -123,7 +141,10 @@ class Spoken:
         free = [name for name in self.named if name not in taken or self.about is None]
         ahead = [name for name in free if name.end <= figure.start]
         if ahead:
-            return (ahead[-1].ticker,)
+            # Behind a comparison ("dearer than Foxtrot; volume 5 million") the topic may be back.
+            left = re.search(r"[;,]", self.text[ahead[-1].end : figure.start])
+            topic = self.about if left and _RIVAL.search(self.text[: ahead[-1].start]) else None
+            return tuple(dict.fromkeys((ahead[-1].ticker, *((topic,) if topic else ()))))
         if self.about is not None:
             return (self.about,)
         following = [name for name in free if name.start >= figure.end]
@@ -137,8 +158,9 @@ class Spoken:
     def everyone(self) -> tuple[str, ...]:
         """The tickers that the sentence may speak of."""
         names = [each.ticker for each in self.named]
+        before = [] if names else [each.ticker for each in self.named_before]
         known = [each for each in (self.about, None if names else self.subject) if each]
-        return tuple(dict.fromkeys((*names, *known)))
+        return tuple(dict.fromkeys((*names, *known, *before)))
 
     def _said_behind(self, figure: Figure) -> Named | None:
         for name in self.named:
@@ -160,6 +182,15 @@ class Spoken:
         ]
         if fitting:
             return fitting[-1][place].ticker
+        behind = [
+            row
+            for row in rows
+            if 1 < len(row) <= len(group)
+            and place >= len(group) - len(row)
+            and _SAID_OF.match(self.text[group[-1].end : row[0].start])
+        ]
+        if behind:
+            return behind[0][place - len(group)].ticker
         start = group[0].start
         ahead = list(dict.fromkeys(each.ticker for each in self.named if each.end <= start))
         between = self.text[group[0].end : group[1].start]
@@ -168,6 +199,21 @@ class Spoken:
     @once
     def _row_of_figures(self, figure: Figure) -> list[Figure]:
         return next((row for row in rows_of(self.figures, self.text) if figure in row), [figure])
+
+    @once
+    def listed_after(self, figure: Figure) -> Figure | None:
+        """The figure before, where this one only goes on with its list: "x for A, y for B"."""
+        last = [each for each in self.figures if each.end <= figure.start][-1:]
+        if not last or last[0].unit != figure.unit:
+            return None
+        return last[0] if _GOES_ON.match(self.without_names(last[0].end, figure.start)) else None
+
+    def without_names(self, start: int, end: int) -> str:
+        """A piece of the text without the names of tickers."""
+        for name in reversed(self.named):
+            if start <= name.start and name.end <= end:
+                return f"{self.without_names(start, name.start)} {self.text[name.end : end]}"
+        return self.text[start:end]
 
     def _near(self, figure: Figure, start: int) -> bool:
         between = self.text[figure.end : start]
@@ -206,8 +252,6 @@ class Spoken:
         clause = re.split(r"[,;(]", self.before(figure, 40))[-1] + self.after(figure, 22)
         if rows[1:] and words.PREVIOUS.search(clause):
             return frozenset({rows[-2][0]})
-        if len({*self.days}) > 1:
-            return frozenset()
         days = {self._session(figure)} & known
         return frozenset({*days, *((None,) if as_of in days else ())})
 
@@ -215,14 +259,29 @@ class Spoken:
         clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
         if weekday := self._weekday(clause):
             return weekday
+        dated = self.dated_by(figure)
+        return self.resolve(dated) if dated else None
+
+    @once
+    def dated_by(self, figure: Figure) -> Figure | None:
+        """The date that the words give a figure: the next behind it, else the last before it."""
         days = [each for each in self.figures if each.unit == "date"]
-        behind = [each for each in days if each.start >= figure.end]
-        apart = behind and _APART.search(self.text[figure.end : behind[0].start])
-        if behind and not apart and not self._figure_between(figure.end, behind[0].start, figure):
-            return self.resolve(behind[0])
-        ahead = [each for each in days if each.end <= figure.start]
-        if ahead and not self._figure_between(0, figure.start, figure):
-            return self.resolve(ahead[-1])
+        several = len({*self.days}) > 1
+        behind = [each for each in days if each.start >= figure.end][:1]
+        ahead = [each for each in days if each.end <= figure.start][-1:]
+        for each in behind:
+            between = self.text[figure.end : each.start]
+            if several and len(between) > ADJACENT_CHARS:
+                continue
+            if not _APART.search(between) and not self._any_figure(figure.end, each.start):
+                return each
+        for each in ahead:
+            start = each.end if several else 0
+            between = self.text[each.end : figure.start]
+            if several and re.search(r"[,;]|\band\b", between):
+                continue
+            if not self._figure_between(start, figure.start, figure):
+                return each
         return None
 
     def _figure_between(self, start: int, end: int, figure: Figure) -> bool:
@@ -237,6 +296,8 @@ class Spoken:
             return None
         if not figure.month:
             return self._in_month(figure.day)
+        if not figure.day:
+            return None
         years = [figure.year] if figure.year else [as_of.year, as_of.year - 1] if as_of else []
         for year in years:
             try:

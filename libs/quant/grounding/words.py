@@ -48,34 +48,34 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("sma_20", r"20-(?=,|\s(?:and|or)\s)|20[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?20\)?(?!\d)"),
     ("sma_50", r"50-(?=,|\s(?:and|or)\s)|50[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?50\)?(?!\d)"),
     ("sma_200", r"200-(?=,|\s(?:and|or)\s)|200[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?200\)?(?!\d)"),
-    ("sma_20 sma_50 sma_200", r"(?:moving |long |short )*averages\b(?! [\d$€£])"),
+    ("sma_20 sma_50 sma_200", r"(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
-    ("atr_14", r"atr(?:[_ ]?14)?\b|average true range|14-day atr|atr\(14\)"),
+    ("atr_14", r"atrs?(?:[_ ]?14)?\b|average true range|14-day atr|atr\(14\)"),
     ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b"),
     (
         "momentum_3m_pct",
         r"(?:three|3)-month (?:momentum|return|gain|loss|change)|momentum_3m_pct|"
-        r"mom(?:entum)? 3m\b|3m\b|(?:three|3)[- ]months?\b|(?:over|versus|vs\.?|against|in|well as) three\b(?!-| month)|quarter(?:ly|\'s)?\b(?: momentum)?",
+        r"mom(?:entum)? 3m\b|3-?mo?\b|(?:three|3)[- ]months?\b|quarter(?:ly|\'s)?\b(?: momentum)?",
     ),
     (
         "momentum_1m_pct",
         r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
-        r"mom(?:entum)? 1m\b|1m\b|(?:(?:a|the|one|1|past|last)[ -])?month(?:ly|\'s)?\b(?: momentum)?",
+        r"mom(?:entum)? 1m\b|1-?mo?\b|(?:(?:a|the|one|1|past|last|trailing)[ -])?month(?:ly|-on-month|\'s)?\b(?: momentum)?",
     ),
     ("day_change_pct", r"day_change_pct|day changes?|daily (?:changes?|moves?|gains?|loss(?:es)?)|on the day\b|day's (?:gain|loss|change|move)|in a day\b"),
     ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|trading was|turnover|traded\b(?= \d)"),
-    ("operating_margin_pct", r"operating_margin_pct|operating\b(?: profit)?(?: margins?)?"),
+    ("operating_margin_pct", r"operating_margin_pct|(?:operating\b|op\b\.?)(?: profit)?(?: margins?)?"),
     ("profit_margin_pct", r"\bnet\b(?= *(?:[,.;)]|$))|(?:net (?:profit |income )?|profit )?margins?\b|profit_margin_pct|profitability"),
     ("debt_to_equity", r"debt(?:[- _]to[- _]equity|/equity| is| above equity)?\b|leverage|d/e\b|debt ratio|indebted\w*|borrow\w*"),
     ("pe_ratio eps_ttm", r"(?:times|x) (?:its )?(?:trailing )?(?:earnings|profits?)\b"),
     ("pe_ratio", r"p/?e(?:s\b|\b)(?: ratios?| multiple)?|pe_ratio|price/earnings|earnings multiple|price[- ]to[- ]earnings|price-earnings|multiple\b"),
-    ("market_cap", r"market[ _](?:value|cap(?:italisation|italization)?)|capitali[sz]ation|(?:company|group|it) is worth|valued\b|of value\b|valuation of"),
+    ("market_cap position_value", r"market[ _](?:value|cap(?:italisation|italization)?)|capitali[sz]ation|(?:company|group|it) is worth|valued\b|of value\b|valuation of"),
     ("revenue_ttm", r"revenues?\b(?:_ttm)?|sales\b|top line"),
     ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|shares:|shares in issue"),
     ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|consensus|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
-    ("average_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
-    ("equity", r"(?:total |account )?equity\b|account value|portfolio value|net asset value|the (?:account|portfolio) is worth"),
+    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
+    ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
     ("cash", r"cash\b|uninvested\b"),
     ("order_quantity", r"on order|(?:buy|sale) of|orders?\b|orders? for|to be bought"),
     ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)?\b|shares? held|positions?\b|stakes?\b"),
@@ -103,18 +103,35 @@ class Mention:
 
 def mentions(text: str) -> tuple[Mention, ...]:
     """The quantities that a text names, in its order."""
-    return tuple(
+    found = [
         Mention(match.start(), match.end(), tuple(_NAMED[int(match.lastgroup[1:])][0].split()))
         for match in _MENTION.finditer(text)
         if match.lastgroup and not _is_adjective(match)
-    )
+    ]
+    if any(each.concepts[0].startswith("momentum") for each in found):
+        # "over one and three months", "-13.8% in one month, -9.1% in three".
+        taken = {place for each in found for place in range(each.start, each.end)}
+        found += [
+            Mention(match.start(), match.end(), (_SPAN_OF[match.group().lower()],))
+            for match in _BARE_SPAN.finditer(text)
+            if match.start() not in taken
+        ]
+    return tuple(sorted(found, key=lambda each: each.start))
+
+
+_BARE_SPAN = re.compile(
+    r"\b(?:one|three)\b(?=\s?(?:[.,;()]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE
+)
+_SPAN_OF = {"one": "momentum_1m_pct", "three": "momentum_3m_pct"}
 
 
 def _is_adjective(match: re.Match[str]) -> bool:
     """Whether "high" or "low" says how something is: "an RSI of 79.5 is high", "low risk"."""
+    text = match.string
+    if match.group().lower() == "close":
+        return text.startswith(" to ", match.end())
     if match.group().lower() not in {"high", "low"}:
         return False
-    text = match.string
     before = text[max(0, match.start() - 14) : match.start()]
     return bool(_ADJECTIVE.search(before) or _DESCRIBES.match(text[match.end() :]))
 
@@ -191,7 +208,7 @@ OF_WHICH = re.compile(r"\bof which\s(?:[a-z]+\s)?$", re.IGNORECASE)
 PERCENT = re.compile(r"\d percent\b", re.IGNORECASE)
 THAT_IS = re.compile(r"(?:\bi\.e\.,?|,\sor)\s$", re.IGNORECASE)
 EITHER_BASE = re.compile(
-    r"\b(?:overhead|upside|room|to go|potential|needs?|retake|reclaim|reach(?:es)?)\b",
+    r"\b(?:overhead|upside|room|to go|potential|needs?|retake|reclaim|reach(?:es)?|would|could)\b",
     re.IGNORECASE,
 )
 """Words of a way to go, which is measured from where one stands."""
@@ -199,9 +216,6 @@ CLOSES = re.compile(r"\bclos(?:es|ing prices) (?:between|run|ran|range|from|span
 GROUP = re.compile(
     r"\bof (?:the|all) (?:group|peers|names|companies|assets|two|three|four|five|\d)\b|\bof them\b|\bpeers\b",
     re.IGNORECASE,
-)
-TODAY = re.compile(
-    r"\b(?:above|below|over|under)\s(?:today|the (?:current|latest|last))\b", re.IGNORECASE
 )
 ONE_ATR = re.compile(r"\b(?:one|1) ATR (?:under|below|above|over)\b", re.IGNORECASE)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -228,7 +242,7 @@ GAP = re.compile(
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
 COMPARED = re.compile(
-    r"^\W*(?:or\s[$€£\d.%]+\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
+    r"^[\s,]*(?:or\s[$€£\d.%]+\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
     r"ahead|off|north|south|clear|short|shy|of|versus|vs|against|than)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this)\s)*",

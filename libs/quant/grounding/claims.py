@@ -1,0 +1,132 @@
+# ruff: noqa: PLR0911, RUF001  (a list of refusals, one a line; dashes are read)
+"""Whether a figure claims anything: not so the writer's own, a horizon, a line that is drawn."""
+
+import re
+
+from libs.quant.grounding import bounds, events, words
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.sentence import Sentence
+
+LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
+"""Where oscillators are called oversold, neutral and overbought, by convention."""
+_ORDERED = re.compile(
+    r"(?:\b(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|select|limit|"
+    r"purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
+    r"|^(?:cut|lower|reduce|raise)\b[^.;]{0,40}\bto\b|^cut\b|\b(?:position|stake|weight) of\b)"
+    r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
+    re.IGNORECASE,
+)
+_OWN_COUNT = re.compile(
+    r"^\s(?:of \d+ votes|votes?\b|for\b,|against\b|to (?:buy|sell)\b|scored\b|"
+    r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
+    re.IGNORECASE,
+)
+_SCALE = re.compile(r"\d\s(?:out )?of\s$")
+_NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
+SCALES = frozenset({5.0, 10.0, 100.0})
+"""What scores and ratings are out of."""
+_HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
+_OF_SHARES = re.compile(r"^\s(?:out )?of (?:the |our |its )?(?P<whole>\d[\d,]*)(?: \w+)? shares\b")
+_AWAITED = re.compile(
+    r"\b(?:to|would|could|should|if|once|until|unless|when|wait|before|after|may|might|will|on)\s"
+    r"(?:[a-z]+\s){0,3}[<>≤≥a-z]*\s?$",
+    re.IGNORECASE,
+)
+_ANY = re.compile(r"\b(?:an?|another|further|some|any|each)\s(?:[a-z]+\s){0,2}$", re.IGNORECASE)
+_WOULD = re.compile(r"^[^.;]*\b(?:would|could|might)\b", re.IGNORECASE)
+_ASSUMED = re.compile(r"\b(?:if|assum\w+|suppos\w+|should)\b", re.IGNORECASE)
+_LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
+_TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
+DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
+HISTORY = re.compile(
+    r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|^\s*(?:bars|sessions)\b",
+    re.IGNORECASE,
+)
+
+
+def claims(figure: Figure, said: Sentence) -> bool:
+    """Whether a figure claims something: not the writer's own, a horizon, or a line drawn."""
+    linked = said.sought(figure) if figure.unit in {"number", "percent", "days", "count"} else ()
+    before = said.before(figure, 12)
+    if (
+        figure.unit in {"number", "count"}
+        and figure.step >= 1
+        and _OWN_COUNT.match(said.after(figure, 30))
+    ):
+        return False
+    if words.OWN in linked and figure.unit != "count" and said.is_own(figure):
+        return False
+    if figure.unit in {"number", "money", "percent"} and _is_line(figure, said):
+        return False
+    if _SCALE.search(before) and figure.value in SCALES and not _NOUN.match(said.after(figure)):
+        return False
+    shares = (
+        figure.unit == "number"
+        and said.after(figure, 7) in {" shares", " of the"}
+        and not said.before(figure, 4).lower().endswith(("all ", "of "))
+    )
+    if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
+        return False
+    if _is_supposed(figure, said):
+        return False
+    if figure.unit == "date" and not figure.day:
+        # "since June" of this year only says of what; "the best since last June" is a claim.
+        return events.is_past(figure, said.facts)
+    if figure.meant and figure.unit == "count":
+        return bool(DAYS.match(said.after(figure)))
+    if _LATER.match(said.after(figure)):
+        return False
+    if _TO.search(before) and _HORIZON.match(said.after(figure, 30)):
+        return False
+    days = figure.unit == "days" or (
+        figure.unit in {"number", "count"} and _HORIZON.match(said.after(figure, 30))
+    )
+    if days and figure.unit != "count":
+        history = HISTORY.match(said.after(figure, 30))
+        event = re.search(r"\baway\b|\bago\b|\bfrom now\b|\breports?\b", said.text)
+        return bool(history or event or re.search(r"\bof the\s$", before))
+    return not (figure.unit in {"money", "number"} and _drawn(figure, said))
+
+
+def _is_supposed(figure: Figure, said: Sentence) -> bool:
+    """What the writer supposes, waits for or would trade: no claim of what is."""
+    if part := _OF_SHARES.match(said.after(figure, 30)):
+        whole = float(part["whole"].replace(",", ""))
+        return any(
+            fact.value == whole
+            for t in said.tickers(figure)
+            for fact in said.facts.now(t, "quantity")
+        )
+    before = said.before(figure, 60)
+    if figure.unit in {"number", "percent"} and bounds.is_bound(figure, said):
+        return bool(_AWAITED.search(before))
+    if figure.unit != "percent" or not _ANY.search(before):
+        return False
+    return bool(_WOULD.search(said.after(figure, 80)) or _ASSUMED.search(before))
+
+
+def _is_line(figure: Figure, said: Sentence) -> bool:
+    """A line that is known without evidence ("overbought above 70"), or supposed in a question."""
+    side = words.BOUND_ABOVE.search(said.before(figure, 16)) or words.BOUND_BELOW.search(
+        said.before(figure, 16)
+    )
+    if side:
+        return bool(words.SUPPOSED.match(said.text))
+    around = said.before(figure, 34) + said.after(figure, 14)
+    return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
+
+
+def _drawn(figure: Figure, said: Sentence) -> bool:
+    """A line that the sentence draws: what is counted or claimed against it is the claim."""
+    side = words.BOUND_ABOVE.search(said.before(figure, 14)) or words.BOUND_BELOW.search(
+        said.before(figure, 14)
+    )
+    if side is None:
+        return False
+    counted = re.search(
+        r"\b(?:\w+) of the (?:\w+ )?(?:sessions|assets|days|shares|companies|four|five)\b",
+        said.text,
+    )
+    return bool(
+        counted or re.search(r"\bfirst (?:close )?$", said.before(figure, 22)[: -len(side.group())])
+    )
