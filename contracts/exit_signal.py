@@ -47,7 +47,8 @@ class ExitOutput(StrEnum):
 class CheckExitSignals(Message):
     """Ask for the exit signals of one position.
 
-    `as_of` None is the session that the account stands at; a later one is refused.
+    `as_of` None is the session that the account stands at, with what it bought at the open after
+    it; a later one is refused.
     """
 
     ticker: Ticker
@@ -64,7 +65,10 @@ class ExitSignals(Message):
 
 
 class HoldingsQuery(Message):
-    """Ask for what an account holds at the close of `as_of`; None is its clock's session."""
+    """Ask for what an account holds at the close of `as_of`.
+
+    None is its clock's session, with what it bought at the open after it, at the price paid.
+    """
 
     account: Name
     as_of: date | None = None

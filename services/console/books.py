@@ -20,7 +20,6 @@ from contracts.query import (
 )
 from contracts.types import Name, Ticker
 from libs.runtime.errors import few
-from libs.web.problem import Refused
 from services.console import accounts, handler
 from services.console.bodies import problems, said
 from services.console.passing_on import Desk
@@ -43,9 +42,7 @@ def books(desk: Desk) -> APIRouter:
         """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
         query = AccountQuery(account=account, fills=fills)
         view = await accounts.account(query, store=desk.store, closes=desk.closes)
-        if not view.found:
-            raise await _no_account(desk, account)
-        return said(view)
+        return await _of_account(view, account, desk)
 
     @router.get(
         "/portfolio/equity", response_model=EquityView, responses=problems(404), tags=["portfolio"]
@@ -56,9 +53,7 @@ def books(desk: Desk) -> APIRouter:
         """What an account was worth over its sessions."""
         query = EquityQuery(account=account, points=points)
         view = await accounts.equity(query, store=desk.store, closes=desk.closes)
-        if not view.found:
-            raise await _no_account(desk, account)
-        return said(view)
+        return await _of_account(view, account, desk)
 
     @router.get("/budget", response_model=BudgetView, tags=["budget"])
     async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
@@ -106,6 +101,9 @@ def _told(answer: Mapping[str, JsonValue]) -> str:
     return str(answer.get("error") or inner.get("error") or inner.get("verdict"))
 
 
-async def _no_account(desk: Desk, account: str) -> Refused:
-    there = few(await desk.store.accounts(), "none yet: a cycle opens them")
-    return not_found(f"no account is named {account}; there are: {there}")
+async def _of_account(view: AccountView | EquityView, account: str, desk: Desk) -> Response:
+    """What is told of an account. Raises `Refused` where there is none of this name."""
+    if not view.found:
+        there = few(await desk.store.accounts(), "none yet: a cycle opens them")
+        raise not_found(f"no account is named {account}; there are: {there}")
+    return said(view)

@@ -16,6 +16,7 @@ from contracts.account import (
     Side,
 )
 from contracts.execution import Fill, Order, OrderStatus
+from contracts.exit_signal import Holdings
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import DayPrices, Filled, Opening, Refused
@@ -216,13 +217,42 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
 def positions_of(account: Account, as_of: date, closes: Closes) -> tuple[Position, ...]:
     """What is held at as_of's close, by ticker. Raises as `portfolio` does."""
     holdings = account.books.as_of(as_of).holdings
-    held = account.held(as_of)
-    return tuple(_position(account, each, holdings[each], as_of, closes) for each in held)
+
+    def one(ticker: str) -> Position:
+        mark = _mark(ticker, as_of, closes)
+        if mark.amount is None:
+            raise NoExchangeRate(account.name, ticker, mark.currency, account.currency, as_of)
+        return _position(account, ticker, holdings[ticker], mark.amount, mark.foreign)
+
+    return tuple(map(one, account.held(as_of)))
 
 
 def open_orders_of(account: Account) -> tuple[OpenOrder, ...]:
     """The orders that are open at the session that is looked at."""
     return tuple(_open_order(order, account) for order in account.orders)
+
+
+def holdings_now(account: Account, as_of: date, closes: Closes) -> Holdings:
+    """What is held at as_of's close, and what was bought at the open after it, at the price paid:
+    nobody has seen a later one. What was sold at that open is an open order still.
+
+    Raises as `portfolio` does.
+    """
+    positions = {each.ticker: each for each in positions_of(account, as_of, closes)}
+    open_orders = []
+    for order in account.orders:
+        if order.fill is None or order.side is Side.SELL:
+            open_orders.append(_open_order(order, account))
+        else:
+            ticker, fill = order.ticker, order.fill
+            price, held = price_in(fill.price, fill.rate), account.books.holdings[ticker]
+            positions[ticker] = _position(account, ticker, held, price, foreign(fill))
+    return Holdings(
+        account=account.name,
+        as_of=as_of,
+        positions=tuple(positions[ticker] for ticker in sorted(positions)),
+        open_orders=tuple(open_orders),
+    )
 
 
 def session_before(snapshot: Snapshot, account: Account) -> SessionBefore:
@@ -232,18 +262,15 @@ def session_before(snapshot: Snapshot, account: Account) -> SessionBefore:
 
 
 def _position(
-    account: Account, ticker: str, holding: Holding, as_of: date, closes: Closes
+    account: Account, ticker: str, holding: Holding, price: Decimal, traded: Foreign | None
 ) -> Position:
-    mark = _mark(ticker, as_of, closes)
-    if mark.amount is None:
-        raise NoExchangeRate(account.name, ticker, mark.currency, account.currency, as_of)
     return Position(
         ticker=ticker,
         quantity=holding.quantity,
         average_cost=money(holding.average_cost, account),
-        price=money(mark.amount, account),
+        price=money(price, account),
         sector=account.sectors.get(ticker, "unknown"),
-        foreign=mark.foreign,
+        foreign=traded,
         opened_on=holding.opened_on,
     )
 

@@ -157,9 +157,15 @@ def _moved(books: Books, entry: Entry, sign: int) -> Books:
                 old.cost + sign * line.amount,
                 line.currency,
                 old.foreign_cost + sign * line.foreign,
-                entry.session if opens else old.opened_on,
+                entry.session if opens else _opened_before(old, entry.session, sign),
             )
     return replace(books, sums=sums, holdings=holdings)
+
+
+def _opened_before(held: Holding, session: date, sign: int) -> date | None:
+    """What is taken back may have been closed and opened again since: then nobody can say."""
+    later = held.opened_on is not None and held.opened_on >= session
+    return None if sign < 0 and later else held.opened_on
 
 
 def opening(cash: Decimal, session: date) -> Entry:

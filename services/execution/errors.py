@@ -1,9 +1,10 @@
 """Why execution says no: each with a stable code, and what to do."""
 
+from collections.abc import Sequence
 from datetime import date
 
 from libs.quant.exchange import no_rate
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, few
 
 
 class ClockBack(DeskError):
@@ -43,12 +44,15 @@ class BooksNotOpen(DeskError):
 
 
 class UnknownAccount(DeskError):
-    """There is no such account."""
+    """No account has the name: a mistyped one must look neither empty nor halted."""
 
     code = "unknown_account"
 
-    def __init__(self, account: str) -> None:
-        super().__init__(f"there is no account {account}; a cycle opens the account it trades")
+    def __init__(self, account: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"no account is named {account!r} (there is: {few(known)}); a cycle opens the account "
+            "that it trades"
+        )
 
 
 class AheadOfClock(DeskError):

@@ -4,23 +4,10 @@ import structlog
 
 from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
 from libs.postgres.pool import Connection, Pool
-from libs.runtime.errors import DeskError, few
 from services.execution import store
+from services.execution.errors import UnknownAccount
 
 log = structlog.get_logger()
-
-
-class UnknownAccount(DeskError):
-    """No account has the name: a mistyped one must not look halted."""
-
-    code = "unknown_account"
-
-    def __init__(self, account: str, known: list[str]) -> None:
-        there = few(known)
-        super().__init__(
-            f"no account is named {account!r} (there is: {there}); without an account the halt is "
-            "for all, also for those opened later"
-        )
 
 
 async def halt_trading(caller: str, request: HaltTrading, *, pool: Pool) -> HaltAnswer:

@@ -28,6 +28,7 @@ from services.execution.account import (
     Account,
     Ids,
     Quotes,
+    holdings_now,
     open_orders_of,
     portfolio,
     positions_of,
@@ -215,22 +216,25 @@ async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfoli
 
 
 async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
-    """What the account holds at as_of's close, and the orders that were open then.
+    """What the account held at as_of's close, and the orders that were open then; without an as_of
+    what it holds now, as far as it has seen.
 
     Raises UnknownAccount, AheadOfClock, NotASession, NoPrice, NoExchangeRate.
     """
     async with trading.pool.acquire() as db:
         clock_session = await store.clock_of(db, query.account)
-    if clock_session is None:
-        raise UnknownAccount(query.account)
+        if clock_session is None:
+            raise UnknownAccount(query.account, await store.account_names(db))
     as_of = query.as_of or clock_session
     require_session(trading.reads.calendar, as_of)
     if as_of > clock_session:
         raise AheadOfClock(query.account, clock_session, as_of)
     account = await _glance(trading, query.account, as_of)
     if account is None:
-        raise UnknownAccount(query.account)
+        raise RuntimeError(f"account {query.account} is gone, and no account is ever deleted")
     quotes = await trading.reads.shown(account, as_of)
+    if query.as_of is None:
+        return holdings_now(account, as_of, quotes.closes)
     return Holdings(
         account=account.name,
         as_of=as_of,

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import structlog
 from pydantic import JsonValue
 
+from contracts.account import Side
 from contracts.exit_signal import (
     CheckExits,
     CheckExitSignals,
@@ -37,6 +38,19 @@ class NotHeld(DeskError):
     """There is nothing to sell."""
 
     code = "not_held"
+
+    def __init__(self, holdings: Holdings, ticker: str) -> None:
+        told = (
+            f"account {holdings.account} holds no share of {ticker} at the close of "
+            f"{holdings.as_of}"
+        )
+        bought = (
+            each for each in holdings.open_orders if (each.asset, each.side) == (ticker, Side.BUY)
+        )
+        order = next(bought, None)
+        if order is not None:
+            told += f": {order.quantity.normalize():f} are bought at the next open"
+        super().__init__(told)
 
 
 class ExitsUnchecked(DeskError):
@@ -89,9 +103,7 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         named["as_of"] = holdings.as_of.isoformat()
         held = held_in(holdings, query.ticker)
         if held is None:
-            raise NotHeld(
-                f"account {query.account} holds no share of {query.ticker} at {holdings.as_of}"
-            )
+            raise NotHeld(holdings, query.ticker)
         file = await asyncio.to_thread(terms_in, checking.terms_path)
         terms = {query.ticker: file.of(query.account, query.ticker)}
         sessions = checking.reads.market.calendar.sessions

@@ -134,6 +134,8 @@ def facts_of(
     if isinstance(own, Failure):
         return own
     basket = {member: histories[member] for member in terms.basket or held.largest}
+    # Bought after as_of's close: no later close is known that it could have fallen from.
+    is_new = position.opened_on is not None and position.opened_on > held.as_of
     return Facts(
         months=own.months,
         basket={
@@ -145,12 +147,12 @@ def facts_of(
         opened_on=position.opened_on,
         sessions_held=sessions_held(position, held.as_of, sessions),
         close=own.close,
-        peak=own.peak,
+        peak=own.close if is_new else own.peak,
     )
 
 
 def sessions_held(position: Position, as_of: date, sessions: SessionsBetween) -> int | None:
-    """Sessions after the one that opened the position."""
-    if position.opened_on is None or position.opened_on > as_of:
+    """Sessions after the one that opened the position; 0 of one bought after as_of's close."""
+    if position.opened_on is None:
         return None
-    return len(sessions(position.opened_on, as_of)) - 1
+    return max(len(sessions(position.opened_on, as_of)) - 1, 0)

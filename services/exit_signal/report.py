@@ -124,7 +124,7 @@ def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
         "order_type": "stop",
         "stop_price": str(sizing.stop_price),
         "time_in_force": "gtc",
-        "reason": f"on what remains, once the sale is filled; the close was {price.normalize():f}",
+        "reason": f"on what remains, once the sale is filled; the price is {price.normalize():f}",
     }
     return [sale, stop]
 

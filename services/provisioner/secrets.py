@@ -1,4 +1,4 @@
-"""Keys, passwords and the servers' side of them, for NATS and Postgres servers of your own.
+"""Keys, passwords, the token of HTTP, and the servers' side of them, for servers of your own.
 
 `deskbus secrets init DIR` makes every secret that is not there yet, and writes `nats.conf` and
 `roles.sql` anew from the subject table and the secrets. Run it again after an upgrade: secrets stay
@@ -19,6 +19,7 @@ from libs.runtime.credentials import (
     FILE_MODE,
     CredentialError,
     ensure_secrets,
+    ensure_token,
     nats_config,
     nkey_public_key,
     postgres_password,
@@ -30,6 +31,7 @@ from libs.runtime.tls import CA_FILE
 
 NATS_CONFIG = "nats.conf"
 ROLES_SQL = "roles.sql"
+HTTP_TOKEN = "http.token"  # noqa: S105 - its name, not what is in it
 CONFIG_MODE = 0o644
 
 
@@ -84,6 +86,7 @@ def provision_secrets(
     """
     before = _secrets_in(directory)
     ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
+    ensure_token(directory / HTTP_TOKEN)
     servers = {name: (*names, *hosts) for name, names in SERVERS.items()}
     expires = ensure_certificates(directory, servers) if tls or _has_tls(directory) else {}
     after = _secrets_in(directory)

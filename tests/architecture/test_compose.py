@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 
 from libs.bus.permissions import permissions
 from libs.postgres.pool import ROLES
+from libs.runtime.schedule_settings import Schedule
 from services.launcher import BACKBONE, SERVICES
 from services.provisioner.secrets import provision_secrets
 
@@ -53,9 +55,10 @@ def test_every_service_takes_one_line(root: Path) -> None:
 def test_a_service_runs_its_own_module_under_its_own_key_alone(name: str, compose: Any) -> None:
     service = compose["services"][name]
     database = [f"postgres_deskbus_{name}.password"] if name in WITH_DATABASE else []
+    callers = ["http.token"] if name == "console" else []
 
     assert service["command"] == ["python", "-m", f"services.{name}"]
-    assert service["secrets"] == [f"{name}.nk", *database]
+    assert service["secrets"] == [f"{name}.nk", *database, *callers]
 
 
 @pytest.mark.parametrize("name", [*OWN_SERVICES, "migrations"])
@@ -65,18 +68,38 @@ def test_a_container_has_no_more_than_it_needs(name: str, compose: Any) -> None:
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert not str(service["user"]).startswith(("0", "root"))
-    assert "ports" not in service
     assert "privileged" not in service
 
 
-def test_only_nats_is_published_and_only_on_loopback(compose: Any) -> None:
+@pytest.mark.parametrize("name", [*OWN_SERVICES, "migrations"])
+def test_every_container_reads_the_same_settings(name: str, root: Path, compose: Any) -> None:
+    """`schedule`, `limits`, `gates` and the like must be the same in all of them."""
+    (given,) = compose["services"][name]["configs"]
+    where = compose["configs"][given["source"]]["file"]
+    workdir = re.findall(r"^WORKDIR (.+)$", (root / "deploy/Dockerfile").read_text(), re.MULTILINE)
+
+    assert Path(given["target"]) == Path(workdir[-1]) / "deskbus.toml"
+    assert tomllib.loads((root / where).read_text()) == {}, "it is there to be edited"
+    environment = compose["services"][name]["environment"]
+    assert compose["x-service"]["environment"].items() <= environment.items()
+
+
+def test_the_settings_file_shows_a_schedule_that_can_be_read(root: Path) -> None:
+    text = (root / "deploy/deskbus.toml").read_text()
+    shown = re.sub(r"^# ?", "", text[text.index("# [schedule") :], flags=re.MULTILINE)
+
+    jobs = Schedule.model_validate(tomllib.loads(shown)["schedule"]).jobs
+    assert {job.kind for job in jobs.values()} == {"exit", "decision", "report"}
+
+
+def test_only_nats_and_http_are_published_and_only_on_loopback(compose: Any) -> None:
     ports = {
         name: service["ports"]
         for name, service in compose["services"].items()
         if service.get("ports")
     }
-    assert set(ports) == {"nats"}
-    assert all(port.startswith("127.0.0.1:") for port in ports["nats"])
+    assert set(ports) == {"nats", "console"}
+    assert all(each.startswith("127.0.0.1:") for port in ports.values() for each in port)
 
 
 def test_everything_that_keeps_running_is_watched(compose: Any) -> None:
@@ -88,7 +111,7 @@ def test_everything_that_keeps_running_is_watched(compose: Any) -> None:
 def test_no_secret_is_in_an_environment(compose: Any) -> None:
     for name, service in compose["services"].items():
         for variable, value in service.get("environment", {}).items():
-            assert not re.search(r"PASSWORD$|SEED|TOKEN|_KEY$", variable), (name, variable)
+            assert not re.search(r"PASSWORD$|SEED|TOKEN$|_KEY$", variable), (name, variable)
             assert "@" not in str(value), (name, variable)
 
 
@@ -120,7 +143,7 @@ def test_secrets_stay_and_permissions_are_made_anew(tmp_path: Path) -> None:
     assert len({user["nkey"] for user in users}) == len(permissions())
     assert all(f'CREATE ROLE "{role}"' in kept["roles.sql"] for role in ROLES)
     for name, text in kept.items():
-        if name.endswith((".nk", ".password")):
+        if name.endswith((".nk", ".password", ".token")):
             assert text.strip() not in kept["nats.conf"]
             assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "roles.sql").stat().st_mode & 0o777 == 0o600

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from tests.fakes.model_server import (
     model_server,
 )
 from tests.fakes.rules_model import Appetite, agent_of, as_the_rules
+from tests.fakes.wire_formats import Says
 
 ROOT = Path(__file__).parents[2]
 FAULTS: Sequence[Answer] = (
@@ -47,11 +48,13 @@ class Manner:
     """How it answers: after a while, with faults, and with what appetite for tools, by agent.
 
     The first request of an agent in `closed` is answered with 429 and this Retry-After in seconds.
+    An agent in `thirsty` is told that its every reply took so many tokens to write.
     """
 
     delay_s: float = 0.0
     faulty: bool = False
     closed: dict[str, float] = field(default_factory=dict)
+    thirsty: dict[str, int] = field(default_factory=dict)
     appetites: dict[str, Appetite] = field(default_factory=dict)
 
     @classmethod
@@ -141,7 +144,10 @@ class Answering(ModelServer):
         chance = int(digest[:8], 16)
         if self.manner.faulty and self.tries[digest] == 1 and chance % 3 == 0:
             return FAULTS[chance // 3 % len(FAULTS)]
-        return as_the_rules(asked, self.manner.appetites)
+        answer = as_the_rules(asked, self.manner.appetites)
+        if isinstance(answer, Says) and agent in self.manner.thirsty:
+            return replace(answer, usage={"output_tokens": self.manner.thirsty[agent]})
+        return answer
 
 
 def _digest(asked: Asked) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import jsonschema
 import nats
 import nats.errors
@@ -35,6 +36,14 @@ ROOT = Path(__file__).parents[3]
 NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # the embedded bus is not used
 READY_TIMEOUT_S = 90
 CYCLE_TIMEOUT_S = 90
+FOLDERS = ("strategies", "exit_signals", "reports", "tmp/deskbus")
+SETTINGS = """
+[schedule.jobs.tell]
+kind = "report"
+when = "close+45m"
+missed = "skip"
+"""
+"""What stands in deploy/deskbus.toml here; each container finds it in its working directory."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,7 @@ class OwnServers:
     secrets: Path
     nats_port: int
     monitor_port: int
+    http_port: int
     postgres: Servers
 
     @property
@@ -57,6 +67,7 @@ async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
     secrets = open_dir / "secrets"
     nats_port = choose_port(None, set())
     monitor_port = choose_port(None, {nats_port})
+    http_port = choose_port(None, {nats_port, monitor_port})
     store = open_dir / "store"
     provision_secrets(secrets, NatsPlace("127.0.0.1", nats_port, monitor_port, store))
     with process([str(find_nats_server()), "--config", str(secrets / "nats.conf")], {}, open_dir):
@@ -69,7 +80,7 @@ async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
             )
             await run_sql(superuser, (secrets / "roles.sql").read_text())
             await run_sql(superuser, (secrets / "roles.sql").read_text())  # again: no harm
-            yield OwnServers(open_dir, secrets, nats_port, monitor_port, postgres)
+            yield OwnServers(open_dir, secrets, nats_port, monitor_port, http_port, postgres)
 
 
 @contextlib.contextmanager
@@ -110,10 +121,13 @@ class Container:
             "/run/secrets": str(secrets),
             "${DESKBUS_LOG_LEVEL:-info}": "info",
         }
+        places |= {f"/{each}": str(self._home / each) for each in FOLDERS}
+        (self._home / "deskbus.toml").write_text(SETTINGS)
         self.env = {"PYTHONPATH": str(ROOT)}
         for variable, value in service["environment"].items():
             self.env[variable] = _here(value, places)
         self.env["DESKBUS_NATS_MONITOR_URL"] = f"http://127.0.0.1:{servers.monitor_port}"
+        self.env["DESKBUS_HTTP_PORT"] = str(servers.http_port)
 
     def run(self) -> None:
         """Run it to its end; it must succeed."""
@@ -128,9 +142,8 @@ class Container:
 
 
 def _here(value: str, places: Mapping[str, str]) -> str:
-    for theirs, ours in places.items():
-        value = value.replace(theirs, ours)
-    return value
+    theirs = next((each for each in places if each in value), "")
+    return value.replace(theirs, places[theirs]) if theirs else value
 
 
 @pytest.fixture
@@ -208,6 +221,8 @@ async def test_a_stranger_gets_its_decision_from_a_desk_on_own_servers(desk: Own
         jsonschema.validate(body, schema)
     for event in mine:
         jsonschema.validate(event, _event_schema(document, event))
+    await _the_schedule_is_known_and_runs(desk)
+    await _http_answers_whoever_has_the_token(desk, answer["cycle_id"])
     await _probe_sees_the_services(desk)
     await _a_strange_name_is_refused(desk)
 
@@ -218,6 +233,31 @@ def _event_schema(document: Mapping[str, Any], event: Mapping[str, Any]) -> dict
     (name,) = channel["messages"]
     message = document["components"]["messages"][name]
     return {**message["payload"], "components": document["components"]}
+
+
+async def _the_schedule_is_known_and_runs(desk: OwnServers) -> None:
+    """Console and orchestrator both read deskbus.toml, and the report lands in its folder."""
+    async with connected(desk, "user") as client:
+        events = await client.subscribe("desk.v1.evt.orchestrator.cycle_ended.>")
+        told = await client.request("desk.v1.qry.console.schedule.user", b"{}", timeout=10)
+        asked = json.dumps({"job": "tell", "at": "2012-06-29T20:45:00Z"}).encode()
+        run = await client.request("desk.v1.req.orchestrator.run_job.user", asked, timeout=10)
+        ended = json.loads((await events.next_msg(timeout=CYCLE_TIMEOUT_S)).data)
+    assert [each["name"] for each in json.loads(told.data)["jobs"]] == ["tell"]
+    assert json.loads(run.data)["outcome"] == "accepted", run.data
+    assert ended["data"]["status"] == "completed", ended
+    reports = desk.directory / "containers/reporter/reports"
+    assert [path.suffix for path in reports.rglob("*") if path.is_file()] == [".md"]
+
+
+async def _http_answers_whoever_has_the_token(desk: OwnServers, cycle_id: str) -> None:
+    path = f"http://127.0.0.1:{desk.http_port}/api/v1/cycles/{cycle_id}"
+    token = (desk.secrets / "http.token").read_text().strip()
+    async with httpx2.AsyncClient(verify=False) as http:
+        without = await http.get(path)
+        answered = await http.get(path, headers={"Authorization": f"Bearer {token}"})
+    assert without.status_code == 401
+    assert (answered.status_code, answered.json()["status"]) == (200, "completed")
 
 
 async def _probe_sees_the_services(desk: OwnServers) -> None:

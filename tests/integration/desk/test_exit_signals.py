@@ -136,6 +136,20 @@ async def holder(user: Caller) -> str:
     return account_of(first)
 
 
+def test_what_was_just_bought_is_held_and_was_not_at_the_close_before(
+    deskbus: CommandLine, holder: str
+) -> None:
+    now = deskbus(f"exit-signals check AAPL --account {holder} --format full --json")
+    then = deskbus(f"exit-signals check AAPL --account {holder} --as-of 2012-06-29")
+
+    (told,) = now.rows
+    assert (now.code, told["as_of"]) == (0, "2012-06-29")
+    assert told["position"]["opened_on"] == "2012-07-02"
+    assert told["position"]["shares"] == 68
+    assert then.code == 3
+    assert "68 are bought at the next open" in then.err
+
+
 async def test_an_exit_cycle_checks_proposes_and_sells(
     desk: Desk, user: Caller, holder: str
 ) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import httpx2
 import orjson
 import polars as pl
 import pytest
@@ -26,7 +28,7 @@ from libs.runtime.postgres_server import SUPERUSER
 from tests.fakes import model_process
 from tests.fakes.model_process import Manner
 from tests.integration.desk.caller import Json
-from tests.integration.desk.command_line import CommandLine, Said, ended, up
+from tests.integration.desk.command_line import PATIENCE_S, CommandLine, Said, ended, up
 
 KEYS = {
     "ANTHROPIC_API_KEY": "planted-claude-0123456789",
@@ -35,6 +37,10 @@ KEYS = {
 QUOTED = "planted-lab-0123456789"
 """A key that the model refuses, and names in its refusal."""
 ASKED = "cycle request --as-of 2012-06-29 {providers} --key {key} --wait --json"
+DESIGN_TOKENS = 200_000
+"""What the model says that a design took to write: it leaves nothing of a day that has so many."""
+DAY_S = 86_400
+LOOK_S = 0.02
 THREE = "--provider claude --provider openai --provider rules"
 
 
@@ -46,6 +52,9 @@ class Evening:
     replayed: Said
     audited: Said
     refused: Said
+    designed: Json
+    turned_away: httpx2.Response
+    triggered: Said
     unpaid: Said
     left: Said
     free: Said
@@ -66,7 +75,7 @@ def evening(
 ) -> Iterator[Evening]:
     """One cycle by three pipelines; then everything that shows or keeps something is read."""
     folder = tmp_path_factory.mktemp("models")
-    faulty = Manner(faulty=True)
+    faulty = Manner(faulty=True, thirsty={"designer": DESIGN_TOKENS})
     with model_process.running(folder / "asked.jsonl", tuple(KEYS.values()), faulty) as model:
         providers = {
             "claude": {"base_url": model.url, "rate": {}},
@@ -113,9 +122,15 @@ def evening(
             shown += [deskbus("export parquet"), deskbus("db backup dump")]
             dumped = everything(folder) + repr(asyncio.run(rows(deskbus.data_dir)))
             log = ended(process, signal.SIGINT)
-        spent_out = (*settings, ("DESKBUS_DAY_TOKENS_MAX", str(view["tokens"])))
-        poorer = CommandLine(deskbus.data_dir, folder, spent_out)
-        with up(poorer) as (process, _):
+        day_max = str(view["tokens"] + DESIGN_TOKENS)
+        poorer = CommandLine(
+            deskbus.data_dir, folder, (*settings, ("DESKBUS_DAY_TOKENS_MAX", day_max))
+        )
+        with up(poorer) as (process, ready):
+            with httpx2.Client(base_url=f"{ready['http_url']}/api/v1", verify=False) as http:
+                designed = designed_by_claude(http)
+                turned_away = http.post("/agent/trigger", json={"provider": "claude"})
+            triggered = poorer("agent trigger --provider claude --wait")
             unpaid = poorer(ASKED.format(providers=THREE, key="unpaid"))
             left = poorer("budget")
             free = poorer(ASKED.format(providers="--provider rules --max-tokens 0", key="free"))
@@ -125,6 +140,9 @@ def evening(
             replayed=replayed,
             audited=audited,
             refused=refused,
+            designed=designed,
+            turned_away=turned_away,
+            triggered=triggered,
             unpaid=unpaid,
             left=left,
             free=free,
@@ -138,6 +156,20 @@ def evening(
             dumped=dumped,
             folder=deskbus.data_dir,
         )
+
+
+def designed_by_claude(http: httpx2.Client) -> Json:
+    """The parent operation of a strategy cycle that is stopped once its design is there."""
+    answer = http.post("/agent/trigger", json={"provider": "claude"})
+    assert answer.status_code == 202, answer.text
+    until = time.monotonic() + PATIENCE_S
+    while http.get("/agent/status").json()["phase"] == "designing":
+        assert time.monotonic() < until
+        time.sleep(LOOK_S)
+    cancelled = http.delete("/agent/cancel")
+    assert cancelled.is_success, cancelled.text
+    found: Json = http.get(answer.headers["location"].removeprefix("/api/v1")).json()["data"]
+    return found
 
 
 def everything(folder: Path) -> str:
@@ -283,6 +315,25 @@ def test_on_a_spent_day_a_cycle_that_costs_is_refused_with_when_to_come_again(
     assert "[budget_exhausted]" in evening.unpaid.err
     assert "`deskbus budget` shows what is left" in evening.unpaid.err
     assert "held back" in evening.left.out
+
+
+def test_over_http_a_strategy_cycle_that_uses_up_the_day_is_the_last_one_that_costs(
+    evening: Evening,
+) -> None:
+    assert evening.designed["result_summary"]["total_tokens"] > DESIGN_TOKENS
+    refused = evening.turned_away
+    assert refused.status_code == 429, refused.text
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert refused.json()["code"] == "budget_exhausted"
+    assert "come again from" in refused.json()["detail"]
+    assert 0 < int(refused.headers["retry-after"]) <= DAY_S
+
+
+def test_the_command_that_asks_for_a_strategy_cycle_says_so_in_words(evening: Evening) -> None:
+    assert evening.triggered.code == 4
+    assert evening.triggered.out == ""
+    assert "today's budget for models is used up" in evening.triggered.err
+    assert "[budget_exhausted]" in evening.triggered.err
 
 
 def test_on_a_spent_day_the_rules_go_on_for_nothing(evening: Evening) -> None:

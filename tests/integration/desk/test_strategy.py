@@ -43,13 +43,13 @@ def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def strict(
     make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn
 ) -> Iterator[Desk]:
-    """A desk with a gate that no design passes."""
+    """A desk with the strict profile, as `profile = "strict"` alone makes it."""
     folder = make_open_dir()
-    gates = {"accuracy_min": 1.0}
+    gates = {"profile": "strict"}
     with desk_in(
         folder, own_environment_in, strategies_dir=folder / "strategies", gates=gates
     ) as running:
@@ -189,9 +189,26 @@ async def test_a_gate_that_fails_ends_the_cycle_with_value_and_threshold(
     assert "stopped by the training gate" in report.read_text()
 
 
-async def test_a_design_that_a_gate_stops_is_followed_by_the_next(strict: Desk) -> None:
+async def test_the_strict_profile_asks_for_more_than_always_saying_the_likelier(
+    strict: Desk,
+) -> None:
     async with strict.calling("user") as user:
-        cycle_id = await user.accepted({**body(attempts=2), "universe": ["IBM"], "constraints": {}})
+        end, (parent, *others) = await ended(user, body(spec("no-skill")))
+    assert end["status"] == "failed"
+    skill = r"Training gate failed: skill_below_threshold \(-\d+\.\d% < 1\.0%\)"
+    assert re.fullmatch(skill, end["reason"]), "it passes the default gate, and skill alone is low"
+    assert parent["error_message"] == end["reason"]
+    gate = parent["metadata"]["training_result"]["gate"]
+    assert (gate["profile"], gate["passed"]) == ("strict", False)
+    assert [each["rule"] for each in gate["checks"] if not each["passed"]] == ["skill"]
+    assert "backtest" not in {node["name"] for node in others}
+
+
+async def test_a_design_that_a_gate_stops_is_followed_by_the_next(strict: Desk) -> None:
+    # The same key is the same draw: on IBM alone neither of its two designs shows any skill.
+    asked = {**body(attempts=2), "universe": ["IBM"], "idempotency_key": "two-attempts"}
+    async with strict.calling("user") as user:
+        cycle_id = await user.accepted(asked)
         first = await user.events.first(WHOLE_S, cycle_id=cycle_id, type="attempt_ended")
         assert "Training gate failed: " in first["data"]["reason"]
         end = await user.ended(cycle_id, WHOLE_S)

@@ -27,14 +27,49 @@ async def opened(desk: Desk, as_of: date | None = None) -> dict[str, date | None
 async def test_holdings_are_those_of_the_accounts_own_session(desk: Desk) -> None:
     await desk.open()
     await desk.buy("AAPL", 100)
-    assert (await shown(desk)).positions == ()
-    assert [each.side for each in (await shown(desk)).open_orders] == [Side.BUY]
+    assert (await shown(desk, FRIDAY)).positions == ()
+    assert [each.side for each in (await shown(desk, FRIDAY)).open_orders] == [Side.BUY]
 
     await desk.open(MONDAY)
     found = await shown(desk)
     assert found.as_of == MONDAY
     assert [(each.ticker, each.quantity) for each in found.positions] == [("AAPL", D(100))]
     assert found.open_orders == ()
+
+
+async def test_what_was_bought_at_the_next_open_is_held_at_the_price_paid(desk: Desk) -> None:
+    desk.prices.opens["AAPL", MONDAY] = D(12)
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    desk.prices.closes["AAPL", MONDAY] = D(99)
+
+    found = await shown(desk)
+    (held,) = found.positions
+    assert (found.as_of, found.open_orders) == (FRIDAY, ())
+    assert (held.quantity, held.opened_on) == (D(100), MONDAY)
+    assert held.price.amount == D(12)
+    assert held.average_cost.amount == held.price.amount
+
+
+async def test_what_was_sold_at_the_next_open_is_held_and_its_sale_open(desk: Desk) -> None:
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    await desk.open(MONDAY)
+    await desk.sell("AAPL", 40, MONDAY)
+
+    found = await shown(desk)
+    assert [(each.quantity, each.opened_on) for each in found.positions] == [(D(100), MONDAY)]
+    assert [(each.side, each.quantity) for each in found.open_orders] == [(Side.SELL, D(40))]
+
+
+async def test_a_buy_that_still_waits_for_its_open_is_not_held(desk: Desk) -> None:
+    desk.prices.last = FRIDAY
+    await desk.open()
+    await desk.buy("AAPL", 100)
+
+    found = await shown(desk)
+    assert found.positions == ()
+    assert [each.side for each in found.open_orders] == [Side.BUY]
 
 
 async def test_an_earlier_session_is_shown_as_it_was_and_a_later_one_refused(desk: Desk) -> None:
@@ -76,6 +111,8 @@ async def test_a_position_that_was_closed_and_opened_again_counts_anew(desk: Des
     await desk.open(THURSDAY)
 
     assert await opened(desk) == {"AAPL": THURSDAY}
+    # What was held on Monday was closed since, and nobody keeps when it was opened.
+    assert await opened(desk, MONDAY) == {"AAPL": None}
 
 
 async def test_a_split_does_not_open_a_position_anew(desk: Desk) -> None:

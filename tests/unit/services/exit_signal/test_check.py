@@ -4,10 +4,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from contracts.account import Position
+from contracts.account import OpenOrder, Position, Side
 from contracts.exit_signal import (
     CheckExitSignals,
     ExitFormat,
@@ -39,6 +40,8 @@ class UnknownAccount(DeskError):
 class Account:
     """What is held, of which nothing is asked twice."""
 
+    open_orders: tuple[OpenOrder, ...] = ()
+
     def __init__(self, *tickers: str, opened_on: date = date(2012, 2, 1)) -> None:
         self.positions = tuple(
             Position(
@@ -54,7 +57,12 @@ class Account:
     async def holdings(self, query: HoldingsQuery) -> Holdings:
         if query.account != "main":
             raise UnknownAccount(f"there is no account {query.account}")
-        return Holdings(account="main", as_of=query.as_of or AS_OF, positions=self.positions)
+        return Holdings(
+            account="main",
+            as_of=query.as_of or AS_OF,
+            positions=self.positions,
+            open_orders=self.open_orders,
+        )
 
 
 class Prices:
@@ -175,6 +183,33 @@ async def test_a_trailing_stop_and_a_hold_period_count_from_the_opening(prices: 
     )
     assert found["hold_period"]["triggered"] is False
     assert found["hold_period"]["values"]["sessions_held"] == 104
+
+
+async def test_what_was_bought_after_the_close_is_held_for_no_session_and_fell_from_nowhere(
+    prices: Prices,
+) -> None:
+    terms = "[default.trailing_stop]\npct = 5\n[default.hold_period]\nsessions = 1"
+    told = await checked(prices, Account("AAPL", opened_on=date(2012, 7, 2)), terms=terms)
+
+    found = {each["rule_name"]: each for each in told["signals"]}
+    assert found["trailing_stop"]["values"]["fall"] == 0
+    assert found["hold_period"]["values"]["sessions_held"] == 0
+    assert told["overall_assessment"] == "EXIT (momentum)"
+
+
+async def test_of_a_buy_that_waits_for_its_open_the_answer_says_so(prices: Prices) -> None:
+    order = {"order_id": uuid4(), "asset": "AAPL", "side": Side.BUY, "quantity": D(7)}
+    holder = Account("MSFT")
+    holder.open_orders = (OpenOrder(**order, hold=Money(amount=D(1000))),)
+
+    bought, unknown = await checked(prices, holder), await checked(prices, holder, "IBM")
+
+    assert bought["error_code"] == unknown["error_code"] == "not_held"
+    assert bought["error"] == (
+        "account main holds no share of AAPL at the close of 2012-06-29: "
+        "7 are bought at the next open"
+    )
+    assert unknown["error"] == "account main holds no share of IBM at the close of 2012-06-29"
 
 
 @pytest.mark.parametrize(
