@@ -95,6 +95,10 @@ FURTHER = {
         "bodies.py",  # what they take and say, and how that is described
         "problems.py",  # what goes wrong, as it is told
         "session.py",  # a browser's way in
+        "events.py",  # the path of the live tail
+        "tail.py",  # all events to many clients, without loss
+        "event_log.py",  # events in the relay's order, from any position on
+        "frames.py",  # how they travel: positions, filters, frames, pure
         "passing_on.py",  # what people want, over NATS to its owner
         "pages",  # the same as a person sees it: a file and a template a page
     },
