@@ -1,5 +1,6 @@
 """The live tail's path of the HTTP API."""
 
+from http import HTTPStatus
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -8,7 +9,6 @@ from fastapi import APIRouter, Header, Query, Response
 from contracts.subjects import COMMANDS, ORCHESTRATOR
 from libs.web.problem import Refused
 from libs.web.stream import EVENT_STREAM, EventStream
-from services.console.bodies import problems
 from services.console.event_log import Start
 from services.console.frames import ALL, Wanted, position_of
 from services.console.passing_on import Desk
@@ -31,7 +31,12 @@ def events(desk: Desk) -> APIRouter:
     """Everything that happens, as it happens."""
     router = APIRouter(prefix="/events", tags=["events"])
 
-    @router.get("/stream", response_class=EventStream, responses=STREAMED | problems(404))
+    @router.get(
+        "/stream",
+        status_code=HTTPStatus.OK,
+        response_class=EventStream,
+        responses=STREAMED,
+    )
     async def stream_events(
         after: Annotated[
             str | None, Query(max_length=60, description="The position of the last frame had.")
