@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from uuid import UUID
 
 from pydantic import Field, JsonValue
@@ -57,6 +58,26 @@ DECISION_EVENTS = (
     EventType.TRADING_RESUMED,
 )
 """Events that are kept in a JetStream stream; the others travel over core NATS."""
+
+FAILURES = frozenset(
+    {
+        EventType.REQUEST_REJECTED,
+        EventType.OPERATION_FAILED,
+        EventType.MESSAGE_REFUSED,
+        EventType.APPROVAL_EXPIRED,
+    }
+)
+BAD_ENDS = frozenset({"failed", "rejected", "expired"})
+
+
+def tells_failure(kind: str, status: object) -> bool:
+    """Whether an event of this type, with this `status` in its data, says that something failed."""
+    return kind in FAILURES or (isinstance(status, str) and status in BAD_ENDS)
+
+
+def fits(pattern: str, owner: str, kind: str) -> bool:
+    """Whether the type, or `owner.type`, matches a pattern such as `order_*`."""
+    return fnmatchcase(kind, pattern) or fnmatchcase(f"{owner}.{kind}", pattern)
 
 
 class Event(Message):

@@ -19,7 +19,7 @@ _IN_THE_FUTURE = (
     " or exists (select from relay_cursor where xid >= pg_snapshot_xmax(pg_current_snapshot()))"
 )
 _MOVE_CURSOR = (
-    "update relay_cursor c set xid = $1, id = ("
+    "update relay_cursor c set dropped_xid = '0', dropped_id = 0, xid = $1, id = ("
     " select count(*) from state_events e where (e.xid, e.id) <= (c.xid, c.id))"
 )
 _NUMBER = (

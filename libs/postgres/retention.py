@@ -48,6 +48,15 @@ select (select count(*) from cycles where started_on >= $1 and started_on < $2) 
         from unnest($3::text[]) name) as size_bytes
 """
 
+_LAST = (
+    "select xid, id from state_events where started_on >= $1 and started_on < $2"
+    " order by xid desc, id desc limit 1"
+)
+_MOVE_HORIZON = (
+    "update relay_cursor set dropped_xid = $1, dropped_id = $2"
+    " where (dropped_xid, dropped_id) < ($1, $2)"
+)
+
 _MODELS = """
 with wanted as materialized (
     select decode(convert_from(o.result, 'UTF8')::json ->> 'model_sha256', 'hex') as sha256
@@ -206,6 +215,7 @@ async def _drop(
         async with db.transaction():
             await db.execute(f"set local lock_timeout = '{LOCK_TIMEOUT_S}s'")
             await db.execute("select pg_advisory_xact_lock(hashtext('deskbus.partitions'))")
+            last = await db.fetchrow(_LAST, month, after)
             for parent, partition in zip(PARENTS, partitions, strict=True):
                 await db.execute(f'drop table if exists "{partition}"')
                 # Rows that came while the month had no partition.
@@ -214,6 +224,8 @@ async def _drop(
                     month,
                     after,
                 )
+            if last is not None:
+                await db.execute(_MOVE_HORIZON, *last)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
         raise Busy(
             f"{month:%Y-%m} was not dropped: the tables were in use for {LOCK_TIMEOUT_S} s (an "

@@ -123,6 +123,8 @@ class Settings(BaseSettings):
     """A file with that token instead."""
     http_session_s: float = Field(default=43_200.0, ge=60, le=2_592_000)
     """How long a browser that was given the token is let in without it."""
+    tail_clients_max: int = Field(default=50, ge=0, le=1_000)
+    """Streams of events that one console feeds at once; a further one is told to come again."""
     mcp_token_file: Path | None = None
     """What callers of `deskbus mcp --http` must send; None is `mcp.token` among the secrets."""
     metrics_port: int | None = Field(default=None, ge=0, le=65_535)

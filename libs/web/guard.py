@@ -12,6 +12,7 @@ from contracts.message import MESSAGE_BYTES_MAX
 from libs.runtime.http_address import HttpAddress
 from libs.web.door import Door
 from libs.web.problem import Refused, unavailable
+from libs.web.stream import EVENT_STREAM
 
 REQUEST_S_MAX = 20.0
 """From a request's first byte to its answer: longer than the desk itself waits for anybody."""
@@ -40,7 +41,7 @@ class Guard:
         self._address = address
         self._door = door
         self._request_s_max = request_s_max
-        self._in_flight = 0
+        self._in_flight: set[object] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -49,11 +50,7 @@ class Guard:
             return
         try:
             self._admit(scope)
-            self._in_flight += 1
-            try:
-                await self._in_time(scope, receive, send)
-            finally:
-                self._in_flight -= 1
+            await self._in_time(scope, receive, send)
         except Refused as refused:
             no = refused.response if self._door is None else self._door.refusal(scope, refused)
             await no(scope, receive, send)
@@ -66,7 +63,7 @@ class Guard:
         if scope["method"] not in READS:
             _check_origin(headers)
             _check_content(headers)
-        if self._in_flight >= IN_FLIGHT_MAX:
+        if len(self._in_flight) >= IN_FLIGHT_MAX:
             raise unavailable(f"{IN_FLIGHT_MAX} requests are being answered; come again")
 
     def _check_host(self, headers: Headers) -> None:
@@ -98,9 +95,10 @@ class Guard:
             )
 
     async def _in_time(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer in time, or say who was too slow."""
+        """Answer in time, or say who was too slow. A stream has answered once it has begun."""
         complete = started = False
         size = 0
+        request = object()
 
         async def heard() -> Message:
             nonlocal complete, size
@@ -113,11 +111,15 @@ class Guard:
         async def said(message: Message) -> None:
             nonlocal started
             started = True
+            if _begins_stream(message):
+                limit.reschedule(None)
+                self._in_flight.discard(request)
             await send(message)
 
         limit_s = self._request_s_max or REQUEST_S_MAX
+        self._in_flight.add(request)
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout(limit_s) as limit:
                 await self._app(scope, heard, said)
         except TimeoutError:
             if started:
@@ -126,6 +128,14 @@ class Guard:
                 raise unavailable(f"the desk had no answer within {limit_s:g} s") from None
             text = f"the whole request did not come within {limit_s:g} s"
             raise Refused(HTTPStatus.REQUEST_TIMEOUT, "too_slow", text) from None
+        finally:
+            self._in_flight.discard(request)
+
+
+def _begins_stream(message: Message) -> bool:
+    if message["type"] != "http.response.start":
+        return False
+    return Headers(raw=message["headers"]).get("content-type", "").startswith(EVENT_STREAM)
 
 
 def _check_origin(headers: Headers) -> None:

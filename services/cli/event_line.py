@@ -1,10 +1,9 @@
 """One event as one line. Made without rich's renderer: a busy desk has thousands a second."""
 
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
-from contracts.audit import Event, EventType
+from contracts.audit import Event, EventType, tells_failure
 from libs.report import amounts
 
 TEXT_CHARS = 160
@@ -34,26 +33,11 @@ STYLES = {
     EventType.TOOL_CALLED: "dim",
     EventType.DATA_READ: "dim",
 }
-FAILURES = frozenset(
-    {
-        EventType.REQUEST_REJECTED,
-        EventType.OPERATION_FAILED,
-        EventType.MESSAGE_REFUSED,
-        EventType.APPROVAL_EXPIRED,
-    }
-)
-BAD_ENDS = frozenset({"failed", "rejected", "expired"})
 
 
 def is_failure(event: Event) -> bool:
     """Whether something went wrong: what --errors shows."""
-    return event.type in FAILURES or event.data.get("status") in BAD_ENDS
-
-
-def matches(event: Event, pattern: str) -> bool:
-    """Whether the type, or `owner.type`, matches a pattern such as `order_*`."""
-    names = (event.type.value, f"{event.owner}.{event.type.value}")
-    return any(fnmatchcase(name, pattern) for name in names)
+    return tells_failure(event.type, event.data.get("status"))
 
 
 def line(event: Event, paint: Paint) -> str:

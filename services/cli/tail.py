@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from contracts.audit import Event, Events, EventsAfter, EventType
+from contracts.audit import Event, Events, EventsAfter, EventType, fits
 from contracts.subjects import EVENTS_AFTER
 from libs.bus.client import Client
 from libs.runtime.settings import Settings
@@ -42,7 +42,7 @@ class Wanted:
         """Whether the event is to be shown."""
         if self.errors and not event_line.is_failure(event):
             return False
-        return event_line.matches(event, self.pattern)
+        return fits(self.pattern, event.owner, event.type)
 
 
 @dataclass

@@ -41,6 +41,7 @@ from libs.web.problem import Refused
 from services.console import handler
 from services.console.bodies import asked, body_of, described, problems, said
 from services.console.books import books, exits
+from services.console.events import events
 from services.console.passing_on import Desk
 from services.console.problems import not_found, tell_problems
 from services.console.session import session
@@ -74,7 +75,7 @@ def api(desk: Desk) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=problems(401, 403, 421, 422, 503),
     )
-    for routes in (agent, operations, cycles, decisions, approvals, books, exits, session):
+    for routes in (agent, operations, cycles, decisions, approvals, books, exits, events, session):
         app.include_router(routes(desk), prefix=ROOT)
     tell_problems(app)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]

@@ -36,15 +36,17 @@ from libs.market.rates import ExchangeRates, mark
 from libs.market.source import MarketData
 from libs.market.sources import market_of, rates_of
 from libs.postgres.migrate import require_schema
-from libs.postgres.pool import CONSOLE_ROLE, dsn_for, open_pool
+from libs.postgres.pool import CONSOLE_ROLE, Pool, dsn_for, open_pool
 from libs.quant.exchange import Mark
+from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import accounts, handler, leaderboard, report, schedule, strategies
 from services.console.store import Store
 from services.console.watched import watched
 
-CONNECTIONS_MAX = 4
+CONNECTIONS_MAX = 5
+"""One of them is the tail's while somebody follows it."""
 
 
 class MarketCloses:
@@ -135,13 +137,13 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
-            async with _http(settings, store, letters, closes):
+            async with _http(settings, pool, letters, closes):
                 yield routes(store, letters, closes, history, settings)
 
 
 @asynccontextmanager
 async def _http(
-    settings: Settings, store: Store, letters: DeadLetters, closes: accounts.Closes
+    settings: Settings, pool: Pool, letters: DeadLetters, closes: accounts.Closes
 ) -> AsyncIterator[None]:
     """The HTTP API and the pages while the block runs, where they are on."""
     address = http_address(settings)
@@ -153,12 +155,22 @@ async def _http(
     from libs.web.watched import Watched  # noqa: PLC0415
     from services.console.pages.site import Site  # noqa: PLC0415
     from services.console.passing_on import Desk, PassingOn  # noqa: PLC0415
+    from services.console.tail import Tail  # noqa: PLC0415
 
     sessions = None
     if address.token is not None:
         sessions = Sessions(address.token, address.port, settings.http_session_s, time.time)
-    async with open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client:
-        now = partial(datetime.now, UTC)
-        site = Site(Desk(store, letters, closes, PassingOn(client), settings, now, sessions))
+    tail = Tail(pool, settings.tail_clients_max)
+    async with (
+        open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client,
+        Background(tail.run()),
+    ):
+        store, now = Store(pool), partial(datetime.now, UTC)
+        desk = Desk(store, letters, closes, PassingOn(client), settings, now, tail, sessions)
+        site = Site(desk)
         async with serving(Watched(site), address, door=site):
-            yield
+            try:
+                yield
+            finally:
+                # The server waits for its answers, and these go on.
+                tail.close()

@@ -20,6 +20,7 @@ from libs.web.sessions import Sessions
 from services.console.accounts import Closes
 from services.console.problems import accepted, invalid
 from services.console.store import Store
+from services.console.tail import Tail
 
 CHECK_TIMEOUT_S = 18.0
 """A live source may be asked for prices; the request's own limit is a little longer."""
@@ -78,7 +79,8 @@ class PassingOn:
 
 @dataclass(frozen=True)
 class Desk:
-    """What the API and the pages have of the desk: its tables to read, and a voice to ask with.
+    """What the API and the pages have of the desk: its tables to read, its events, and a voice to
+    ask with.
 
     `sessions` are those of browsers; None where no token is set.
     """
@@ -89,4 +91,5 @@ class Desk:
     passing_on: PassingOn
     settings: Settings
     now: Callable[[], datetime]
+    tail: Tail
     sessions: Sessions | None = None

@@ -333,3 +333,34 @@ group by p.ticker having sum(p.quantity) > 0 order by p.ticker limit $3
 select job, slot, outcome, reason, missed from schedule_slots
 where session = $1 and outcome in ('rejected', 'skipped') and $2 = any(accounts)
 order by slot limit $3
+
+-- name: events_since
+-- In the relay's order, and below its horizon: nothing can appear before what was read.
+select xid, id, op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data
+from state_events
+where (xid, id) > ($1, $2) and (xid, id) <= ($3, $4)
+  and xid < pg_snapshot_xmin(pg_current_snapshot())
+order by xid, id limit $5
+
+-- name: events_of_cycle_since
+select xid, id, op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data
+from state_events
+where (xid, id) > ($1, $2) and (xid, id) <= ($3, $4)
+  and xid < pg_snapshot_xmin(pg_current_snapshot()) and cycle_id = $6
+order by xid, id limit $5
+
+-- name: event_back
+select xid, id, op_id, seq from state_events
+where xid < pg_snapshot_xmin(pg_current_snapshot())
+order by xid desc, id desc offset $1 limit 1
+
+-- name: event_of_cycle_back
+select xid, id, op_id, seq from state_events
+where xid < pg_snapshot_xmin(pg_current_snapshot()) and cycle_id = $2
+order by xid desc, id desc offset $1 limit 1
+
+-- name: event_at
+select xid, id, op_id, seq from state_events where xid = $1 and id = $2
+
+-- name: events_dropped
+select dropped_xid, dropped_id from relay_cursor

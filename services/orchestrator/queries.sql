@@ -320,12 +320,6 @@ limit $1
 -- name: read_cursor
 select xid, id from relay_cursor
 
--- name: count_published
-select e.cycle_id, count(*) as published
-from state_events e
-where e.cycle_id = any($1::uuid[]) and (e.xid, e.id) <= ($2, $3)
-group by e.cycle_id
-
 -- name: move_cursor
 update relay_cursor set xid = $1, id = $2
 

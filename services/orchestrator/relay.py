@@ -8,15 +8,11 @@ event's `sequence` is its rank within its cycle in that order: derived, gapless,
 import asyncio
 import contextlib
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
-from uuid import UUID
 
 import structlog
 
-from contracts.audit import EventType
 from libs.bus.publisher import UNPUBLISHED, OutgoingEvent, Publisher
-from libs.postgres.events import event_json
+from libs.postgres.events import Ranks, event_json
 from libs.postgres.pool import UNAVAILABLE, Connection, Pool, Record
 from libs.runtime import ids, metrics
 from libs.runtime.settings import Settings
@@ -28,8 +24,6 @@ IDLE_S_MAX = 12
 """How long the relay's session may be silent; more than the longest wait for NATS."""
 CURSOR_EVERY_S = 0.1
 """How often the cursor is moved while events flow: what a crash repeats at most."""
-CYCLES_KNOWN_MAX = 20_000
-"""Cycles whose count of events is kept in memory; others are counted anew."""
 
 log = structlog.get_logger()
 
@@ -43,7 +37,7 @@ class Relay:
         self._settings = settings
         self._news = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._counts: OrderedDict[UUID, int] = OrderedDict()
+        self._ranks = Ranks()
         self._sent: tuple[int, int] = (0, 0)
         self._saved = self._sent
         self._save_at = 0.0
@@ -72,7 +66,7 @@ class Relay:
         await db.execute("set synchronous_commit = off")
         # The lock is the session's: a frozen orchestrator must not keep the events to itself.
         await db.execute(f"set idle_session_timeout = '{IDLE_S_MAX}s'")
-        self._counts.clear()
+        self._ranks = Ranks()
         self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
         try:
             while True:
@@ -93,13 +87,11 @@ class Relay:
         self._hurry.clear()
         rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
         if rows:
-            await self._count(db, rows)
-            for row in rows:
-                await self._publisher.event(self._numbered(row))
+            numbers = await self._ranks.of(db, rows, self._sent)
+            for row, number in zip(rows, numbers, strict=True):
+                await self._publisher.event(_outgoing(row, number))
                 metrics.EVENTS.add(row["type"])
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
-            while len(self._counts) > CYCLES_KNOWN_MAX:
-                self._counts.popitem(last=False)
         return len(rows) == self._settings.relay_batch_max
 
     async def _save(self, db: Connection) -> None:
@@ -111,22 +103,12 @@ class Relay:
         await db.execute(sql.move_cursor, *self._sent)
         self._saved, self._save_at = self._sent, now + CURSOR_EVERY_S
 
-    async def _count(self, db: Connection, rows: Sequence[Record]) -> None:
-        """Learn how many events were published of cycles that are new here."""
-        unknown = {row["cycle_id"] for row in rows} - self._counts.keys()
-        unknown -= {row["cycle_id"] for row in rows if _is_first(row)}
-        if unknown:
-            counted = await db.fetch(sql.count_published, list(unknown), *self._sent)
-            self._counts.update({row["cycle_id"]: row["published"] for row in counted})
 
-    def _numbered(self, row: Record) -> OutgoingEvent:
-        cycle_id = row["cycle_id"]
-        sequence = self._counts.pop(cycle_id, 0) + 1
-        self._counts[cycle_id] = sequence
-        node = row["op_id"]
-        event_id = ids.event_id(node, row["seq"])
-        body = event_json(row, sequence)
-        return OutgoingEvent(event_id, row["type"], row["owner"], cycle_id, node, body)
+def _outgoing(row: Record, sequence: int) -> OutgoingEvent:
+    node = row["op_id"]
+    event_id = ids.event_id(node, row["seq"])
+    body = event_json(row, sequence)
+    return OutgoingEvent(event_id, row["type"], row["owner"], row["cycle_id"], node, body)
 
 
 async def _either(event: asyncio.Event, timeout_s: float) -> None:
@@ -135,8 +117,3 @@ async def _either(event: asyncio.Event, timeout_s: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             await event.wait()
-
-
-def _is_first(row: Record) -> bool:
-    """Whether no event of the cycle can stand before this one."""
-    return bool(row["type"] in {EventType.CYCLE_ACCEPTED, EventType.REQUEST_REJECTED})

@@ -98,6 +98,10 @@ FURTHER = {
         "session.py",  # a browser's way in
         "watched.py",  # figures of the whole desk for whoever scrapes
         "watched.sql",  # its statements
+        "events.py",  # the path of the live tail
+        "tail.py",  # all events to many clients, without loss
+        "event_log.py",  # events in the relay's order, from any position on
+        "frames.py",  # how they travel: positions, filters, frames, pure
         "passing_on.py",  # what people want, over NATS to its owner
         "pages",  # the same as a person sees it: a file and a template a page
     },

@@ -201,7 +201,8 @@ async def test_events_that_were_not_published_at_the_dump_stay_unpublished(desk:
             await db.execute(
                 "create table state_events (started_on date default '2026-11-22', op_id uuid,"
                 " seq int, id bigint generated always as identity, xid xid8);"
-                " create table relay_cursor (xid xid8, id bigint)"
+                " create table relay_cursor"
+                " (xid xid8, id bigint, dropped_xid xid8, dropped_id bigint)"
             )
             # Against each other: the first transaction has the later ids.
             future = 10**12
@@ -214,13 +215,14 @@ async def test_events_that_were_not_published_at_the_dump_stay_unpublished(desk:
                     id_,
                     xid,
                 )
-            await db.execute("insert into relay_cursor values ($1, 8)", future + 1)
+            await db.execute("insert into relay_cursor values ($1, 8, $1, 8)", future + 1)
 
             assert await settle_restored(db) == len(given)
 
             order = await rows(db, "select op_id from state_events order by xid, id")
             assert [each[0].int for each in order] == [1, 2, 3, 4]
             assert [each[0].int for each in await rows(db, UNPUBLISHED)] == [3, 4]
+            assert await rows(db, "select dropped_xid, dropped_id from relay_cursor") == [(0, 0)]
         finally:
             await db.execute("reset search_path; drop schema drill cascade")
 

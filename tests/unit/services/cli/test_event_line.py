@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from contracts.audit import Event, EventType
+from contracts.audit import Event, EventType, fits
 from services.cli import event_line
 from services.cli.tail import Sequences
 
@@ -116,7 +116,7 @@ def test_failures_are_failed_steps_refusals_and_bad_ends() -> None:
     [("*", True), ("order_*", True), ("execution.*", True), ("order_placed", False)],
 )
 def test_patterns_match_the_type_alone_or_with_its_owner(pattern: str, found: bool) -> None:
-    assert event_line.matches(_event(EventType.ORDER_FILLED), pattern) is found
+    assert fits(pattern, "execution", EventType.ORDER_FILLED) is found
 
 
 def test_a_repeated_event_is_told_from_a_gap() -> None:
