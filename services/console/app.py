@@ -28,6 +28,7 @@ from contracts.subjects import (
 )
 from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
+from libs.bus.health import open_health
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
 from libs.market.calendar import exchange_calendar
@@ -133,13 +134,17 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
-        async with _http(settings, store, letters, closes):
+        async with _http(settings, store, letters, closes, history):
             yield routes(store, letters, closes, history, settings)
 
 
 @asynccontextmanager
 async def _http(
-    settings: Settings, store: Store, letters: DeadLetters, closes: accounts.Closes
+    settings: Settings,
+    store: Store,
+    letters: DeadLetters,
+    closes: accounts.Closes,
+    history: leaderboard.History,
 ) -> AsyncIterator[None]:
     """The HTTP API and the pages while the block runs, where they are on."""
     address = http_address(settings)
@@ -154,8 +159,23 @@ async def _http(
     sessions = None
     if address.token is not None:
         sessions = Sessions(address.token, address.port, settings.http_session_s, time.time)
-    async with open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client:
-        now = partial(datetime.now, UTC)
-        site = Site(Desk(store, letters, closes, PassingOn(client), settings, now, sessions))
+    where = settings.nats_address
+    async with (
+        open_client(where, settings.secrets_path, CONSOLE) as client,
+        open_health(where, CONSOLE, settings.secrets_path) as health,
+    ):
+        desk = Desk(
+            store=store,
+            closes=closes,
+            history=history,
+            letters=letters,
+            health=health,
+            calendar=exchange_calendar(),
+            passing_on=PassingOn(client),
+            settings=settings,
+            now=partial(datetime.now, UTC),
+            sessions=sessions,
+        )
+        site = Site(desk)
         async with serving(site, address, door=site):
             yield
