@@ -5,7 +5,9 @@ for, because it is read by people and models; docs/exit-signals.md describes the
 """
 
 from datetime import date
+from decimal import Decimal
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
@@ -27,6 +29,10 @@ from contracts.types import (
 
 SIGNALS_MAX = 10
 """Rules that one position can have."""
+TRIGGERS_MAX = SIGNALS_MAX + 2
+"""Its rules, and the orders that wait for a price."""
+DISTANCES_MAX = 200
+"""Positions told at once, the largest first."""
 
 
 class ExitFormat(StrEnum):
@@ -62,6 +68,62 @@ class ExitSignals(Message):
     """The answer: an object whose `status` is `success` or `error`."""
 
     answer: dict[str, JsonValue]
+
+
+class ExitDistancesQuery(Message):
+    """How far is each open position from what would sell it, as of the account's session?"""
+
+    account: Name = "main"
+
+
+class ExitTrigger(Value):
+    """One rule, or a stop order that waits (`stop_order`), and how far it is from firing.
+
+    `distance` by `unit`: `price`, the part of the price that it must move, 0.05 for 5%, up for a
+    take profit and down for the others, with the price it must reach as `at`; `return`, the gap of
+    returns that is left (momentum, regime); `sessions`, those left. 0 where it has fired, and None
+    where it could not be evaluated, as `detail` says.
+    """
+
+    rule: Name
+    primary: bool = True
+    triggered: bool = False
+    unit: Literal["price", "return", "sessions"]
+    distance: float | None = None
+    at: Money | None = None
+    detail: ShortText = ""
+
+
+class PositionExits(Value):
+    """A position with its triggers, the nearest first; `assessment` as in `ExitCheck`.
+
+    `nearest` is the smallest distance in price or return. A `failure` is why it could not be
+    checked.
+    """
+
+    ticker: Ticker
+    quantity: Quantity
+    price: Money
+    average_cost: Money
+    value: Decimal
+    assessment: ShortText = ""
+    nearest: float | None = None
+    triggers: tuple[ExitTrigger, ...] = Field(default=(), max_length=TRIGGERS_MAX)
+    failure: Failure | None = None
+
+
+class ExitDistances(Message):
+    """The account's open positions, the one nearest to a trigger first, then who has none.
+
+    `as_of` is the session they were checked at, the account's own. `more` where it holds over
+    DISTANCES_MAX: the smallest ones are left out.
+    """
+
+    account: Name
+    as_of: date
+    positions: tuple[PositionExits, ...] = Field(default=(), max_length=DISTANCES_MAX)
+    more: bool = False
+    market_source: Text = ""
 
 
 class HoldingsQuery(Message):

@@ -1,11 +1,11 @@
 """What the HTTP API takes and gives where it is not a contract of the bus itself."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, SecretStr
 
 from contracts.approval import EDITS_MAX, QuantityEdit
 from contracts.cycle import (
@@ -19,8 +19,10 @@ from contracts.cycle import (
 )
 from contracts.message import Pipeline, Request
 from contracts.operation import OperationStatus, OperationView, Progress
-from contracts.strategy import ATTEMPTS_MAX, StrategySpec, StrategyWish
-from contracts.types import Name, ShortText, Ticker
+from contracts.strategy import ATTEMPTS_MAX, EPOCHS_MAX, FOLDS_MAX, StrategySpec, StrategyWish
+from contracts.strategy_query import CURVE_POINTS_MAX, StrategyView
+from contracts.strategy_result import FoldResult
+from contracts.types import Name, ShortText, Ticker, Usage
 
 PROBLEM_TYPE = "urn:deskbus:problem"
 
@@ -189,3 +191,107 @@ class OperationsBody(Shape):
     """Operations, the newest first; those of one cycle in the order of their making."""
 
     data: tuple[OperationView, ...]
+
+
+class StrategyDetail(Shape):
+    """A strategy's newest run with what a list leaves out: `loss_curve` by epoch, the walk-forward
+    `folds`, and the `sessions` of the points of both equity curves."""
+
+    strategy: StrategyView
+    loss_curve: tuple[float, ...] = Field(default=(), max_length=EPOCHS_MAX + 1)
+    folds: tuple[FoldResult, ...] = Field(default=(), max_length=FOLDS_MAX)
+    sessions: tuple[date, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
+
+
+class Why(Request):
+    """A reason; it stays on record."""
+
+    reason: ShortText = ""
+
+
+class RunWish(Request):
+    """Run a job as if one of its slots were at `at`; now, to the second, where it is not given."""
+
+    at: AwareDatetime | None = None
+
+
+class CostRow(Shape):
+    """What one model was paid for in one kind of step on one UTC day.
+
+    Where `model` is null it is what was held back for calls whose reply never came.
+    """
+
+    day: date
+    provider: ShortText
+    model: ShortText | None
+    stage: ShortText
+    calls: int
+    usage: Usage
+
+
+class CostsView(Shape):
+    """What models were paid for since `since`, the newest day first.
+
+    `counted` operations with paid calls were looked at; `cut` where there were more, and the oldest
+    are left out. What a day came to in all, and its budget, is in `BudgetView`.
+    """
+
+    since: date
+    rows: tuple[CostRow, ...]
+    counted: int
+    cut: bool
+
+
+class StreamView(Shape):
+    """A stream of NATS, which keeps `bytes_max` at most and nothing longer than `age_s_max`."""
+
+    name: str
+    messages: int
+    bytes: int
+    bytes_max: int
+    age_s_max: float
+    first_sequence: int
+    last_sequence: int
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+
+class ConsumerView(Shape):
+    """A service's queue of one command: `pending` messages wait, `ack_pending` are being worked on
+    or lost, `redelivered` of them were delivered before."""
+
+    name: str
+    stream: str
+    service: str
+    pending: int
+    ack_pending: int
+    redelivered: int
+    delivered: int
+
+
+class ServiceView(Shape):
+    """A part of the desk: how many of its connections NATS has."""
+
+    name: str
+    connections: int
+
+
+class ServerView(Shape):
+    """An embedded server: whether it answers, and where on this machine."""
+
+    name: str
+    healthy: bool
+    port: int
+    pid: int | None = None
+
+
+class BusView(Shape):
+    """The bus: streams, consumers, and who is there.
+
+    `services` is null where nobody says, and `servers` empty, where the servers are one's own.
+    """
+
+    streams: tuple[StreamView, ...]
+    consumers: tuple[ConsumerView, ...]
+    services: tuple[ServiceView, ...] | None = None
+    servers: tuple[ServerView, ...] = ()

@@ -25,6 +25,8 @@ from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.exit_signal import (
     CheckExits,
     CheckExitSignals,
+    ExitDistances,
+    ExitDistancesQuery,
     ExitReport,
     ExitSignals,
     Holdings,
@@ -166,12 +168,6 @@ def snake(name: str) -> str:
 USERS = ("cli", "user")
 """Identities of people and their programs: `cli` is ours, `user` is anyone's own code."""
 
-RETRY_LETTER = Subject(
-    Class.REQUEST, ORCHESTRATOR, "retry_letter", RetryLetter, LetterAnswer, USERS
-)
-DISCARD_LETTER = Subject(
-    Class.REQUEST, ORCHESTRATOR, "discard_letter", DiscardLetter, LetterAnswer, USERS
-)
 WEB = "console"
 """The console's identity, in whose name it passes on what came over HTTP; it requests nothing of
 its own accord."""
@@ -194,12 +190,18 @@ CANCEL_CYCLE = Subject(
 ANSWER_PROPOSAL = Subject(
     Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, REQUESTERS
 )
-PAUSE_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "pause_job", PauseJob, JobAnswer, USERS)
-RESUME_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "resume_job", ResumeJob, JobAnswer, USERS)
-RUN_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "run_job", RunJob, JobAnswer, USERS)
+RETRY_LETTER = Subject(
+    Class.REQUEST, ORCHESTRATOR, "retry_letter", RetryLetter, LetterAnswer, REQUESTERS
+)
+DISCARD_LETTER = Subject(
+    Class.REQUEST, ORCHESTRATOR, "discard_letter", DiscardLetter, LetterAnswer, REQUESTERS
+)
+PAUSE_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "pause_job", PauseJob, JobAnswer, REQUESTERS)
+RESUME_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "resume_job", ResumeJob, JobAnswer, REQUESTERS)
+RUN_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "run_job", RunJob, JobAnswer, REQUESTERS)
 # To the owner of orders itself: the switch works with every other part of the desk down.
-HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, USERS)
-RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, USERS)
+HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, REQUESTERS)
+RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, REQUESTERS)
 
 REQUESTS = (
     REQUEST_CYCLE,
@@ -267,6 +269,9 @@ PORTFOLIO = Subject(Class.QUERY, "execution", "portfolio", PortfolioQuery, Portf
 EXIT_SIGNALS = Subject(
     Class.QUERY, "exit_signal", "check", CheckExitSignals, ExitSignals, (*REQUESTERS, *AGENTS)
 )
+EXIT_DISTANCES = Subject(
+    Class.QUERY, "exit_signal", "distances", ExitDistancesQuery, ExitDistances, REQUESTERS
+)
 HOLDINGS = Subject(Class.QUERY, "execution", "holdings", HoldingsQuery, Holdings, ("exit_signal",))
 REPORT = Subject(Class.QUERY, "console", "report", ReportQuery, ReportView, (*USERS, "reporter"))
 OF_SERVICES = (KEEP_PART, BODY_PART, HOLDINGS, REPORT)
@@ -306,6 +311,7 @@ SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 QUERIES = (
     PORTFOLIO,
     EXIT_SIGNALS,
+    EXIT_DISTANCES,
     PROVIDERS,
     EVENTS_AFTER,
     CYCLE,

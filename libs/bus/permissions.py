@@ -19,11 +19,13 @@ from contracts.subjects import (
     WEB,
     Subject,
 )
-from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
+from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, streams
 from libs.runtime.credentials import NatsPermissions
 
 PROVISIONER = "provisioner"
 CONSOLE = WEB
+BUS_READS = ("STREAM.INFO", "CONSUMER.LIST")
+"""What shows how streams and consumers fare; neither changes them or gives a message."""
 
 
 def inbox_prefix(identity: str) -> str:
@@ -70,10 +72,11 @@ def _orchestrator() -> NatsPermissions:
 
 def _console() -> NatsPermissions:
     passes_on = [row.by(CONSOLE) for row in (*REQUESTS, *QUERIES) if CONSOLE in row.senders]
+    health = [f"$JS.API.{call}.{each.name}" for call in BUS_READS for each in streams()]
     return NatsPermissions(
         publish=(
             *passes_on,
-            f"$JS.API.STREAM.INFO.{DEAD_LETTER_STREAM}",
+            *health,
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
         ),

@@ -1,10 +1,13 @@
 """The embedded NATS server: its files, how it is run, when it is ready."""
 
 import asyncio
+import json
 import os
 import signal
+import urllib.request
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from libs.runtime.placement import hand_over
 from libs.runtime.ports import LOOPBACK
@@ -71,3 +74,13 @@ async def nats_is_healthy(monitor_port: int) -> bool:
                 writer.close()
             return answer.split(b" ", 2)[1:2] == [b"200"]
     return False
+
+
+def monitored(monitor_port: int, page: str) -> Any:
+    """What the server on this loopback monitoring port says, such as `connz`, as JSON.
+
+    Raises OSError and ValueError. It blocks for PROBE_TIMEOUT_S at most.
+    """
+    url = f"http://{LOOPBACK}:{monitor_port}/{page}"
+    with urllib.request.urlopen(url, timeout=PROBE_TIMEOUT_S) as answer:
+        return json.load(answer)

@@ -5,14 +5,10 @@ import os
 import platform
 import stat
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-import orjson
 import typer
 from pydantic import BaseModel
 from rich.text import Text
@@ -40,6 +36,7 @@ from libs.runtime.binaries import find_nats_server, find_postgres_bindir
 from libs.runtime.credentials import DIRECTORY_MODE, FILE_MODE
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import Rate
+from libs.runtime.nats_server import monitored
 from libs.runtime.placement import server_identity
 from libs.runtime.server_record import ServerRecord
 from libs.runtime.settings import Settings
@@ -55,7 +52,6 @@ from services.launcher import BACKBONE, SERVICES
 
 PYTHON_MIN = (3, 11)
 DISK_BYTES_MIN = 500 * 1024**2
-MONITOR_TIMEOUT_S = 2.0
 MISSES_SHOWN_MAX = 5
 NAME_WIDTH = 16
 
@@ -304,9 +300,9 @@ def _monitored(data_dir: Path) -> Sequence[Check]:
     if port is None:
         return []
     try:
-        connections = _read(port, "connz?limit=1024")["connections"]
-        details = _read(port, "jsz?streams=true")["account_details"]
-    except (OSError, KeyError, ValueError, urllib.error.URLError) as error:
+        connections = monitored(port, "connz?limit=1024")["connections"]
+        details = monitored(port, "jsz?streams=true")["account_details"]
+    except (OSError, KeyError, ValueError) as error:
         return [_problem("monitor", f"port {port} does not answer: {error}")]
     names = {each.get("name", "").removeprefix("deskbus-") for each in connections}
     found = {each["name"] for detail in details for each in detail.get("stream_detail", ())}
@@ -321,12 +317,6 @@ def _monitored(data_dir: Path) -> Sequence[Check]:
             "the provisioner makes them within a second; if not, restart the desk",
         ),
     ]
-
-
-def _read(port: int, page: str) -> Any:
-    url = f"http://127.0.0.1:{port}/{page}"
-    with urllib.request.urlopen(url, timeout=MONITOR_TIMEOUT_S) as answer:
-        return orjson.loads(answer.read())
 
 
 def _complete(name: str, wanted: set[str], found: set[str], todo: str) -> Check:

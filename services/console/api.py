@@ -38,7 +38,8 @@ from contracts.query import (
 )
 from contracts.types import Name, ShortText
 from libs.web.problem import Refused
-from services.console import handler
+from services.console import handler, upkeep
+from services.console.boards import boards, tried
 from services.console.bodies import asked, body_of, described, problems, said
 from services.console.books import books, exits
 from services.console.events import events
@@ -75,7 +76,17 @@ def api(desk: Desk) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=problems(401, 403, 421, 422, 503),
     )
-    for routes in (agent, operations, cycles, decisions, approvals, books, exits, events, session):
+    for routes in (agent, operations, cycles, decisions, approvals, books, exits, events):
+        app.include_router(routes(desk), prefix=ROOT)
+    for routes in (
+        session,
+        boards,
+        tried,
+        upkeep.letters,
+        upkeep.jobs,
+        upkeep.switch,
+        upkeep.watch,
+    ):
         app.include_router(routes(desk), prefix=ROOT)
     tell_problems(app)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]

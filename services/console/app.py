@@ -28,6 +28,7 @@ from contracts.subjects import (
 )
 from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
+from libs.bus.health import open_health
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
 from libs.market.calendar import exchange_calendar
@@ -137,13 +138,17 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
-            async with _http(settings, pool, letters, closes):
+            async with _http(settings, pool, letters, closes, history):
                 yield routes(store, letters, closes, history, settings)
 
 
 @asynccontextmanager
 async def _http(
-    settings: Settings, pool: Pool, letters: DeadLetters, closes: accounts.Closes
+    settings: Settings,
+    pool: Pool,
+    letters: DeadLetters,
+    closes: accounts.Closes,
+    history: leaderboard.History,
 ) -> AsyncIterator[None]:
     """The HTTP API and the pages while the block runs, where they are on."""
     address = http_address(settings)
@@ -160,13 +165,25 @@ async def _http(
     sessions = None
     if address.token is not None:
         sessions = Sessions(address.token, address.port, settings.http_session_s, time.time)
-    tail = Tail(pool, settings.tail_clients_max)
+    where, tail = settings.nats_address, Tail(pool, settings.tail_clients_max)
     async with (
-        open_client(settings.nats_address, settings.secrets_path, CONSOLE) as client,
+        open_client(where, settings.secrets_path, CONSOLE) as client,
+        open_health(where, CONSOLE, settings.secrets_path) as health,
         Background(tail.run()),
     ):
-        store, now = Store(pool), partial(datetime.now, UTC)
-        desk = Desk(store, letters, closes, PassingOn(client), settings, now, tail, sessions)
+        desk = Desk(
+            store=Store(pool),
+            closes=closes,
+            history=history,
+            letters=letters,
+            health=health,
+            calendar=exchange_calendar(),
+            passing_on=PassingOn(client),
+            settings=settings,
+            now=partial(datetime.now, UTC),
+            tail=tail,
+            sessions=sessions,
+        )
         site = Site(desk)
         async with serving(Watched(site), address, door=site):
             try:

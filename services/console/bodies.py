@@ -8,7 +8,17 @@ from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from contracts.http import CycleWish, LogIn, Problem, ProposalAnswer, ProposalApproval, Trigger
+from contracts.halt import HaltTrading, ResumeTrading
+from contracts.http import (
+    CycleWish,
+    LogIn,
+    Problem,
+    ProposalAnswer,
+    ProposalApproval,
+    RunWish,
+    Trigger,
+    Why,
+)
 from contracts.message import Message
 from libs.bus.codec import decode
 from libs.web.problem import PROBLEM_JSON
@@ -17,7 +27,10 @@ JSON = "application/json"
 
 M = TypeVar("M", bound=Message)
 
-ASKED = (LogIn, Trigger, CycleWish, ProposalAnswer, ProposalApproval)
+ASKED = (
+    *(LogIn, Trigger, CycleWish, ProposalAnswer, ProposalApproval),
+    *(Why, RunWish, HaltTrading, ResumeTrading),
+)
 """The bodies that are taken."""
 ASKED_SUFFIX = "-Input"
 SAID_REF = "#/components/schemas/{model}"

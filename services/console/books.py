@@ -7,7 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import JsonValue
 
-from contracts.exit_signal import CheckExitSignals, ExitFormat, ExitOutput
+from contracts.exit_signal import (
+    CheckExitSignals,
+    ExitDistances,
+    ExitDistancesQuery,
+    ExitFormat,
+    ExitOutput,
+)
 from contracts.http import ExitAnswer
 from contracts.query import (
     PAGE_MAX,
@@ -19,6 +25,7 @@ from contracts.query import (
     EquityView,
 )
 from contracts.types import Name, Ticker
+from libs.bus.client import QuestionRefused
 from libs.runtime.errors import few
 from services.console import accounts, handler
 from services.console.bodies import problems, said
@@ -68,6 +75,19 @@ def books(desk: Desk) -> APIRouter:
 def exits(desk: Desk) -> APIRouter:
     """The exit rules."""
     router = APIRouter()
+
+    @router.get(
+        "/exit-signals", response_model=ExitDistances, responses=problems(404), tags=["portfolio"]
+    )
+    async def list_exit_distances(account: Name = MAIN_ACCOUNT) -> Response:
+        """How far each open position is from what would sell it; the nearest first."""
+        try:
+            view = await desk.passing_on.distances(ExitDistancesQuery(account=account))
+        except QuestionRefused as error:
+            if error.code in NO_POSITION:
+                raise not_found(str(error)) from error
+            raise
+        return said(view)
 
     @router.post(
         "/exit-signals/{ticker}/check",

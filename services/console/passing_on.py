@@ -10,15 +10,35 @@ from pydantic import JsonValue, ValidationError
 
 from contracts.approval import AnswerProposal, QuantityEdit, Verdict
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
-from contracts.exit_signal import CheckExitSignals, ExitSignals
+from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
+from contracts.exit_signal import CheckExitSignals, ExitDistances, ExitDistancesQuery, ExitSignals
+from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
 from contracts.http import ProposalAnswer
-from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, EXIT_SIGNALS, REQUEST_CYCLE
+from contracts.schedule import JobAnswer, PauseJob, ResumeJob, RunJob
+from contracts.subjects import (
+    ANSWER_PROPOSAL,
+    CANCEL_CYCLE,
+    DISCARD_LETTER,
+    EXIT_DISTANCES,
+    EXIT_SIGNALS,
+    HALT,
+    PAUSE_JOB,
+    REQUEST_CYCLE,
+    RESUME,
+    RESUME_JOB,
+    RETRY_LETTER,
+    RUN_JOB,
+)
 from libs.bus.client import Client, DeskNotReachable
 from libs.bus.dead_letters import DeadLetters
+from libs.bus.health import BusHealth
+from libs.market.calendar import ExchangeCalendar
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
 from services.console.accounts import Closes
+from services.console.leaderboard import History
 from services.console.problems import accepted, invalid
+from services.console.report import Known
 from services.console.store import Store
 from services.console.tail import Tail
 
@@ -42,7 +62,8 @@ class PassingOn:
             raise invalid(error.errors(include_url=False)) from error
         for left in reversed(range(ASK_AGAIN_MAX)):
             try:
-                return accepted(await self._client.ask(REQUEST_CYCLE, request))
+                asked: RequestAnswer = await self._client.ask(REQUEST_CYCLE, request)
+                return accepted(asked)
             except DeskNotReachable:
                 if not left:
                     raise
@@ -50,13 +71,39 @@ class PassingOn:
 
     async def cancel(self, cycle_id: UUID, reason: str) -> RequestAnswer:
         """Cancel a cycle."""
-        asked = CancelCycle(cycle_id=cycle_id, reason=reason)
-        return accepted(await self._client.ask(CANCEL_CYCLE, asked))
+        wish = CancelCycle(cycle_id=cycle_id, reason=reason)
+        answer: RequestAnswer = await self._client.ask(CANCEL_CYCLE, wish)
+        return accepted(answer)
 
     async def check(self, query: CheckExitSignals) -> dict[str, JsonValue]:
         """The exit signals of a position."""
         said: ExitSignals = await self._client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
         return said.answer
+
+    async def distances(self, query: ExitDistancesQuery) -> ExitDistances:
+        """How far an account's positions are from being sold. Raises QuestionRefused."""
+        found: ExitDistances = await self._client.ask(
+            EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S
+        )
+        return found
+
+    async def letter(self, wish: RetryLetter | DiscardLetter) -> LetterAnswer:
+        """Have a dead letter's command sent again, or the letter deleted."""
+        row = RETRY_LETTER if isinstance(wish, RetryLetter) else DISCARD_LETTER
+        answer: LetterAnswer = await self._client.ask(row, wish)
+        return accepted(answer)
+
+    async def job(self, wish: PauseJob | ResumeJob | RunJob) -> JobAnswer:
+        """Pause, resume or run a job."""
+        row = {PauseJob: PAUSE_JOB, ResumeJob: RESUME_JOB, RunJob: RUN_JOB}[type(wish)]
+        answer: JobAnswer = await self._client.ask(row, wish)
+        return accepted(answer)
+
+    async def halt(self, wish: HaltTrading | ResumeTrading) -> HaltAnswer:
+        """Stop buys, or let them go on. Raises QuestionRefused for an unknown account."""
+        row = HALT if isinstance(wish, HaltTrading) else RESUME
+        answer: HaltAnswer = await self._client.ask(row, wish)
+        return answer
 
     async def answer(
         self,
@@ -74,7 +121,8 @@ class PassingOn:
             edits=edits,
             reason=said.reason,
         )
-        return accepted(await self._client.ask(ANSWER_PROPOSAL, answer))
+        told: RequestAnswer = await self._client.ask(ANSWER_PROPOSAL, answer)
+        return accepted(told)
 
 
 @dataclass(frozen=True)
@@ -88,8 +136,16 @@ class Desk:
     store: Store
     letters: DeadLetters
     closes: Closes
+    history: History
+    health: BusHealth
+    calendar: ExchangeCalendar
     passing_on: PassingOn
     settings: Settings
     now: Callable[[], datetime]
     tail: Tail
     sessions: Sessions | None = None
+
+    @property
+    def known(self) -> Known:
+        """Where a session's report has its facts from."""
+        return Known(self.store, self.letters, self.closes, self.calendar, self.now)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from fastapi import FastAPI, Request
@@ -14,24 +14,33 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp
 
 from contracts.cycle import RequestAnswer
+from contracts.dead_letter import LetterAnswer
+from contracts.schedule import JobAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
 from libs.bus.codec import MessageInvalid, MessageTooLarge, problems_of
+from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import NO_CONNECTION
 from libs.runtime.errors import DeskError
 from libs.web.problem import COME_AGAIN_S, Refused, unavailable
 
 REFUSALS: Mapping[str, HTTPStatus] = {
     "active_cycle_exists": HTTPStatus.CONFLICT,
+    "at_work": HTTPStatus.CONFLICT,
     "budget_exhausted": HTTPStatus.TOO_MANY_REQUESTS,
     "busy": HTTPStatus.TOO_MANY_REQUESTS,
     "decided": HTTPStatus.CONFLICT,
+    "ended": HTTPStatus.CONFLICT,
     "expired": HTTPStatus.CONFLICT,
     "key_reused": HTTPStatus.CONFLICT,
+    "no_operation": HTTPStatus.CONFLICT,
+    "not_a_command": HTTPStatus.CONFLICT,
     "not_found": HTTPStatus.NOT_FOUND,
     "not_waiting": HTTPStatus.CONFLICT,
     "proposal_changed": HTTPStatus.CONFLICT,
+    "suspect": HTTPStatus.CONFLICT,
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too_late": HTTPStatus.CONFLICT,
+    "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """By the desk's own code; every other refusal is of something in the request: 422."""
 CODES: Mapping[int, tuple[str, str]] = {
@@ -45,12 +54,17 @@ Shown = Callable[[Request, Refused], ASGIApp]
 log = structlog.get_logger()
 
 
-def accepted(answer: RequestAnswer) -> RequestAnswer:
+A = TypeVar("A", bound=RequestAnswer | LetterAnswer | JobAnswer)
+
+
+def accepted(answer: A) -> A:
     """The desk's answer, where it is a yes. Raises `Refused` where it is a no."""
     if answer.outcome == "accepted":
         return answer
     code = answer.code or "refused"
     status = REFUSALS.get(code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if not isinstance(answer, RequestAnswer):
+        raise Refused(status, code, answer.message)
     headers = {}
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         headers["Retry-After"] = str(_seconds_until(answer.retry_at))
@@ -131,11 +145,22 @@ def _no_message(_: Request, error: DeskError) -> Refused:
 
 def _desk_refused(_: Request, error: QuestionRefused) -> Refused:
     status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return unavailable(str(error))
     return Refused(status, error.code, str(error))
+
+
+def _not_possible(_: Request, error: DeskError) -> Refused:
+    return Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.code, str(error))
 
 
 def _not_reachable(_: Request, error: DeskNotReachable) -> Refused:
     return unavailable(str(error))
+
+
+def _no_bus(_: Request, error: Exception) -> Refused:
+    log.warning("http.no_bus", error=f"{type(error).__name__}: {error}"[:300])
+    return unavailable("NATS does not answer; what was asked is not known now")
 
 
 def _no_database(_: Request, error: Exception) -> Refused:
@@ -157,6 +182,8 @@ REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], Refused]] = {
     MessageTooLarge: _no_message,
     QuestionRefused: _desk_refused,
     DeskNotReachable: _not_reachable,
+    DeskError: _not_possible,
+    BUS_AWAY: _no_bus,
     **dict.fromkeys(NO_CONNECTION, _no_database),
     Exception: _unforeseen,
 }

@@ -1,5 +1,8 @@
 -- What people ask, as the role deskbus_console, which may only select.
 
+-- name: answers
+select 1
+
 -- name: cycles_between
 -- Ids that begin alike lie between two ids, so a shortened id is a range of the primary key.
 select cycle_id, kind, as_of, status, reason, requester, request, state, accepted_at, ended_at,
@@ -169,6 +172,47 @@ select day, tokens_spent as tokens, cost_usd_spent as cost_usd, input_tokens, ou
        cache_read_tokens, cache_write_tokens, tokens_reserved, cost_usd_reserved
 from day_budgets where day <= $1 order by day desc limit $2
 
+-- name: paid_calls
+-- What the newest operations with paid calls used, by the day, model and step of each call. What an
+-- operation used beyond its journalled calls was held back for one whose reply never came.
+with paid as materialized (
+    select op_id, started_on, step, created_at, tokens, cost_usd from operations
+    where tokens > 0 and created_at >= ($1::date::timestamp at time zone 'UTC')
+    order by created_at desc limit $2
+), calls as materialized (
+    select p.op_id, (j.recorded_at at time zone 'UTC')::date as day, call ->> 'name' as name, p.step,
+           (call -> 'usage' ->> 'input_tokens')::bigint as input_tokens,
+           (call -> 'usage' ->> 'output_tokens')::bigint as output_tokens,
+           (call -> 'usage' ->> 'cache_read_tokens')::bigint as cache_read_tokens,
+           (call -> 'usage' ->> 'cache_write_tokens')::bigint as cache_write_tokens,
+           (call -> 'usage' ->> 'unsorted_tokens')::bigint as unsorted_tokens,
+           (call -> 'usage' ->> 'cost_usd')::numeric as cost_usd
+    from paid p
+    join journal j on j.started_on = p.started_on and j.op_id = p.op_id
+    cross join lateral (select convert_from(j.entry, 'UTF8')::json as call) as read
+    where call ->> 'kind' = 'model'
+), lost as (
+    select (p.created_at at time zone 'UTC')::date as day, p.step,
+           p.tokens - coalesce(c.tokens, 0) as tokens, p.cost_usd - coalesce(c.cost_usd, 0) as cost_usd
+    from paid p
+    left join (
+        select op_id, sum(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens
+                          + coalesce(unsorted_tokens, 0)) as tokens, sum(cost_usd) as cost_usd
+        from calls group by op_id
+    ) c using (op_id)
+)
+select day, name, step, count(*) as calls, sum(input_tokens)::bigint as input_tokens,
+       sum(output_tokens)::bigint as output_tokens,
+       sum(cache_read_tokens)::bigint as cache_read_tokens,
+       sum(cache_write_tokens)::bigint as cache_write_tokens,
+       sum(coalesce(unsorted_tokens, 0))::bigint as unsorted_tokens, sum(cost_usd) as cost_usd,
+       (select count(*) from paid) as operations
+from calls group by day, name, step
+union all
+select day, null, step, 0, 0, 0, 0, 0, sum(tokens)::bigint, sum(cost_usd), (select count(*) from paid)
+from lost where tokens > 0 group by day, step
+order by day desc, cost_usd desc
+
 -- name: decision_cycles
 -- The newest ones first where there are too many; told in the order of their time.
 select cycle_id, as_of, request, state from (
@@ -243,6 +287,19 @@ select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
 from (
     select distinct on (name) * from strategies where name = any($1::text[])
     order by name, designed_at desc
+) s
+join cycles c using (cycle_id)
+join operations d on d.op_id = s.design_op_id
+left join operations t on t.op_id = s.train_op_id
+left join operations b on b.op_id = s.backtest_op_id
+left join operations a on a.op_id = s.assess_op_id
+
+-- name: strategy_whole
+select s.name, s.cycle_id, s.as_of, s.designed_at, c.status, c.reason,
+       (select count(*) from strategies r where r.name = s.name) as runs,
+       d.result as design, t.result as training, b.result as backtest, a.result as assessment
+from (
+    select * from strategies where name = $1 order by designed_at desc limit 1
 ) s
 join cycles c using (cycle_id)
 join operations d on d.op_id = s.design_op_id

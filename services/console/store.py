@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from libs.postgres.pool import Pool, Record
+from libs.postgres.pool import NO_CONNECTION, Pool, Record
 from libs.postgres.queries import Queries
 
 sql = Queries(Path(__file__).parent / "queries.sql")
@@ -33,6 +33,13 @@ class Store:
     async def _row(self, statement: str, *values: object) -> Record | None:
         row: Record | None = await self._pool.fetchrow(statement, *values)
         return row
+
+    async def answers(self) -> bool:
+        """Whether Postgres does."""
+        try:
+            return await self._row(sql.answers) is not None
+        except NO_CONNECTION:
+            return False
 
     async def cycles_between(self, first: UUID, last: UUID) -> Sequence[Record]:
         """At most two cycles with ids from `first` to `last`: none, the one, or too many."""
@@ -154,6 +161,10 @@ class Store:
         """What was spent on each day with paid calls up to today, the newest first."""
         return await self._rows(sql.day_budgets, today, limit)
 
+    async def paid_calls(self, since: date, operations: int) -> Sequence[Record]:
+        """What the newest operations with paid calls used since a UTC day, by day, model, step."""
+        return await self._rows(sql.paid_calls, since, operations)
+
     async def decision_cycles(self, first: date, last: date, limit: int) -> Sequence[Record]:
         """Ended decision cycles with an as_of between the days, in the order of their time."""
         return await self._rows(sql.decision_cycles, first, last, limit)
@@ -179,6 +190,10 @@ class Store:
     async def strategies_named(self, names: Sequence[str]) -> Sequence[Record]:
         """The newest run of each."""
         return await self._rows(sql.strategies_named, list(names))
+
+    async def strategy_whole(self, name: str) -> Record | None:
+        """The newest run with all that its steps have made."""
+        return await self._row(sql.strategy_whole, name)
 
     async def strategy_names(self) -> Sequence[str]:
         """Names, the newest first."""

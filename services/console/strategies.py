@@ -7,7 +7,9 @@ from typing import Any
 import orjson
 
 from contracts.cycle import CycleStatus
+from contracts.http import StrategyDetail
 from contracts.strategy import StrategySpec
+from contracts.strategy_cycle import StrategyDesign
 from contracts.strategy_query import (
     CURVE_POINTS_MAX,
     NEAR_MAX,
@@ -16,6 +18,8 @@ from contracts.strategy_query import (
     StrategyView,
     UnknownStrategy,
 )
+from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
+from libs.report.strategy import page
 from services.console.logic import Row, picked
 from services.console.sizes import fitting
 from services.console.store import Store
@@ -44,6 +48,37 @@ async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
         ]
     return StrategiesPage(
         strategies=tuple(kept), unknown=tuple(unknown), more=len(kept) < len(found)
+    )
+
+
+async def strategy(name: str, *, store: Store) -> StrategyDetail | None:
+    """The newest run of one strategy; None where none has the name."""
+    row = await store.strategy_whole(name)
+    if row is None:
+        return None
+    training = orjson.loads(row["training"]) if row["training"] else {}
+    backtest = orjson.loads(row["backtest"]) if row["backtest"] else {}
+    return StrategyDetail.model_validate(
+        {
+            "strategy": strategy_view(row),
+            "loss_curve": training.get("loss_curve", ()),
+            "folds": training.get("folds", ()),
+            "sessions": tuple(picked(backtest.get("sessions", ()), CURVE_POINTS_MAX)),
+        }
+    )
+
+
+async def report(name: str, *, store: Store) -> str | None:
+    """The strategy's report as its cycle exported it, made from the record; None where there is
+    none, or no training to tell of."""
+    row = await store.strategy_whole(name)
+    if row is None or row["training"] is None:
+        return None
+    return page(
+        StrategyDesign.model_validate_json(row["design"]),
+        TrainingResult.model_validate_json(row["training"]),
+        BacktestResult.model_validate_json(row["backtest"]) if row["backtest"] else None,
+        StrategyAssessment.model_validate_json(row["assessment"]) if row["assessment"] else None,
     )
 
 

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from contracts.exit_signal import CheckExits, ExitReport, Holdings, HoldingsQuery
-from contracts.subjects import EXIT_SIGNALS, HOLDINGS
+from contracts.subjects import EXIT_DISTANCES, EXIT_SIGNALS, HOLDINGS
 from libs.bus.client import Client, open_client
 from libs.bus.route import QueryRoute, Route, Routes
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.handler import Checking, check_exit_signals, check_exits
+from services.exit_signal.handler import Checking, check_exit_signals, check_exits, exit_distances
 from services.exit_signal.reads import Reads
 
 SERVICE = "exit_signal"
@@ -34,10 +34,14 @@ class BusAccounts:
 def routes(checking: Checking) -> Routes:
     """What the service hears and says."""
     one = partial(check_exit_signals, checking=checking)
+    distances = partial(exit_distances, checking=checking)
     return Routes(
         service=SERVICE,
         commands=commands(checking.reads, checking.terms_path),
-        queries=(QueryRoute(hears=EXIT_SIGNALS, handle=one),),
+        queries=(
+            QueryRoute(hears=EXIT_SIGNALS, handle=one),
+            QueryRoute(hears=EXIT_DISTANCES, handle=distances),
+        ),
     )
 
 

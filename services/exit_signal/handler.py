@@ -11,20 +11,25 @@ from pydantic import JsonValue
 
 from contracts.account import Side
 from contracts.exit_signal import (
+    DISTANCES_MAX,
     CheckExits,
     CheckExitSignals,
     ExitCheck,
+    ExitDistances,
+    ExitDistancesQuery,
     ExitOutput,
     ExitReport,
     ExitSignals,
     Holdings,
     HoldingsQuery,
+    PositionExits,
 )
 from contracts.operation import CallKind
 from contracts.types import Failure
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal import report
+from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.history import Holding, facts_of, wanted_for
 from services.exit_signal.logic import Held, assess, check_of, held_in
@@ -118,6 +123,38 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
     orders = [each for each in holdings.open_orders if each.asset == query.ticker]
     found = assess(facts, terms[query.ticker], held)
     return report.result_of(named, held, orders, found)
+
+
+async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> ExitDistances:
+    """Every open position with the way that is left to each of its triggers.
+
+    Raises what keeps all of them from being checked; one that cannot be checked says why.
+    """
+    holdings = await checking.accounts.holdings(HoldingsQuery(account=query.account))
+    every = sorted(holdings.positions, key=lambda each: (-each.value, each.ticker))
+    held = [found for each in every if (found := held_in(holdings, each.ticker)) is not None]
+    shown = held[:DISTANCES_MAX]
+    file = await asyncio.to_thread(terms_in, checking.terms_path)
+    terms = {each.position.ticker: file.of(query.account, each.position.ticker) for each in shown}
+    sessions = checking.reads.market.calendar.sessions
+    account = Holding.of(holdings)
+    wanted = wanted_for((each.position for each in shown), account, terms, sessions)
+    histories = await checking.reads.histories(wanted, holdings.as_of)
+
+    def told(each: Held) -> PositionExits:
+        ticker = each.position.ticker
+        facts = facts_of(each.position, account, terms[ticker], histories, sessions)
+        orders = [order for order in holdings.open_orders if order.asset == ticker]
+        found = facts if isinstance(facts, Failure) else assess(facts, terms[ticker], each)
+        return exits_of(each, orders, found)
+
+    return ExitDistances(
+        account=query.account,
+        as_of=holdings.as_of,
+        positions=tuple(by_distance([*map(told, shown)])),
+        more=len(shown) < len(held),
+        market_source=checking.reads.market.label.description,
+    )
 
 
 async def check_exits(

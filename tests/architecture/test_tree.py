@@ -71,6 +71,7 @@ FURTHER = {
     },
     "exit_signal": {
         "rules.py",  # the table of exit rules, pure
+        "distance.py",  # how far a position is from each, pure
         "terms.py",  # what is set for single positions
         "history.py",  # months and peaks from closes, pure
         "report.py",  # results, snapshots, flags and formats, pure
@@ -93,6 +94,10 @@ FURTHER = {
         "sizes.py",  # answers that fit a message
         "api.py",  # the HTTP API's paths
         "books.py",  # those about accounts and budgets
+        "boards.py",  # those about what pipelines, strategies and sessions brought
+        "upkeep.py",  # those about dead letters, schedule, halts, costs, the bus
+        "costs.py",  # what models were paid for
+        "bus.py",  # streams, consumers, who is there
         "bodies.py",  # what they take and say, and how that is described
         "problems.py",  # what goes wrong, as it is told
         "session.py",  # a browser's way in

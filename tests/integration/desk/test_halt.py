@@ -92,7 +92,7 @@ async def test_a_halt_with_an_unknown_field_is_refused_by_its_name(user: Caller)
     assert (await user.query("halts"))["halts"] == []
 
 
-@pytest.mark.parametrize("identity", ["trader", "risk", "console"])
+@pytest.mark.parametrize("identity", ["trader", "risk", "mcp_requester"])
 async def test_no_part_of_the_desk_can_resume(desk: Desk, identity: str) -> None:
     async with desk.calling(identity) as caller:
         subject = f"desk.v1.req.execution.resume.{identity}"

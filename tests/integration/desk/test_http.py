@@ -268,6 +268,23 @@ async def test_a_whole_strategy_cycle_is_told_as_the_parent_of_its_operations(
     verdict = json.loads((folder / "told/assessment.json").read_text())["verdict"]
     assert data["result_summary"]["verdict"] == verdict
     assert (folder / "told.yaml").is_file()
+    await told_whole(http, (folder / "told/report.html").read_text())
+
+
+async def told_whole(http: httpx2.AsyncClient, exported: str) -> None:
+    """The strategy `told` in the list, by itself, and its report, which may run nothing."""
+    detail = await got(http, "/strategies/told")
+    listed = await got(http, "/strategies", name=["told", "tolt"])
+    assert listed["strategies"] == [detail["strategy"]]
+    assert listed["unknown"] == [{"name": "tolt", "near": ["told"]}]
+    assert len(detail["loss_curve"]) >= 2
+    assert len(detail["sessions"]) == len(detail["strategy"]["backtest"]["equity"])
+    report = await http.get("/strategies/told/report")
+    assert report.headers["content-type"] == "text/html; charset=utf-8"
+    assert report.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert report.text == exported
+    for path in ("/strategies/no-such", "/strategies/no-such/report", "/strategies/..%2ftold"):
+        refused(await http.get(path), 404, "not_found")
 
 
 async def test_a_request_that_no_provider_can_serve_is_refused_with_its_field(

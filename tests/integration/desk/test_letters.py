@@ -23,7 +23,7 @@ from tests.integration.desk.conftest import Desk
 pytestmark = pytest.mark.usefixtures("unharmed")
 
 WAIT_S = 20.0
-STRANGERS = ("trader", "console", "execution", "provisioner")
+STRANGERS = ("trader", "exit_signal", "execution", "provisioner")
 
 
 @pytest.fixture
