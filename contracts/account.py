@@ -87,7 +87,8 @@ class OpenOrder(Value):
     """An order that still waits for its fill.
 
     A stop order has a `stop_price`, in the currency that the ticker trades in; it promises no
-    share away: a sale of the position makes it smaller.
+    share away: a sale of the position makes it smaller. `as_of` is the session that it was decided
+    at.
     """
 
     order_id: UUID
@@ -96,6 +97,7 @@ class OpenOrder(Value):
     quantity: Quantity
     hold: Money
     stop_price: Money | None = Field(default=None, exclude_if=is_none)
+    as_of: date | None = Field(default=None, exclude_if=is_none)
 
     @property
     def type(self) -> OrderType:

@@ -55,6 +55,17 @@ class HeldLine(Value):
     gain: Decimal | None = None
 
 
+class StopLine(Value):
+    """A stop order that was open at the close, decided at `as_of`; its price is in the currency
+    that the asset trades in."""
+
+    ticker: Ticker
+    quantity: Quantity
+    stop_price: Decimal
+    currency: Currency
+    as_of: date
+
+
 class FillLine(Value):
     """A fill on the session; price and fee in the account's currency."""
 
@@ -133,6 +144,7 @@ class DayReport(Value):
     fills: tuple[FillLine, ...] = Field(default=(), max_length=LINES_MAX)
     orders: tuple[OrderLine, ...] = Field(default=(), max_length=LINES_MAX)
     held: tuple[HeldLine, ...] = Field(default=(), max_length=LINES_MAX)
+    stops: tuple[StopLine, ...] = Field(default=(), max_length=LINES_MAX)
     usage: Usage = Usage()
 
 

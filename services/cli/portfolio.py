@@ -162,7 +162,8 @@ def _open(order: OpenOrder) -> Text:
     held = f", {amounts.money(order.hold.amount)} held back" if order.hold.amount else ""
     stop = order.stop_price
     at = f" at a stop of {amounts.money(stop.amount, stop.currency)}" if stop else ""
-    return Text(f"open order: {what}{at}{held}", style="yellow")
+    since = f", decided {amounts.session(order.as_of)}" if order.as_of else ""
+    return Text(f"open order: {what}{at}{held}{since}", style="yellow")
 
 
 def _positions(books: Portfolio, *, narrow: bool) -> Table:

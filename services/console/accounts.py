@@ -182,6 +182,7 @@ def _open(row: Record, currency: str) -> OpenOrder:
         quantity=row["quantity"],
         hold=_money(row["hold"], currency),
         stop_price=stop,
+        as_of=row["as_of"],
     )
 
 

@@ -154,7 +154,7 @@ where o.account = $1 and o.ticker = any($2::text[])
 order by o.ticker, f.session desc, f.filled_at desc
 
 -- name: working_orders
-select order_id, ticker, side, type, quantity, hold, stop_price, currency from orders
+select order_id, ticker, side, type, quantity, hold, stop_price, currency, as_of from orders
 where account = $1 and status in ('working', 'waiting') order by as_of, ticker
 
 -- name: newest_fills
@@ -362,7 +362,8 @@ order by o.finished_at, ticker
 
 -- name: day_snapshots
 -- The session's close, and the newest one before it that could be valued.
-select session, cash, positions, equity, realised, unrealised, dividends, fees, unpriced
+select session, cash, positions, equity, realised, unrealised, dividends, fees, unpriced,
+       stops::text
 from snapshots
 where account = $1 and (session = $2 or session < $2 and equity is not null)
 order by session desc limit 2

@@ -25,6 +25,7 @@ from contracts.report import (
     OrderLine,
     ReportQuery,
     ReportView,
+    StopLine,
     Worth,
 )
 from contracts.types import Usage
@@ -89,6 +90,7 @@ async def _made(row: Record, session: date, known: Known) -> DayReport:
         orders=tuple(OrderLine(**dict(each)) for each in orders),
         # Splits and fills up to a session are in the books once the account's clock is there.
         held=await _held(name, session, row["currency"], known) if is_closed else (),
+        stops=_stops(closes[0]) if is_closed else (),
         usage=reduce(Usage.__add__, (each.usage for each in cycles), Usage()),
     )
 
@@ -131,6 +133,11 @@ def _gains(close: Mapping[str, Any]) -> Gains:
         dividends=close["dividends"],
         fees=close["fees"],
     )
+
+
+def _stops(close: Mapping[str, Any]) -> tuple[StopLine, ...]:
+    stops = orjson.loads(close["stops"])
+    return tuple(StopLine.model_validate(each) for each in stops[:LINES_MAX])
 
 
 async def _held(account: str, session: date, currency: str, known: Known) -> tuple[HeldLine, ...]:

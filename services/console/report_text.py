@@ -5,7 +5,16 @@ from datetime import date
 from decimal import Decimal
 
 from contracts.account import OrderType
-from contracts.report import CycleLine, DayReport, Gains, HeldLine, OrderLine, Worth
+from contracts.report import (
+    CycleLine,
+    DayReport,
+    FillLine,
+    Gains,
+    HeldLine,
+    OrderLine,
+    StopLine,
+    Worth,
+)
 
 CELL_CHARS_MAX = 120
 HARMLESS = {"|": "/", "`": "'", "<": "&lt;", "](": "] ("}
@@ -28,6 +37,7 @@ def markdown(report: DayReport) -> str:
         _earned(report.worth) if report.worth else "Not known: see above.",
         "## Held at the close",
         _held(report.held) or ("Nothing." if report.worth else "Not known: see above."),
+        *filter(None, [_stops(report.stops)]),
         "## Spent",
         _spent(report),
         f"Made {report.made_at:%Y-%m-%d %H:%M:%S} UTC; amounts are in {report.currency}.",
@@ -73,7 +83,7 @@ def _done(report: DayReport) -> str:
     fills = _table(
         ("filled", "shares", "asset", "price", "fee"),
         (
-            (f.side.value, _shares(f.quantity), f.asset, _money(f.price), _money(f.fee))
+            (_side(f), _shares(f.quantity), f.asset, _money(f.price), _money(f.fee))
             for f in report.fills
         ),
         right=(1, 3, 4),
@@ -93,6 +103,12 @@ def _done(report: DayReport) -> str:
         right=(1,),
     )
     return "\n\n".join(filter(None, (fills, orders))) or "Nothing was ordered and nothing filled."
+
+
+def _side(fill: FillLine) -> str:
+    """Of a stop order that its price has reached, `sell at its stop`."""
+    at = " at its stop" if fill.type is OrderType.STOP else ""
+    return f"{fill.side.value}{at}"
 
 
 def _type(order: OrderLine) -> str:
@@ -136,6 +152,19 @@ def _held(held: Sequence[HeldLine]) -> str:
     return _table(
         ("asset", "shares", "cost", "price", "value", "gain"), rows, right=(1, 2, 3, 4, 5)
     )
+
+
+def _stops(stops: Sequence[StopLine]) -> str:
+    rows = (
+        (
+            each.ticker,
+            _shares(each.quantity),
+            f"{_money(each.stop_price)} {each.currency}",
+            _day(each.as_of),
+        )
+        for each in stops
+    )
+    return _table(("stop on", "shares", "at", "decided"), rows, right=(1, 2))
 
 
 def _spent(report: DayReport) -> str:

@@ -295,6 +295,7 @@ def _open_order(order: BookedOrder, account: Account) -> OpenOrder:
         quantity=order.quantity,
         hold=money(order.hold, account),
         stop_price=stop_money(order, account.currency) if order.type is OrderType.STOP else None,
+        as_of=order.as_of,
     )
 
 

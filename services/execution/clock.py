@@ -4,6 +4,7 @@ All market data is read before; where a locked account needs a quote that was no
 `StaleQuotes` asks for another reading.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -26,7 +27,7 @@ from services.execution.account import (
 )
 from services.execution.changes import Changes, also
 from services.execution.errors import CurrencyChanged, NoExchangeRate
-from services.execution.snapshots import StaleQuotes, snapshots
+from services.execution.snapshots import OpenStop, StaleQuotes, snapshots
 
 
 def advance(
@@ -49,7 +50,8 @@ def advance(
     changes = Changes(replace(account, clock=as_of))
     if cash is not None:
         changes = changes.post(ledger.opening(cash, as_of))
-    for _, step in sorted(steps, key=lambda item: item[0]):
+    waiting = [(date.min, stops.open_stops(changes.account))]
+    for (session, _, _), step in sorted(steps, key=lambda item: item[0]):
         match step:
             case BookedOrder():
                 changes = _fill_working(changes, step, quotes, broker)
@@ -57,17 +59,28 @@ def advance(
                 changes = _apply_action(changes, ticker, action)
             case (str(ticker), date() as session):
                 changes = _pass_stop(changes, ticker, session, quotes, broker)
-    return _snapped(changes, as_of, quotes)
+        waiting.append((session, stops.open_stops(changes.account)))
+    return _snapped(changes, as_of, quotes, waiting)
 
 
-def _snapped(changes: Changes, as_of: date, quotes: Quotes) -> Changes:
+def _snapped(
+    changes: Changes,
+    as_of: date,
+    quotes: Quotes,
+    waiting: Sequence[tuple[date, tuple[OpenStop, ...]]],
+) -> Changes:
+    """With a snapshot of every session that has none; `waiting` is what stops there were from each
+    session on, the last of a session as at its close."""
     account = changes.account
     if account.snapped >= as_of:
         return changes
     if quotes.snapped > account.snapped:
         raise StaleQuotes
     missing = [session for session in quotes.sessions if session > account.snapped]
-    taken = snapshots(account.books, missing, quotes.closes)
+    taken = tuple(
+        replace(each, stops=next(s for since, s in reversed(waiting) if since <= each.session))
+        for each in snapshots(account.books, missing, quotes.closes)
+    )
     before = [session_before(each, account) for each in taken if each.session < as_of]
     account = replace(account, snapped=as_of, before=before[-1] if before else account.before)
     return replace(changes, account=account, snapshots=taken)

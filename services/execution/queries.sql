@@ -55,8 +55,8 @@ from (select) one left join lateral (
 
 -- name: insert_snapshot
 insert into snapshots (account, session, cash, positions, equity, realised, unrealised, dividends,
-                       fees, exposure_gross, exposure_net, unpriced)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                       fees, exposure_gross, exposure_net, unpriced, stops)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::jsonb)
 
 -- name: balances
 select book, ticker, amount, quantity, currency, foreign_amount, opened_on from balances

@@ -1,7 +1,7 @@
 """The ledger's rows as what execution thinks in, and back. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import Any
 
@@ -218,6 +218,7 @@ def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
         value,
         value,
         list(snapshot.unpriced),
+        orjson.dumps([asdict(stop) for stop in snapshot.stops], default=str).decode(),
     )
 
 

@@ -33,6 +33,18 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenStop:
+    """A stop order as it stood at a close, its price in the `currency` that the ticker trades in;
+    decided at `as_of`."""
+
+    ticker: str
+    quantity: Decimal
+    stop_price: Decimal
+    currency: str
+    as_of: date
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """An account at a session's close, in its currency; gains and fees since the opening.
 
@@ -46,6 +58,7 @@ class Snapshot:
     fees: Decimal
     worth: Worth | None
     unpriced: tuple[str, ...] = ()
+    stops: tuple[OpenStop, ...] = ()
 
     @property
     def equity(self) -> Decimal | None:

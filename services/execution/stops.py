@@ -13,13 +13,25 @@ from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
 from libs.quant.exchange import PRICE_STEP
 from libs.runtime import ids
 from services.execution import books as ledger
-from services.execution.account import Account, BookedOrder
+from services.execution.account import Account, BookedOrder, stop_money
 from services.execution.changes import Changes, also
+from services.execution.snapshots import OpenStop
 
 
 def stop_of(account: Account, ticker: str) -> BookedOrder | None:
     """The stop order that waits on a ticker."""
     return next((each for each in account.stops if each.ticker == ticker), None)
+
+
+def open_stops(account: Account) -> tuple[OpenStop, ...]:
+    """The stop orders that wait, by ticker, as a snapshot keeps them."""
+    told = ((each, stop_money(each, account.currency)) for each in account.stops)
+    found = (
+        OpenStop(each.ticker, each.quantity, price.amount, price.currency, each.as_of)
+        for each, price in told
+        if price is not None
+    )
+    return tuple(sorted(found, key=lambda stop: stop.ticker))
 
 
 def after_fill(changes: Changes, filled: BookedOrder, ratio: Decimal) -> Changes:

@@ -1,6 +1,7 @@
 """Exits on a real ledger: one a session, a stop on the rest, never more than is held."""
 
 import asyncio
+import json
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -127,6 +128,29 @@ async def test_a_clock_that_jumps_finds_the_session_that_reached_the_stop(
     await desk.open(LATER)
 
     assert (await orders(pool, desk))[1] == ("stop", "filled", 25, THURSDAY, D("9.00"))
+
+
+async def test_each_closes_snapshot_keeps_the_stops_that_were_open_then(
+    desk: Desk, pool: Pool
+) -> None:
+    desk.prices.events = [CorporateAction("AAPL", THURSDAY, D(2), D(0))]
+    desk.prices.lows["AAPL", LATER] = D("4.00")
+    await (await holding(desk)).exit("AAPL", 75, "9.00", MONDAY)
+    await desk.open(LATER)  # the stop is open at two closes on the way
+
+    rows = await pool.fetch(
+        "select session, stops::text from snapshots where account = $1 order by session",
+        desk.account,
+    )
+    open_at = {session: json.loads(stops) for session, stops in rows}
+    stop = {"ticker": "AAPL", "currency": "USD", "as_of": "2012-07-02"}
+    assert open_at == {
+        FRIDAY: [],
+        MONDAY: [],
+        TUESDAY: [{**stop, "quantity": "25", "stop_price": "9.00"}],
+        THURSDAY: [{**stop, "quantity": "50", "stop_price": "4.50"}],
+        LATER: [],
+    }
 
 
 async def test_a_stops_fill_pays_slippage_and_fee_and_realises_the_gain(

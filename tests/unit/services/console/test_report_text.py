@@ -18,6 +18,7 @@ from contracts.report import (
     Gains,
     HeldLine,
     OrderLine,
+    StopLine,
     Worth,
 )
 from contracts.risk import DecisionAction
@@ -96,6 +97,29 @@ def test_decisions_orders_and_fills_are_told_with_their_fate() -> None:
     assert "buy 12 AAPL; vetoed: MSFT" in section(text, "Decided")
     assert "cancelled: no open" in section(text, "Done")
     assert "| sell   |  1,200 | IBM   | 196.50 | 1.20 |" in section(text, "Done")
+
+
+def test_a_stop_that_was_reached_and_one_that_is_open_are_told_as_such() -> None:
+    fill = FillLine(
+        asset="IBM",
+        side=Side.SELL,
+        type=OrderType.STOP,
+        quantity=Decimal(12),
+        price=Decimal(190),
+        fee=Decimal("1.2"),
+    )
+    stop = StopLine(
+        ticker="AAPL",
+        quantity=Decimal(17),
+        stop_price=Decimal("565.5"),
+        currency="USD",
+        as_of=date(2012, 6, 29),
+    )
+    text = markdown(EMPTY.model_copy(update={"fills": (fill,), "stops": (stop,)}))
+
+    assert "| sell at its stop |     12 | IBM   |" in section(text, "Done")
+    held = section(text, "Held at the close")
+    assert "| AAPL    |     17 | 565.50 USD | Fri 2012-06-29 |" in held
 
 
 def test_what_was_spent_is_told_in_tokens_and_dollars() -> None:
