@@ -10,7 +10,6 @@ person gives to a new cycle.
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -22,6 +21,7 @@ from pydantic import ValidationError
 
 from contracts.strategy import STRATEGY_NAME_MAX, StrategySpec
 from libs.runtime.errors import DeskError
+from libs.runtime.whole_file import beside
 
 SPEC_BYTES_MAX = 200_000
 SUFFIX_MAX = 10_000
@@ -107,7 +107,7 @@ class StrategyFiles:
     def _written_over(self, path: Path, body: bytes) -> Path:
         with _exporting(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _beside(path, body) as made:
+            with beside(path, body) as made:
                 made.replace(path)
         return path
 
@@ -115,7 +115,7 @@ class StrategyFiles:
         """Whether the file was not there and is now, whole at once."""
         with _exporting(path):
             self._root.mkdir(parents=True, exist_ok=True)
-            with _beside(path, text.encode()) as made:
+            with beside(path, text.encode()) as made:
                 try:
                     os.link(made, path)
                 except FileExistsError:
@@ -156,20 +156,6 @@ def _exporting(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ExportFailed(path, error) from error
-
-
-@contextlib.contextmanager
-def _beside(path: Path, body: bytes) -> Iterator[Path]:
-    """A file with these bytes in the same directory, gone after the block unless it was moved."""
-    number, name = tempfile.mkstemp(prefix=f".{path.stem}-", dir=path.parent)
-    made = Path(name)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(body)
-        made.chmod(0o644)
-        yield made
-    finally:
-        made.unlink(missing_ok=True)
 
 
 def _where(error: yaml.YAMLError) -> str:

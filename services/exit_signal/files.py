@@ -1,15 +1,14 @@
 """Results as files: `exit_signals/exit_signals_<ticker>_<timestamp>.json` of the data directory."""
 
-import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from libs.runtime.whole_file import OWN, beside
 
 FILES_MAX = 10_000
 """Results that the directory may hold; a further one is not written, and the answer says so."""
@@ -39,17 +38,8 @@ class ResultFiles:
         if sum(1 for _ in self._directory.iterdir()) >= FILES_MAX:
             raise OSError(f"it holds {FILES_MAX} files already; move some away")
         body = orjson.dumps(dict(result), option=orjson.OPT_INDENT_2, default=str)
-        handle, name = tempfile.mkstemp(dir=self._directory, suffix=".partial")
-        written = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
+        with beside(self._directory / "result", body, OWN) as written:
             return self._linked(written, safe_name(result.get("ticker")))
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                written.unlink()
 
     def _linked(self, written: Path, ticker: str) -> Path:
         """The file under its own name, which nothing had before: a link is made or refused."""

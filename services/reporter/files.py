@@ -1,10 +1,9 @@
 """Reports as files: `reports/<account>-<session>.md` of the data directory."""
 
-import contextlib
-import os
-import tempfile
 from datetime import date
 from pathlib import Path
+
+from libs.runtime.whole_file import beside
 
 
 class ReportFiles:
@@ -17,16 +16,6 @@ class ReportFiles:
         """The file's absolute path. Raises OSError. The account is a `Name`: it leads nowhere."""
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self.directory / f"{account}-{session.isoformat()}.md"
-        handle, name = tempfile.mkstemp(dir=self.directory, suffix=".partial")
-        written = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            written.chmod(0o644)
+        with beside(path, text.encode()) as written:
             written.replace(path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                written.unlink()
         return path

@@ -1,5 +1,6 @@
 """Ask for the report, write it, say where it is."""
 
+import asyncio
 from typing import Protocol
 
 from contracts.report import DailyReport, ReportQuery, ReportView, WriteReport
@@ -36,7 +37,8 @@ async def write_report(
     if view.report is None:
         raise NoReport(view.message or f"the console knows no account {query.account!r}")
     try:
-        path = files.save(view.report.account, view.report.session, view.markdown)
+        account, session = view.report.account, view.report.session
+        path = await asyncio.to_thread(files.save, account, session, view.markdown)
     except OSError as error:
         why = error.strerror or str(error)
         raise NoReport(f"the report was not written in {files.directory}: {why}") from error
