@@ -274,6 +274,7 @@ def shaped(result: Json, shape: ExitFormat, saved: Json | None = None) -> Json:
         **_of(snapshot, "ticker", "status", "verdict", "overall_assessment", "trade_eligible"),
         **_of(snapshot, "shares", "sell_quantity"),
         **_of(result, "account", "as_of", "error_code"),
+        **(_of(result, "not_sold") if result.get("not_sold") else {}),
         "format": shape.value,
         **(saved or {}),
     }

@@ -228,6 +228,8 @@ def test_the_command_asks_for_an_exit_cycle_shows_it_and_replays_it(
     said = deskbus("cycle request --kind exit --as-of 2012-10-31 --account told --wait")
 
     assert said.code == 0, said.err
+    again = deskbus("exit-signals check AAPL --account told")
+    assert "nothing is proposed: an open order sells 51 shares already" in again.out
     words = " ".join(said.out.split())
     assert "Exit of Wed 2012-10-31 completed" in words
     assert "AAPL STRONG EXIT (momentum, regime) 51" in words

@@ -49,6 +49,13 @@ def test_a_summary_tells_the_path_of_its_file(files: ResultFiles) -> None:  # 19
     assert "signals" not in answer
 
 
+def test_a_summary_says_why_nothing_is_sold_where_something_would_be() -> None:
+    full = {**result(FALLING), "not_sold": "an open order sells 26 shares already"}
+
+    assert shaped(full, SUMMARY)["not_sold"] == "an open order sells 26 shares already"
+    assert "not_sold" not in shaped(result(FALLING), SUMMARY)
+
+
 def test_a_full_answer_tells_the_path_of_its_file(files: ResultFiles) -> None:  # 20
     full = result(FALLING)
     answer = shaped(full, FULL, files.save(full))
