@@ -18,6 +18,7 @@ from libs.runtime.certificates import Pair, ensure_certificates
 from libs.runtime.credentials import (
     FILE_MODE,
     CredentialError,
+    NatsPermissions,
     ensure_secrets,
     ensure_token,
     nats_config,
@@ -96,9 +97,12 @@ def provision_secrets(
     return Provisioned(tuple(sorted(after - before)), len(before), expires)
 
 
-def nats_conf(directory: Path, place: NatsPlace) -> str:
-    """The NATS server's configuration: who may do what. It holds public keys only."""
-    allowed = permissions()
+def nats_conf(
+    directory: Path, place: NatsPlace, allowed: Mapping[str, NatsPermissions] | None = None
+) -> str:
+    """The NATS server's configuration: who may do what (`permissions()`). It holds public keys
+    only."""
+    allowed = allowed or permissions()
     config = json.loads(
         nats_config(
             allowed,
