@@ -61,6 +61,7 @@ STANDSTILL_S_MAX = 40.0
 PROMOTED_AFTER_S = 1.0
 """How long nobody notices that the primary is gone."""
 STANDBY = "standby"
+FOLLOW = Path(__file__).parents[2] / "deploy/kubernetes/cluster/follow.sh"
 CYCLES_A_FAULT = 20
 
 
@@ -154,12 +155,14 @@ class Databases:
         )
 
     async def join_standby(self) -> None:
-        """Copy the primary anew into the other machine, start that, and wait for it at commits."""
+        """Let the other machine come back, which finds that this one is the primary; from then on
+        commits wait for it."""
         other, primary = 1 - self.primary, self.login(self.primary)
-        folder = self.folders[other]
-        shutil.rmtree(folder, ignore_errors=True)
-        await copied(self.programs, primary, folder, self.machines[other].run_as)
-        await self.machines[other].start()
+        machine = self.machines[other]
+        await following(
+            self.programs, primary, f"postgres-{other}", self.folders[other], machine.run_as
+        )
+        await machine.start()
         await run_sql(
             primary,
             f"alter system set synchronous_standby_names = '{STANDBY}'; select pg_reload_conf();",
@@ -169,17 +172,26 @@ class Databases:
                 await asyncio.sleep(POLL_S)
 
 
-async def copied(
-    programs: PostgresPrograms, primary: PsqlLogin, folder: Path, owner: Identity | None
+async def following(
+    programs: PostgresPrograms, primary: PsqlLogin, name: str, folder: Path, owner: Identity | None
 ) -> None:
-    """A standby's folder, by pg_basebackup."""
-    argv = [str(programs.bindir / "pg_basebackup"), f"--pgdata={folder}", "--checkpoint=fast"]
-    argv += ["--wal-method=stream", "--write-recovery-conf", "--no-password"]
-    argv += [f"--host={primary.host}", f"--port={primary.port}", f"--username={primary.user}"]
+    """A standby's folder, by the script that deploy/kubernetes runs before Postgres."""
+    password = folder.with_suffix(".password")
+    password.write_text(primary.password)
     process = await asyncio.create_subprocess_exec(
-        *argv, env={**ENVIRONMENT, "PGPASSWORD": primary.password}
+        "sh",
+        str(FOLLOW),
+        env={
+            **ENVIRONMENT,
+            "PATH": f"{programs.bindir}:{ENVIRONMENT['PATH']}",
+            "PGDATA": str(folder),
+            "PGPORT": str(primary.port),
+            "POD_NAME": name,
+            "OTHER_HOST": primary.host,
+            "PASSWORD_FILE": str(password),
+        },
     )
-    assert await process.wait() == 0, "pg_basebackup failed"
+    assert await process.wait() == 0, "see above"
     if owner is not None:
         _give(folder, owner)
 
