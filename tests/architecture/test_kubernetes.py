@@ -35,7 +35,7 @@ OVERLAYS = ("single", "cluster", "all")
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
 CUSTOM = {"keda.sh/v1alpha1/ScaledObject"}
 """Kinds that a cluster gets by something that is installed first; no schema of Kubernetes' own."""
-PORTS_OF_FOREIGNERS = {"console": 8000, "watched": 9090, "nats-lag": 8222}
+PORTS_OF_FOREIGNERS = {"console": 8000, "watched": 9400, "nats-lag": 8222}
 
 
 @pytest.fixture(scope="module")
