@@ -10,7 +10,7 @@ MARK := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench soak contracts prompts lock clean
+.PHONY: help run test check fix bench soak contracts dashboards prompts lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -63,10 +63,11 @@ bench: $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
 	$(BIN)/python -m benchmarks.mcp
 	$(BIN)/python -m benchmarks.year
 
-soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; a model's cycle hit at every point; 1,000 races
+soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; a model's cycle hit at every point; machines without power; 1,000 races
 	$(BIN)/python -m tests.chaos.soak --cycles 2000
 	$(BIN)/python -m tests.chaos.crash_matrix
 	CYCLES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/flow/test_metrics.py
+	$(BIN)/python -m tests.chaos.machines --cycles 600
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
 
@@ -74,6 +75,9 @@ contracts: $(MARK)-run ## write contracts/schemas from the contracts
 	$(BIN)/python -m libs.bus.asyncapi contracts/schemas
 	$(BIN)/python -m libs.runtime.settings_table docs/configuration.md
 	$(BIN)/python -m libs.runtime.metrics_page docs/metrics.md
+
+dashboards: $(MARK)-test ## write deploy/grafana/dashboards
+	$(BIN)/python deploy/grafana/make.py
 
 prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for review
 	$(BIN)/python -m tests.unit.services.golden_prompts tests/data/prompts

@@ -18,6 +18,7 @@ from libs.runtime.certificates import Pair, ensure_certificates
 from libs.runtime.credentials import (
     FILE_MODE,
     CredentialError,
+    NatsPermissions,
     ensure_secrets,
     ensure_token,
     nats_config,
@@ -31,7 +32,8 @@ from libs.runtime.tls import CA_FILE
 
 NATS_CONFIG = "nats.conf"
 ROLES_SQL = "roles.sql"
-HTTP_TOKEN = "http.token"  # noqa: S105 - its name, not what is in it
+TOKENS = ("http.token", "grafana.password")
+"""What people give: to HTTP, and as `admin` to Grafana."""
 CONFIG_MODE = 0o644
 
 
@@ -86,7 +88,8 @@ def provision_secrets(
     """
     before = _secrets_in(directory)
     ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
-    ensure_token(directory / HTTP_TOKEN)
+    for name in TOKENS:
+        ensure_token(directory / name)
     servers = {name: (*names, *hosts) for name, names in SERVERS.items()}
     expires = ensure_certificates(directory, servers) if tls or _has_tls(directory) else {}
     after = _secrets_in(directory)
@@ -96,9 +99,12 @@ def provision_secrets(
     return Provisioned(tuple(sorted(after - before)), len(before), expires)
 
 
-def nats_conf(directory: Path, place: NatsPlace) -> str:
-    """The NATS server's configuration: who may do what. It holds public keys only."""
-    allowed = permissions()
+def nats_conf(
+    directory: Path, place: NatsPlace, allowed: Mapping[str, NatsPermissions] | None = None
+) -> str:
+    """The NATS server's configuration: who may do what (`permissions()`). It holds public keys
+    only."""
+    allowed = allowed or permissions()
     config = json.loads(
         nats_config(
             allowed,

@@ -20,6 +20,8 @@ OWN_SERVICES = (*BACKBONE, *SERVICES)
 WITH_DATABASE = ("orchestrator", "execution", "console")
 SERVERS = {"nats", "postgres"}
 ONCE = {"migrations", "roles"}
+WATCH = {"prometheus", "grafana", "loki", "alloy"}
+SOCKET = "/var/run/docker.sock"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,9 @@ def test_the_validation_sees_damage(compose: Any, validator: Any) -> None:
 
 
 def test_every_service_of_the_desk_appears_and_nothing_else_does(compose: Any) -> None:
-    assert set(compose["services"]) == {*OWN_SERVICES, *SERVERS, *ONCE}
+    assert set(compose["services"]) == {*OWN_SERVICES, *SERVERS, *ONCE, *WATCH}
+    asked_for = {name for name, each in compose["services"].items() if "profiles" in each}
+    assert asked_for == WATCH, "the desk itself needs none of them"
 
 
 def test_every_service_takes_one_line(root: Path) -> None:
@@ -92,18 +96,18 @@ def test_the_settings_file_shows_a_schedule_that_can_be_read(root: Path) -> None
     assert {job.kind for job in jobs.values()} == {"exit", "decision", "report"}
 
 
-def test_only_nats_and_http_are_published_and_only_on_loopback(compose: Any) -> None:
+def test_only_nats_http_and_grafana_are_published_and_only_on_loopback(compose: Any) -> None:
     ports = {
         name: service["ports"]
         for name, service in compose["services"].items()
         if service.get("ports")
     }
-    assert set(ports) == {"nats", "console"}
+    assert set(ports) == {"nats", "console", "grafana"}
     assert all(each.startswith("127.0.0.1:") for port in ports.values() for each in port)
 
 
 def test_everything_that_keeps_running_is_watched(compose: Any) -> None:
-    for name in {*OWN_SERVICES, *SERVERS}:
+    for name in {*OWN_SERVICES, *SERVERS, *WATCH}:
         assert compose["services"][name]["healthcheck"]["test"], name
         assert compose["services"][name]["restart"] == "unless-stopped"
 
@@ -168,3 +172,46 @@ def test_every_variable_has_a_default_or_an_example(root: Path) -> None:
     for name, default in used:
         assert default, f"{name} has no default"
         assert f"{name}=" in example, f"{name} is not in deploy/env.example"
+
+
+def test_no_container_may_take_the_whole_machine(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        assert service["mem_limit"], name
+        assert service["logging"]["options"]["max-size"], f"{name}'s log grows without end"
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+
+
+def test_what_is_mounted_is_there_or_is_made(root: Path, compose: Any, tmp_path: Path) -> None:
+    provision_secrets(tmp_path / "secrets")
+    made = {f"./deploy/secrets/{path.name}" for path in (tmp_path / "secrets").iterdir()}
+    for name, service in compose["services"].items():
+        for mount in service.get("volumes", []):
+            source = mount.partition(":")[0]
+            if source == SOCKET:
+                assert (name, mount) == ("alloy", f"{SOCKET}:{SOCKET}:ro")
+            elif not source.startswith("./"):
+                assert source in compose["volumes"], name
+            elif source.startswith("./deploy/"):
+                assert source in made or (root / source).exists(), f"{name} mounts {source}"
+
+
+def test_those_who_watch_have_the_names_that_their_files_say(root: Path, compose: Any) -> None:
+    """Of the containers, of the ports, and of the folders in them."""
+    sources = (root / "deploy/grafana/provisioning/datasources/deskbus.yml").read_text()
+    alloy = (root / "deploy/alloy/config.alloy").read_text()
+    loki = yaml.safe_load((root / "deploy/loki/loki.yml").read_text())
+    boards = (root / "deploy/grafana/provisioning/dashboards/deskbus.yml").read_text()
+
+    assert set(re.findall(r"http://(\w+):(\d+)", sources + alloy)) == {
+        ("prometheus", "9090"),
+        ("loki", "3100"),
+    }
+    assert loki["server"]["http_listen_port"] == 3100
+    for name, folder in (("loki", "/loki"), ("grafana", "/var/lib/grafana/dashboards")):
+        mounted = [mount.split(":")[1] for mount in compose["services"][name]["volumes"]]
+        assert folder in mounted
+    assert "path: /var/lib/grafana/dashboards" in boards
+    command = compose["services"]["prometheus"]["command"]
+    assert "--config.file=/etc/prometheus/prometheus.yml" in command
+    assert (root / "deploy/prometheus/prometheus.yml").exists()
+    assert compose["name"] == "deskbus", "Alloy keeps the containers of this project"

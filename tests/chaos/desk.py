@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 import psutil
@@ -162,6 +162,9 @@ class ChaosDesk:
         shutil.rmtree(store_dir(self.servers.server_dir) / "jetstream", ignore_errors=True)
 
 
+DeskT = TypeVar("DeskT", bound=ChaosDesk)
+
+
 def _signal(pids: Sequence[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
@@ -184,7 +187,7 @@ async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[
         ROLES,
         database_owner=OWNER_ROLE,
     ) as servers:
-        await _tables(servers)
+        await tables(servers.postgres_dsn(OWNER_ROLE))
         settings = Settings(
             nats_url=servers.nats_url,
             postgres_dsn=SecretStr(
@@ -194,21 +197,30 @@ async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[
             data_dir=servers.data_dir,
             **given,  # type: ignore[arg-type]
         )
-        port = choose_port(None, set())
-        log_path = folder / "model.log"
-        async with _model(port, log_path), Supervisor(_children(settings, port)) as supervisor:
-            names = [child.name for child in _children(settings, port)]
-            desk = ChaosDesk(settings, servers, supervisor, names, paid_model.Log(log_path))
+        async with desk_of(ChaosDesk, settings, servers, folder) as desk:
             try:
-                await supervisor.ready()
                 yield desk
             finally:
                 for name in list(desk.frozen):
                     desk.thaw(name)
 
 
-async def _tables(servers: Servers) -> None:
-    dsn = servers.postgres_dsn(OWNER_ROLE)
+@asynccontextmanager
+async def desk_of(
+    kind: type[DeskT], settings: Settings, servers: Any, folder: Path
+) -> AsyncIterator[DeskT]:
+    """The desk's processes and the paid model, on servers that are up."""
+    port = choose_port(None, set())
+    log_path = folder / "model.log"
+    children = _children(settings, port)
+    async with _model(port, log_path), Supervisor(children) as supervisor:
+        names = [child.name for child in children]
+        await supervisor.ready()
+        yield kind(settings, servers, supervisor, names, paid_model.Log(log_path))
+
+
+async def tables(dsn: str) -> None:
+    """The desk's tables, and the one where effects are seen; `dsn` is their owner's."""
     await migrate(dsn)
     db = await asyncpg.connect(dsn)
     try:

@@ -23,6 +23,12 @@ class Kind(StrEnum):
     FREEZE = "freeze"
     FREEZE_LONG = "freeze past the lease"
     WIPE = "kill, store wiped"
+    DOWN = "down"
+    """Killed, and not started again for a while; for a desk on several machines."""
+
+
+STRUCK = (Kind.KILL, Kind.FREEZE, Kind.FREEZE_LONG, Kind.WIPE)
+"""What a desk on one machine goes through."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ def at_random(rng: random.Random, names: Sequence[str], lease_s: float, count: i
     """`count` faults, kills and freezes of single processes more often than the great ones."""
     faults = []
     for _ in range(count):
-        kind = rng.choices(list(Kind), weights=[10, 5, 4, 2])[0]
+        kind = rng.choices(STRUCK, weights=[10, 5, 4, 2])[0]
         name = rng.choice([*names, EVERYTHING]) if kind is Kind.KILL else rng.choice(names)
         faults.append(_fault(rng, kind, "nats" if kind is Kind.WIPE else name, lease_s))
     return faults
@@ -92,6 +98,10 @@ async def do(desk: ChaosDesk, fault: Fault) -> Done:
     began_at = time.time()
     if fault.kind is Kind.WIPE:
         desk.wipe()
+    elif fault.kind is Kind.DOWN:
+        await desk.down(fault.target)
+        await asyncio.sleep(fault.lasts_s)
+        await desk.up(fault.target)
     elif fault.kind is Kind.KILL:
         desk.kill(*(targets(desk) if fault.target == EVERYTHING else [fault.target]))
     else:

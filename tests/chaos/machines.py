@@ -1,0 +1,459 @@
+"""A desk on several machines: three NATS nodes, a Postgres with a synchronous standby.
+
+All on loopback, and otherwise as docs/deployment.md says: streams in three copies (R3), TLS between
+clients and nodes and among the nodes, one address list for clients. Nothing is started again by
+itself: a machine that is `down` stays so until the test brings it back.
+
+    python -m tests.chaos.machines --cycles 600 [--seed 7] [--keep]
+
+kills one node after the other and promotes the standby, again and again, and tells how long the
+desk stood still; exits 1 where a promise was broken.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import asyncpg
+import psutil
+from pydantic import SecretStr
+
+from libs.bus.permissions import permissions
+from libs.bus.streams import COMMAND_STREAM
+from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
+from libs.runtime.binaries import PostgresPrograms, nats_program, postgres_programs
+from libs.runtime.certificates import ensure_certificates
+from libs.runtime.credentials import ensure_secrets, postgres_password
+from libs.runtime.embedded import DATABASE
+from libs.runtime.logging import configure_logging
+from libs.runtime.nats_server import nats_is_healthy
+from libs.runtime.placement import hand_over, reachable_root, server_identity
+from libs.runtime.ports import LOOPBACK, choose_port
+from libs.runtime.postgres_roles import PsqlLogin, ensure_roles, run_sql
+from libs.runtime.postgres_server import ENVIRONMENT, SETTINGS, SUPERUSER, prepare_postgres
+from libs.runtime.settings import Settings
+from libs.runtime.supervisor import Identity, guarded_argv
+from services.provisioner.secrets import SERVERS, NatsPlace, nats_conf
+from tests.chaos.desk import ChaosDesk, Database, desk_of, tables
+from tests.chaos.faults import Fault, Kind
+from tests.chaos.soak import CHAOS_SETTINGS, Outcome, run_on, table
+from tests.fakes.chaos_workflow import COMMANDS
+
+NODES = 3
+UP_TIMEOUT_S = 60.0
+POLL_S = 0.02
+NODE_DOWN_S = 0.5
+CARRIED_ON = 8
+"""Cycles that must end while a node is down."""
+STANDSTILL_S_MAX = 40.0
+PROMOTED_AFTER_S = 1.0
+"""How long nobody notices that the primary is gone."""
+STANDBY = "standby"
+FOLLOW = Path(__file__).parents[2] / "deploy/kubernetes/cluster/follow.sh"
+CYCLES_A_FAULT = 20
+
+
+@dataclass
+class Machine:
+    """One server process; killed, it stays down until it is started again."""
+
+    name: str
+    argv: Sequence[str]
+    log_path: Path
+    run_as: Identity | None
+    is_up: Callable[[], Awaitable[bool]]
+    process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+
+    async def start(self) -> None:
+        """Start it and wait until it can be used."""
+        with self.log_path.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *guarded_argv(self.argv, signal.SIGKILL, self.run_as),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=ENVIRONMENT,
+                cwd=self.log_path.parent,
+                start_new_session=True,
+            )
+        async with asyncio.timeout(UP_TIMEOUT_S):
+            while not await self.is_up():
+                if self.process.returncode is not None:
+                    raise AssertionError(f"{self.name} ended: {self.log_path.read_text()[-2000:]}")
+                await asyncio.sleep(POLL_S)
+
+    async def kill(self) -> None:
+        """kill -9 of the whole tree: the machine has no power."""
+        if self.process is None or self.process.returncode is not None:
+            return
+        with suppress(psutil.NoSuchProcess):
+            root = psutil.Process(self.process.pid)
+            for each in (root, *root.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
+        await self.process.wait()
+
+
+@dataclass(frozen=True)
+class Node:
+    """A NATS node and where it is watched."""
+
+    machine: Machine
+    port: int
+    monitor_port: int
+
+    def page(self, path: str) -> bytes | None:
+        """One page of its monitoring; None where it does not answer so."""
+        with suppress(OSError):
+            url = f"http://{LOOPBACK}:{self.monitor_port}/{path}"
+            with urllib.request.urlopen(url, timeout=1.0) as answer:
+                return bytes(answer.read())
+        return None
+
+
+@dataclass
+class Databases:
+    """The primary, and the standby that takes part in every commit."""
+
+    machines: list[Machine]
+    ports: Sequence[int]
+    folders: Sequence[Path]
+    programs: PostgresPrograms
+    password: str = field(repr=False)
+    primary: int = 0
+
+    def login(self, number: int) -> PsqlLogin:
+        """The superuser on one of the two."""
+        return PsqlLogin(
+            self.programs.bindir / "psql", self.ports[number], SUPERUSER, self.password
+        )
+
+    async def has_standby(self) -> bool:
+        """Whether no commit is acknowledged without the standby."""
+        told = await run_sql(self.login(self.primary), "select sync_state from pg_stat_replication")
+        return told == "sync"
+
+    async def promote(self) -> None:
+        """Make the standby the primary, which answers without a standby of its own."""
+        self.primary = 1 - self.primary
+        await run_sql(
+            self.login(self.primary),
+            "alter system set synchronous_standby_names = '';\n"
+            "select pg_reload_conf(); select pg_promote(true);",
+        )
+
+    async def join_standby(self) -> None:
+        """Let the other machine come back, which finds that this one is the primary; from then on
+        commits wait for it."""
+        other, primary = 1 - self.primary, self.login(self.primary)
+        machine = self.machines[other]
+        await following(
+            self.programs, primary, f"postgres-{other}", self.folders[other], machine.run_as
+        )
+        await machine.start()
+        await run_sql(
+            primary,
+            f"alter system set synchronous_standby_names = '{STANDBY}'; select pg_reload_conf();",
+        )
+        async with asyncio.timeout(UP_TIMEOUT_S):
+            while not await self.has_standby():  # noqa: ASYNC110
+                await asyncio.sleep(POLL_S)
+
+
+async def following(
+    programs: PostgresPrograms, primary: PsqlLogin, name: str, folder: Path, owner: Identity | None
+) -> None:
+    """A standby's folder, by the script that deploy/kubernetes runs before Postgres."""
+    password = folder.with_suffix(".password")
+    password.write_text(primary.password)
+    process = await asyncio.create_subprocess_exec(
+        "sh",
+        str(FOLLOW),
+        env={
+            **ENVIRONMENT,
+            "PATH": f"{programs.bindir}:{ENVIRONMENT['PATH']}",
+            "PGDATA": str(folder),
+            "PGPORT": str(primary.port),
+            "POD_NAME": name,
+            "OTHER_HOST": primary.host,
+            "PASSWORD_FILE": str(password),
+        },
+    )
+    assert await process.wait() == 0, "see above"
+    if owner is not None:
+        _give(folder, owner)
+
+
+def _give(folder: Path, owner: Identity) -> None:
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, owner.uid, owner.gid, follow_symlinks=False)
+
+
+@dataclass
+class Machines:
+    """All servers of the desk."""
+
+    secrets_dir: Path
+    nodes: Sequence[Node]
+    databases: Databases
+
+    @property
+    def nats_url(self) -> str:
+        """Every node, for clients."""
+        return ",".join(f"tls://{LOOPBACK}:{node.port}" for node in self.nodes)
+
+    @property
+    def postgres_address(self) -> str:
+        """Both servers; clients take whichever is the primary."""
+        hosts = ",".join(f"{LOOPBACK}:{port}" for port in self.databases.ports)
+        return f"postgresql://{hosts}/{DATABASE}?target_session_attrs=read-write"
+
+
+@dataclass
+class SeveralDesk(ChaosDesk):
+    """A desk on them. Machines: `node-1` to `node-3`, `leader` (the node that leads the stream of
+    commands), and `primary`."""
+
+    fallen: Machine | None = None
+
+    async def down(self, name: str) -> None:
+        """kill -9."""
+        self.fallen = await self._machine(name)
+        await self.fallen.kill()
+
+    async def up(self, name: str) -> None:
+        """Start a node again, once the desk has carried on without it; for the primary its standby
+        is promoted."""
+        if name == "primary":
+            await self.servers.databases.promote()
+            return
+        await self._carried_on()
+        assert self.fallen is not None
+        await self.fallen.start()
+
+    async def _carried_on(self) -> None:
+        """Wait until cycles have ended while the node is down: none does where streams are gone."""
+        async with self.database() as db, asyncio.timeout(STANDSTILL_S_MAX):
+            since = await db.fetchval("select clock_timestamp()")
+            while (  # noqa: ASYNC110
+                await db.fetchval("select count(*) from cycles where ended_at > $1", since)
+                < CARRIED_ON
+            ):
+                await asyncio.sleep(0.1)
+
+    async def _machine(self, name: str) -> Machine:
+        machines: Machines = self.servers
+        if name == "primary":
+            return machines.databases.machines[machines.databases.primary]
+        if name == "leader":
+            name = self._leader()
+        return next(node.machine for node in machines.nodes if node.machine.name == name)
+
+    def _leader(self) -> str:
+        """The node that leads the stream of commands, as one of them tells."""
+        page = self.servers.nodes[0].page("jsz?streams=true")
+        assert page is not None
+        for account in json.loads(page)["account_details"]:
+            for stream in account["stream_detail"]:
+                if stream["name"] == COMMAND_STREAM:
+                    return str(stream["cluster"]["leader"])
+        raise AssertionError(page)
+
+    async def whole(self) -> None:
+        """Every process is connected, every node has caught up, and the primary has a standby."""
+        await super().whole()
+        while not all(node.page("healthz") for node in self.servers.nodes):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        if not await self.servers.databases.has_standby():
+            await self.servers.databases.join_standby()
+
+    def connections(self) -> list[tuple[str, int]]:
+        """The clients of all nodes."""
+        pages = [node.page("connz?limit=1024") for node in self.servers.nodes]
+        return [
+            (each.get("name", ""), each["out_msgs"])
+            for page in pages
+            if page is not None
+            for each in json.loads(page)["connections"]
+        ]
+
+    async def _connected(self, role: str) -> Database:
+        dsn = dsn_for(self.servers.postgres_address, role, self.servers.secrets_dir)
+        while True:
+            with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                return await asyncpg.connect(dsn, timeout=5)
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def machines_in(folder: Path) -> AsyncIterator[Machines]:
+    """All servers, up; `folder` is one that every user may enter."""
+    secrets = folder / "secrets"
+    allowed = {**permissions(), **permissions(COMMANDS)}
+    ensure_secrets(secrets, nats_identities=allowed, postgres_roles=(SUPERUSER, *ROLES))
+    ensure_certificates(secrets, SERVERS)
+    run_as = server_identity()
+    async with AsyncExitStack() as stack:
+        ports: set[int] = set()
+        routes = [_port(ports) for _ in range(NODES)]
+        nodes = [_node(folder, secrets, n, routes, ports, allowed) for n in range(NODES)]
+        databases = await _databases(folder, secrets, run_as, ports)
+        for machine in (*databases.machines, *(node.machine for node in nodes)):
+            stack.push_async_callback(machine.kill)
+        await asyncio.gather(*(node.machine.start() for node in nodes))
+        await databases.machines[0].start()
+        passwords = {role: postgres_password(secrets, role) for role in ROLES}
+        await ensure_roles(
+            databases.login(0), passwords=passwords, database=DATABASE, owner=OWNER_ROLE
+        )
+        await databases.join_standby()
+        yield Machines(secrets, nodes, databases)
+
+
+def _port(taken: set[int]) -> int:
+    port = choose_port(None, taken)
+    taken.add(port)
+    return port
+
+
+def _node(
+    folder: Path,
+    secrets: Path,
+    number: int,
+    routes: Sequence[int],
+    ports: set[int],
+    allowed: Mapping[str, object],
+) -> Node:
+    name = f"node-{number + 1}"
+    port, monitor_port = _port(ports), _port(ports)
+    place = NatsPlace(
+        LOOPBACK,
+        port,
+        monitor_port,
+        folder / name,
+        secrets,
+        tuple(f"{LOOPBACK}:{route}" for route in routes),
+        routes[number],
+        name,
+    )
+    config = folder / f"{name}.conf"
+    config.write_text(nats_conf(secrets, place, allowed))
+    argv = [str(nats_program(None, lambda: folder)), "--config", str(config)]
+    up = partial(nats_is_healthy, monitor_port)
+    return Node(Machine(name, argv, folder / f"{name}.log", None, up), port, monitor_port)
+
+
+async def _databases(
+    folder: Path, secrets: Path, run_as: Identity | None, ports: set[int]
+) -> Databases:
+    programs = postgres_programs(None, run_as, lambda: reachable_root(folder, run_as))
+    password = postgres_password(secrets, SUPERUSER)
+    numbers = [_port(ports), _port(ports)]
+    first = await prepare_postgres(programs, folder, password, folder / "initdb.log", run_as)
+    second = hand_over(folder / "second", run_as) / "cluster"
+    folders = [first, second]
+    machines = [
+        _postgres(folder, programs, cluster, port, run_as)
+        for cluster, port in zip(folders, numbers, strict=True)
+    ]
+    return Databases(machines, numbers, folders, programs, password)
+
+
+def _postgres(
+    folder: Path, programs: PostgresPrograms, cluster: Path, port: int, run_as: Identity | None
+) -> Machine:
+    argv = [str(programs.server_bindir / "postgres"), "-D", str(cluster), "-p", str(port)]
+    # A standby is known to its primary by this name.
+    for name, value in {**SETTINGS, "cluster_name": STANDBY}.items():
+        argv += ["-c", f"{name}={value}"]
+    pid_file = cluster / "postmaster.pid"
+
+    async def is_up() -> bool:
+        with suppress(FileNotFoundError, IndexError):
+            return pid_file.read_text().splitlines()[7].strip() == "ready"
+        return False
+
+    return Machine(f"postgres-{port}", argv, folder / f"postgres-{port}.log", run_as, is_up)
+
+
+@asynccontextmanager
+async def several_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[SeveralDesk]:
+    """The made-up desk on several machines."""
+    async with machines_in(folder) as machines:
+        settings = Settings(
+            nats_url=machines.nats_url,
+            nats_replicas=NODES,
+            postgres_dsn=SecretStr(machines.postgres_address),
+            secrets_dir=machines.secrets_dir,
+            data_dir=folder / "desk",
+            **given,  # type: ignore[arg-type]
+        )
+        (folder / "desk" / "logs").mkdir(parents=True)
+        await tables(dsn_for(machines.postgres_address, OWNER_ROLE, machines.secrets_dir))
+        async with desk_of(SeveralDesk, settings, machines, folder) as desk:
+            await asyncio.wait_for(desk.whole(), UP_TIMEOUT_S)
+            yield desk
+
+
+def outages(seed: int, rounds: int) -> list[Fault]:
+    """Each node once a round, in some order, and the primary."""
+    rng = random.Random(seed)
+    faults = []
+    for _ in range(rounds):
+        names = [f"node-{number}" for number in range(1, NODES + 1)]
+        rng.shuffle(names)
+        faults += [outage(name) for name in (*names, "primary")]
+    return faults
+
+
+def outage(name: str) -> Fault:
+    """One machine without power for a while."""
+    lasts_s = PROMOTED_AFTER_S if name == "primary" else NODE_DOWN_S
+    return Fault(Kind.DOWN, name, 0.3, lasts_s)
+
+
+async def survive(cycles: int, seed: int, folder: Path, schedule: Sequence[Fault]) -> Outcome:
+    """Bring the machines up below `folder`, take them down one after the other, judge."""
+    async with several_desk(folder, CHAOS_SETTINGS) as desk:
+        return await run_on(desk, cycles, seed, schedule)
+
+
+def main() -> None:
+    """Run and tell."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.machines")
+    parser.add_argument("--cycles", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", action="store_true")
+    given = parser.parse_args()
+    configure_logging("error")
+    folder = Path(tempfile.mkdtemp(prefix="deskbus-machines-"))
+    folder.chmod(0o755)
+    rounds = max(given.cycles // CYCLES_A_FAULT // (NODES + 1), 1)
+    try:
+        schedule = outages(given.seed, rounds)
+        outcome = asyncio.run(survive(given.cycles, given.seed, folder, schedule))
+    finally:
+        if given.keep:
+            sys.stderr.write(f"kept: {folder}\n")
+        else:
+            shutil.rmtree(folder)
+    sys.stdout.write(f"{table(outcome)}\n")
+    for each in outcome.broken:
+        sys.stderr.write(f"BROKEN: {each}\n")
+    sys.exit(1 if outcome.broken else 0)
+
+
+if __name__ == "__main__":
+    main()
