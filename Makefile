@@ -10,7 +10,7 @@ MARK := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench soak contracts prompts lock clean
+.PHONY: help run test check fix bench soak contracts dashboards prompts lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -74,6 +74,9 @@ contracts: $(MARK)-run ## write contracts/schemas from the contracts
 	$(BIN)/python -m libs.bus.asyncapi contracts/schemas
 	$(BIN)/python -m libs.runtime.settings_table docs/configuration.md
 	$(BIN)/python -m libs.runtime.metrics_page docs/metrics.md
+
+dashboards: $(MARK)-test ## write deploy/grafana/dashboards
+	$(BIN)/python deploy/grafana/make.py
 
 prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for review
 	$(BIN)/python -m tests.unit.services.golden_prompts tests/data/prompts

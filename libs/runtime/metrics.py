@@ -244,6 +244,8 @@ UNPUBLISHED = Gauge(
 )
 UNPUBLISHED_SECONDS = Gauge("deskbus_relay_seconds", "How old the oldest of them is.")
 LETTERS = Gauge("deskbus_dead_letters_kept", "Dead letters that are kept.")
+DAY_TOKENS_LIMIT = Gauge("deskbus_day_tokens_limit", "Tokens that a day may use.")
+DAY_COST_LIMIT = Gauge("deskbus_day_cost_usd_limit", "What a day may cost, in US dollars.")
 DAY_TOKENS_LEFT = Gauge("deskbus_day_tokens_left", "What is left of the day's tokens.")
 DAY_COST_LEFT = Gauge(
     "deskbus_day_cost_usd_left", "What is left of the day's budget, in US dollars."

@@ -33,7 +33,10 @@ def watched(
         *(metrics.UNPUBLISHED, metrics.UNPUBLISHED_SECONDS),
     )
     books = (metrics.EQUITY, metrics.CASH, metrics.IMBALANCE, metrics.HALTS)
-    budget = (metrics.DAY_TOKENS_LEFT, metrics.DAY_COST_LEFT)
+    budget = (
+        *(metrics.DAY_TOKENS_LIMIT, metrics.DAY_COST_LIMIT),
+        *(metrics.DAY_TOKENS_LEFT, metrics.DAY_COST_LEFT),
+    )
     with ExitStack() as stack:
         stack.enter_context(watch.sampled("what waits", desk.what_waits, what_waits))
         stack.enter_context(watch.sampled("books", desk.books, books))
@@ -82,6 +85,8 @@ class _Desk:
         at = self._now()
         rows = await Store(self._pool).day_budgets(at.astimezone(UTC).date(), 1)
         view = logic.budget_view(rows, at, self._settings)
+        metrics.DAY_TOKENS_LIMIT.set(view.tokens_max)
+        metrics.DAY_COST_LIMIT.set(float(view.cost_usd_max))
         metrics.DAY_TOKENS_LEFT.set(view.tokens_left)
         metrics.DAY_COST_LEFT.set(float(view.cost_usd_left))
 

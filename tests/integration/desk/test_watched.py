@@ -1,8 +1,11 @@
 """A desk as whoever watches it sees it: `deskbus up`, and a service in a process of its own."""
 
 import asyncio
+import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,13 +16,15 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import yaml
 
 from libs.runtime.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
 from libs.runtime.ports import choose_port
 from tests.integration.desk.caller import calling, wish
-from tests.integration.desk.command_line import CommandLine, up
+from tests.integration.desk.command_line import CommandLine, ended, up
 
 CYCLES = 3
+DEPLOY = Path(__file__).parents[3] / "deploy"
 STARTED_S = 30.0
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 
@@ -60,10 +65,11 @@ def desk(make_open_dir: Callable[[], Path]) -> Iterator[Watched]:
     """A desk in a process of its own that has done some work."""
     folder = make_open_dir()
     deskbus = CommandLine(folder / ".deskbus", folder)
-    with up(deskbus, "--port 0") as (_, ready):
+    with up(deskbus, "--port 0") as (process, ready):
         made = Watched(deskbus, ready["http_url"], ready["nats_url"], ready["postgres_dsn"])
         made.work(CYCLES)
         yield made
+        assert ended(process, signal.SIGTERM).code == 0
 
 
 def test_what_the_desk_did_can_be_counted(desk: Watched) -> None:
@@ -148,6 +154,77 @@ def answer_of(url: str, wanted: int) -> httpx2.Response:
             if time.monotonic() > until:
                 raise
         time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """A real one that scrapes the desk."""
+
+    url: str
+    http: httpx2.Client
+
+    def series(self, query: str) -> list[object]:
+        """What an instant query gives; the panels' own interval stands for a minute."""
+        asked = {"query": query.replace("$__rate_interval", "1m")}
+        answer = self.http.get(f"{self.url}/api/v1/query", params=asked).json()
+        assert answer["status"] == "success", (query, answer)
+        found: list[object] = answer["data"]["result"]
+        return found
+
+    def until_there(self, query: str) -> None:
+        """Wait until it has scraped what the query asks for: it tells nobody when it does."""
+        until = time.monotonic() + STARTED_S
+        while not self.series(query):
+            assert time.monotonic() < until, query
+            time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def prometheus(desk: Watched, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """Prometheus with the configuration for a desk in one process, in a hurry."""
+    program = shutil.which("prometheus")
+    if program is None:
+        why = "prometheus is not installed"
+        pytest.skip(why if os.geteuid() == 0 else f"root: {why}, and only root can do that")
+    folder, port = tmp_path_factory.mktemp("prometheus"), choose_port(None, set())
+    told = yaml.safe_load((DEPLOY / "prometheus/single.yml").read_text())
+    told["global"] = dict.fromkeys(("scrape_interval", "evaluation_interval"), "500ms")
+    told["rule_files"] = [str(DEPLOY / "prometheus" / name) for name in told["rule_files"]]
+    told["scrape_configs"][0]["static_configs"][0]["targets"] = [desk.url.partition("//")[2]]
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(told))
+    url = f"http://127.0.0.1:{port}"
+    command = [program, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}"]
+    command += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]
+    with subprocess.Popen(command) as process:
+        try:
+            answer_of(f"{url}/-/ready", 200)
+            with httpx2.Client(timeout=30) as http:
+                yield Prometheus(url, http)
+        finally:
+            process.kill()
+
+
+def test_every_panel_and_every_rule_has_something_to_show(
+    desk: Watched, prometheus: Prometheus
+) -> None:
+    prometheus.until_there("up == 1")
+    desk.work(CYCLES)
+    recorded = yaml.safe_load((DEPLOY / "prometheus/recording.yml").read_text())["groups"][0]
+    for rule in recorded["rules"]:
+        prometheus.until_there(rule["record"])
+    queries = [rule["expr"] for rule in recorded["rules"]]
+    for path in (DEPLOY / "grafana/dashboards").iterdir():
+        panels = json.loads(path.read_text())["panels"]
+        queries += [target["expr"] for panel in panels for target in panel.get("targets", ())]
+    assert len(queries) > 40
+    assert [query for query in queries if not prometheus.series(query)] == []
+
+
+def test_a_desk_at_work_alarms_nobody(prometheus: Prometheus) -> None:
+    prometheus.until_there("deskbus:commit_seconds:p95_5m")
+    assert prometheus.series('ALERTS{alertname!="DeskbusCommitsSlow"}') == []
+    rules = httpx2.get(f"{prometheus.url}/api/v1/rules").json()["data"]["groups"]
+    assert {rule["health"] for group in rules for rule in group["rules"]} == {"ok"}
 
 
 def test_a_service_of_its_own_is_watched_on_a_port_of_its_own(desk: Watched) -> None:

@@ -1,0 +1,53 @@
+"""What promtool says of the configuration, the rules and the alerts."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[3] / "deploy/prometheus"
+
+
+@pytest.fixture
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None:
+        why = "promtool is not installed"
+        pytest.skip(why if os.geteuid() == 0 else f"root: {why}, and only root can do that")
+    return found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "config", "prometheus.yml"),
+        ("check", "config", "single.yml"),
+        ("test", "rules", "alerts_test.yml"),
+    ],
+    ids=" ".join,
+)
+def test_promtool_finds_nothing_wrong(promtool: str, words: tuple[str, ...]) -> None:
+    said = subprocess.run(
+        [promtool, *words], cwd=FOLDER, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_promtool_sees_an_alert_that_does_not_fire(promtool: str, tmp_path: Path) -> None:
+    for name in ("recording.yml", "alerts.yml", "alerts_test.yml"):
+        text = (FOLDER / name).read_text()
+        (tmp_path / name).write_text(
+            text.replace("max(deskbus_halts) > 0", "max(deskbus_halts) > 9")
+        )
+    said = subprocess.run(
+        [promtool, "test", "rules", "alerts_test.yml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert said.returncode != 0
+    assert "DeskbusHalted" in said.stdout + said.stderr
