@@ -85,7 +85,7 @@ prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for 
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 lock: ## resolve the dependencies anew (needs uv)
 	$(UV_COMPILE) pyproject.toml --extra build --output-file requirements.lock
-	$(UV_COMPILE) pyproject.toml --extra build --extra test --output-file requirements-test.lock --constraint requirements.lock
+	$(UV_COMPILE) pyproject.toml --extra build --extra traces --extra test --output-file requirements-test.lock --constraint requirements.lock
 	$(UV_COMPILE) pyproject.toml --extra build --extra bench --output-file requirements-bench.lock --constraint requirements.lock
 
 clean: ## remove the environment and caches; the desk's data (.deskbus) stays

@@ -30,7 +30,7 @@ from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
 from libs.runtime.settings import NoServers, Settings
 from libs.runtime.supervisor import Child, Supervisor
-from libs.web.watched_port import watched_port
+from libs.web.watched_process import watched_process
 
 BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
@@ -151,7 +151,7 @@ async def desk(
         if processes:
             finished = await stack.enter_async_context(_as_processes(settings, replicas or {}))
         else:
-            started = await stack.enter_async_context(watched_port(settings))
+            started = await stack.enter_async_context(watched_process(settings, "deskbus"))
             finished = await stack.enter_async_context(_in_process(settings))
             started.set()
         stack.enter_context(_announced(settings))
@@ -362,7 +362,8 @@ async def _until_stopped(name: str, settings: Settings) -> None:
     stop = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stop.set)
-    async with watched_port(settings) as started, _started(name, settings) as failed:
+    watched = watched_process(settings, f"deskbus-{name}")
+    async with watched as started, _started(name, settings) as failed:
         started.set()
         _tell_ready()
         ends: list[asyncio.Future[Any]] = [failed, asyncio.ensure_future(stop.wait())]

@@ -21,7 +21,7 @@ import structlog
 from nats.aio.msg import Msg
 from nats.js.errors import NotFoundError
 
-from contracts.message import Command, Message
+from contracts.message import Command, Contract, Message
 from contracts.operation import CancelOperation, Claim, Result
 from contracts.subjects import COMMANDS, PREFIX, Subject
 from contracts.types import Failure
@@ -33,7 +33,7 @@ from libs.bus.pull import Pull
 from libs.bus.route import Route, Routes, subject_of
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
-from libs.runtime import metrics, watch
+from libs.runtime import metrics, tracing, watch
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
@@ -202,9 +202,16 @@ class ServiceRunner:
             return "unreadable"
         if not isinstance(command, Command):
             raise TypeError(f"{heard.row.address} carries {type(command).__name__}, no command")
-        if heard.row.claimed:
-            return await self._claim(heard, command, message)
-        return await self._answer(heard, command, message)
+        node = tracing.Node.of_header((message.headers or {}).get("traceparent"))
+        deal = self._claim if heard.row.claimed else self._answer
+        with tracing.below(node):
+            outcome = await deal(heard, command, message)
+        if outcome in {"answered", "failed"}:
+            failure = "operation_failed" if outcome == "failed" else ""
+            began = message.metadata.timestamp
+            what = _traced(heard, command)
+            tracing.ended(f"operation {heard.row.what}", node, began, what, failure)
+        return outcome
 
     async def _answer(self, heard: _Heard, command: Command, message: Msg) -> str:
         """A plain command: run, tell, acknowledge."""
@@ -281,9 +288,10 @@ class ServiceRunner:
             step=command.step,
         )
         began = time.perf_counter()
+        what = {"deskbus.service": self._routes.service}
         try:
-            contract = await heard.route.handle(command, journal)
-            await journal.flush()
+            with tracing.span(f"handle {heard.row.what}", what) as told:
+                contract = await _handled(heard, command, journal, told)
             body = contract.model_dump(mode="json")
             return Result(op_id=command.op_id, epoch=epoch, contract=body)
         except DeskError as error:
@@ -328,6 +336,33 @@ class ServiceRunner:
 def failure_of(error: DeskError) -> Failure:
     """What is told of a handler's "no"."""
     return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
+
+
+async def _handled(
+    heard: _Heard, command: Command, journal: Journal, told: tracing.Told
+) -> Contract:
+    try:
+        contract = await heard.route.handle(command, journal)
+        await journal.flush()
+    except DeskError as error:
+        told.failed(error.code)
+        raise
+    except BaseException as error:
+        told.failed(type(error).__name__)
+        raise
+    return contract
+
+
+def _traced(heard: _Heard, command: Command) -> tracing.Attributes:
+    return {
+        "messaging.system": "nats",
+        "messaging.destination.template": heard.row.address,
+        "messaging.operation.type": "process",
+        "deskbus.cycle_id": str(command.cycle_id),
+        "deskbus.op_id": str(command.op_id),
+        "deskbus.pipeline": command.pipeline.name,
+        "deskbus.attempt": command.attempt,
+    }
 
 
 def _how(result: Result) -> str:

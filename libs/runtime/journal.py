@@ -25,6 +25,7 @@ from contracts.operation import (
     Reserve,
 )
 from contracts.types import Usage
+from libs.runtime import call_spans, tracing
 from libs.runtime.errors import DeskError
 
 RecordFunction = Callable[
@@ -201,7 +202,9 @@ def batches(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
 
 async def _timed(index: int, call: Call) -> JournalEntry:
     started = time.perf_counter()
-    reply = await call.run()
+    with tracing.span(*call_spans.described(call.kind, call.name)) as told:
+        reply = await call.run()
+        call_spans.tell(told, call.kind, reply.value, reply.usage)
     return JournalEntry(
         index=index,
         kind=call.kind,

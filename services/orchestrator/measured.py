@@ -1,17 +1,18 @@
-"""What a committed group adds to the metrics. Counted after the commit: what is on record, once."""
+"""What a committed group adds to metrics and traces. After the commit: what is on record, once."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from contracts.audit import EventType
-from contracts.cycle import RequestAnswer
+from contracts.cycle import CycleStatus, RequestAnswer
 from contracts.message import Message
 from contracts.operation import CallKind, ClaimAnswer, JournalEntry, RecordAnswer, ResultAnswer
 from contracts.risk import RuleOutcome
-from libs.runtime import metrics
+from libs.runtime import metrics, tracing
 from services.orchestrator.changes import NewEvent
 from services.orchestrator.group import Group
 from services.orchestrator.leases import provider_of
+from services.orchestrator.rows import CycleRow
 
 ENDS = {
     EventType.OPERATION_COMPLETED: "completed",
@@ -48,6 +49,7 @@ def _event(group: Group, event: NewEvent) -> None:
             took = datetime.now(UTC) - cycle.accepted_at
             metrics.CYCLES.add(cycle.kind, str(event.data["status"]))
             metrics.CYCLE_SECONDS.observe(took.total_seconds(), cycle.kind)
+            _trace(cycle, str(event.data["status"]))
         case (
             EventType.OPERATION_COMPLETED
             | EventType.OPERATION_FAILED
@@ -65,6 +67,19 @@ def _event(group: Group, event: NewEvent) -> None:
                     metrics.RULES.add(check["rule"], check["outcome"])
         case _:
             pass
+
+
+def _trace(cycle: CycleRow, status: str) -> None:
+    """The root of the cycle's trace, now that it is over."""
+    what = {
+        "deskbus.cycle_id": str(cycle.cycle_id),
+        "deskbus.kind": cycle.kind,
+        "deskbus.status": status,
+        "deskbus.as_of": str(cycle.as_of),
+    }
+    node = tracing.Node.of_cycle(cycle.cycle_id)
+    failure = "cycle_failed" if status == CycleStatus.FAILED else ""
+    tracing.ended(f"cycle {cycle.kind}", node, cycle.accepted_at, what, failure)
 
 
 def _call(step: str, entry: JournalEntry) -> None:

@@ -44,6 +44,7 @@ HOMES = {
     "home-of-the-web": ("fastapi", "mcp", "mcp_types", "starlette", "uvicorn"),
     "home-of-nkeys": ("nkeys",),
     "home-of-prometheus": ("prometheus_client",),
+    "home-of-opentelemetry": ("opentelemetry",),
 }
 
 OFFENCES = (

@@ -8,15 +8,20 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from uuid import UUID
 
 import httpx2
 import pytest
 import yaml
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from libs.runtime.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
 from libs.runtime.ports import choose_port
@@ -24,6 +29,8 @@ from tests.integration.desk.caller import calling, wish
 from tests.integration.desk.command_line import CommandLine, ended, up
 
 CYCLES = 3
+OPERATIONS = 11
+"""Of a decision cycle."""
 DEPLOY = Path(__file__).parents[3] / "deploy"
 STARTED_S = 30.0
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
@@ -38,15 +45,16 @@ class Watched:
     nats_url: str
     postgres_dsn: str
 
-    def work(self, cycles: int) -> None:
+    def work(self, cycles: int) -> list[UUID]:
         """So many cycles, at the same time, each for an account of its own."""
 
-        async def all_at_once() -> None:
+        async def all_at_once() -> list[UUID]:
             async with calling(self.nats_url, self.deskbus.data_dir / "secrets", "user") as caller:
                 views = await asyncio.gather(*(caller.run(wish()) for _ in range(cycles)))
             assert {view["status"] for view in views} == {"completed"}
+            return [UUID(view["cycle_id"]) for view in views]
 
-        asyncio.run(all_at_once())
+        return asyncio.run(all_at_once())
 
     def metrics(self) -> Mapping[str, float]:
         """All series of the desk, by name and labels as they are written."""
@@ -60,11 +68,69 @@ def series_at(url: str) -> Mapping[str, float]:
     return {f"{each[1]}{{{each[2] or ''}}}": float(each[3]) for each in found}
 
 
+@dataclass
+class Collector:
+    """What takes spans, as OTLP over HTTP brings them."""
+
+    url: str = ""
+    spans: list[Span] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    news: threading.Condition = field(default_factory=threading.Condition)
+
+    def take(self, body: bytes) -> None:
+        with self.news:
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                self.names |= {
+                    each.value.string_value
+                    for each in resource.resource.attributes
+                    if each.key == "service.name"
+                }
+                for scope in resource.scope_spans:
+                    self.spans += scope.spans
+            self.news.notify_all()
+
+    def trace(self, cycle_id: UUID, operations: int) -> list[Span]:
+        """All spans of a cycle, once its root and so many operations are here."""
+
+        def found() -> list[Span]:
+            return [span for span in self.spans if span.trace_id == cycle_id.bytes]
+
+        with self.news:
+
+            def complete() -> bool:
+                names = [span.name.partition(" ")[0] for span in found()]
+                return "cycle" in names and names.count("operation") == operations
+
+            assert self.news.wait_for(complete, STARTED_S), [span.name for span in found()]
+            return found()
+
+
 @pytest.fixture(scope="module")
-def desk(make_open_dir: Callable[[], Path]) -> Iterator[Watched]:
-    """A desk in a process of its own that has done some work."""
+def collector() -> Iterator[Collector]:
+    made = Collector()
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            made.take(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Taking) as server:
+        made.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield made
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def desk(make_open_dir: Callable[[], Path], collector: Collector) -> Iterator[Watched]:
+    """A desk in a process of its own that has done some work, and tells its traces."""
     folder = make_open_dir()
-    deskbus = CommandLine(folder / ".deskbus", folder)
+    traced = (("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url), ("OTEL_BSP_SCHEDULE_DELAY", "100"))
+    deskbus = CommandLine(folder / ".deskbus", folder, traced)
     with up(deskbus, "--port 0") as (process, ready):
         made = Watched(deskbus, ready["http_url"], ready["nats_url"], ready["postgres_dsn"])
         made.work(CYCLES)
@@ -110,6 +176,30 @@ def test_more_accounts_make_no_more_series_than_the_metrics_say(desk: Watched) -
     equity = [name for name in after if name.startswith("deskbus_account_equity")]
     assert len(equity) <= ACCOUNTS_SHOWN_MAX + 1
     assert len(after) < sum(metric.bound for metric in all_metrics()) / 10
+
+
+def test_a_cycles_spans_form_one_tree(desk: Watched, collector: Collector) -> None:
+    (cycle_id,) = desk.work(1)
+    spans = {span.span_id: span for span in collector.trace(cycle_id, OPERATIONS)}
+    (root,) = (span for span in spans.values() if not span.parent_span_id)
+    assert (root.name, root.span_id) == ("cycle decision", cycle_id.bytes[:8])
+
+    def above(span: Span) -> str:
+        return spans[span.parent_span_id].name
+
+    operations = [span for span in spans.values() if span.name.startswith("operation ")]
+    assert len(operations) == OPERATIONS
+    assert {above(span) for span in operations} == {"cycle decision"}
+    for span in spans.values():
+        first, _, rest = span.name.partition(" ")
+        if first == "handle":
+            assert above(span) == f"operation {rest}"
+        elif first in {"chat", "execute_tool", "read"}:
+            assert above(span).startswith("handle ")
+        assert span.end_time_unix_nano >= span.start_time_unix_nano
+    names = {span.name for span in spans.values()}
+    assert {"handle plan", "execute_tool get_stock_price", "operation execute"} <= names
+    assert collector.names == {"deskbus"}
 
 
 def test_the_desk_is_ready_and_says_of_what(desk: Watched) -> None:

@@ -1,0 +1,58 @@
+"""Spans of model and tool calls, by OpenTelemetry's conventions for generative AI.
+
+The names are those of opentelemetry-semantic-conventions; tests compare them. Neither what was
+asked nor what was answered is told.
+"""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from contracts.operation import CallKind
+from contracts.types import Usage
+from libs.runtime.tracing import Attributes, Told
+
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+MODEL = "gen_ai.request.model"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+CACHE_READ_TOKENS = "gen_ai.usage.cache_read.input_tokens"
+CACHE_WRITE_TOKENS = "gen_ai.usage.cache_creation.input_tokens"
+TOOL = "gen_ai.tool.name"
+CHAT, EXECUTE_TOOL = "chat", "execute_tool"
+COST = "deskbus.cost_usd"
+PROVIDERS: Mapping[str, str] = {"claude": "anthropic"}
+"""Where the conventions have another name for a provider than pipelines do."""
+FAULTS = {CallKind.MODEL: "fault", CallKind.TOOL: "error"}
+"""The key of a reply that says why there is none."""
+
+
+def described(kind: CallKind, name: str) -> tuple[str, Attributes]:
+    """The span's name and what is known before the call."""
+    if kind is CallKind.MODEL:
+        provider, _, model = name.partition(":")
+        known = {OPERATION: CHAT, PROVIDER: PROVIDERS.get(provider, provider), MODEL: model}
+        return f"{CHAT} {model}", known
+    if kind is CallKind.TOOL:
+        return f"{EXECUTE_TOOL} {name}", {OPERATION: EXECUTE_TOOL, TOOL: name}
+    return f"read {name}", {}
+
+
+def tell(told: Told, kind: CallKind, reply: JsonValue, usage: Usage) -> None:
+    """What is known after it."""
+    if kind is CallKind.MODEL:
+        # The conventions count cached tokens as input too.
+        cached = usage.cache_read_tokens + usage.cache_write_tokens
+        told.tell(
+            {
+                INPUT_TOKENS: usage.input_tokens + cached,
+                OUTPUT_TOKENS: usage.output_tokens,
+                CACHE_READ_TOKENS: usage.cache_read_tokens,
+                CACHE_WRITE_TOKENS: usage.cache_write_tokens,
+                COST: str(usage.cost_usd),
+            }
+        )
+    fault = reply.get(FAULTS.get(kind, "")) if isinstance(reply, dict) else None
+    if isinstance(fault, dict):
+        told.failed(str(fault.get("code", "")))
