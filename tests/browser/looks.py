@@ -22,7 +22,7 @@ LOOKS: Mapping[str, Mapping[str, object]] = {
     "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
     "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
 }
-PAGES = ("overview", "not-found")
+PAGES = ("overview", "tail", "not-found")
 """By name; `path_of` says where each is."""
 
 
@@ -30,6 +30,7 @@ def path_of(page: str, shown: Shown) -> str:
     """Where the page is at this desk."""
     paths = {
         "overview": "/",
+        "tail": "/tail",
         "not-found": "/nowhere",
     }
     return paths[page]

@@ -21,4 +21,6 @@ class Group:
     entries: Sequence[Entry]
 
 
-NAV: Sequence[Group] = (Group("", (Entry("/", "Overview", "overview"),)),)
+NAV: Sequence[Group] = (
+    Group("", (Entry("/", "Overview", "overview"), Entry("/tail", "Live tail", "tail"))),
+)

@@ -13,10 +13,11 @@ from services.console.pages.login import LOGIN, login
 from services.console.pages.overview import overview
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
+from services.console.pages.tail import tail
 from services.console.passing_on import Desk
 from services.console.problems import tell_problems
 
-PAGES = (overview,)
+PAGES = (overview, tail)
 """One function a page: it takes the desk and how pages are shown, and gives their paths."""
 
 
