@@ -23,4 +23,11 @@ class Group:
 
 NAV: Sequence[Group] = (
     Group("", (Entry("/", "Overview", "overview"), Entry("/tail", "Live tail", "tail"))),
+    Group(
+        "Work",
+        (
+            Entry("/cycles", "Cycles", "cycles"),
+            Entry("/operations", "Operations", "operations"),
+        ),
+    ),
 )
