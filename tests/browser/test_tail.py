@@ -182,9 +182,9 @@ def console(shown: Shown) -> Callable[[], AbstractContextManager[str]]:
 
 
 @pytest.fixture
-def elsewhere(contexts: dict[str, BrowserContext]) -> Iterator[Page]:
+def elsewhere(context: BrowserContext) -> Iterator[Page]:
     """A window in which lost connections are no errors."""
-    with window(contexts["light"]) as seen:
+    with window(context) as seen:
         yield seen.page
 
 

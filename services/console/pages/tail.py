@@ -15,7 +15,11 @@ def tail(_: Desk, show: Show) -> APIRouter:
     @router.get("/tail")
     async def tail_page(request: Request) -> Response:
         return show(
-            request, "tail.html", types=[each.value for each in EventType], services=SERVICES
+            request,
+            "tail.html",
+            query=request.query_params,
+            types=[each.value for each in EventType],
+            services=SERVICES,
         )
 
     return router
