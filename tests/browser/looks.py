@@ -44,7 +44,10 @@ LOOKS: Mapping[str, Look] = {
     "phone": Look(PHONE, "light", REST),
     "phone-dark": Look(PHONE, "dark", COLOURS),
 }
-PAGES = ("overview", "cycles", "cycle-request", "cycle", "operations", "operation", "not-found")
+PAGES = (
+    *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
+    "not-found",
+)
 """By name; `path_of` says where each is."""
 
 
@@ -52,6 +55,7 @@ def path_of(page: str, shown: Shown) -> str:
     """Where the page is at this desk."""
     paths = {
         "overview": "/",
+        "tail": "/tail",
         "cycles": "/cycles",
         "cycle-request": "/cycles/new",
         "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",

@@ -22,7 +22,7 @@ class Group:
 
 
 NAV: Sequence[Group] = (
-    Group("", (Entry("/", "Overview", "overview"),)),
+    Group("", (Entry("/", "Overview", "overview"), Entry("/tail", "Live tail", "tail"))),
     Group(
         "Work",
         (

@@ -15,10 +15,11 @@ from services.console.pages.operations import operations
 from services.console.pages.overview import overview
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
+from services.console.pages.tail import tail
 from services.console.passing_on import Desk
 from services.console.problems import tell_problems
 
-PAGES = (overview, cycles, operations)
+PAGES = (overview, tail, cycles, operations)
 """One function a page: it takes the desk and how pages are shown, and gives their paths."""
 
 

@@ -1,0 +1,189 @@
+// The live tail's page: the filter in the URL, pause by button and by scrolling up, one event's detail.
+
+import { List } from "./tail/list.js";
+import { ROWS_MAX, Rows } from "./tail/rows.js";
+import { Stream } from "./tail/stream.js";
+
+const BACK = 500;
+const BACK_FILTERED = 10_000; // events that are looked through for those that are wanted
+const HIDDEN_MS = 5_000; // a hidden page lets its stream go; it resumes without loss
+const FILTERS = ["type", "service", "cycle_id"];
+
+const by = (id) => document.getElementById(id);
+const box = by("tail");
+const form = by("filter");
+const rows = new Rows();
+const list = new List(box, rows, tell);
+let stream = null;
+let state = "off";
+let seen = 0; // the end of the rows when it was followed last
+let hiding = 0;
+
+// --- the stream -----------------------------------------------------------------------------------
+
+/** The filter that is set, as it stands in the URL. */
+function filter() {
+  const found = new URLSearchParams();
+  for (const name of FILTERS) {
+    const value = form.elements[name].value.trim();
+    if (value) found.set(name, value);
+  }
+  if (form.elements.errors.checked) found.set("errors", "true");
+  return found;
+}
+
+/** Begin anew with the filter that is set. */
+function begin() {
+  stream?.close();
+  rows.clear();
+  hideDetail();
+  seen = 0;
+  by("wrong").textContent = "";
+  const asked = filter();
+  asked.set("back", String(asked.size ? BACK_FILTERED : BACK));
+  stream = new Stream(asked, {
+    events: take,
+    gap: (told) => take([{ gap: told }]),
+    state: (now) => {
+      state = now;
+      tell();
+    },
+    refused: (why) => (by("wrong").textContent = why),
+  });
+  stream.open();
+  list.following = true;
+}
+
+function take(found) {
+  if (!found.length) return;
+  rows.add(found);
+  if (!hasRoom()) stream.close(); // the rest is fetched when a person goes on
+  list.draw();
+}
+
+/** Whether more may come without taking from under the eyes what a person has stopped to read. */
+function hasRoom() {
+  return list.following || rows.end - seen < ROWS_MAX / 2;
+}
+
+function follow() {
+  list.following = true;
+  stream.open();
+}
+
+function pauseOrFollow() {
+  if (list.following) list.following = false;
+  else follow();
+}
+
+// --- what is said of it -----------------------------------------------------------------------------
+
+function tell() {
+  if (list.following) seen = rows.end;
+  const fresh = rows.end - seen;
+  by("new").hidden = fresh === 0;
+  by("new-count").textContent = `${fresh.toLocaleString("en")}${hasRoom() ? "" : " or more"} new`;
+  by("pause").setAttribute("aria-pressed", String(!list.following));
+  by("pause-words").textContent = list.following ? "Pause" : "Go on";
+  const [words, tone] = list.following
+    ? { live: ["live", "good"], lost: ["connecting again", "bad"], off: ["resting", "warn"] }[state]
+    : ["paused", "warn"];
+  if (by("state").textContent !== words) by("state").textContent = words;
+  by("state").className = `status ${tone}`;
+  by("none").hidden = rows.end > 0;
+  by("dropped").hidden = rows.first === 0;
+  by("dropped-count").textContent = rows.first.toLocaleString("en");
+}
+
+// --- one event ----------------------------------------------------------------------------------------
+
+function showDetail(number) {
+  const row = rows.at(number);
+  if (!row) return;
+  list.following = false;
+  list.select(number);
+  by("detail").hidden = false;
+  by("detail-title").textContent = row.gap ? "gap" : row.type;
+  by("json").textContent = JSON.stringify(row.gap || row, null, 2);
+  by("links").replaceChildren(...(row.gap ? [] : linksOf(row)));
+}
+
+function linksOf(event) {
+  const cycle = encodeURIComponent(event.cycle_id);
+  const found = [link(`/cycles/${cycle}`, "Cycle")];
+  const operation = event.data.op_id || (event.data.step && event.op_id);
+  if (operation) found.push(link(`/operations/${encodeURIComponent(operation)}`, "Operation"));
+  found.push(link(`/tail?cycle_id=${cycle}`, "Only this cycle"));
+  return found;
+}
+
+function link(href, words) {
+  const made = document.createElement("a");
+  made.href = href;
+  made.textContent = words;
+  made.className = "button";
+  return made;
+}
+
+function hideDetail() {
+  by("detail").hidden = true;
+  list.selected = -1;
+  list.draw();
+}
+
+// --- what a person does ---------------------------------------------------------------------------------
+
+box.addEventListener("click", (event) => showDetail(list.numberOf(event.target)));
+box.addEventListener("scroll", () => list.following && !document.hidden && stream.open(), { passive: true });
+by("pause").addEventListener("click", pauseOrFollow);
+for (const [id, act] of [["close", hideDetail], ["new", follow]]) {
+  by(id).addEventListener("click", () => {
+    act();
+    box.focus();
+  });
+}
+
+let begun = "";
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const query = filter().toString();
+  if (query === begun) return;
+  begun = query;
+  history.replaceState(null, "", query ? `?${query}` : location.pathname);
+  begin();
+});
+form.addEventListener("change", () => form.requestSubmit());
+
+const chosen = () => (list.selected < 0 ? rows.end : list.selected);
+const MOVES = {
+  ArrowDown: () => chosen() + 1,
+  ArrowUp: () => chosen() - 1,
+  PageDown: () => chosen() + list.page,
+  PageUp: () => chosen() - list.page,
+  Home: () => rows.first,
+};
+const ACTS = {
+  End: follow,
+  Enter: () => showDetail(list.selected),
+  Escape: hideDetail,
+  " ": pauseOrFollow,
+};
+box.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const move = MOVES[event.key];
+  if (move) {
+    list.following = false;
+    list.select(move());
+  } else if (ACTS[event.key]) ACTS[event.key]();
+  else return;
+  event.preventDefault();
+});
+
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(() => stream.close(), HIDDEN_MS);
+  else if (hasRoom()) stream.open();
+});
+
+begun = filter().toString();
+begin();

@@ -1,0 +1,25 @@
+"""The live tail: everything that happens, as it happens. Its rows come by the stream of the API."""
+
+from fastapi import APIRouter, Request, Response
+
+from contracts.audit import EventType
+from services.console.events import SERVICES
+from services.console.pages.show import Show
+from services.console.passing_on import Desk
+
+
+def tail(_: Desk, show: Show) -> APIRouter:
+    """The page with its filter; what the filter is stands in the URL."""
+    router = APIRouter()
+
+    @router.get("/tail")
+    async def tail_page(request: Request) -> Response:
+        return show(
+            request,
+            "tail.html",
+            query=request.query_params,
+            types=[each.value for each in EventType],
+            services=SERVICES,
+        )
+
+    return router
