@@ -1,6 +1,5 @@
 """The HTTP API's paths about how pipelines, strategies and sessions did."""
 
-from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
@@ -13,7 +12,7 @@ from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
 from services.console import leaderboard, report, strategies
-from services.console.bodies import problems, said
+from services.console.bodies import Day, problems, said
 from services.console.passing_on import Desk
 from services.console.problems import not_found
 
@@ -31,8 +30,8 @@ def boards(desk: Desk) -> APIRouter:
 
     @router.get("/leaderboard", response_model=LeaderboardView)
     async def get_leaderboard(
-        since: date | None = None,
-        until: date | None = None,
+        since: Day | None = None,
+        until: Day | None = None,
         pipeline: Annotated[tuple[Name, ...], Query(max_length=ROWS_MAX)] = (),
     ) -> Response:
         """How the pipelines did, beside cash and holding, on the same sessions."""
@@ -40,7 +39,7 @@ def boards(desk: Desk) -> APIRouter:
         return said(await leaderboard.board(query, store=desk.store, history=desk.history))
 
     @router.get("/report", response_model=ReportView, responses=problems(404))
-    async def get_report(account: Name = "main", session: date | None = None) -> Response:
+    async def get_report(account: Name = "main", session: Day | None = None) -> Response:
         """What a session brought to an account, as data and as Markdown; its newest by default."""
         query = ReportQuery(account=account, session=session)
         view = await report.report(query, known=desk.known)

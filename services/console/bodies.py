@@ -1,12 +1,14 @@
 """Bodies over HTTP: how they are read, written, and described in OpenAPI."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import date
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from contracts.halt import HaltTrading, ResumeTrading
 from contracts.http import (
@@ -35,6 +37,17 @@ ASKED = (
 ASKED_SUFFIX = "-Input"
 SAID_REF = "#/components/schemas/{model}"
 ASKED_REF = f"{SAID_REF}{ASKED_SUFFIX}"
+
+
+def _written_as_a_day(text: str) -> str:
+    """Pydantic takes a bare number for seconds since 1970."""
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text) is None:
+        raise ValueError("write a day as in 2012-06-29")
+    return text
+
+
+Day = Annotated[date, BeforeValidator(_written_as_a_day)]
+"""A day in a path's query."""
 
 
 def asked(model: type[Message], *, needed: bool = True) -> dict[str, Any]:

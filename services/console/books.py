@@ -1,7 +1,6 @@
 """The HTTP API's paths about accounts, positions and budgets."""
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -28,7 +27,7 @@ from contracts.types import Name, Ticker
 from libs.bus.client import QuestionRefused
 from libs.runtime.errors import few
 from services.console import accounts, handler
-from services.console.bodies import problems, said
+from services.console.bodies import Day, problems, said
 from services.console.passing_on import Desk
 from services.console.problems import not_found
 
@@ -98,7 +97,7 @@ def exits(desk: Desk) -> APIRouter:
     async def check_exit_signals(
         ticker: Ticker,
         account: Name = MAIN_ACCOUNT,
-        as_of: date | None = None,
+        as_of: Day | None = None,
         format: ExitFormat = ExitFormat.SUMMARY,  # noqa: A002 - the query's own word
         output: ExitOutput = ExitOutput.INLINE,
     ) -> Response:
