@@ -57,6 +57,20 @@ class Store:
         """Cycles of one status that were accepted since then, newest first."""
         return await self._rows(sql.cycles_of_status, status, since, limit)
 
+    async def cycles_before(
+        self, status: str | None, kind: str | None, before: datetime | None, limit: int
+    ) -> Sequence[Record]:
+        """Cycles that were accepted before then, newest first."""
+        return await self._rows(sql.cycles_before, status, kind, before, limit)
+
+    async def open_operations(self, status: str, step: str | None, limit: int) -> Sequence[Record]:
+        """Pending or running operations, newest first."""
+        return await self._rows(sql.open_operations, status, step, limit)
+
+    async def lost_operations(self, status: str, step: str | None, limit: int) -> Sequence[Record]:
+        """Failed or cancelled operations, newest first."""
+        return await self._rows(sql.lost_operations, status, step, limit)
+
     async def stuck_operations(
         self, sends: int, due_before: datetime, limit: int
     ) -> Sequence[Record]:

@@ -22,7 +22,7 @@ LOOKS: Mapping[str, Mapping[str, object]] = {
     "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
     "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
 }
-PAGES = ("overview", "not-found")
+PAGES = ("overview", "cycles", "cycle-request", "cycle", "operations", "operation", "not-found")
 """By name; `path_of` says where each is."""
 
 
@@ -30,6 +30,11 @@ def path_of(page: str, shown: Shown) -> str:
     """Where the page is at this desk."""
     paths = {
         "overview": "/",
+        "cycles": "/cycles",
+        "cycle-request": "/cycles/new",
+        "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",
+        "operations": "/operations",
+        "operation": f"/operations/{shown.operation}",
         "not-found": "/nowhere",
     }
     return paths[page]

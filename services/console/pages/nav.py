@@ -21,4 +21,13 @@ class Group:
     entries: Sequence[Entry]
 
 
-NAV: Sequence[Group] = (Group("", (Entry("/", "Overview", "overview"),)),)
+NAV: Sequence[Group] = (
+    Group("", (Entry("/", "Overview", "overview"),)),
+    Group(
+        "Work",
+        (
+            Entry("/cycles", "Cycles", "cycles"),
+            Entry("/operations", "Operations", "operations"),
+        ),
+    ),
+)

@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from pydantic import JsonValue
 
 from libs.report import amounts
 
@@ -70,6 +74,27 @@ def share(part: Any, whole: Any) -> int:
     if not whole:
         return 0
     return int(min(max(Decimal(part) / Decimal(whole) * 100, Decimal(0)), Decimal(100)))
+
+
+def query(**chosen: object) -> str:
+    """The chosen ones as an address's query."""
+    return urlencode({name: str(each) for name, each in chosen.items() if each})
+
+
+def said(value: JsonValue) -> str:
+    """A summary in one line: `buys AAPL MSFT, confidence 0.5`."""
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{key.replace('_', ' ')} {said(each)}" for key, each in value.items() if each != []
+        )
+    if isinstance(value, list):
+        return " ".join(map(said, value))
+    return "" if value is None else str(value)
+
+
+def json(value: JsonValue) -> str:
+    """A recorded value as people read it."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {

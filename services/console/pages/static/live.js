@@ -33,6 +33,8 @@ export async function refresh() {
 function put(fresh) {
   if (document.querySelector("[data-problem]")) return location.reload();
   let changed = false;
+  const every = fresh.getElementById("main")?.dataset.liveS;
+  if (every !== undefined) document.getElementById("main").dataset.liveS = every;
   for (const region of document.querySelectorAll("[data-live]")) {
     const coming = fresh.getElementById(region.id);
     if (!coming || isInUse(region) || shown.get(region.id) === coming.innerHTML) continue;
