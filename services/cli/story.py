@@ -13,8 +13,8 @@ from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
 from libs.report import amounts
+from libs.report.made import Made, Row, reasons, rows
 from services.cli import costs, exits, fared, grounding, halt, judgement, orders, tickers
-from services.cli.made import Made, Row, reasons, rows
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
 TICKERS_LISTED_MAX = 25
