@@ -44,7 +44,18 @@ LOOKS: Mapping[str, Look] = {
     "phone": Look(PHONE, "light", REST),
     "phone-dark": Look(PHONE, "dark", COLOURS),
 }
-PAGES = ("overview", "cycles", "cycle-request", "cycle", "operations", "operation", "not-found")
+PAGES = (
+    "overview",
+    "cycles",
+    "cycle-request",
+    "cycle",
+    "operations",
+    "operation",
+    "decisions",
+    "decision",
+    "approvals",
+    "not-found",
+)
 """By name; `path_of` says where each is."""
 
 
@@ -57,6 +68,9 @@ def path_of(page: str, shown: Shown) -> str:
         "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",
         "operations": "/operations",
         "operation": f"/operations/{shown.operation}",
+        "decisions": "/decisions",
+        "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
+        "approvals": "/approvals",
         "not-found": "/nowhere",
     }
     return paths[page]

@@ -22,11 +22,12 @@ class Group:
 
 
 NAV: Sequence[Group] = (
-    Group("", (Entry("/", "Overview", "overview"),)),
+    Group("", (Entry("/", "Overview", "overview"), Entry("/approvals", "Approvals", "approvals"))),
     Group(
         "Work",
         (
             Entry("/cycles", "Cycles", "cycles"),
+            Entry("/decisions", "Decisions", "decisions"),
             Entry("/operations", "Operations", "operations"),
         ),
     ),
