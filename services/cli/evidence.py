@@ -14,8 +14,8 @@ from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Slot
 from libs.report import amounts
+from libs.report.made import Made, Row, reasons, rows
 from services.cli import fared, judgement, orders, outline, tickers
-from services.cli.made import Made, Row, reasons, rows
 from services.cli.problem import ExitCode, Problem
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, facts, table, write
 from services.cli.tree import took

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from libs.report import amounts
-from services.cli.made import Made
+from libs.report.made import Made
 
 MARKS_LISTED_MAX = 5
 

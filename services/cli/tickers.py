@@ -11,7 +11,7 @@ from contracts.account import Side
 from contracts.research import AssetView, QuantReport
 from contracts.risk import Check, DecisionAction, RuleOutcome
 from libs.report import amounts
-from services.cli.made import Row
+from libs.report.made import Row
 from services.cli.terminal import table
 
 SIGNAL_STYLES = {"bullish": "green", "bearish": "red", "neutral": "dim", "uncertain": "yellow"}

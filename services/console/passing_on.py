@@ -37,6 +37,7 @@ from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
 from services.console.accounts import Closes
 from services.console.leaderboard import History
+from services.console.prices import Prices
 from services.console.problems import accepted, invalid
 from services.console.report import Known
 from services.console.store import Store
@@ -139,6 +140,7 @@ class Desk:
     history: History
     health: BusHealth
     calendar: ExchangeCalendar
+    prices: Prices
     passing_on: PassingOn
     settings: Settings
     now: Callable[[], datetime]

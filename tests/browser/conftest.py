@@ -54,20 +54,14 @@ def window(context: BrowserContext) -> Iterator[Seen]:
 
 
 @pytest.fixture(scope="session")
-def contexts(browser: Browser, shown: Shown) -> Iterator[dict[str, BrowserContext]]:
-    """One window's settings by look."""
-    made = {
-        name: browser.new_context(base_url=shown.url, **look)  # type: ignore[arg-type]
-        for name, look in looks.LOOKS.items()
-    }
-    yield made
-    for each in made.values():
-        each.close()
+def context(browser: Browser, shown: Shown) -> Iterator[BrowserContext]:
+    with browser.new_context(base_url=shown.url, viewport=looks.DESKTOP) as made:
+        yield made
 
 
 @pytest.fixture
-def page(contexts: dict[str, BrowserContext]) -> Iterator[Page]:
+def page(context: BrowserContext) -> Iterator[Page]:
     """A window at the desk; at the test's end nothing has gone wrong in it."""
-    with window(contexts["light"]) as seen:
+    with window(context) as seen:
         yield seen.page
     assert seen.errors == []

@@ -23,6 +23,7 @@ class Shown:
     account: str
     waiting: str
     failed: str
+    operation: str
 
 
 @contextmanager
@@ -45,10 +46,12 @@ async def _filled(desk: Desk) -> Shown:
     async with desk.calling("user") as caller, desk.calling("cli") as cli:
         body = wish()
         decided = await caller.run(body)
+        nodes = (await caller.query("operations", cycle_id=decided["cycle_id"]))["operations"]
+        researched = next(each["op_id"] for each in nodes if each["name"] == "analyst")
         failed = await caller.accepted(wish(universe=["NOPE"]))
         await caller.ended(failed)
         waiting = await caller.accepted(wish(approval_required=True))
         await caller.events.first(cycle_id=waiting, type="approval_requested")
         await caller.ask(b"{torn")
         await cli.ask({"account": account_of(body), "reason": "a drill"}, "halt", "execution")
-    return Shown(desk, address.url, decided, account_of(body), waiting, failed)
+    return Shown(desk, address.url, decided, account_of(body), waiting, failed, researched)

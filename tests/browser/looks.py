@@ -4,10 +4,12 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from tests.browser.desk import Shown
 
@@ -16,13 +18,44 @@ FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
-LOOKS: Mapping[str, Mapping[str, object]] = {
-    "light": {"viewport": DESKTOP, "color_scheme": "light"},
-    "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
-    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True},
+DESKTOP: ViewportSize = {"width": 1280, "height": 860}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+COLOURS = {"runOnly": ["color-contrast"]}
+REST = {"rules": {"color-contrast": {"enabled": False}}}
+
+
+@dataclass(frozen=True)
+class Look:
+    """A window's size and theme, and what axe looks for in it: colours cost the most time."""
+
+    size: ViewportSize
+    theme: Literal["light", "dark"]
+    axe: Mapping[str, Any] = field(default_factory=dict)
+
+    def put_on(self, page: Page) -> None:
+        """Show the page in this look."""
+        page.set_viewport_size(self.size)
+        page.emulate_media(color_scheme=self.theme)
+
+
+LOOKS: Mapping[str, Look] = {
+    "light": Look(DESKTOP, "light"),
+    "dark": Look(DESKTOP, "dark", COLOURS),
+    "phone": Look(PHONE, "light", REST),
+    "phone-dark": Look(PHONE, "dark", COLOURS),
 }
-PAGES = ("overview", "not-found")
+PAGES = (
+    "overview",
+    "cycles",
+    "cycle-request",
+    "cycle",
+    "operations",
+    "operation",
+    "decisions",
+    "decision",
+    "approvals",
+    "not-found",
+)
 """By name; `path_of` says where each is."""
 
 
@@ -30,6 +63,14 @@ def path_of(page: str, shown: Shown) -> str:
     """Where the page is at this desk."""
     paths = {
         "overview": "/",
+        "cycles": "/cycles",
+        "cycle-request": "/cycles/new",
+        "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",
+        "operations": "/operations",
+        "operation": f"/operations/{shown.operation}",
+        "decisions": "/decisions",
+        "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
+        "approvals": "/approvals",
         "not-found": "/nowhere",
     }
     return paths[page]

@@ -1,16 +1,13 @@
 """Every page in every look: no error, nothing that axe finds, nothing wider than the window."""
 
-from typing import Any
-
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser import looks
-from tests.browser.conftest import window
 from tests.browser.desk import Shown
 
-RUN_AXE = """axe.run(document, {resultTypes: ["violations"]}).then((found) =>
-  found.violations.map((each) => `${each.id}: ${each.nodes.map((n) => n.html).join(" | ")}`))"""
+RUN_AXE = """(options) => axe.run(document, {resultTypes: ["violations"], ...options}).then((f) =>
+  f.violations.map((each) => `${each.id}: ${each.nodes.map((n) => n.html).join(" | ")}`))"""
 TOO_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 
 
@@ -19,20 +16,17 @@ def axe() -> str:
     return looks.axe()
 
 
-@pytest.mark.parametrize("look", looks.LOOKS)
 @pytest.mark.parametrize("name", looks.PAGES)
-def test_a_page_is_clean_in_every_look(
-    name: str, look: str, axe: str, shown: Shown, contexts: dict[str, BrowserContext]
-) -> None:
-    with window(contexts[look]) as seen:
-        answer = seen.page.goto(looks.path_of(name, shown))
-        assert answer is not None
-        assert "default-src 'self'" in answer.headers["content-security-policy"]
-        expect(seen.page.locator("h1").first).to_be_visible()
-        seen.page.evaluate(axe)
-        violations: list[Any] = seen.page.evaluate(RUN_AXE)
-        too_wide = seen.page.evaluate(TOO_WIDE)
-    assert (seen.errors, violations, too_wide) == ([], [], False)
+def test_a_page_is_clean_in_every_look(name: str, axe: str, shown: Shown, page: Page) -> None:
+    answer = page.goto(looks.path_of(name, shown))
+    assert answer is not None
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    expect(page.locator("h1").first).to_be_visible()
+    page.evaluate(axe)
+    for look_name, look in looks.LOOKS.items():
+        look.put_on(page)
+        assert (look_name, page.evaluate(RUN_AXE, look.axe)) == (look_name, [])
+        assert not page.evaluate(TOO_WIDE), look_name
 
 
 def test_the_theme_that_is_chosen_stays(page: Page) -> None:

@@ -21,4 +21,14 @@ class Group:
     entries: Sequence[Entry]
 
 
-NAV: Sequence[Group] = (Group("", (Entry("/", "Overview", "overview"),)),)
+NAV: Sequence[Group] = (
+    Group("", (Entry("/", "Overview", "overview"), Entry("/approvals", "Approvals", "approvals"))),
+    Group(
+        "Work",
+        (
+            Entry("/cycles", "Cycles", "cycles"),
+            Entry("/decisions", "Decisions", "decisions"),
+            Entry("/operations", "Operations", "operations"),
+        ),
+    ),
+)

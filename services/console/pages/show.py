@@ -1,6 +1,6 @@
 """How a page is made: a template with what all have in common, and headers that keep it safe."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -63,22 +63,18 @@ class Show:
         )
         self._templates.filters.update(words.FILTERS)
 
-    def __call__(
-        self, request: Request, template: str, status: int = HTTPStatus.OK, **facts: Any
-    ) -> Response:
+    def __call__(self, request: Request, template: str, /, **facts: Any) -> Response:
         """The page `template` with its facts."""
+        return HTMLResponse(self._made(request, template, facts), HTTPStatus.OK, HEADERS)
+
+    def _made(self, request: Request, template: str, facts: Mapping[str, Any]) -> str:
         made = self._templates.get_template(template)
-        body = made.render(
-            now=self._now(), path=request.url.path, query=request.query_params, **facts
-        )
-        return HTMLResponse(body, status, HEADERS)
+        return made.render(now=self._now(), path=request.url.path, **facts)
 
     def problem(self, request: Request, refused: Refused) -> Response:
         """A refusal as a page that says what to do."""
         problem = refused.problem
         title, todo = WHAT_TO_DO.get(problem.status, (problem.title.capitalize(), ""))
-        made = self(
-            request, "problem.html", problem.status, problem=problem, title=title, todo=todo
-        )
-        made.headers.update(refused.headers)
-        return made
+        facts = {"problem": problem, "title": title, "todo": todo}
+        headers = {**HEADERS, **refused.headers}
+        return HTMLResponse(self._made(request, "problem.html", facts), problem.status, headers)

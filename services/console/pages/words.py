@@ -1,9 +1,13 @@
 """Facts as words on a page. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from pydantic import JsonValue
 
 from libs.report import amounts
 
@@ -72,8 +76,45 @@ def share(part: Any, whole: Any) -> int:
     return int(min(max(Decimal(part) / Decimal(whole) * 100, Decimal(0)), Decimal(100)))
 
 
+def by(items: Iterable[Any], name: str) -> Mapping[Any, Any]:
+    """The items by one of their fields."""
+    return {getattr(each, name): each for each in items}
+
+
+def digits(amount: Decimal) -> str:
+    """`1200`, `0.5`: a number as a form's field takes it."""
+    return f"{amount.normalize():f}"
+
+
+def begun_large(text: str) -> str:
+    """The text with a capital letter at its beginning and the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def query(**chosen: object) -> str:
+    """The chosen ones as an address's query."""
+    return urlencode({name: str(each) for name, each in chosen.items() if each})
+
+
+def said(value: JsonValue) -> str:
+    """A summary in one line: `buys AAPL MSFT, confidence 0.5`."""
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{key.replace('_', ' ')} {said(each)}" for key, each in value.items() if each != []
+        )
+    if isinstance(value, list):
+        return " ".join(map(said, value))
+    return "" if value is None else str(value)
+
+
+def json(value: JsonValue) -> str:
+    """A recorded value as people read it."""
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "ago": ago,
+    "begun_large": begun_large,
     "clock": clock,
     "count": amounts.count,
     "money": amounts.money,

@@ -27,6 +27,14 @@ document.getElementById("log-out")?.addEventListener("click", async () => {
   }
 });
 
+// A filter stands in the address: what is not chosen is left out of it.
+for (const form of document.querySelectorAll("form.filter")) {
+  form.addEventListener("change", () => form.requestSubmit());
+  form.addEventListener("formdata", (event) => {
+    for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+  });
+}
+
 /** `4 min 05 s`, `2 h 10 min`. */
 function left(seconds) {
   if (seconds <= 0) return "expired";

@@ -5,8 +5,8 @@ from uuid import UUID
 from contracts.grounding import Grounding, Ungrounded
 from contracts.query import PipelineView
 from contracts.research import QuantReport
+from libs.report.made import Made
 from services.cli import grounding
-from services.cli.made import Made
 
 REPORT = {
     "cycle_id": str(UUID(int=1)),

@@ -1,0 +1,99 @@
+"""Operations: the newest of all cycles, and one with what went in, came out and was asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import JsonValue
+
+from contracts.operation import OperationStatus, OperationView
+from contracts.query import OperationQuery
+from services.console import handler, tree
+from services.console.pages import words
+from services.console.pages.choices import OrAll, Word
+from services.console.pages.show import Show
+from services.console.passing_on import Desk
+from services.console.problems import not_found
+
+OPERATIONS_SHOWN = 60
+STEPS = tuple(tree.SUMMARIES)
+OPEN = frozenset({OperationStatus.PENDING, OperationStatus.RUNNING})
+LOST = frozenset({OperationStatus.FAILED, OperationStatus.CANCELLED})
+PANEL_CHARS_OPEN = 700
+"""What is not larger is shown without a click."""
+
+
+def operations(desk: Desk, show: Show) -> APIRouter:
+    """The pages below /operations."""
+    router = APIRouter(prefix="/operations")
+
+    @router.get("")
+    async def operations_page(
+        request: Request,
+        status: Annotated[OperationStatus | None, OrAll, Query()] = None,
+        step: Word = None,
+    ) -> Response:
+        found = await _newest(desk, status, step)
+        return show(
+            request,
+            "operations.html",
+            nodes=found,
+            status=status,
+            step=step,
+            steps=STEPS,
+            statuses=OperationStatus,
+        )
+
+    @router.get("/{op_id}")
+    async def operation_page(request: Request, op_id: UUID) -> Response:
+        detail = await handler.operation(OperationQuery(op_id=op_id), store=desk.store)
+        if detail.operation is not None:
+            return show(
+                request,
+                "operation.html",
+                it=detail,
+                node=detail.operation,
+                input=recorded(detail.command),
+                output=recorded(detail.result),
+            )
+        if await desk.store.cycles_between(op_id, op_id):
+            return RedirectResponse(f"/cycles/{op_id}", 303)
+        raise not_found(f"no operation has the id {op_id}")
+
+    return router
+
+
+async def _newest(
+    desk: Desk, status: OperationStatus | None, step: str | None
+) -> Sequence[OperationView]:
+    """Each filter reads an index: what goes on, and what was lost, has one of its own."""
+    store = desk.store
+    if status in OPEN:
+        rows = await store.open_operations(status, step, OPERATIONS_SHOWN)
+    elif status in LOST:
+        rows = await store.lost_operations(status, step, OPERATIONS_SHOWN)
+    else:
+        rows = await store.newest_operations(status, step, OPERATIONS_SHOWN)
+    return [tree.operation_node(row) for row in rows]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded value: single values as facts, the rest as JSON in panels (name, text, open)."""
+
+    facts: Sequence[tuple[str, JsonValue]]
+    panels: Sequence[tuple[str, str, bool]]
+
+
+def recorded(value: JsonValue) -> Recorded | None:
+    """The value by its fields."""
+    if value is None:
+        return None
+    fields = value if isinstance(value, dict) else {"value": value}
+    facts = [(name, each) for name, each in fields.items() if not isinstance(each, dict | list)]
+    rest = [(name, words.json(e)) for name, e in fields.items() if isinstance(e, dict | list) and e]
+    panels = [(name, text, len(text) <= PANEL_CHARS_OPEN) for name, text in rest]
+    return Recorded(facts, panels)

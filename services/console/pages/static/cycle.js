@@ -1,0 +1,20 @@
+// Cancelling a cycle.
+
+import { ask, tell } from "./ask.js";
+import { refresh } from "./live.js";
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("#cancel");
+  if (!button) return;
+  if (!confirm("Cancel this cycle? What it has found stays on record; nothing will be ordered.")) return;
+  button.disabled = true;
+  try {
+    await ask("DELETE", `/cycles/${button.dataset.cycle}?reason=cancelled%20in%20the%20console`);
+    tell("The cycle is cancelled.");
+    button.blur();
+    await refresh();
+  } catch (error) {
+    tell(error.message, "bad");
+    button.disabled = false;
+  }
+});
