@@ -35,9 +35,8 @@ from libs.bus.health import BusHealth
 from libs.market.calendar import ExchangeCalendar
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
-from services.console.accounts import Closes
+from services.console.accounts import Closes, Prices
 from services.console.leaderboard import History
-from services.console.prices import Prices
 from services.console.problems import accepted, invalid
 from services.console.report import Known
 from services.console.store import Store

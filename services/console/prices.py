@@ -1,38 +1,22 @@
 """The HTTP API's path about prices, for whoever draws them."""
 
-from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from contracts.http import PriceBar, PriceBars
+from contracts.http import PriceBars
 from contracts.types import Ticker
 from libs.market.errors import MarketError, UnknownTicker
 from libs.web.problem import Refused
 from services.console.bodies import problems, said
+from services.console.passing_on import Desk
 from services.console.problems import not_found
-
-if TYPE_CHECKING:
-    from services.console.passing_on import Desk
 
 BARS_MAX = 1_000
 
 
-class Prices(Protocol):
-    """Prices over time, as the market source has them."""
-
-    @property
-    def described(self) -> str:
-        """Where they are from."""
-        ...
-
-    async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
-        """The newest bars up to the session's close. Raises `MarketError`."""
-        ...
-
-
-def market(desk: "Desk") -> APIRouter:
+def market(desk: Desk) -> APIRouter:
     """What the market source knows."""
     router = APIRouter(prefix="/market", tags=["market"])
 

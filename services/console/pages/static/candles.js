@@ -60,7 +60,7 @@ async function draw() {
     },
     grid: { vertLines: { color: colour("--edge") }, horzLines: { color: colour("--edge") } },
     rightPriceScale: { borderColor: colour("--edge") },
-    timeScale: { borderColor: colour("--edge") },
+    timeScale: { borderColor: colour("--edge"), rightOffset: 8 },
   });
   const up = colour("--bar-good");
   const down = colour("--bar-bad");
