@@ -181,6 +181,26 @@ class ExitAnswer(Shape):
     status: str
 
 
+class PriceBar(Shape):
+    """One session's prices, in the currency that the ticker trades in."""
+
+    session: date
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+class PriceBars(Shape):
+    """A ticker's bars up to a session, adjusted for splits and dividends up to it."""
+
+    ticker: Ticker
+    as_of: date
+    source: str
+    bars: tuple[PriceBar, ...]
+
+
 class OperationBody(Shape):
     """One operation."""
 

@@ -14,6 +14,7 @@ from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
 from libs.report import amounts
 from libs.report.made import Made, Row, reasons, rows
+from libs.report.orders import in_short
 from services.cli import costs, exits, fared, grounding, halt, judgement, orders, tickers
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 
@@ -121,7 +122,7 @@ def _outcome(
 
 def _achieved(made: Made, reason: str) -> str:
     if made.execution is not None and made.execution.orders:
-        return orders.in_short(made.execution)
+        return in_short(made.execution)
     if made.exits is not None:
         return exits.in_short(made.exits)
     if made.picks is not None and not made.wanted:

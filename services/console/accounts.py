@@ -10,6 +10,7 @@ from uuid import UUID
 
 from contracts.account import AccountLimits, OpenOrder, OrderType, Portfolio, Position, Side
 from contracts.execution import Fill
+from contracts.http import PriceBar
 from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
@@ -28,6 +29,19 @@ class Closes(Protocol):
 
     async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
         """The close, and its value in `currency`; None where the source has none."""
+        ...
+
+
+class Prices(Protocol):
+    """Prices over time, as the market source has them."""
+
+    @property
+    def described(self) -> str:
+        """Where they are from."""
+        ...
+
+    async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
+        """The newest bars up to the session's close. Raises `MarketError`."""
         ...
 
 

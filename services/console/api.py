@@ -44,6 +44,7 @@ from services.console.bodies import asked, body_of, described, problems, said
 from services.console.books import books, exits
 from services.console.events import events
 from services.console.passing_on import Desk
+from services.console.prices import market
 from services.console.problems import not_found, tell_problems
 from services.console.session import session
 
@@ -80,6 +81,7 @@ def api(desk: Desk) -> FastAPI:
         app.include_router(routes(desk), prefix=ROOT)
     for routes in (
         session,
+        market,
         boards,
         tried,
         upkeep.letters,

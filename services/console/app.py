@@ -1,12 +1,13 @@
 """Wiring of the console."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 
+from contracts.http import PriceBar
 from contracts.subjects import (
     ACCOUNT,
     APPROVALS,
@@ -78,6 +79,11 @@ class MarketHistory:
         """The source's own words for itself."""
         return self._market.label.description
 
+    async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
+        """The newest bars up to the session's close. Raises `MarketError`."""
+        found = await self._market.bars(ticker, as_of, sessions)
+        return [PriceBar(session=row.pop("date"), **row) for row in found.to_dicts()]
+
     async def closes(self, ticker: str, first: date, last: date) -> Mapping[date, Decimal]:
         """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
         sessions = self._market.calendar.sessions(first, last)
@@ -148,7 +154,7 @@ async def _http(
     pool: Pool,
     letters: DeadLetters,
     closes: accounts.Closes,
-    history: leaderboard.History,
+    history: MarketHistory,
 ) -> AsyncIterator[None]:
     """The HTTP API and the pages while the block runs, where they are on."""
     address = http_address(settings)
@@ -175,6 +181,7 @@ async def _http(
             store=Store(pool),
             closes=closes,
             history=history,
+            prices=history,
             letters=letters,
             health=health,
             calendar=exchange_calendar(),

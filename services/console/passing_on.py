@@ -35,7 +35,7 @@ from libs.bus.health import BusHealth
 from libs.market.calendar import ExchangeCalendar
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
-from services.console.accounts import Closes
+from services.console.accounts import Closes, Prices
 from services.console.leaderboard import History
 from services.console.problems import accepted, invalid
 from services.console.report import Known
@@ -139,6 +139,7 @@ class Desk:
     history: History
     health: BusHealth
     calendar: ExchangeCalendar
+    prices: Prices
     passing_on: PassingOn
     settings: Settings
     now: Callable[[], datetime]

@@ -136,15 +136,15 @@ where o.step = 'approval' and o.status = 'pending' and ($1::uuid is null or o.cy
 order by o.deadline_at, o.op_id limit $2
 
 -- name: newest_decisions
--- Through the cycles, for their order has an index; what was executed stands beside each.
+-- In the order of their making, which has an index; what was executed stands beside each.
 select v.cycle_id, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
        x.result as execution
-from cycles c
-join operations v on v.cycle_id = c.cycle_id and v.step = 'validate' and v.status = 'completed'
+from operations v
 left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
     and x.step = 'execute' and x.status = 'completed'
-where ($1::uuid is null or c.cycle_id = $1) and ($2::text is null or v.account = $2)
-order by c.accepted_at desc, v.finished_at desc limit $3
+where v.step = 'validate' and v.status = 'completed'
+  and ($1::uuid is null or v.cycle_id = $1) and ($2::text is null or v.account = $2)
+order by v.finished_at desc limit $3
 
 -- name: events_after
 -- The rank in commit-safe order is the sequence: the relay counts the same way.
@@ -190,6 +190,13 @@ select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session, f.cu
 from orders o join fills f using (order_id)
 where o.account = $1
 order by f.session desc, f.filled_at desc, f.order_id limit $2
+
+-- name: orders_of_tickers
+-- What the account ordered in these, the newest first, each with its fill.
+select o.ticker, o.side, o.quantity, o.status, o.stop_price, f.session, f.price
+from orders o left join fills f using (order_id)
+where o.account = $1 and o.ticker = any($2::text[])
+order by o.as_of desc, o.placed_at desc limit $3
 
 -- name: last_order
 select cycle_id, op_id from orders where account = $1 order by as_of desc, placed_at desc limit 1

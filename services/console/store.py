@@ -127,7 +127,7 @@ class Store:
     async def newest_decisions(
         self, cycle_id: UUID | None, account: str | None, limit: int
     ) -> Sequence[Record]:
-        """Validated proposals with what was executed of them, those of the newest cycles first."""
+        """Validated proposals with what was executed of them, the newest first."""
         return await self._rows(sql.newest_decisions, cycle_id, account, limit)
 
     async def events_after(self, cycle_id: UUID, sequence: int, limit: int) -> Sequence[Record]:
@@ -166,6 +166,12 @@ class Store:
     async def newest_fills(self, account: str, limit: int) -> Sequence[Record]:
         """Fills, newest first."""
         return await self._rows(sql.newest_fills, account, limit)
+
+    async def orders_of_tickers(
+        self, account: str, tickers: Sequence[str], limit: int
+    ) -> Sequence[Record]:
+        """What the account ordered in these, the newest first, each with its fill."""
+        return await self._rows(sql.orders_of_tickers, account, list(tickers), limit)
 
     async def last_order(self, account: str) -> Mapping[str, Any]:
         """The cycle and operation of the newest order; empty where none was placed."""

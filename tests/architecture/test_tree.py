@@ -101,6 +101,7 @@ FURTHER = {
         "bodies.py",  # what they take and say, and how that is described
         "problems.py",  # what goes wrong, as it is told
         "session.py",  # a browser's way in
+        "prices.py",  # bars for whoever draws them
         "watched.py",  # figures of the whole desk for whoever scrapes
         "watched.sql",  # its statements
         "events.py",  # the path of the live tail

@@ -45,7 +45,16 @@ LOOKS: Mapping[str, Look] = {
     "phone-dark": Look(PHONE, "dark", COLOURS),
 }
 PAGES = (
-    *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
+    "overview",
+    "tail",
+    "cycles",
+    "cycle-request",
+    "cycle",
+    "operations",
+    "operation",
+    "decisions",
+    "decision",
+    "approvals",
     "not-found",
 )
 """By name; `path_of` says where each is."""
@@ -61,6 +70,9 @@ def path_of(page: str, shown: Shown) -> str:
         "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",
         "operations": "/operations",
         "operation": f"/operations/{shown.operation}",
+        "decisions": "/decisions",
+        "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
+        "approvals": "/approvals",
         "not-found": "/nowhere",
     }
     return paths[page]

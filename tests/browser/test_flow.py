@@ -61,3 +61,49 @@ def test_lists_are_filtered_by_their_address(page: Page) -> None:
     answer = page.goto("/cycles?status=lost")
     assert answer is not None
     assert answer.status == 422
+
+
+def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
+    account = requested(page)
+    page.get_by_label("Ask a person before anything is ordered").check()
+    page.get_by_role("button", name="Request it").click()
+    expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
+
+    page.get_by_role("link", name="Approvals").click()
+    proposal = page.get_by_role("form", name=f"Proposal of rules for {account}")
+    expect(proposal.locator("[data-until]")).to_have_text(re.compile(r"\d+ min \d\d s left"))
+    shares = proposal.get_by_label("Shares of MSFT to order")
+    whole = shares.input_value()
+    shares.fill("5")
+    expect(proposal.get_by_role("button", name="Approve with less")).to_be_visible()
+    proposal.get_by_label("Reason").fill("less of it")
+    proposal.get_by_role("button", name="Approve with less").click()
+    page.get_by_role("link", name="Approved; it is ordered now.").click()
+
+    ended = page.locator(".ending")
+    expect(ended).to_contain_text("Bought", timeout=ENDED_MS)
+    expect(ended).to_contain_text("5 MSFT")
+    approval = page.get_by_role("region", name="Approval")
+    expect(approval).to_contain_text(f"MSFT: 5 of {whole} shares")
+    expect(approval).to_contain_text("less of it")
+    expect(page.locator("#candles[data-drawn]")).to_be_visible()
+    page.get_by_label("Ticker", exact=True).select_option("MSFT")
+    expect(page.locator("#candles[data-drawn=MSFT]")).to_be_visible()
+
+
+def test_what_is_more_than_was_proposed_is_refused_and_a_no_orders_nothing(page: Page) -> None:
+    account = requested(page)
+    page.get_by_label("Ask a person before anything is ordered").check()
+    page.get_by_role("button", name="Request it").click()
+    expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
+    page.goto("/approvals")
+    proposal = page.get_by_role("form", name=f"Proposal of rules for {account}")
+    proposal.get_by_label("Shares of MSFT to order").evaluate(
+        "(e) => { e.max = ''; e.value = 1e7; }"
+    )
+    proposal.get_by_role("button", name="Approve").click()
+    expect(proposal.get_by_role("alert")).to_contain_text("smaller")
+    proposal.get_by_role("button", name="Reject").click()
+    page.get_by_role("link", name="Rejected; nothing is ordered.").click()
+    expect(page.locator(".ending")).to_contain_text("ejected by console", timeout=ENDED_MS)
+    expect(page.get_by_role("region", name="Orders", exact=True)).to_contain_text("None.")

@@ -22,11 +22,19 @@ class Group:
 
 
 NAV: Sequence[Group] = (
-    Group("", (Entry("/", "Overview", "overview"), Entry("/tail", "Live tail", "tail"))),
+    Group(
+        "",
+        (
+            Entry("/", "Overview", "overview"),
+            Entry("/approvals", "Approvals", "approvals"),
+            Entry("/tail", "Live tail", "tail"),
+        ),
+    ),
     Group(
         "Work",
         (
             Entry("/cycles", "Cycles", "cycles"),
+            Entry("/decisions", "Decisions", "decisions"),
             Entry("/operations", "Operations", "operations"),
         ),
     ),

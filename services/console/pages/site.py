@@ -9,7 +9,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from libs.web.problem import Refused
 from services.console.api import ROOT, api
+from services.console.pages.approvals import approvals
 from services.console.pages.cycles import cycles
+from services.console.pages.decisions import decisions
 from services.console.pages.login import LOGIN, login
 from services.console.pages.operations import operations
 from services.console.pages.overview import overview
@@ -19,7 +21,7 @@ from services.console.pages.tail import tail
 from services.console.passing_on import Desk
 from services.console.problems import tell_problems
 
-PAGES = (overview, tail, cycles, operations)
+PAGES = (overview, approvals, tail, cycles, decisions, operations)
 """One function a page: it takes the desk and how pages are shown, and gives their paths."""
 
 

@@ -1,6 +1,6 @@
 """Facts as words on a page. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -76,6 +76,21 @@ def share(part: Any, whole: Any) -> int:
     return int(min(max(Decimal(part) / Decimal(whole) * 100, Decimal(0)), Decimal(100)))
 
 
+def by(items: Iterable[Any], name: str) -> Mapping[Any, Any]:
+    """The items by one of their fields."""
+    return {getattr(each, name): each for each in items}
+
+
+def digits(amount: Decimal) -> str:
+    """`1200`, `0.5`: a number as a form's field takes it."""
+    return f"{amount.normalize():f}"
+
+
+def begun_large(text: str) -> str:
+    """The text with a capital letter at its beginning and the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def query(**chosen: object) -> str:
     """The chosen ones as an address's query."""
     return urlencode({name: str(each) for name, each in chosen.items() if each})
@@ -99,6 +114,7 @@ def json(value: JsonValue) -> str:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "ago": ago,
+    "begun_large": begun_large,
     "clock": clock,
     "count": amounts.count,
     "money": amounts.money,

@@ -40,11 +40,12 @@ export function toLogin() {
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-/** Tell what came of something; tones are those of the style sheet. */
-export function tell(text, tone = "good") {
-  const toast = document.createElement("div");
+/** Tell what came of something, with a page that says more; tones are those of the style sheet. */
+export function tell(text, tone = "good", page = "") {
+  const toast = document.createElement(page ? "a" : "div");
   toast.className = `toast ${tone}`;
   toast.textContent = text;
+  if (page) toast.href = page;
   document.getElementById("toasts").append(toast);
   setTimeout(() => toast.remove(), 8000);
 }

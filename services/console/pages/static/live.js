@@ -1,6 +1,6 @@
 // Keeps the regions marked `data-live` (each with an id) as they are at the desk: the page itself is
 // read again, and what differs takes the old one's place. Rests while the page is hidden, and leaves
-// a region alone in which somebody types, selects, or has the focus.
+// a region alone in which somebody has typed, selects, or has the focus.
 
 import { toLogin } from "./ask.js";
 
@@ -46,7 +46,11 @@ function put(fresh) {
   if (changed) document.dispatchEvent(new Event("deskbus:refreshed"));
 }
 
+const isChanged = (field) =>
+  field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+
 function isInUse(region) {
+  if ([...region.querySelectorAll("input, textarea")].some(isChanged)) return true;
   const active = document.activeElement;
   if (active && active !== document.body && region.contains(active)) return true;
   const selection = getSelection();

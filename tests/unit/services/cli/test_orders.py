@@ -7,6 +7,7 @@ from uuid import UUID
 from contracts.account import Side
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
+from libs.report.orders import in_short
 from services.cli import orders
 
 DAY = date(2024, 3, 15)
@@ -53,4 +54,4 @@ def test_the_value_of_a_fill_is_what_the_ledger_posted_to_the_cent() -> None:
 
     assert abroad.value == Decimal("112.33")  # 99.99 euros at 1.1234
     assert at_home.value == 3 * Decimal("37.442922")
-    assert "for 112.33 USD" in orders.in_short(_result(foreign=EUROS))
+    assert "for 112.33 USD" in in_short(_result(foreign=EUROS))

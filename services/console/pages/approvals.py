@@ -1,0 +1,20 @@
+"""The inbox: proposals that wait for a person."""
+
+from fastapi import APIRouter, Request, Response
+
+from contracts.query import PAGE_MAX, ApprovalsQuery
+from services.console import handler
+from services.console.pages.show import Show
+from services.console.passing_on import Desk
+
+
+def approvals(desk: Desk, show: Show) -> APIRouter:
+    """The page; its buttons call the API's paths below /approvals."""
+    router = APIRouter()
+
+    @router.get("/approvals")
+    async def approvals_page(request: Request) -> Response:
+        page = await handler.approvals(ApprovalsQuery(limit=PAGE_MAX), store=desk.store)
+        return show(request, "approvals.html", waiting=page.approvals, more=page.more)
+
+    return router

@@ -1,0 +1,45 @@
+// A person's word on a proposal: approve it, whole or smaller, or reject it.
+
+import { ask, tell } from "./ask.js";
+import { refresh } from "./live.js";
+
+/** The orders that are to become smaller; nothing can become larger. */
+function edits(form) {
+  return [...form.querySelectorAll(".shares")]
+    .filter((each) => Number(each.value) !== Number(each.defaultValue))
+    .map((each) => ({ asset: each.dataset.asset, quantity: each.value === "" ? "0" : each.value }));
+}
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form.proposal");
+  if (!form) return;
+  form.querySelector("[data-verdict=approve]").textContent = edits(form).length ? "Approve with less" : "Approve";
+});
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form.proposal");
+  if (!form) return;
+  event.preventDefault();
+  const verdict = event.submitter?.dataset.verdict ?? "approve";
+  const wrong = form.querySelector(".wrong");
+  const buttons = form.querySelectorAll("button");
+  const said = {
+    proposal_hash: form.dataset.hash,
+    pipeline: form.dataset.pipeline,
+    reason: form.elements.reason.value,
+  };
+  if (verdict === "approve") said.edits = edits(form);
+  wrong.textContent = "";
+  for (const each of buttons) each.disabled = true;
+  try {
+    await ask("POST", `/approvals/${form.dataset.cycle}/${verdict}`, said);
+    const page = `/decisions/${form.dataset.cycle}/${form.dataset.pipeline}`;
+    tell(verdict === "reject" ? "Rejected; nothing is ordered." : "Approved; it is ordered now.", "good", page);
+    form.reset();
+    form.contains(document.activeElement) && document.activeElement.blur();
+    await refresh();
+  } catch (error) {
+    wrong.textContent = error.message;
+    for (const each of buttons) each.disabled = false;
+  }
+});
