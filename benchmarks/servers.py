@@ -37,7 +37,7 @@ async def running_servers(
     commands: Sequence[Subject] = COMMANDS,
 ) -> AsyncIterator[BenchServers]:
     """Start both, wait until they are ready, and end them with the block."""
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         allowed = {**permissions(commands), IDENTITY: EVERYTHING}
         async with embedded_servers(
             folder / "desk", allowed, ROLES, database_owner=OWNER_ROLE
@@ -50,7 +50,8 @@ async def running_servers(
 
 
 @contextmanager
-def _temporary_folder() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
+    """A folder while the block runs."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         # Started by root, the servers drop its rights, and have to come in all the same.
         Path(folder).chmod(0o711)

@@ -88,6 +88,7 @@ export class List {
   }
 
   #measured() {
+    this.#top = this.#box.scrollTop; // where another size has put it, not a person
     const probe = this.#element();
     this.#space.append(probe);
     this.#height = probe.offsetHeight || this.#height;
