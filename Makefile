@@ -50,7 +50,7 @@ fix: $(MARK)-test ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-bench: $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
+bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
 	$(BIN)/python -m benchmarks.workflow
 	$(BIN)/python -m benchmarks.journal
 	$(BIN)/python -m benchmarks.loop
@@ -61,6 +61,7 @@ bench: $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 60 minutes)
 	$(BIN)/python -m benchmarks.designs
 	$(BIN)/python -m benchmarks.exits
 	$(BIN)/python -m benchmarks.mcp
+	$(BIN)/python -m benchmarks.tail
 	$(BIN)/python -m benchmarks.year
 
 soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything; a model's cycle hit at every point; machines without power; 1,000 races
