@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from itertools import groupby
 
 from contracts.account import Side
 from contracts.execution import OrderStatus
@@ -51,14 +52,10 @@ def advance(
     if cash is not None:
         changes = changes.post(ledger.opening(cash, as_of))
     waiting = [(date.min, stops.open_stops(changes.account))]
-    for (session, _, _), step in sorted(steps, key=lambda item: item[0]):
-        match step:
-            case BookedOrder():
-                changes = _fill_working(changes, step, quotes, broker)
-            case (str(ticker), Action() as action):
-                changes = _apply_action(changes, ticker, action)
-            case (str(ticker), date() as session):
-                changes = _pass_stop(changes, ticker, session, quotes, broker)
+    ordered = sorted(steps, key=lambda item: item[0])
+    for session, due in groupby(ordered, key=lambda item: item[0][0]):
+        for _, step in due:
+            changes = _stepped(changes, step, quotes, broker)
         waiting.append((session, stops.open_stops(changes.account)))
     return _snapped(changes, as_of, quotes, waiting)
 
@@ -69,8 +66,8 @@ def _snapped(
     quotes: Quotes,
     waiting: Sequence[tuple[date, tuple[OpenStop, ...]]],
 ) -> Changes:
-    """With a snapshot of every session that has none; `waiting` is what stops there were from each
-    session on, the last of a session as at its close."""
+    """With a snapshot of every session that has none; `waiting` are the stops that were open from
+    each session's close on."""
     account = changes.account
     if account.snapped >= as_of:
         return changes
@@ -86,7 +83,18 @@ def _snapped(
     return replace(changes, account=account, snapshots=taken)
 
 
-_Step = tuple[tuple[date, int, str], "BookedOrder | tuple[str, Action] | tuple[str, date]"]
+_What = BookedOrder | tuple[str, Action] | tuple[str, date]
+_Step = tuple[tuple[date, int, str], _What]
+
+
+def _stepped(changes: Changes, what: _What, quotes: Quotes, broker: Broker) -> Changes:
+    match what:
+        case BookedOrder():
+            return _fill_working(changes, what, quotes, broker)
+        case (str(ticker), Action() as action):
+            return _apply_action(changes, ticker, action)
+        case (str(ticker), date() as session):
+            return _pass_stop(changes, ticker, session, quotes, broker)
 
 
 def _action_steps(account: Account, as_of: date, quotes: Quotes) -> list[_Step]:
