@@ -128,6 +128,7 @@ class Container:
             self.env[variable] = _here(value, places)
         self.env["DESKBUS_NATS_MONITOR_URL"] = f"http://127.0.0.1:{servers.monitor_port}"
         self.env["DESKBUS_HTTP_PORT"] = str(servers.http_port)
+        self.env["DESKBUS_METRICS_PORT"] = "0"  # here all of them are on one host
 
     def run(self) -> None:
         """Run it to its end; it must succeed."""
