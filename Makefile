@@ -69,6 +69,7 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	$(BIN)/python -m tests.chaos.crash_matrix
 	CYCLES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/flow/test_metrics.py
 	$(BIN)/python -m tests.chaos.machines --cycles 600
+	$(BIN)/python -m tests.browser.big_tables
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
 

@@ -63,6 +63,12 @@ class Store:
         """Cycles that were accepted before then, newest first."""
         return await self._rows(sql.cycles_before, status, kind, before, limit)
 
+    async def recent_operations(
+        self, status: str | None, step: str | None, limit: int, cycles: int
+    ) -> Sequence[Record]:
+        """Operations of so many newest cycles, those of the newest first."""
+        return await self._rows(sql.recent_operations, status, step, limit, cycles)
+
     async def open_operations(self, status: str, step: str | None, limit: int) -> Sequence[Record]:
         """Pending or running operations, newest first."""
         return await self._rows(sql.open_operations, status, step, limit)

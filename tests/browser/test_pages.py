@@ -26,7 +26,8 @@ def test_a_page_is_clean_in_every_look(name: str, axe: str, shown: Shown, page: 
     page.evaluate(axe)
     for look_name, look in looks.LOOKS.items():
         look.put_on(page)
-        assert (look_name, page.evaluate(RUN_AXE, look.axe)) == (look_name, [])
+        if look.axe is not None:
+            assert (look_name, page.evaluate(RUN_AXE, look.axe)) == (look_name, [])
         assert not page.evaluate(TOO_WIDE), look_name
 
 

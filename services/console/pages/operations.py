@@ -19,6 +19,8 @@ from services.console.passing_on import Desk
 from services.console.problems import not_found
 
 OPERATIONS_SHOWN = 60
+CYCLES_SEARCHED = 2_000
+"""Among so many newest cycles a step is looked for."""
 STEPS = tuple(tree.SUMMARIES)
 OPEN = frozenset({OperationStatus.PENDING, OperationStatus.RUNNING})
 LOST = frozenset({OperationStatus.FAILED, OperationStatus.CANCELLED})
@@ -45,6 +47,7 @@ def operations(desk: Desk, show: Show) -> APIRouter:
             step=step,
             steps=STEPS,
             statuses=OperationStatus,
+            searched=CYCLES_SEARCHED,
         )
 
     @router.get("/{op_id}")
@@ -76,7 +79,7 @@ async def _newest(
     elif status in LOST:
         rows = await store.lost_operations(status, step, OPERATIONS_SHOWN)
     else:
-        rows = await store.newest_operations(status, step, OPERATIONS_SHOWN)
+        rows = await store.recent_operations(status, step, OPERATIONS_SHOWN, CYCLES_SEARCHED)
     return [tree.operation_node(row) for row in rows]
 
 
