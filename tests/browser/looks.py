@@ -26,8 +26,9 @@ REST = {"rules": {"color-contrast": {"enabled": False}}}
 
 @dataclass(frozen=True)
 class Look:
-    """A window's size and theme, and what axe looks for in it (None: nothing that it has not seen in
-    the others). Colours cost the most time.
+    """A window's size and theme, and what axe looks for in it: colours cost the most time.
+
+    None: nothing that it has not seen in the other looks.
     """
 
     size: ViewportSize

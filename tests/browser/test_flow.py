@@ -103,7 +103,11 @@ def test_what_is_more_than_was_proposed_is_refused_and_a_no_orders_nothing(page:
     )
     proposal.get_by_role("button", name="Approve").click()
     expect(proposal.get_by_role("alert")).to_contain_text("smaller")
+    proposal.get_by_label("Reason").fill("<img src=x onerror=alert(1)> & more")
     proposal.get_by_role("button", name="Reject").click()
     page.get_by_role("link", name="Rejected; nothing is ordered.").click()
     expect(page.locator(".ending")).to_contain_text("ejected by console", timeout=ENDED_MS)
+    # What people and models write is text, whatever it looks like.
+    expect(page.locator(".ending")).to_contain_text("<img src=x onerror=alert(1)> & more")
+    expect(page.locator("main img")).to_have_count(0)
     expect(page.get_by_role("region", name="Orders", exact=True)).to_contain_text("None.")

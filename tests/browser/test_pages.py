@@ -40,14 +40,17 @@ def test_the_theme_that_is_chosen_stays(page: Page) -> None:
     page.evaluate("localStorage.clear()")
 
 
-def test_the_overview_shows_what_waits_without_a_reload(page: Page, shown: Shown) -> None:
+def test_the_overview_follows_the_desk_without_a_reload(page: Page) -> None:
     page.goto("/")
     waits = page.get_by_role("region", name="Waits for you")
     expect(waits.get_by_text("halted by cli: a drill")).to_be_visible()
-    expect(waits.get_by_text("account", exact=False).first).to_be_visible()
-    expect(page.get_by_role("region", name="Failed lately").get_by_role("listitem")).to_have_count(
-        1
-    )
+    failed = page.get_by_role("region", name="Failed lately")
+    before = failed.get_by_role("listitem").count()
+    page.evaluate("window.isTheSame = true")
+    page.request.post("/api/v1/cycles", data={"as_of": "2012-06-29", "universe": ["NOSUCH"]})
+    expect(failed.get_by_role("listitem")).to_have_count(before + 1)
+    expect(failed).to_contain_text("NOSUCH")
+    assert page.evaluate("window.isTheSame")
 
 
 def test_with_the_keyboard_the_first_stop_leads_to_the_content(page: Page) -> None:

@@ -480,6 +480,10 @@ async def test_without_postgres_reads_are_told_to_come_again_and_then_go_on(
             answer = await http.get(path)
             problem(answer, 503, "unavailable")
             assert "retry-after" in answer.headers
+        page = await http.get("/cycles", headers={"Accept": "text/html"})
+        assert (page.status_code, "retry-after" in page.headers) == (503, True)
+        assert "The desk does not answer" in page.text
+        assert 'data-live-s="5"' in page.text
     finally:
         await master.execute("alter role deskbus_console login")
     assert (await http.get("/api/v1/cycles")).status_code == 200
