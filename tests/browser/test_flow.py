@@ -91,6 +91,20 @@ def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
     expect(page.locator("#candles[data-drawn=MSFT]")).to_be_visible()
 
 
+def test_a_cycle_that_waits_is_cancelled_after_a_question(page: Page) -> None:
+    requested(page)
+    page.get_by_label("Ask a person before anything is ordered").check()
+    page.get_by_role("button", name="Request it").click()
+    expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Cancel the cycle").click()
+    expect(page.locator("#about .under")).to_contain_text("running")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Cancel the cycle").click()
+    expect(page.locator("#about .under")).to_contain_text("cancelled", timeout=ENDED_MS)
+    expect(page.get_by_role("button", name="Cancel the cycle")).to_be_hidden()
+
+
 def test_what_is_more_than_was_proposed_is_refused_and_a_no_orders_nothing(page: Page) -> None:
     account = requested(page)
     page.get_by_label("Ask a person before anything is ordered").check()

@@ -53,6 +53,18 @@ def test_the_overview_follows_the_desk_without_a_reload(page: Page) -> None:
     assert page.evaluate("window.isTheSame")
 
 
+def test_on_a_phone_the_menu_opens_and_closes(page: Page) -> None:
+    looks.LOOKS["phone"].put_on(page)
+    page.goto("/")
+    menu, cycles = page.get_by_role("button", name="Menu"), page.get_by_role("link", name="Cycles")
+    expect(cycles).to_be_hidden()
+    menu.click()
+    expect(cycles).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(cycles).to_be_hidden()
+    expect(menu).to_be_focused()
+
+
 def test_with_the_keyboard_the_first_stop_leads_to_the_content(page: Page) -> None:
     page.goto("/")
     page.keyboard.press("Tab")
