@@ -26,6 +26,8 @@ PROVISIONER = "provisioner"
 CONSOLE = WEB
 BUS_READS = ("STREAM.INFO", "CONSUMER.LIST")
 """What shows how streams and consumers fare; neither changes them or gives a message."""
+DISCOVERY = ("PING", "INFO", "STATS")
+"""What whoever looks for services asks, of all (`$SRV.PING`) or of one by its name."""
 
 
 def inbox_prefix(identity: str) -> str:
@@ -33,12 +35,21 @@ def inbox_prefix(identity: str) -> str:
     return f"_INBOX_{identity}"
 
 
+def discovered_as(identity: str) -> str:
+    """The name by which NATS' tools find a service."""
+    return f"deskbus-{identity}"
+
+
 def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPermissions]:
     """The permissions of every identity by name."""
     services = sorted({row.owner for row in commands})
     return {
         ORCHESTRATOR: _orchestrator(),
-        PROVISIONER: NatsPermissions(publish=("$JS.API.>",), subscribe=(_inbox(PROVISIONER),)),
+        PROVISIONER: NatsPermissions(
+            publish=("$JS.API.>",),
+            subscribe=(_inbox(PROVISIONER), *_found(PROVISIONER)),
+            allow_responses=True,
+        ),
         CONSOLE: _console(),
         **{service: _service(service, commands) for service in services},
         **{user: _user(user) for user in USERS},
@@ -48,6 +59,13 @@ def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPerm
 
 def _inbox(identity: str) -> str:
     return f"{inbox_prefix(identity)}.>"
+
+
+def _found(identity: str) -> tuple[str, ...]:
+    """What a service hears of those who look for services: for itself, and for all."""
+    name = discovered_as(identity)
+    asked = ("", f".{name}", f".{name}.*")
+    return tuple(f"$SRV.{verb}{who}" for verb in DISCOVERY for who in asked)
 
 
 def _orchestrator() -> NatsPermissions:
@@ -65,6 +83,7 @@ def _orchestrator() -> NatsPermissions:
             f"{PREFIX}.req.{ORCHESTRATOR}.>",
             f"{PREFIX}.qry.{ORCHESTRATOR}.>",
             _inbox(ORCHESTRATOR),
+            *_found(ORCHESTRATOR),
         ),
         allow_responses=True,
     )
@@ -80,7 +99,10 @@ def _console() -> NatsPermissions:
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
         ),
-        subscribe=(f"{PREFIX}.evt.>", f"{PREFIX}.qry.{CONSOLE}.>", _inbox(CONSOLE)),
+        subscribe=(
+            *(f"{PREFIX}.evt.>", f"{PREFIX}.qry.{CONSOLE}.>"),
+            *(_inbox(CONSOLE), *_found(CONSOLE)),
+        ),
         allow_responses=True,
     )
 
@@ -103,13 +125,16 @@ def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
     asks += [row.by(service) for row in OF_SERVICES if service in row.senders]
     return NatsPermissions(
         publish=(*asks, *pulls, f"{PREFIX}.dlq.{service}.>"),
-        subscribe=(_inbox(service), *hears),
+        subscribe=(_inbox(service), *hears, *_found(service)),
         allow_responses=True,
     )
 
 
 def _user(user: str) -> NatsPermissions:
-    return NatsPermissions(publish=_asks(user), subscribe=(f"{PREFIX}.evt.>", _inbox(user)))
+    looks = [f"$SRV.{verb}{rest}" for verb in DISCOVERY for rest in ("", ".>")]
+    return NatsPermissions(
+        publish=(*_asks(user), *looks), subscribe=(f"{PREFIX}.evt.>", _inbox(user))
+    )
 
 
 def _agent(agent: str) -> NatsPermissions:

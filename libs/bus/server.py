@@ -12,6 +12,7 @@ from nats.aio.subscription import Subscription
 from contracts.message import Message
 from contracts.subjects import Subject
 from libs.bus.codec import MessageInvalid, decode, encode
+from libs.bus.discovery import Endpoint
 from libs.bus.headers import reason
 from libs.runtime import metrics
 from libs.runtime.errors import DeskError
@@ -39,6 +40,7 @@ class Server:
         self._slots = asyncio.Semaphore(in_flight_max)
         self._tasks: set[asyncio.Task[None]] = set()
         self._subscriptions: list[Subscription] = []
+        self.endpoints: list[Endpoint] = []
 
     async def serve(self, row: Subject, answer: Answer, refuse: Refuse | None = None) -> None:
         """Begin to answer `row`; what cannot be read goes to `refuse`."""
@@ -49,6 +51,7 @@ class Server:
             self._tasks.add(task)
             task.add_done_callback(self._done)
 
+        self.endpoints.append(Endpoint(row.what, row.by("*"), self._queue))
         self._subscriptions.append(
             await self._client.subscribe(
                 row.by("*"),

@@ -21,19 +21,21 @@ import structlog
 from nats.aio.msg import Msg
 from nats.js.errors import NotFoundError
 
-from contracts.message import Command, Contract, Message
+from contracts.message import Command, Message
 from contracts.operation import CancelOperation, Claim, Result
 from contracts.subjects import COMMANDS, PREFIX, Subject
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched
 from libs.bus.dead_letters import written
+from libs.bus.discovery import Endpoint, discoverable
 from libs.bus.operation import UNANSWERED, Lease, Orchestrator
 from libs.bus.pull import Pull
 from libs.bus.route import Route, Routes, subject_of
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
-from libs.runtime import metrics, tracing, watch
+from libs.bus.traced_command import traced_command, traced_handler
+from libs.runtime import metrics, watch
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
@@ -102,7 +104,7 @@ class ServiceRunner:
             raise BusNotReachable(
                 f"{service}: NATS at {self._url} does not answer ({type(error).__name__}: {error})"
             ) from error
-        self._watch()
+        await self._watch()
         log.info("service.started", service=service, commands=len(self._heard))
 
     async def stop(self) -> None:
@@ -118,8 +120,10 @@ class ServiceRunner:
     async def _on_closed(self) -> None:
         self.lost.set()
 
-    def _watch(self) -> None:
+    async def _watch(self) -> None:
         service, enter = self._routes.service, self._watched.enter_context
+        commands = [Endpoint.of_command(heard.row) for heard in self._heard]
+        await discoverable(self._client, service, (*commands, *self._server.endpoints))
         enter(watched(self._client, service))
         gauges = (metrics.PENDING, metrics.UNACKNOWLEDGED)
         enter(watch.sampled(f"consumers {service}", self._lag, gauges))
@@ -202,16 +206,8 @@ class ServiceRunner:
             return "unreadable"
         if not isinstance(command, Command):
             raise TypeError(f"{heard.row.address} carries {type(command).__name__}, no command")
-        node = tracing.Node.of_header((message.headers or {}).get("traceparent"))
         deal = self._claim if heard.row.claimed else self._answer
-        with tracing.below(node):
-            outcome = await deal(heard, command, message)
-        if outcome in {"answered", "failed"}:
-            failure = "operation_failed" if outcome == "failed" else ""
-            began = message.metadata.timestamp
-            what = _traced(heard, command)
-            tracing.ended(f"operation {heard.row.what}", node, began, what, failure)
-        return outcome
+        return await traced_command(heard.row, command, message, deal(heard, command, message))
 
     async def _answer(self, heard: _Heard, command: Command, message: Msg) -> str:
         """A plain command: run, tell, acknowledge."""
@@ -288,10 +284,10 @@ class ServiceRunner:
             step=command.step,
         )
         began = time.perf_counter()
-        what = {"deskbus.service": self._routes.service}
         try:
-            with tracing.span(f"handle {heard.row.what}", what) as told:
-                contract = await _handled(heard, command, journal, told)
+            with traced_handler(heard.row):
+                contract = await heard.route.handle(command, journal)
+                await journal.flush()
             body = contract.model_dump(mode="json")
             return Result(op_id=command.op_id, epoch=epoch, contract=body)
         except DeskError as error:
@@ -336,33 +332,6 @@ class ServiceRunner:
 def failure_of(error: DeskError) -> Failure:
     """What is told of a handler's "no"."""
     return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
-
-
-async def _handled(
-    heard: _Heard, command: Command, journal: Journal, told: tracing.Told
-) -> Contract:
-    try:
-        contract = await heard.route.handle(command, journal)
-        await journal.flush()
-    except DeskError as error:
-        told.failed(error.code)
-        raise
-    except BaseException as error:
-        told.failed(type(error).__name__)
-        raise
-    return contract
-
-
-def _traced(heard: _Heard, command: Command) -> tracing.Attributes:
-    return {
-        "messaging.system": "nats",
-        "messaging.destination.template": heard.row.address,
-        "messaging.operation.type": "process",
-        "deskbus.cycle_id": str(command.cycle_id),
-        "deskbus.op_id": str(command.op_id),
-        "deskbus.pipeline": command.pipeline.name,
-        "deskbus.attempt": command.attempt,
-    }
 
 
 def _how(result: Result) -> str:

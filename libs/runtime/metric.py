@@ -75,6 +75,15 @@ class Metric:
         spare = 1 if self.labels and self.kind != Gauge.kind else 0
         return (self.series_max + spare) * self.series_each
 
+    def sum_of(self, **labels: str) -> float:
+        """All that was counted, or measured, under these values of labels, whatever the others."""
+        return sum(
+            float(sample.value)
+            for family in self._made.collect()
+            for sample in family.samples
+            if sample.name.endswith(("_total", "_sum")) and labels.items() <= sample.labels.items()
+        )
+
     @property
     def _names(self) -> tuple[str, ...]:
         return tuple(label.name for label in self.labels)

@@ -101,6 +101,11 @@ async def traced(service: str) -> AsyncIterator[None]:
             log.warning("traces.not_exported", timeout_s=EXPORT_TIMEOUT_S)
 
 
+def is_on() -> bool:
+    """Whether anybody takes the traces of this process."""
+    return bool(_tracers)
+
+
 @contextmanager
 def span(name: str, attributes: Attributes) -> Iterator[Told]:
     """A span below the present one, while the block runs."""

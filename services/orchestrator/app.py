@@ -18,6 +18,7 @@ from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusLost, Client, connect, watched
 from libs.bus.dead_letters import DeadLetters
+from libs.bus.discovery import discoverable
 from libs.bus.operation import UNANSWERED
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
@@ -96,6 +97,7 @@ async def _orchestrating(
         await clock.serve(server)
         await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
         await Bodies(pool).serve(server)
+        await discoverable(client, ORCHESTRATOR, server.endpoints)
         parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), clock.run())
         async with Background(*parts, closed()) as background:
             try:

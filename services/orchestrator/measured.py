@@ -49,7 +49,8 @@ def _event(group: Group, event: NewEvent) -> None:
             took = datetime.now(UTC) - cycle.accepted_at
             metrics.CYCLES.add(cycle.kind, str(event.data["status"]))
             metrics.CYCLE_SECONDS.observe(took.total_seconds(), cycle.kind)
-            _trace(cycle, str(event.data["status"]))
+            if tracing.is_on():
+                _trace(cycle, str(event.data["status"]))
         case (
             EventType.OPERATION_COMPLETED
             | EventType.OPERATION_FAILED

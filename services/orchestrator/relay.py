@@ -8,6 +8,7 @@ event's `sequence` is its rank within its cycle in that order: derived, gapless,
 import asyncio
 import contextlib
 import time
+from collections import Counter
 
 import structlog
 
@@ -90,7 +91,8 @@ class Relay:
             numbers = await self._ranks.of(db, rows, self._sent)
             for row, number in zip(rows, numbers, strict=True):
                 await self._publisher.event(_outgoing(row, number))
-                metrics.EVENTS.add(row["type"])
+            for what, events in Counter(row["type"] for row in rows).items():
+                metrics.EVENTS.add(what, by=events)
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
         return len(rows) == self._settings.relay_batch_max
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from contracts.subjects import COMMANDS, Subject
 from libs.bus.connection import connect, watched
+from libs.bus.discovery import discoverable
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import Provisioner
 from libs.runtime.background import Background
@@ -20,6 +21,7 @@ async def running(
     try:
         provisioner = Provisioner(client, commands, settings.nats_replicas)
         await provisioner.provision()
+        await discoverable(client, PROVISIONER, ())
         async with Background(provisioner.run()) as background:
             with watched(client, PROVISIONER):
                 yield background

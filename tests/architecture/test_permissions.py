@@ -30,7 +30,13 @@ from contracts.subjects import (
     USERS,
     Subject,
 )
-from libs.bus.permissions import CONSOLE, PROVISIONER, permissions
+from libs.bus.permissions import (
+    CONSOLE,
+    DISCOVERY,
+    PROVISIONER,
+    discovered_as,
+    permissions,
+)
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, streams
 from services.launcher import BACKBONE, SERVICES
 
@@ -165,7 +171,8 @@ def test_the_orchestrator_deletes_dead_letters_and_nothing_else(stream: str) -> 
 @pytest.mark.parametrize("user", USERS)
 def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> None:
     asks = {row.by(user) for row in (*REQUESTS, *QUERIES)}
-    assert set(ALL[user].publish) == asks
+    looks = {f"$SRV.{verb}{rest}" for verb in DISCOVERY for rest in ("", ".>")}
+    assert set(ALL[user].publish) == asks | looks
     assert all(may_hear(user, row.by("x")) for row in EVENTS)
     assert not ALL[user].allow_responses
 
@@ -210,3 +217,23 @@ def test_only_who_trains_keeps_models_and_only_who_backtests_reads_them(identity
     reads = may_publish(identity, BODY_PART.by(identity))
     assert keeps is (identity == "strategy_training")
     assert reads is (identity == "strategy_backtest")
+
+
+@pytest.mark.parametrize("identity", DESK)
+@pytest.mark.parametrize("verb", DISCOVERY)
+def test_a_service_is_found_under_its_own_name_alone(identity: str, verb: str) -> None:
+    assert may_hear(identity, f"$SRV.{verb}")
+    assert may_hear(identity, f"$SRV.{verb}.{discovered_as(identity)}.x")
+    assert ALL[identity].allow_responses
+    for other in DESK:
+        if other != identity:
+            assert not may_hear(identity, f"$SRV.{verb}.{discovered_as(other)}")
+            assert not may_hear(identity, f"$SRV.{verb}.{discovered_as(other)}.x")
+
+
+@pytest.mark.parametrize("identity", EVERYONE)
+def test_people_look_for_services_and_nobody_else(identity: str) -> None:
+    looks = may_publish(identity, "$SRV.PING") or may_publish(identity, "$SRV.STATS.x")
+    assert looks is (identity in USERS)
+    if identity in {*USERS, *AGENTS}:
+        assert not may_hear(identity, "$SRV.>")

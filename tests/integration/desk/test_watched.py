@@ -15,16 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import httpx2
 import pytest
 import yaml
+from nats.aio.msg import Msg
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from libs.runtime.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
 from libs.runtime.ports import choose_port
+from services.launcher import BACKBONE, SERVICES
 from tests.integration.desk.caller import calling, wish
 from tests.integration.desk.command_line import CommandLine, ended, up
 
@@ -315,6 +318,55 @@ def test_a_desk_at_work_alarms_nobody(prometheus: Prometheus) -> None:
     assert prometheus.series('ALERTS{alertname!="DeskbusCommitsSlow"}') == []
     rules = httpx2.get(f"{prometheus.url}/api/v1/rules").json()["data"]["groups"]
     assert {rule["health"] for group in rules for rule in group["rules"]} == {"ok"}
+
+
+async def found(desk: Watched, subject: str, answers: int) -> list[dict[str, Any]]:
+    """What so many services say to whoever looks for them."""
+    said: list[dict[str, Any]] = []
+    everybody = asyncio.Event()
+
+    async def hear(message: Msg) -> None:
+        said.append(json.loads(message.data))
+        if len(said) == answers:
+            everybody.set()
+
+    async with calling(desk.nats_url, desk.deskbus.data_dir / "secrets", "user") as caller:
+        inbox = caller.nats.new_inbox()
+        await caller.nats.subscribe(inbox, cb=hear)
+        await caller.nats.publish(subject, b"", reply=inbox)
+        async with asyncio.timeout(STARTED_S):
+            await everybody.wait()
+    return said
+
+
+async def test_every_service_can_be_found(desk: Watched) -> None:
+    everyone = (*BACKBONE, *SERVICES)
+    said = await found(desk, "$SRV.PING", len(everyone))
+    assert {each["type"] for each in said} == {"io.nats.micro.v1.ping_response"}
+    assert sorted(each["name"] for each in said) == sorted(f"deskbus-{each}" for each in everyone)
+    assert len({each["id"] for each in said}) == len(everyone)
+
+
+async def test_a_service_says_what_it_hears_and_how_often_it_was_asked(desk: Watched) -> None:
+    (info,) = await found(desk, "$SRV.INFO.deskbus-research", 1)
+    subjects = {each["subject"] for each in info["endpoints"]}
+    assert "desk.v1.cmd.research.plan" in subjects
+    (stats,) = await found(desk, f"$SRV.STATS.deskbus-research.{info['id']}", 1)
+    plan = next(each for each in stats["endpoints"] if each["name"] == "plan")
+    assert plan["num_requests"] >= CYCLES
+    assert plan["num_errors"] == 0
+    assert plan["average_processing_time"] > 0
+    (orchestrator,) = await found(desk, "$SRV.STATS.deskbus-orchestrator", 1)
+    claim = next(each for each in orchestrator["endpoints"] if each["name"] == "claim")
+    assert claim["num_requests"] >= 8 * CYCLES
+
+
+async def test_nobody_is_found_under_anothers_name(desk: Watched) -> None:
+    async with calling(desk.nats_url, desk.deskbus.data_dir / "secrets", "risk") as caller:
+        await caller.nats.subscribe("$SRV.PING.deskbus-execution")
+        async with asyncio.timeout(STARTED_S):
+            await caller.was_refused.wait()
+    assert any("permissions violation" in each for each in caller.refused)
 
 
 def test_a_service_of_its_own_is_watched_on_a_port_of_its_own(desk: Watched) -> None:

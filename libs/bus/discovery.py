@@ -1,0 +1,112 @@
+"""Services that can be found: `$SRV.PING`, `$SRV.INFO` and `$SRV.STATS`, as NATS' own tools ask.
+
+Each identity answers for itself alone: its permissions let it hear no other's name.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+from uuid import uuid4
+
+import orjson
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.micro.service import (
+    EndpointInfo,
+    EndpointStats,
+    ServiceInfo,
+    ServicePing,
+    ServiceStats,
+)
+
+from contracts.subjects import Subject
+from libs.bus.permissions import DISCOVERY, discovered_as
+from libs.runtime import metrics
+
+BAD_ENDS = ("refused", "failed", "unanswered", "unreadable")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A subject that a service hears; commands are pulled, questions shared by a queue group."""
+
+    name: str
+    subject: str
+    group: str
+    is_command: bool = False
+
+    @classmethod
+    def of_command(cls, row: Subject) -> "Endpoint":
+        """A command's row of the subject table."""
+        return cls(row.what, row.address, row.durable, is_command=True)
+
+
+async def discoverable(client: Client, identity: str, endpoints: Sequence[Endpoint]) -> None:
+    """Answer whoever looks for services, until the client is closed."""
+    service = _Service(identity, endpoints)
+    answers: Mapping[str, Callable[[], dict[str, Any]]] = {
+        "PING": service.ping,
+        "INFO": service.info,
+        "STATS": service.stats,
+    }
+    for verb in DISCOVERY:
+        for subject in (f"$SRV.{verb}", *(f"$SRV.{verb}.{each}" for each in service.names)):
+            await client.subscribe(subject, cb=_answering(answers[verb]))
+
+
+def _answering(answer: Callable[[], dict[str, Any]]) -> Any:
+    async def on_message(message: Msg) -> None:
+        if message.reply:
+            await message.respond(orjson.dumps(answer()))
+
+    return on_message
+
+
+class _Service:
+    def __init__(self, identity: str, endpoints: Sequence[Endpoint]) -> None:
+        self._name = discovered_as(identity)
+        self._id = uuid4().hex
+        self._version = version("deskbus")
+        self._started = datetime.now(UTC)
+        self._endpoints = endpoints
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What it is asked by, beyond all services at once."""
+        return self._name, f"{self._name}.{self._id}"
+
+    def ping(self) -> dict[str, Any]:
+        """That it is there."""
+        return ServicePing(self._id, self._name, self._version).to_dict()
+
+    def info(self) -> dict[str, Any]:
+        """What it hears."""
+        heard = [
+            EndpointInfo(each.name, each.subject, each.group, {"command": str(each.is_command)})
+            for each in self._endpoints
+        ]
+        return ServiceInfo(self._name, self._id, self._version, "", heard).to_dict()
+
+    def stats(self) -> dict[str, Any]:
+        """How often it was asked in this process, and how long that took, as the metrics say."""
+        counted = [_stats(each) for each in self._endpoints]
+        return ServiceStats(self._id, self._name, self._version, self._started, counted).to_dict()
+
+
+def _stats(endpoint: Endpoint) -> EndpointStats:
+    count = metrics.COMMANDS if endpoint.is_command else metrics.QUESTIONS
+    took = metrics.COMMAND_SECONDS if endpoint.is_command else metrics.QUESTION_SECONDS
+    asked = int(count.sum_of(subject=endpoint.subject))
+    failed = sum(int(count.sum_of(subject=endpoint.subject, outcome=each)) for each in BAD_ENDS)
+    took_ns = int(took.sum_of(subject=endpoint.subject) * 1e9)
+    return EndpointStats(
+        name=endpoint.name,
+        subject=endpoint.subject,
+        queue_group=endpoint.group,
+        num_requests=asked,
+        num_errors=failed,
+        processing_time=took_ns,
+        average_processing_time=took_ns // asked if asked else 0,
+    )

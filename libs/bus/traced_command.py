@@ -1,0 +1,55 @@
+"""A command in the traces: an operation from its publishing to its answer, the handler below."""
+
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nats.aio.msg import Msg
+
+from contracts.message import Command
+from contracts.subjects import Subject
+from libs.runtime import tracing
+from libs.runtime.errors import DeskError
+
+
+async def traced_command(
+    row: Subject, command: Command, message: Msg, deal: Coroutine[Any, Any, str]
+) -> str:
+    """What `deal` returns. The operation's span is that which the message's header names, and is
+    told once the operation is answered: until then another instance may have to do it."""
+    if not tracing.is_on():
+        return await deal
+    node = tracing.Node.of_header((message.headers or {}).get("traceparent"))
+    with tracing.below(node):
+        outcome = await deal
+    if outcome in {"answered", "failed"}:
+        failure = "operation_failed" if outcome == "failed" else ""
+        began, what = message.metadata.timestamp, _described(row, command)
+        tracing.ended(f"operation {row.what}", node, began, what, failure)
+    return outcome
+
+
+@contextmanager
+def traced_handler(row: Subject) -> Iterator[None]:
+    """The handler's span, while the block runs; of what it raises the code is told."""
+    with tracing.span(f"handle {row.what}", {"deskbus.service": row.owner}) as told:
+        try:
+            yield
+        except DeskError as error:
+            told.failed(error.code)
+            raise
+        except BaseException as error:
+            told.failed(type(error).__name__)
+            raise
+
+
+def _described(row: Subject, command: Command) -> tracing.Attributes:
+    return {
+        "messaging.system": "nats",
+        "messaging.destination.template": row.address,
+        "messaging.operation.type": "process",
+        "deskbus.cycle_id": str(command.cycle_id),
+        "deskbus.op_id": str(command.op_id),
+        "deskbus.pipeline": command.pipeline.name,
+        "deskbus.attempt": command.attempt,
+    }
