@@ -103,7 +103,9 @@ def _needs_name(fact: Fact, figure: Figure, said: Sentence) -> bool:
 
 def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """A price of a session belongs to figures that the words date so, and only to them."""
-    if said.asks_mean(figure):
+    if said.asks_mean(figure) and not (
+        fact.concept in said.tight(figure) and fact.unit != "number"
+    ):
         return fact.place == "mean"
     if fact.concept not in {*PRICES, VOLUME} or fact.place in {"mean", "extreme"}:
         return True
@@ -239,6 +241,7 @@ def _unit(concept: str) -> str:
 def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """One step from two quantities that the sentence names or has said before."""
     tight, owners = said.tight(figure), said.tickers(figure)
+    yield from _listed_mean(figure, said)
     told = tight and tight != (words.OTHER,) and not said.is_compared(figure)
     if told and not said.is_held(figure) and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
@@ -248,6 +251,21 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if _may_meet(top, base, said.traced.values()):
             yield from _step(top, base, figure, said)
+
+
+def _listed_mean(figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    """The mean of the figures that were just given, where the words ask for one."""
+    if not said.asks_mean():
+        return
+    given = [
+        *said.recalled,
+        *(fact for each, fact in said.traced.items() if each.end <= figure.start),
+    ]
+    for concept in {fact.concept for fact in given} - {"headline"}:
+        some = {fact.ticker: fact for fact in given if fact.concept == concept}
+        if len(some) > 1:
+            mean = fmean(fact.value for fact in some.values())
+            yield Candidate(mean, given[0].unit, tuple(some.values()), signed=True)
 
 
 def _parts(figure: Figure, said: Sentence) -> list[Fact]:
@@ -361,7 +379,9 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     start, end = said.from_to
     if start is not None and start.value in {base.value, top.value}:
         return start.value == base.value and (end is None or end.value == top.value)
-    if said.has(words.EITHER_BASE):
+    if said.has(words.EITHER_BASE) or (
+        top.concept in said.beside(figure) and base.concept == CLOSE
+    ):
         return True
     compared = said.compared_with(figure)
     if not compared:

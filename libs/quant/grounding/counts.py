@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from libs.quant.grounding import words
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, Facts
@@ -26,6 +26,9 @@ _LIST = {
 _TOOLS = {"prices": "get_stock_price", "histories": "get_stock_history"}
 _COMPANIES = re.compile(
     r"\b(?:assets|companies|shares|stocks|tickers|names|of them|four|five)\b", re.IGNORECASE
+)
+_IN_A_ROW = re.compile(
+    r"^\s(?:sessions?|days?|closes)?[^.,;]{0,12}\b(?:in a row|running|straight|consecutive|successive)\b"
 )
 _SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)\b", re.IGNORECASE)
 
@@ -68,6 +71,10 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
             return
     if re.match(r"^\s(?:\w+\s)?(?:reports?\b|names? report|companies report|results\b)", right):
         yield from _reporting(said)
+    if _IN_A_ROW.search(right):
+        for ticker in said.tickers(figure):
+            yield _streak([value for _, value in facts.column(ticker, CLOSE)])
+        return
     if _SESSIONS.search(right[:30]) or _SESSIONS.search(said.before(figure, 25)):
         for ticker in said.tickers(figure) or (None,):
             yield len(facts.rows.get(ticker or "", []))
@@ -80,6 +87,13 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
         or (not figure.meant and _COMPANIES.search(right[:25]))
     ):
         yield from _companies(figure, said)
+
+
+def _streak(closes: Sequence[float]) -> int:
+    """How many of the last sessions closed in the direction of the last one."""
+    moves = [two - one for one, two in itertools.pairwise(closes)]
+    along = itertools.takewhile(lambda move: move * moves[-1] > 0, reversed(moves))
+    return sum(1 for _ in along)
 
 
 def _reporting(said: Sentence) -> Iterator[int]:

@@ -156,6 +156,8 @@ _DATES = tuple(
         r"\b(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b",
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH.format('month')}(?:\s(?P<year>\d{{4}}))?\b",
         r"\bthe\s(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?P<month>)(?P<year>)",
+        # "6 and 15 March", "March 8 and 14": the month is said once.
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?=\s?(?:,|and|to|or|until|-|–|/)\s?\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH.format('month')})(?P<year>)",
         rf"(?:(?<=\bsince\s)|(?<=\bfrom\s)){_MONTH.format('month')}(?P<day>)(?:\s(?P<year>\d{{4}}))?(?!\s?\d)\b",
         rf"\b{_MONTH.format('month')}\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s(?P<year>\d{{4}}))?\b",
     )

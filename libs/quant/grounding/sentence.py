@@ -180,7 +180,7 @@ class Sentence(Spoken):
         start = figure.end + found.end()
         for mention in self.mentions:
             if mention.end > start and mention.start <= start + NEAR_CHARS:
-                return mention.concepts
+                return () if self._any_figure(start, mention.start) else mention.concepts
         if words.IT.match(self.text[start:]):
             ahead = [each for each in self.mentions if each.end <= figure.start]
             return ahead[-1].concepts if ahead else ()

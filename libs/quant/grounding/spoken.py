@@ -36,8 +36,9 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 
+_OWNS = re.compile(r"^(?:'s)?\s$")
 _RIVAL = re.compile(
-    r"\b(?:than|as|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
+    r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
@@ -134,6 +135,9 @@ class Spoken:
         listed = self._pairwise(figure)
         if listed:
             return (listed,)
+        for name in self.named:
+            if _OWNS.match(self.text[name.end : figure.start]) and name.end <= figure.start:
+                return (name.ticker,)
         behind = self._said_behind(figure)
         if behind is not None:
             return (behind.ticker,)
@@ -142,7 +146,7 @@ class Spoken:
         ahead = [name for name in free if name.end <= figure.start]
         if ahead:
             # Behind a comparison ("dearer than Foxtrot; volume 5 million") the topic may be back.
-            left = re.search(r"[;,]", self.text[ahead[-1].end : figure.start])
+            left = re.search(r"[;,(]", self.text[ahead[-1].end : figure.start])
             topic = self.about if left and _RIVAL.search(self.text[: ahead[-1].start]) else None
             return tuple(dict.fromkeys((ahead[-1].ticker, *((topic,) if topic else ()))))
         if self.about is not None:

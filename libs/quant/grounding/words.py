@@ -38,11 +38,11 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("band_width bollinger_upper bollinger_lower sma_20", r"(?<!upper )(?<!lower )bollinger(?: bands?| range| channel)?\b|band ?width|bands?\b"),
     ("rsi_14", r"rsis?(?:[_ ]?14)?\b|relative strength(?: index)?|14-day rsi"),
     ("macd_histogram", r"macd[_ ]hist(?:ogram)?|hist(?:ogram)?\b"),
-    ("macd_signal", r"(?:macd )?signal(?: line)?|macd_signal"),
+    ("macd_signal", r"(?:macd )?(?:signal|trigger)(?: line)?|macd_signal"),
     ("macd", r"macd(?: line)?\b"),
     ("bollinger_upper", r"upper (?:bollinger )?(?:band|line|boundary)|bollinger_upper|upper one"),
-    ("bollinger_lower", r"lower (?:bollinger )?(?:band|line|boundary)|bollinger_lower|(?:the )?lower(?=(?: at)? [$€]?\d|[,.;]|\s(?:one|while|and)\b)"),
-    ("sma_20", r"(?:middle|mid)(?: bollinger)? band|bollinger_middle"),
+    ("bollinger_lower", r"lower (?:bollinger )?(?:band|line|boundary)|bollinger_lower|(?:the lower|lower one)(?=(?: at)? [$€]?\d|[,.;]|\s(?:one|while|and)\b)"),
+    ("sma_20", r"(?:middle|mid)(?: bollinger)? (?:band|line|one)|bollinger_middle"),
     ("ema_12", r"12-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?12\)?|12-day line"),
     ("ema_26", r"26-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?26\)?|26-day line"),
     ("sma_20", r"20-(?=,|\s(?:and|or)\s)|20[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?20\)?(?!\d)"),
@@ -77,6 +77,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
     ("cash", r"cash\b|uninvested\b"),
+    ("quantity average_cost close", r"@"),
     ("order_quantity", r"on order|(?:buy|sale) of|orders?\b|orders? for|to be bought"),
     ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)?\b|shares? held|positions?\b|stakes?\b"),
     ("low", r"as low as|lows?\b|lowest|trough\w*|bottom(?:ed)?"),
@@ -139,7 +140,7 @@ def _is_adjective(match: re.Match[str]) -> bool:
 DOWN = re.compile(
     r"\b(?:f[ae]ll(?:s|ing|en)?|los(?:t|e|es|ing|s|ses)|down|drop(?:s|ped|ping)?|slid(?:e|es)?|slip\w*|"
     r"declin\w+|decreas\w+|below|under|beneath|south of|lower|cheaper|miss(?:ed|es)?|negative|weaker|shr[aiu]nk|"
-    r"slump\w*|s[iau]nk\w*|shed(?:s|ding)?|tumbl\w+|plung\w+|plummet\w*|eas(?:ed|es|ing)|retreat\w*|g[ai]ve(?:s|n)? (?:up|back)|worse|poorer|weaken\w*|minus|short of|that cost|has cost|costs? us|setback|less\b|fewer|under water|in the red|off(?= [$€£\d])|underwater|behind|less than|discount)\b",
+    r"slump\w*|s[iau]nk\w*|shed(?:s|ding)?|tumbl\w+|plung\w+|plummet\w*|eas(?:ed|es|ing)|retreat\w*|g[ai]ve(?:s|n)? (?:up|back)|worse|poorer|weaken\w*|minus|short of|that cost|has cost|costs? us|setback|less\b|fewer|under water|in the red|off(?=\s[$€£\d]|\s$)|underwater|behind|less than|discount)\b",
     re.IGNORECASE,
 )
 UP = re.compile(
@@ -242,7 +243,7 @@ GAP = re.compile(
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
 COMPARED = re.compile(
-    r"^[\s,]*(?:or\s[$€£\d.%]+\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
+    r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
     r"ahead|off|north|south|clear|short|shy|of|versus|vs|against|than)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this)\s)*",
