@@ -4,7 +4,7 @@ A candidate is offered only where the words name all that it is made of. The pri
 Two steps are never taken.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise, permutations
@@ -249,7 +249,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     for top, base in permutations(_parts(figure, said), 2):
         if owners and top.ticker == base.ticker and top.ticker not in (*owners, None):
             continue
-        if _may_meet(top, base, said.traced.values()):
+        if _may_meet(top, base, said):
             yield from _step(top, base, figure, said)
 
 
@@ -299,14 +299,15 @@ def _implied(figure: Figure, said: Sentence) -> Iterator[str]:
         yield from ("eps_estimate", "eps_actual")
 
 
-def _may_meet(top: Fact, base: Fact, told: Collection[Fact]) -> bool:
+def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
+    told = said.traced.values()
     if top.concept == base.concept == "headline" and top.place != base.place:
         return top in told and base in told
     if "before" in {top.place, base.place}:
         return top.concept == base.concept and top.ticker == base.ticker
     if top.ticker != base.ticker and None not in {top.ticker, base.ticker}:
-        # Of two tickers the same quantity only.
-        return top.concept == base.concept
+        # Of two tickers the same quantity only, and the one that is spoken of.
+        return top.concept == base.concept and (said.names(top.concept) or bool({top, base} & {*told}))
     return top.value != base.value
 
 

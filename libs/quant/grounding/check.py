@@ -286,7 +286,7 @@ def _check_names(text: str, facts: Facts) -> Iterator[Checked]:
         if ahead.endswith(" (") and ahead[:-2].endswith(tuple(facts.tickers)):
             # "GOLF.DE (XETR)": where it is traded.
             continue
-        dotted = next((t for t in facts.tickers if text.startswith(t, name.start)), None)
+        dotted = next((t for t in facts.tickers if not t.isalnum() and text.startswith(t, name.start)), None)
         if name.text in words.ABBREVIATIONS or text[name.end :][:1] in {"(", "&"}:
             continue
         if text[max(0, name.start - 1) : name.start] in {"&", "-"} or (

@@ -106,7 +106,7 @@ _COUNTED = [
 _WORD = re.compile(
     rf"\b(?<!in )(?<!over )(?<!within )(?<!after )(?P<ratio>(?:(?:a|one|two|three|four)\s)?(?:{'|'.join(_RATIOS)}))\b"
     r"(?<!first half)(?!\s(?:of\s)?the\s(?:usual|normal|position|size|stake|holding)\b)(?<!upper half)(?<!lower half)(?<!second half)(?!\s(?:month|quarter|day|report|year|of (?:19|20)\d\d|of the year)|'s)"
-    rf"|\b(?<!every )(?<!only )(?<!any )(?<!each )(?P<word>no|{'|'.join(_WORDS)})\b(?=(?P<next>\s\w+)?)",
+    rf"|\b(?<!every )(?<!only )(?<!any )(?<!each )(?P<word>no|{'|'.join(_WORDS)})\b",
     re.IGNORECASE,
 )
 # "the ten sessions", "all four", "GOOG's six closes" only say which are meant.
@@ -115,13 +115,20 @@ _MEANT = re.compile(
     re.IGNORECASE,
 )
 _OF_THE = re.compile(
-    rf"(?:\d|\b(?:none|all|each|most|half|third|{'|'.join(_WORDS)}))\s(?:out\s)?of\s(?:the\s|all\s|its\s)?$",
+    rf"(?:\d|\b(?:none|all|each|most|half|third|{'|'.join(_WORDS)}))\s(?:out\s)?of\s(?:the\s|all\s|its\s)?(?:last\s|past\s)?$",
     re.IGNORECASE,
 )
 _PART_OF = re.compile(
     r"^\s(?:out\s)?of\s(?:the|them|all|its|these|\d|" + "|".join(_WORDS) + r")\b", re.IGNORECASE
 )
 _STREAK = re.compile(r"\s(?:consecutive|straight|successive)\b", re.IGNORECASE)
+_NOUN = re.compile(
+    rf"(?P<what>\s(?!of\b|and\b|or\b|the\b|to\b|at\b)[a-z][\w-]*)?\s(?P<noun>{'|'.join(sorted(_COUNTED, key=len, reverse=True))})\b", re.IGNORECASE
+)
+_TIMES = frozenset({"sessions", "days", "closes", "years", "quarters"})
+_SESSIONS = frozenset({"sessions", "days", "closes"})
+_LAST = re.compile(r"\b(?:last|past)\s$", re.IGNORECASE)
+_IN_TIME = re.compile(r"\b(?:over|in|within|than)\s$", re.IGNORECASE)
 _RATIO_OF = re.compile(
     r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b",
     re.IGNORECASE,
@@ -360,12 +367,18 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
             value = _RATIOS[last] * factor
             yield Figure(match.start(), match.end(), match.group(), "ratio", value)
             continue
-        following = (match["next"] or "").strip().lower()
         word = match["word"].lower()
+        counted = _NOUN.match(text, match.end())
+        following = counted["noun"].lower() if counted else ""
+        if following not in _TIMES:
+            # "over the ten sessions" only says which; "spread over four positions" counts.
+            before = _IN_TIME.sub(" ", before)
         part = _OF_THE.search(before) or _PART_OF.match(text[match.end() : match.end() + 20])
+        if following in _SESSIONS and _LAST.search(before):
+            part = None
         meant = bool(_MEANT.search(before)) and not part
         value = _WORDS.get(word, 0.0)
-        if following == "times":
+        if following == "times" and not (counted and counted["what"]):
             yield Figure(match.start(), match.end() + 6, match.group(), "ratio", value)
         elif word != "no" and (following in _COUNTED or part or _STREAK.match(text, match.end())):
             yield Figure(

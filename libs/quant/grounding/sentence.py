@@ -86,7 +86,7 @@ class Sentence(Spoken):
             gap = self.text[ahead[-2].end : ahead[-1].start]
             if len(gap) < PERIOD_CHARS and not self._any_figure(ahead[-2].end, figure.start):
                 return (*ahead[-2].concepts, *ahead[-1].concepts)
-        leads = ahead and _LEADS_TO.match(self.text[ahead[-1].end : figure.start])
+        leads = ahead and _LEADS_TO.match(self.without_names(ahead[-1].end, figure.start))
         if leads and ahead[-1].concepts != (words.OTHER,):
             return self._earnings(figure, ahead[-1].concepts)
         behind = self._behind(figure, fitting)
