@@ -24,6 +24,8 @@ _REPORT = re.compile(
 _CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b", re.IGNORECASE)
 _FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers)\b", re.IGNORECASE)
 _PRICED = re.compile(r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", re.IGNORECASE)
+_AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
+_WITHIN = re.compile(r"\b(?:within|next|coming)\s$", re.IGNORECASE)
 _AS_OF = re.compile(r"\bas of\b", re.IGNORECASE)
 _OF_A_DAY = re.compile(r"\b(?:high|low) of\s$", re.IGNORECASE)
 _LAST = re.compile(r"\b(?:ends?|ended|ending|last|latest|newest)\b[^.,;]{0,12}$", re.IGNORECASE)
@@ -35,10 +37,17 @@ _EXTREME = re.compile(
 
 
 def days_to_event(figure: Figure, said: Sentence) -> Iterator[int]:
-    """Calendar days between as_of and a ticker's next or last report."""
-    if said.facts.as_of:
-        for day in _of(said.facts, said.tickers(figure) or (None,), *REPORTS, "until"):
-            yield abs((day - said.facts.as_of).days)
+    """Calendar days from as_of to a ticker's next report, or back to its last."""
+    facts = said.facts
+    if facts.as_of is None:
+        return
+    ago = _AGO.search(said.after(figure, 14))
+    for day in _of(facts, said.tickers(figure) or (None,), *REPORTS):
+        days = (day - facts.as_of).days
+        if (days <= 0) if ago else (days >= 0):
+            yield abs(days)
+    if _WITHIN.search(said.before(figure, 10)):
+        yield from ((day - facts.as_of).days for day in _of(facts, (None,), "until"))
 
 
 def is_past(figure: Figure, facts: Facts) -> bool:
@@ -61,9 +70,9 @@ def date_again(claims: Sequence[Figure], said: Sentence) -> None:
             continue
         for ticker in said.tickers(told[0]):
             for session, row in said.facts.rows.get(ticker, []):
-                found = [_in_row(each, row) for each in told]
-                if all(found):
-                    for each, name in zip(told, found, strict=True):
+                found = [(each, name) for each in told if (name := _in_row(each, row))]
+                if len(found) > 1:
+                    for each, name in found:
                         fact = Fact(name, row[name], "number", ticker, "row", session)
                         said.traced[each] = fact
 

@@ -163,7 +163,7 @@ BOUND_BELOW = re.compile(
     re.IGNORECASE,
 )
 BETWEEN = re.compile(r"\bbetween\s(?:[-+−]?[$€£]?[\d.,]+%?\sand\s)?$", re.IGNORECASE)
-ALL = re.compile(r"\b(?:all|every|each|both)\b", re.IGNORECASE)
+ALL = re.compile(r"\b(?:all|every|each|both|across the board|throughout)\b", re.IGNORECASE)
 SUPPOSED = re.compile(r"^(?:do|does|did|would|could|if|when|should|can|suppose)\b", re.IGNORECASE)
 LINE = re.compile(
     r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
@@ -249,7 +249,7 @@ COMPARED = re.compile(
     r"(?:(?:its|the|their|an?|our|what|that|this)\s)*",
     re.IGNORECASE,
 )
-IT = re.compile(r"^(?:it|that|this|them)\b", re.IGNORECASE)
+IT = re.compile(r"^(?:it|that|this|them|own)\b", re.IGNORECASE)
 _ADJECTIVE = re.compile(
     r"\b(?:is|are|was|were|too|very|so|quite|remains?|relatively|looks?|stays?)\s$", re.IGNORECASE
 )
