@@ -36,6 +36,7 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 
+_CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
 _OWNS = re.compile(r"^(?:'s)?\s$")
 _RIVAL = re.compile(
     r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
@@ -282,7 +283,7 @@ class Spoken:
         for each in ahead:
             start = each.end if several else 0
             between = self.text[each.end : figure.start]
-            if several and re.search(r"[,;]|\band\b", between):
+            if _CLAUSE.search(between) or (several and re.search(r",|\band\b", between)):
                 continue
             if not self._figure_between(start, figure.start, figure):
                 return each
