@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, unit_of
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
@@ -18,6 +18,12 @@ def holds(figure: Figure, said: Sentence) -> bool | None:
     side = _side(figure, said)
     if side is None:
         return None
+    between = words.BETWEEN.search(said.before(figure, 40))
+    if between and figure.step < 1:
+        # "between 50.2 and 55.9" gives the lowest and the highest, "between 50 and 56" bounds.
+        is_end = _is_end(figure, said, side)
+        if is_end or figure.unit == "number":
+            return is_end
     every = words.ALL.search(said.text)
     none = _NONE.search(said.before(figure))
     owners = said.everyone if every or none else said.tickers(figure)
@@ -49,10 +55,24 @@ def _side(figure: Figure, said: Sentence) -> int | None:
     return -1 if re.search(r"\d\S*\sand\s$", before) else 1
 
 
+def _is_end(figure: Figure, said: Sentence, side: int) -> bool:
+    """Whether a figure is the lowest or highest of what is named, over the tickers spoken of."""
+    facts = said.facts
+    groups = (said.everyone, said.tickers(figure), facts.tickers, facts.having("average_cost"))
+    for group in groups:
+        for name in _bounded(figure, said):
+            having = facts.having(name)
+            values = [having[owner].value for owner in group if owner in having]
+            sizes = [value if figure.signed else abs(value) for value in values]
+            if sizes and figure.says((min if side > 0 else max)(sizes)):
+                return True
+    return False
+
+
 def _bounded(figure: Figure, said: Sentence) -> tuple[str, ...]:
     """What a bound may speak of: what is named, else the price or its change."""
     sought = said.sought(figure)
-    if figure.unit == "percent" and (not sought or sought[0].startswith("momentum")):
+    if figure.unit == "percent" and (not sought or not unit_of(sought[0]) == "percent" or sought[0].startswith("momentum")):
         return (*sought, DAY_CHANGE)
     return sought or (CLOSE,)
 

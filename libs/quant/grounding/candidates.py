@@ -107,6 +107,9 @@ def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
         fact.concept in said.tight(figure) and fact.unit != "number"
     ):
         return fact.place == "mean"
+    if fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
+        if said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure)):
+            return False
     if fact.concept not in {*PRICES, VOLUME} or fact.place in {"mean", "extreme"}:
         return True
     days = said.sessions(figure)
@@ -145,7 +148,7 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
     for (day, row), (after, _) in pairwise(rows):
         if after in chosen:
             yield from _before(said, ticker, day, row, told=day in chosen)
-    ranged = (said.has(words.RANGE) or bool(said.days)) and not said.has(words.CLOSES)
+    ranged = said.has(words.RANGE) or bool(said.days)
     for day, row in rows:
         if day not in chosen:
             continue
@@ -183,12 +186,9 @@ def _before(
 
 def _summed(said: Sentence, ticker: str) -> Iterator[Fact]:
     """Extremes and means of the columns of a history."""
-    closes_only = said.has(words.CLOSES) and not (said.names("high") or said.names("low"))
     for name in (*PRICES, VOLUME):
         values = [value for _, value in said.facts.column(ticker, name)]
         if len(values) < 2 or (name == VOLUME and not said.names(VOLUME)):
-            continue
-        if name in {"high", "low"} and closes_only:
             continue
         if not said.has(words.IN_A_SESSION):
             yield from _extremes(said, ticker, name)

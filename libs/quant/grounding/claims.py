@@ -84,7 +84,8 @@ def claims(figure: Figure, said: Sentence) -> bool:
     if days and figure.unit != "count":
         history = HISTORY.match(said.after(figure, 30))
         event = re.search(r"\baway\b|\bago\b|\bfrom now\b|\breports?\b", said.text)
-        return bool(history or event or re.search(r"\bof the\s$", before))
+        dated = any(each.unit == "date" for each in said.figures)
+        return bool(history or event or dated or re.search(r"\bof the\s$", before))
     return not (figure.unit in {"money", "number"} and _drawn(figure, said))
 
 

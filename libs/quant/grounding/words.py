@@ -213,7 +213,9 @@ EITHER_BASE = re.compile(
     re.IGNORECASE,
 )
 """Words of a way to go, which is measured from where one stands."""
-CLOSES = re.compile(r"\bclos(?:es|ing prices) (?:between|run|ran|range|from|span)", re.IGNORECASE)
+CLOSES = re.compile(
+    r"\bclos(?:es|ing prices|ing levels)\b(?! (?:on|at|above|below|under|over|near)\b)|\b(?:low|high)(?:est)? close\b", re.IGNORECASE
+)
 GROUP = re.compile(
     r"\bof (?:the|all) (?:group|peers|names|companies|assets|two|three|four|five|\d)\b|\bof them\b|\bpeers\b",
     re.IGNORECASE,
