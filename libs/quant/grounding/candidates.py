@@ -76,7 +76,9 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if not tight and _needs_name(fact, figure, said):
             continue
-        if fact.place == "before" or not _at_that_time(fact, figure, said):
+        if fact.place == "before" and not said.starts(figure):
+            continue
+        if not _at_that_time(fact, figure, said):
             continue
         signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
         yield Candidate(fact.value, fact.unit, (fact,), signed)
@@ -180,8 +182,7 @@ def _before(
     """What the last session is measured from: no price by itself unless "from" says it."""
     for name in (CLOSE, VOLUME):
         if name in row and (name == CLOSE or said.names(name)) and not told:
-            place = "row" if said.has(words.FROM_TO) else "before"
-            yield Fact(name, row[name], _unit(name), ticker, place, day)
+            yield Fact(name, row[name], _unit(name), ticker, "before", day)
 
 
 def _summed(said: Sentence, ticker: str) -> Iterator[Fact]:

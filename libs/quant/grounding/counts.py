@@ -30,6 +30,7 @@ _COMPANIES = re.compile(
 _IN_A_ROW = re.compile(
     r"^\s(?:sessions?|days?|closes)?[^.,;]{0,12}\b(?:in a row|running|straight|consecutive|successive)\b"
 )
+_NAMES = re.compile(r"^\s(?:names|stocks|companies|assets|tickers|shares)\s(?!have|were given)")
 _SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)\b", re.IGNORECASE)
 
 
@@ -43,7 +44,8 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     part = _OF_THE.match(said.after(figure))
     every = re.search(r"\ball\s$", said.before(figure, 5), re.IGNORECASE)
     keep = _property(figure, said) if _row_property(figure, said) is None else None
-    if keep is not None and (part or every):
+    named = part or every or _NAMES.match(right)
+    if keep is not None and named:
         yield sum(1 for ticker in said.facts.having(CLOSE) if keep(ticker))
         if every:
             return

@@ -186,13 +186,17 @@ class Sentence(Spoken):
             return ahead[-1].concepts if ahead else ()
         return ()
 
+    def starts(self, figure: Figure) -> bool:
+        """Whether a figure is where a change starts: "from 569.05"."""
+        return bool(_FROM.search(self.before(figure, 8)))
+
     @property
     def from_to(self) -> tuple[Fact | None, Fact | None]:
         """Where "from A to B" says that a change starts and ends."""
         start = end = None
         for each, fact in sorted(self.traced.items(), key=lambda item: item[0].start):
             before = self.before(each, 10)
-            if start is None and _FROM.search(before):
+            if start is None and self.starts(each):
                 start = fact
             elif start is not None and end is None and _UP_TO.search(before):
                 end = fact

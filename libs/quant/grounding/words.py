@@ -193,11 +193,11 @@ RANGE = re.compile(
     re.IGNORECASE,
 )
 HIGHEST = re.compile(
-    r"\b(?:highs?|highest|peak\w*|most|largest|record|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:highs?|highest|peak\w*|most|largest|record|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
 LOWEST = re.compile(
-    r"\b(?:lows?|lowest|least|smallest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
 PER_SHARE = re.compile(r"\b(?:a|per) share\b", re.IGNORECASE)
