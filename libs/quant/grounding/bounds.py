@@ -24,7 +24,7 @@ def holds(figure: Figure, said: Sentence) -> bool | None:
         is_end = _is_end(figure, said, side)
         if is_end or figure.unit == "number":
             return is_end
-    every = words.ALL.search(said.text)
+    every = between or words.ALL.search(said.text)
     none = _NONE.search(said.before(figure))
     owners = said.everyone if every or none else said.tickers(figure)
     if len(owners) < 2 and (every or none) and said.about is None:

@@ -65,16 +65,22 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         return
     owners = said.tickers(figure) or (None,)
     offered = [*named(said, owners)]
-    if figure.is_precise and not tight:
+    if figure.is_precise and not tight and not said.near(figure):
         offered += [fact for owner in (*owners, None) for fact in said.facts.of(owner)]
         offered += [fact for owner in owners for fact in _volumes(said, owner)]
-    if figure.unit == "percent" and not tight and REFERENCES & {*said.compared_with(figure)}:
+    compared = REFERENCES & {*said.compared_with(figure)}
+    if compared and not tight and (figure.unit == "percent" or words.BEYOND.match(said.after(figure))):
         # "19.9% under the 50-day" is measured, not stated.
         return
+    if figure.unit == "money" and not said.sought(figure) and said.is_owned(figure):
+        # "GOOG $332" is its price.
+        offered = [fact for fact in offered if fact.concept in PRICES]
     for fact in offered:
         if tight and not _is_one_of(fact, tight):
             continue
         if not tight and _needs_name(fact, figure, said):
+            continue
+        if fact.ticker is None and fact.place == "extreme" and said.is_owned(figure):
             continue
         if fact.place == "before" and not said.starts(figure):
             continue
@@ -112,10 +118,11 @@ def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     if fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
         if said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure)):
             return False
-    if fact.concept not in {*PRICES, VOLUME} or fact.place in {"mean", "extreme"}:
-        return True
     days = said.sessions(figure)
-    return not days or fact.session in days
+    if fact.concept not in {*PRICES, VOLUME}:
+        # What only as_of has is no figure of an earlier session.
+        return not days or None in days or fact.unit != "money"
+    return fact.place in {"mean", "extreme"} or not days or fact.session in days
 
 
 def named(said: Sentence, tickers: Sequence[str | None]) -> Iterator[Fact]:

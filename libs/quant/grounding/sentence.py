@@ -22,7 +22,7 @@ _RIGHT_BEHIND = re.compile(
 
 # Between words that name a quantity and its figure: "RSI (14) now stands at about 55".
 _LEADS_TO = re.compile(
-    r"^(?:[\s:=(~]|\b(?:of|at|is|was|are|were|stands?|stood|sits?|reads?|readings?|reached|hit|made|now|"
+    r"^(?:[\s:=(~]|\(\d+(?:,\s?\d+)*\)|\b(?:of|at|is|was|are|were|stands?|stood|sits?|reads?|readings?|reached|hit|made|now|"
     r"only|just|about|around|roughly|some|near|nearly|currently|still|came|comes|in|as|to|an?|the|"
     r"line|level|value|ratio|multiple|per|share|equals?|be|finished|ended|for)\b)*$",
     re.IGNORECASE,
@@ -32,6 +32,7 @@ _FROM = re.compile(r"\bfrom\s$", re.IGNORECASE)
 _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
+_BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 _IS = re.compile(r"^\s(?:is|are|was|were)\s$")
 
 
@@ -113,6 +114,16 @@ class Sentence(Spoken):
         )
         return (*concepts, "eps_next", "eps_estimate") if expected else concepts
 
+    @once
+    def near(self, figure: Figure) -> tuple[str, ...]:
+        """The quantity last named before a figure in its own clause: most likely it is meant."""
+        ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
+        if not ahead or ahead[-1].concepts == (words.OTHER,):
+            return ()
+        between = self.text[ahead[-1].end : figure.start]
+        broken = re.search(r"[,;:()]|\b(?:and|while|with|at|to|from|by|than)\b", between)
+        return () if broken or self._any_figure(ahead[-1].end, figure.start) else ahead[-1].concepts
+
     def sought(self, figure: Figure) -> tuple[str, ...]:
         """The quantity that a figure most likely is: named beside it, or last before it."""
         ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
@@ -184,6 +195,10 @@ class Sentence(Spoken):
         if words.IT.match(self.text[start:]):
             ahead = [each for each in self.mentions if each.end <= figure.start]
             return ahead[-1].concepts if ahead else ()
+        if _BROKEN_OFF.match(self.text[start:]):
+            # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
+            same = [each for each in self.figures if each.end <= figure.start and each.unit == figure.unit]
+            return self.compared_with(same[-1]) if same else ()
         return ()
 
     def starts(self, figure: Figure) -> bool:

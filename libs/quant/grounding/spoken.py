@@ -54,7 +54,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     cuts = [0]
     for match in _ENDS.finditer(text):
         # The number of a list item is no sentence.
-        if not re.search(r"(?:^|\s)\d{1,2}\.$", text[cuts[-1] : match.start()][-4:]):
+        if not re.fullmatch(r"\s*\d{1,2}\.", text[cuts[-1] : match.start()]):
             cuts.append(match.end())
     spans = zip(cuts, [*cuts[1:], len(text)], strict=True)
     return [
@@ -166,6 +166,11 @@ class Spoken:
         before = [] if names else [each.ticker for each in self.named_before]
         known = [each for each in (self.about, None if names else self.subject) if each]
         return tuple(dict.fromkeys((*names, *known, *before)))
+
+    def is_owned(self, figure: Figure) -> bool:
+        """Whether a ticker's name stands right beside a figure."""
+        ahead = any(_OWNS.match(self.text[each.end : figure.start]) for each in self.named)
+        return ahead or self._said_behind(figure) is not None
 
     def _said_behind(self, figure: Figure) -> Named | None:
         for name in self.named:

@@ -244,6 +244,9 @@ GAP = re.compile(
 )
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
+BEYOND = re.compile(
+    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy)\b", re.I
+)
 COMPARED = re.compile(
     r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
