@@ -66,7 +66,13 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     owners = said.tickers(figure) or (None,)
     offered = [*named(said, owners)]
     if figure.is_precise and not tight and not said.near(figure):
-        offered += [fact for owner in (*owners, None) for fact in said.facts.of(owner)]
+        # A percentage that has no name is a move of the day, or made of two quantities.
+        offered += [
+            fact
+            for owner in (*owners, None)
+            for fact in said.facts.of(owner)
+            if fact.unit != "percent" or fact.concept == DAY_CHANGE
+        ]
         offered += [fact for owner in owners for fact in _volumes(said, owner)]
     compared = REFERENCES & {*said.compared_with(figure)}
     if compared and not tight and (figure.unit == "percent" or words.BEYOND.match(said.after(figure))):
