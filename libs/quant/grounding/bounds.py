@@ -72,7 +72,9 @@ def _is_end(figure: Figure, said: Sentence, side: int) -> bool:
 def _bounded(figure: Figure, said: Sentence) -> tuple[str, ...]:
     """What a bound may speak of: what is named, else the price or its change."""
     sought = said.sought(figure)
-    if figure.unit == "percent" and (not sought or not unit_of(sought[0]) == "percent" or sought[0].startswith("momentum")):
+    if figure.unit == "percent" and (
+        not sought or unit_of(sought[0]) != "percent" or sought[0].startswith("momentum")
+    ):
         return (*sought, DAY_CHANGE)
     return sought or (CLOSE,)
 

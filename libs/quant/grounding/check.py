@@ -8,13 +8,14 @@ from functools import lru_cache
 from statistics import fmean
 
 from libs.quant.grounding import bounds, counts, events, headlines, words
-from libs.quant.grounding.candidates import Candidate, derived, stated
+from libs.quant.grounding.candidates import Candidate, stated
 from libs.quant.grounding.claims import DAYS, HISTORY, claims
 from libs.quant.grounding.facts import REPORTED, Fact, Facts
 from libs.quant.grounding.figures import TEXT_CHARS_MAX, VALUE_MAX, Figure, figures, ticker_names
 from libs.quant.grounding.names import named_in
 from libs.quant.grounding.sentence import Sentence
 from libs.quant.grounding.spoken import Named, sentences
+from libs.quant.grounding.steps import derived
 
 RATIO_TOLERANCE = 0.05
 """How far "three times" or "a third" may be from the ratio."""
@@ -246,9 +247,8 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
     if pair == ("number", "percent"):
         if re.search(r"_pct\W*$", said.before(figure, 10)):
             return value.value
-        # "RSI 56, volatility 34 percent each", and a fraction, as in "the margin is 0.135".
-        told = said.has(words.PERCENT)
-        return value.value if told else value.value / 100 if abs(figure.value) < 1 else None
+        # A fraction, as in "the margin is 0.135".
+        return value.value / 100 if abs(figure.value) < 1 else None
     if pair == ("ratio", "percent") and figure.value < 1:
         return value.value / 100
     if pair == ("percent", "number") and concept == "debt_to_equity":
@@ -286,7 +286,9 @@ def _check_names(text: str, facts: Facts) -> Iterator[Checked]:
         if ahead.endswith(" (") and ahead[:-2].endswith(tuple(facts.tickers)):
             # "GOLF.DE (XETR)": where it is traded.
             continue
-        dotted = next((t for t in facts.tickers if not t.isalnum() and text.startswith(t, name.start)), None)
+        dotted = next(
+            (t for t in facts.tickers if not t.isalnum() and text.startswith(t, name.start)), None
+        )
         if name.text in words.ABBREVIATIONS or text[name.end :][:1] in {"(", "&"}:
             continue
         if text[max(0, name.start - 1) : name.start] in {"&", "-"} or (

@@ -12,7 +12,8 @@ LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
 _ORDERED = re.compile(
     r"(?:\b(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|select|limit|"
     r"purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
-    r"|^(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b|^cut\b|\b(?:position|stake|weight) of\b)"
+    r"|^(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
+    r"|^cut\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
@@ -34,7 +35,8 @@ _AWAITED = re.compile(
 )
 _I = re.compile(r"\b(?:I|we)\s(?:would\s|have\s)?[a-z]+\s(?:[a-z]+\s){0,3}$", re.IGNORECASE)
 _MOOD = re.compile(
-    r"\b(?:positive|negative|neutral|bullish|bearish|mixed|upbeat|gloomy)\b[^.;\d]{0,20}$", re.IGNORECASE
+    r"\b(?:positive|negative|neutral|bullish|bearish|mixed|upbeat|gloomy)\b[^.;\d]{0,20}$",
+    re.IGNORECASE,
 )
 _ANY = re.compile(r"\b(?:an?|another|further|some|any|each)\s(?:[a-z]+\s){0,2}$", re.IGNORECASE)
 _WOULD = re.compile(r"^[^.;]*\b(?:would|could|might)\b", re.IGNORECASE)
@@ -103,8 +105,10 @@ def _is_supposed(figure: Figure, said: Sentence) -> bool:
             for fact in said.facts.now(t, "quantity")
         )
     before = said.before(figure, 60)
-    if figure.unit == "number" and abs(figure.value) <= 1 and (
-        _I.search(before) or (_MOOD.search(before) and not said.sought(figure))
+    if (
+        figure.unit == "number"
+        and abs(figure.value) <= 1
+        and (_I.search(before) or (_MOOD.search(before) and not said.sought(figure)))
     ):
         return True
     if figure.unit in {"number", "percent"} and bounds.is_bound(figure, said):
@@ -120,7 +124,7 @@ def _is_line(figure: Figure, said: Sentence) -> bool:
         said.before(figure, 16)
     )
     if side:
-        return bool(words.SUPPOSED.match(said.text))
+        return False
     around = said.before(figure, 34) + said.after(figure, 14)
     return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
 

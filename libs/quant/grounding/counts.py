@@ -28,8 +28,14 @@ _COMPANIES = re.compile(
     r"\b(?:assets|companies|shares|stocks|tickers|names|of them|four|five)\b", re.IGNORECASE
 )
 _IN_A_ROW = re.compile(
-    r"^\s(?:sessions?|days?|closes)?[^.,;]{0,12}\b(?:in a row|running|straight|consecutive|successive)\b"
+    r"^\s(?:sessions?|days?|closes)?[^.,;]{0,12}\b(?:in a row|running|straight|"
+    r"consecutive|successive)\b"
 )
+_OTHERS = re.compile(
+    r"^\s(?:of (?:the )?\w+ )?(?:analysts|brokers|quarters|years|plants|jobs|customers)\b",
+    re.IGNORECASE,
+)
+"""What the evidence never counts: only a headline can."""
 _NAMES = re.compile(r"^\s(?:names|stocks|companies|assets|tickers|shares)\s(?!have|were given)")
 _SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)\b", re.IGNORECASE)
 
@@ -42,6 +48,8 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         # "Headlines: ALFA 7, FOXT 6": what is counted stands at the head of the list.
         right = f" {head['what'].lower()}"
     part = _OF_THE.match(said.after(figure))
+    if _OTHERS.match(right) or _OTHERS.match(said.before(figure, 1)):
+        return
     every = re.search(r"\ball\s$", said.before(figure, 5), re.IGNORECASE)
     keep = _property(figure, said) if _row_property(figure, said) is None else None
     named = part or every or _NAMES.match(right)
@@ -74,8 +82,8 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
     if re.match(r"^\s(?:\w+\s)?(?:reports?\b|names? report|companies report|results\b)", right):
         yield from _reporting(said)
     if _IN_A_ROW.search(right):
-        for ticker in said.tickers(figure):
-            yield _streak([value for _, value in facts.column(ticker, CLOSE)])
+        for owner in said.tickers(figure):
+            yield _streak([value for _, value in facts.column(owner, CLOSE)])
         return
     if _SESSIONS.search(right[:30]) or _SESSIONS.search(said.before(figure, 25)):
         for ticker in said.tickers(figure) or (None,):

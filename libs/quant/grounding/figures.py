@@ -123,12 +123,14 @@ _PART_OF = re.compile(
 )
 _STREAK = re.compile(r"\s(?:consecutive|straight|successive)\b", re.IGNORECASE)
 _NOUN = re.compile(
-    rf"(?P<what>\s(?!of\b|and\b|or\b|the\b|to\b|at\b)[a-z][\w-]*)?\s(?P<noun>{'|'.join(sorted(_COUNTED, key=len, reverse=True))})\b", re.IGNORECASE
+    rf"(?P<what>\s(?!of\b|and\b|or\b|the\b|to\b|at\b)[a-z][\w-]*)?\s(?P<noun>{'|'.join(sorted(_COUNTED, key=len, reverse=True))})\b",
+    re.IGNORECASE,
 )
 _TIMES = frozenset({"sessions", "days", "closes", "years", "quarters"})
 _SESSIONS = frozenset({"sessions", "days", "closes"})
 _LAST = re.compile(r"\b(?:last|past)\s$", re.IGNORECASE)
 _IN_TIME = re.compile(r"\b(?:over|in|within|than)\s$", re.IGNORECASE)
+_ROW = re.compile(r"\s(?:running|in a row)\b", re.IGNORECASE)
 _RATIO_OF = re.compile(
     r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b",
     re.IGNORECASE,
@@ -376,7 +378,8 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
         part = _OF_THE.search(before) or _PART_OF.match(text[match.end() : match.end() + 20])
         if following in _SESSIONS and _LAST.search(before):
             part = None
-        meant = bool(_MEANT.search(before)) and not part
+        row = _ROW.match(text, counted.end()) if counted else None
+        meant = bool(_MEANT.search(before)) and not part and not row
         value = _WORDS.get(word, 0.0)
         if following == "times" and not (counted and counted["what"]):
             yield Figure(match.start(), match.end() + 6, match.group(), "ratio", value)

@@ -197,7 +197,11 @@ class Sentence(Spoken):
             return ahead[-1].concepts if ahead else ()
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
-            same = [each for each in self.figures if each.end <= figure.start and each.unit == figure.unit]
+            same = [
+                each
+                for each in self.figures
+                if each.end <= figure.start and each.unit == figure.unit
+            ]
             return self.compared_with(same[-1]) if same else ()
         return ()
 
@@ -250,7 +254,9 @@ class Sentence(Spoken):
     @once
     def is_compared(self, figure: Figure) -> bool:
         """Whether a comparison follows a figure, or words of a distance stand with it."""
-        return bool(words.COMPARED.match(self.after(figure)) or self.has(words.GAP))
+        return bool(
+            words.COMPARED.match(self.after(figure)) or words.GAP.search(self.clause(figure))
+        )
 
     def is_own(self, figure: Figure) -> bool:
         """Whether the writer's own words ("a weight of") reach a figure; they end with a clause."""

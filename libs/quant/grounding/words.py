@@ -164,16 +164,12 @@ BOUND_BELOW = re.compile(
 )
 BETWEEN = re.compile(r"\bbetween\s(?:[-+−]?[$€£]?[\d.,]+%?\sand\s)?$", re.IGNORECASE)
 ALL = re.compile(r"\b(?:all|every|each|both|across the board|throughout)\b", re.IGNORECASE)
-SUPPOSED = re.compile(r"^(?:do|does|did|would|could|if|when|should|can|suppose)\b", re.IGNORECASE)
 LINE = re.compile(
     r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
 )
 MEAN = re.compile(
     r"\b(?:on average|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
     re.IGNORECASE,
-)
-NOT_NOW = re.compile(
-    r"\b(?:year|since|quarter to|last (?:year|quarter|month)|in the past|Q[1-4])\b", re.IGNORECASE
 )
 PREVIOUS = re.compile(
     r"\b(?:day|session) before\b|\b(?:previous|prior) (?:day|session|close)|\byesterday",
@@ -205,32 +201,19 @@ SURPRISE = re.compile(
     r"\b(?:beat\w*|miss\w*|surprise\w*|topped|better|worse|than|expected|consensus)\b",
     re.IGNORECASE,
 )
-OF_WHICH = re.compile(r"\bof which\s(?:[a-z]+\s)?$", re.IGNORECASE)
-PERCENT = re.compile(r"\d percent\b", re.IGNORECASE)
-THAT_IS = re.compile(r"(?:\bi\.e\.,?|,\sor)\s$", re.IGNORECASE)
 EITHER_BASE = re.compile(
     r"\b(?:overhead|upside|room|to go|potential|needs?|retake|reclaim|reach(?:es)?|would|could)\b",
     re.IGNORECASE,
 )
 """Words of a way to go, which is measured from where one stands."""
 CLOSES = re.compile(
-    r"\bclos(?:es|ing prices|ing levels)\b(?! (?:on|at|above|below|under|over|near)\b)|\b(?:low|high)(?:est)? close\b", re.IGNORECASE
-)
-GROUP = re.compile(
-    r"\bof (?:the|all) (?:group|peers|names|companies|assets|two|three|four|five|\d)\b|\bof them\b|\bpeers\b",
+    r"\bclos(?:es|ing prices|ing levels)\b(?! (?:on|at|above|below|under|over|near)\b)|\b(?:low|high)(?:est)? close\b",
     re.IGNORECASE,
 )
-ONE_ATR = re.compile(r"\b(?:one|1) ATR (?:under|below|above|over)\b", re.IGNORECASE)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 CALENDAR = frozenset({*WEEKDAYS, *"january february march april may june july august".split()}
                      | {*"september october november december".split()})  # fmt: skip
 WEEKDAY = re.compile(rf"\b(?P<day>{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
-FROM_TO = re.compile(r"\bfrom\b[^;]{0,24}\bto\b", re.IGNORECASE)
-LISTED = re.compile(r"\bcloses\b", re.IGNORECASE)
-LAST_FEW = re.compile(
-    r"\b(?:last|past|over|within|in)\b[^.,;]{0,20}\b(?:sessions|closes|days)\b", re.IGNORECASE
-)
-YIELD = re.compile(r"\byields?\b", re.IGNORECASE)
 RATIO = re.compile(
     r"\b(?:times|ratio|multiple|p/s|price[- /]to[- /]sales|fraction)\b", re.IGNORECASE
 )
@@ -245,7 +228,8 @@ GAP = re.compile(
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
 BEYOND = re.compile(
-    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy)\b", re.I
+    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy)\b",
+    re.IGNORECASE,
 )
 COMPARED = re.compile(
     r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"

@@ -15,7 +15,8 @@ RATES_MAX = {
     "development": (0.004, 0.007),
     "held_out": (0.010, 0.041),
     "held_out_2": (0.022, 0.032),
-    "held_out_3": (0.020, 0.038),
+    "held_out_3": (0.020, 0.031),
+    "held_out_4": (0.024, 0.066),
 }
 WORST_TEXT_S = 30.0
 
@@ -109,6 +110,21 @@ def test_the_labels_give_the_rates_that_the_docs_state(part: str) -> None:
         ("Net income is $132 million.", "Net income is $117 million."),
         ("It added $1.04, or 1.3%.", "It added $1.40, or 1.8%."),
         ("RSI is between 70 and 80.", "RSI is between 60 and 70."),
+        # No word says that it changed, and none says where it did not.
+        ("Price $81.79, 50-day average $73.41: stretched by 11.4%.", "Price $81.79, off by 11.4%."),
+        ("From $80.75 to $81.79, 1.3%.", "From $80.75 to $81.79, 2.3%."),
+        # A list is what its first figure is.
+        ("The move on the day: ALFA 1.3%, ECHO -1.8%.", "RSI: ALFA 79.5, ECHO 28.21."),
+        # A day is right where the figures of that day are.
+        ("On March 13 it closed at $81.27.", "On March 14 it closed at $81.27 on 2.75m shares."),
+        # A headline is of its day.
+        ("On March 14 job cuts of 12% came.", "Job cuts of 12% came on March 13."),
+        ("No RSI is above 80.", "No RSI is above 70."),
+        ("12% job cuts hit 3,400 staff.", "Five further headlines say the same."),
+        ("A market value of $3.27 billion, 3.3x sales.", "GOOGL trades at 3.3x sales."),
+        ("It has risen for one session running.", "It has risen for three sessions running."),
+        ("It lies below the high of $81.93.", "The worst since December 2008."),
+        ("ECHO fell 1.8% to $28.21.", "ECHO fell 1.8% to $81.79."),
     ],
 )
 def test_a_figure_is_linked_to_its_quantity_ticker_time_and_unit(
@@ -124,6 +140,9 @@ def test_a_figure_is_linked_to_its_quantity_ticker_time_and_unit(
         "RSI(14), MACD(12, 26, 9), SMA50 and the 200-day line, Q3 2012, the S&P 500, a 10-K (E0).",
         "Confidence 0.7, a risk score of 6.5 of 10, horizon of 3 weeks.",
         "I would add 10% of the budget.",
+        "Target allocation: ALFA 20%, ECHO 5%.",
+        "A fall of 5% in all positions would hurt. Wait for the RSI to drop below 60.",
+        "Positive on balance (+0.4). I assign 0.2.",
     ],
 )
 def test_names_periods_and_the_writers_own_scores_are_no_claims(text: str, facts: Facts) -> None:

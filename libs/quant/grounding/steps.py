@@ -1,0 +1,207 @@
+"""One step from two quantities: a difference, a change, a share, a ratio, a product, a mean.
+
+A step is offered from quantities that the sentence names or gives as figures; words of a change are
+not asked for, but none may speak against it. Two steps are never taken.
+"""
+
+from collections.abc import Iterator
+from itertools import permutations
+from statistics import fmean
+
+from libs.quant.grounding import words
+from libs.quant.grounding.candidates import REFERENCES, Candidate, is_one_of, named
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Fact
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.headlines import siblings
+from libs.quant.grounding.sentence import Sentence
+
+PARTS_MAX = 40
+"""Quantities of one sentence that are put together in pairs."""
+ACCOUNT = ("cash", "equity", "invested", "position_value", "order_value")
+WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
+"""What an amount is a share of, where a percentage stands beside it and no words say of what."""
+HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
+
+LIKE = {
+    **dict.fromkeys(("eps_ttm", "eps_next", "eps_estimate", "eps_actual"), "earnings"),
+    **dict.fromkeys(("macd", "macd_signal", "macd_histogram"), "macd"),
+    **dict.fromkeys(ACCOUNT, "account"),
+    **dict.fromkeys(("profit_margin_pct", "operating_margin_pct"), "margin"),
+    **dict.fromkeys(("momentum_1m_pct", "momentum_3m_pct", DAY_CHANGE), "move"),
+    **{name: name for name in ("market_cap", "revenue_ttm", "atr_14", "volatility_3m_pct")},
+    **{name: name for name in (VOLUME, "rsi_14", "pe_ratio", "debt_to_equity", "quantity")},
+}
+"""Quantities that can be compared; those of money that are not here are prices."""
+
+
+def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    """One step from two quantities that the sentence names or has said before."""
+    tight, owners = said.tight(figure), said.tickers(figure)
+    yield from _listed_mean(figure, said)
+    told = tight and tight != (words.OTHER,) and not said.is_compared(figure)
+    if told and not said.is_held(figure) and "shares_outstanding" not in tight:
+        # A figure beside the name of a quantity is that quantity, and nothing made of it.
+        return
+    for top, base in permutations(_parts(figure, said), 2):
+        if owners and top.ticker == base.ticker and top.ticker not in (*owners, None):
+            continue
+        if _may_meet(top, base, said):
+            yield from _step(top, base, figure, said)
+
+
+def _listed_mean(figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    """The mean of the figures that were just given, where the words ask for one."""
+    if not said.asks_mean():
+        return
+    given = [
+        *said.recalled,
+        *(fact for each, fact in said.traced.items() if each.end <= figure.start),
+    ]
+    for concept in {fact.concept for fact in given} - {"headline"}:
+        some = {fact.ticker: fact for fact in given if fact.concept == concept}
+        if len(some) > 1:
+            mean = fmean(fact.value for fact in some.values())
+            yield Candidate(mean, given[0].unit, tuple(some.values()), signed=True)
+
+
+def _parts(figure: Figure, said: Sentence) -> list[Fact]:
+    """What a step may start from, each once."""
+    facts = [fact for other, fact in said.traced.items() if other is not figure]
+    facts += [*siblings(said), *said.recalled]
+    facts += [
+        fact
+        for fact in named(said, said.everyone)
+        if fact.concept != DAY_CHANGE or said.names(DAY_CHANGE)
+    ]
+    for ticker in (*said.everyone, None):
+        facts += [fact for name in _implied(figure, said) for fact in said.facts.now(ticker, name)]
+    # What is said of a session's range without its name is not put together with others.
+    facts = [each for each in facts if each.place != "unnamed" or said.has(words.RANGE)]
+    once = {(each.concept, each.value, each.ticker, each.session): each for each in facts}
+    here = {CLOSE, *(name for mention in said.mentions for name in mention.concepts)}
+    return sorted(once.values(), key=lambda each: each.concept not in here)[:PARTS_MAX]
+
+
+def _implied(figure: Figure, said: Sentence) -> Iterator[str]:
+    """Quantities that a step needs and that texts leave out."""
+    if not said.has(words.IN_A_SESSION):
+        yield "average_cost"
+    if figure.unit in {"times", "ratio", "percent"} or said.names("revenue_ttm"):
+        yield "market_cap"
+        yield from ("equity", "position_value")
+    if said.has(words.PER_SHARE):
+        yield "shares_outstanding"
+    if said.has(words.SURPRISE):
+        yield from ("eps_estimate", "eps_actual")
+
+
+def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
+    told = said.traced.values()
+    if top.concept == base.concept == "headline" and top.place != base.place:
+        return top in told and base in told
+    if "before" in {top.place, base.place}:
+        return top.concept == base.concept and top.ticker == base.ticker
+    if top.ticker != base.ticker and None not in {top.ticker, base.ticker}:
+        # Of two tickers the same quantity only, and the one that is spoken of.
+        return top.concept == base.concept and (
+            said.names(top.concept) or bool({top, base} & {*told})
+        )
+    return top.value != base.value
+
+
+def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    parts = (top, base)
+    share = words.OF.match(said.after(figure, 12)) or _kind(top) == _kind(base) == "account"
+    part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
+    if top.unit == base.unit:
+        if figure.unit == "percent" and (share or part):
+            yield Candidate(top.value / base.value * 100, "percent", parts)
+        elif figure.unit in {"times", "ratio"} or (
+            figure.unit == "number" and (share or said.has(words.RATIO))
+        ):
+            yield Candidate(top.value / base.value, "times", parts)
+    if not base.value:
+        return
+    alike = _kind(top) == _kind(base) or (
+        top.unit == "money" and "headline" in {top.concept, base.concept}
+    )
+    if alike and top.unit == base.unit:
+        if is_base(base, top, figure, said):
+            change = top.value - base.value
+            if figure.unit in {"percent", "ratio"} and top.unit != "percent" and not share:
+                yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
+            if _is_amount(figure, top.unit) and (top.unit != "percent" or said.changes(figure)):
+                yield Candidate(change, top.unit, parts, signed=True)
+        if _is_amount(figure, top.unit) and said.has(words.SUM):
+            yield Candidate(top.value + base.value, figure.unit, parts)
+    yield from _product(top, base, figure)
+
+
+def _kind(fact: Fact) -> str:
+    """What a quantity is like: only like quantities are added, compared and subtracted."""
+    return LIKE.get(fact.concept, "price" if fact.unit == "money" else fact.unit)
+
+
+def _is_amount(figure: Figure, unit: str) -> bool:
+    if unit == "percent":
+        return figure.unit in {"percent", "points"}
+    if figure.unit == "points":
+        return unit == "number"
+    return figure.unit in {"money", "number"} and unit in {"money", "number"}
+
+
+def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
+    parts = (top, base)
+    if figure.unit not in {"money", "number"}:
+        return
+    if top.concept == base.concept == "headline" and top.place == base.place:
+        if base.unit == "percent":
+            yield Candidate(top.value * base.value / 100, top.unit, parts)
+        elif top.unit == "money" and base.unit == "number" and base.value:
+            yield Candidate(top.value / base.value, "money", parts)
+    if base.concept == CLOSE and top.unit == "money" and top.value > base.value:
+        yield Candidate(top.value / base.value, "shares", parts)
+    if top.concept == "revenue_ttm" and base.concept.endswith("margin_pct"):
+        yield Candidate(abs(top.value * base.value / 100), "money", parts)
+    if base.concept in HELD and top.unit == "money" and base.value:
+        if top.concept in {"market_cap", "revenue_ttm"}:
+            yield Candidate(top.value / base.value, "money", parts)
+        else:
+            yield Candidate(top.value * base.value, "money", parts)
+    if {top.concept, base.concept} == {CLOSE, "atr_14"} and top.concept == CLOSE:
+        yield Candidate(top.value - base.value, "money", parts)
+        yield Candidate(top.value + base.value, "money", parts)
+
+
+def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
+    start, end = said.from_to
+    if start is not None and start.value in {base.value, top.value}:
+        return start.value == base.value and (end is None or end.value == top.value)
+    if said.has(words.EITHER_BASE) or (
+        top.concept in said.beside(figure) and base.concept == CLOSE
+    ):
+        return True
+    compared = said.compared_with(figure)
+    if not compared:
+        return _earlier(base, top, said)
+    if not (is_one_of(base, compared) or is_one_of(top, compared)):
+        return "headline" in {base.concept, top.concept}
+    if is_one_of(top, compared):
+        return is_one_of(base, compared) and _earlier(base, top, said)
+    return True
+
+
+def _earlier(base: Fact, top: Fact, said: Sentence) -> bool:
+    """Whether one quantity comes before another in time, or is what the other is measured from."""
+    if base.concept != top.concept:
+        return base.concept in REFERENCES or top.concept not in REFERENCES
+    if base.ticker != top.ticker:
+        return True
+    if base.concept == "headline":
+        return said.earlier_in_headline(base, top)
+    if base.session and top.session and base.session != top.session:
+        return base.session < top.session
+    if {base.place, top.place} & {"mean", "extreme"}:
+        return base.place in {"mean", "extreme"}
+    return base.session is not None and top.session is None
