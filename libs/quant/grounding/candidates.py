@@ -48,6 +48,7 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         return
     owners = said.tickers(figure) or (None,)
     offered = [*named(said, owners)]
+    offered += [fact for name in tight for owner in owners for fact in said.facts.now(owner, name)]
     if figure.is_precise and not tight and not said.near(figure):
         # A percentage that has no name is a move of the day, or made of two quantities.
         offered += [
@@ -57,6 +58,14 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             if fact.unit != "percent" or fact.concept == DAY_CHANGE
         ]
         offered += [fact for owner in owners for fact in _volumes(said, owner)]
+    if figure.unit == "number" and figure.step >= 1 and said.is_owned(figure):
+        # "85 BRVO": so many of its shares.
+        offered += [
+            fact
+            for name in ("quantity", "order_quantity")
+            for o in owners
+            for fact in said.facts.now(o, name)
+        ]
     compared = (REFERENCES | {CLOSE}) & {*said.compared_with(figure)}
     if (
         compared

@@ -49,7 +49,7 @@ _AMOUNT = (
 )
 _FIGURE = re.compile(
     rf"(?P<minus>(?<![\w)])[-−–]|(?<=[^\s\w)]\s)[-−–]\s|\bminus\s|\((?=[$€£\d]))?(?P<plus>(?<!\w)\+)?"
-    rf"(?P<currency>[$€£]|\b(?:EUR|USD|GBP)\s)?(?P<late>[-−])?"
+    rf"(?:(?P<currency>[$€£]|\b(?:EUR|USD|GBP)\s)(?P<late>[-−])?)?"
     rf"(?<![\w.])(?P<number>{_AMOUNT})(?![\d])"
     rf"(?:\s?(?P<scale>{_any_of(dict(_SCALES))}))?"
     rf"(?:\s?(?P<unit>{_any_of(dict(_UNITS))}))?",
@@ -166,7 +166,7 @@ _DATES = tuple(
         rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH.format('month')}(?:\s(?P<year>\d{{4}}))?\b",
         r"\bthe\s(?P<day>\d{1,2})(?:st|nd|rd|th)\b(?P<month>)(?P<year>)",
         # "6 and 15 March", "March 8 and 14": the month is said once.
-        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?=\s?(?:,|and|to|or|until|-|–|/)\s?\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH.format('month')})(?P<year>)",
+        rf"(?<![\d.,])\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?=\s?(?:,|and|to|or|until|-|–|/)\s?\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH.format('month')})(?P<year>)",
         rf"(?:(?<=\bsince\s)|(?<=\bfrom\s)){_MONTH.format('month')}(?P<day>)(?:\s(?P<year>\d{{4}}))?(?!\s?\d)\b",
         rf"\b{_MONTH.format('month')}\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,?\s(?P<year>\d{{4}}))?\b",
     )

@@ -109,7 +109,9 @@ def _fact(theirs: Figure, headline: Headline) -> Fact:
 def _equal(figure: Figure, theirs: Figure) -> bool:
     if figure.unit == theirs.unit == "date":
         return (figure.year, figure.month, figure.day) == (theirs.year, theirs.month, theirs.day)
-    if _kind(figure) != _kind(theirs) or not figure.says(theirs.value):
+    kinds = {_kind(figure), _kind(theirs)}
+    amounts = kinds == {"money", "number"} and figure.step > 1 and theirs.step > 1
+    if not (len(kinds) == 1 or amounts) or not figure.says(theirs.value):
         return False
     return not (figure.currency and theirs.currency and figure.currency != theirs.currency)
 

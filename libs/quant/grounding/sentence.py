@@ -96,7 +96,11 @@ class Sentence(Spoken):
         if leads:
             return (words.OTHER,)
         head = self.listed_after(figure)
-        return self.tight(head) if head and not self._mention_between(head, figure) else ()
+        if head is None or self._mention_between(head, figure):
+            return ()
+        apart = self.text[head.end : figure.start]
+        # "MACD 2.45/2.05/0.40": the line, its signal, their difference.
+        return kin(self.tight(head)) if apart.strip() == "/" else self.tight(head)
 
     def _mention_between(self, one: Figure, two: Figure) -> bool:
         return any(one.end <= each.start < two.start for each in self.mentions)
@@ -319,6 +323,13 @@ class Sentence(Spoken):
             if pattern.search(right):
                 return sign
         return 0
+
+
+def kin(concepts: Sequence[str]) -> tuple[str, ...]:
+    """Quantities with those of their family."""
+    families = {concept.partition("_")[0] for concept in concepts}
+    every = (*concepts, "macd_signal", "macd_histogram", "sma_50", "sma_200", "ema_26")
+    return tuple(each for each in every if each.partition("_")[0] in families)
 
 
 def fits(figure: Figure, mention: Mention) -> bool:
