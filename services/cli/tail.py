@@ -88,8 +88,8 @@ async def _tail(settings: Settings, wanted: Wanted, cycle: str | None) -> None:
     writer = _Writer(wanted)
     async with desk_client(settings) as client:
         if cycle is None:
-            err().print("listening; Ctrl-C ends", style="dim")
             async with client.events() as events:
+                err().print("listening; Ctrl-C ends", style="dim")
                 await writer.run(_live(events))
             return
         cycle_id = await newest(client) if cycle == "last" else (await show(client, cycle)).cycle_id

@@ -521,3 +521,13 @@ async def test_a_server_that_is_not_there_is_not_reachable(tmp_path: Path) -> No
         with pytest.raises(DeskNotReachable):
             async with open_client("nats://127.0.0.1:1", tmp_path, timeout_s=0.5):
                 pass
+
+
+async def test_who_listens_is_not_left_waiting_when_the_connection_is_closed(
+    client: Client,
+) -> None:
+    async with client.events() as events:
+        coming = asyncio.ensure_future(anext(events, None))
+        await client._connection.close()
+        async with asyncio.timeout(5):
+            assert await coming is None
