@@ -5,6 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import WAIT_MS
 from tests.browser.desk import Shown
 
 
@@ -43,7 +44,8 @@ def test_the_equity_is_drawn_with_cash_and_holding_and_again_in_another_theme(
     for name in ("Equity", "Cash", "Buy and hold", "Below the peak"):
         expect(over_time.locator(".u-legend .u-label", has_text=name)).to_be_visible()
     last = float(holding["points"][-1]["worth"])
-    expect(over_time.locator("[data-note]")).to_contain_text(f"would have come to {last:,.0f}")
+    note = over_time.locator("[data-note]")
+    expect(note).to_contain_text(f"would have come to {last:,.0f}", timeout=WAIT_MS)
     drawn = over_time.locator("canvas").first.evaluate_handle("it => it")
     page.get_by_role("button", name="Switch between dark and light").click()
     assert not drawn.evaluate("it => it.isConnected")
@@ -86,7 +88,8 @@ def test_a_position_is_checked_from_its_page(page: Page, shown: Shown) -> None:
     first = view["positions"][0]
     expect(page.get_by_role("row", name=first["ticker"])).to_be_visible()
     page.get_by_role("button", name=f"Check {first['ticker']}").click()
-    expect(page.locator(".toast")).to_contain_text(f"{first['ticker']}: {first['assessment']}")
+    found = f"{first['ticker']}: {first['assessment']}"
+    expect(page.locator(".toast")).to_contain_text(found, timeout=WAIT_MS)
 
 
 def test_a_report_is_shown_as_text_whatever_stands_in_it(page: Page, shown: Shown) -> None:

@@ -4,6 +4,7 @@ import json
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import WAIT_MS
 from tests.browser.desk import Shown
 from tests.browser.test_results import got
 
@@ -18,7 +19,7 @@ def test_a_dead_letter_is_retried_and_discarded_for_a_reason(page: Page, shown: 
     expect(payload).to_contain_text("<img src=x onerror=alert(1)>")
 
     page.get_by_role("button", name="Retry").click()
-    expect(page.locator(".toast")).to_contain_text("was sent to reporter again")
+    expect(page.locator(".toast")).to_contain_text("was sent to reporter again", timeout=WAIT_MS)
     page.locator("summary", has_text="Discard").click()
     page.get_by_label("Reason, for the record").fill("seen by a test")
     page.get_by_role("button", name="Discard").click()
@@ -48,9 +49,9 @@ def test_a_job_is_paused_with_a_reason_and_resumed(page: Page) -> None:
     row.locator("summary", has_text="Pause").click()
     row.get_by_label("Reason, for the record").fill("a holiday")
     row.get_by_role("button", name="Pause").click()
-    expect(row).to_contain_text("by console: a holiday")
+    expect(row).to_contain_text("by console: a holiday", timeout=WAIT_MS)
     row.get_by_role("button", name="Resume").click()
-    expect(row).not_to_contain_text("by console")
+    expect(row).not_to_contain_text("by console", timeout=WAIT_MS)
     assert all(job["paused_at"] is None for job in got(page, "/schedule")["jobs"])
 
 
