@@ -17,7 +17,8 @@ document.addEventListener("submit", async (event) => {
     const answer = (await ask("POST", form.dataset.post, body)) ?? {};
     tell(answer.verdict || answer.message || form.dataset.said || "Done.");
     if (form.dataset.then) return setTimeout(() => location.assign(form.dataset.then), 900);
-    // A region with the focus in it is left alone: it has to go before the page is read again.
+    // A region in which somebody types is left alone: that is over before the page is read again.
+    form.reset();
     if (form.contains(document.activeElement)) document.activeElement.blur();
     form.closest("details")?.removeAttribute("open");
     await refresh();
