@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Annotated, Self
 from uuid import UUID
 
@@ -221,6 +222,23 @@ class StrategyDetail(Shape):
     loss_curve: tuple[float, ...] = Field(default=(), max_length=EPOCHS_MAX + 1)
     folds: tuple[FoldResult, ...] = Field(default=(), max_length=FOLDS_MAX)
     sessions: tuple[date, ...] = Field(default=(), max_length=CURVE_POINTS_MAX)
+
+
+class HoldingPoint(Shape):
+    """A session, and what the account would be worth at its close."""
+
+    session: date
+    worth: Decimal
+
+
+class HoldingView(Shape):
+    """What an account would be worth had its first money been left in equal parts of the candidates
+    of its first decision: `tickers`; `absent` had no price. Empty where there was none yet."""
+
+    found: bool = True
+    points: tuple[HoldingPoint, ...] = ()
+    tickers: tuple[Ticker, ...] = ()
+    absent: tuple[Ticker, ...] = ()
 
 
 class Why(Request):

@@ -13,7 +13,7 @@ from contracts.exit_signal import (
     ExitFormat,
     ExitOutput,
 )
-from contracts.http import ExitAnswer
+from contracts.http import ExitAnswer, HoldingView
 from contracts.query import (
     PAGE_MAX,
     AccountQuery,
@@ -26,7 +26,7 @@ from contracts.query import (
 from contracts.types import Name, Ticker
 from libs.bus.client import QuestionRefused
 from libs.runtime.errors import few
-from services.console import accounts, handler
+from services.console import accounts, handler, leaderboard
 from services.console.bodies import Day, problems, said
 from services.console.passing_on import Desk
 from services.console.problems import not_found
@@ -59,6 +59,19 @@ def books(desk: Desk) -> APIRouter:
         """What an account was worth over its sessions."""
         query = EquityQuery(account=account, points=points)
         view = await accounts.equity(query, store=desk.store, closes=desk.closes)
+        return await _of_account(view, account, desk)
+
+    @router.get(
+        "/portfolio/holding",
+        response_model=HoldingView,
+        responses=problems(404),
+        tags=["portfolio"],
+    )
+    async def get_holding(
+        account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
+    ) -> Response:
+        """What buying and holding the first candidates would have brought, to compare with."""
+        view = await leaderboard.holding(account, points, store=desk.store, history=desk.history)
         return await _of_account(view, account, desk)
 
     @router.get("/budget", response_model=BudgetView, tags=["budget"])
@@ -120,7 +133,9 @@ def _told(answer: Mapping[str, JsonValue]) -> str:
     return str(answer.get("error") or inner.get("error") or inner.get("verdict"))
 
 
-async def _of_account(view: AccountView | EquityView, account: str, desk: Desk) -> Response:
+async def _of_account(
+    view: AccountView | EquityView | HoldingView, account: str, desk: Desk
+) -> Response:
     """What is told of an account. Raises `Refused` where there is none of this name."""
     if not view.found:
         there = few(await desk.store.accounts(), "none yet: a cycle opens them")

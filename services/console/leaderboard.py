@@ -9,6 +9,7 @@ from uuid import UUID
 
 import orjson
 
+from contracts.http import HoldingPoint, HoldingView
 from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardRow, LeaderboardView
 from contracts.memory import OUTCOME_SESSIONS
 from contracts.types import Usage
@@ -90,6 +91,27 @@ async def board(query: LeaderboardQuery, *, store: Store, history: History) -> L
             "absent": held.absent,
         }
     )
+
+
+async def holding(account: str, points: int, *, store: Store, history: History) -> HoldingView:
+    """What holding would have brought the account, at the sessions that its equity is told of."""
+    row = await store.account(account)
+    if row is None:
+        return HoldingView(found=False)
+    equity = {each["session"]: each["equity"] for each in await store.snapshots(account)}
+    if len(equity) < 2:
+        return HoldingView()
+    began, *sessions = equity
+    cycles = await store.decision_cycles(date.min, began, CYCLES_MAX)
+    held = await _held(store, history, cycles, began, sessions)
+    view = HoldingView(tickers=held.tickers, absent=held.absent)
+    if not held.returns:
+        return view
+    worth = dict(zip(equity, quant.curve(held.returns, sessions), strict=True))
+    told = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
+    told = [*told, *(day for day in worth if day == row["as_of"])]
+    made = [HoldingPoint(session=day, worth=equity[began] * worth[day]) for day in told]
+    return view.model_copy(update={"points": tuple(made)})
 
 
 def _ran(cycles: Sequence[Record]) -> Mapping[str, _Ran]:

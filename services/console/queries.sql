@@ -251,7 +251,9 @@ select day, name, step, count(*) as calls, sum(input_tokens)::bigint as input_to
        sum(cache_write_tokens)::bigint as cache_write_tokens,
        sum(coalesce(unsorted_tokens, 0))::bigint as unsorted_tokens, sum(cost_usd) as cost_usd,
        (select count(*) from paid) as operations
-from calls group by day, name, step
+from calls where input_tokens + output_tokens + cache_read_tokens + cache_write_tokens
+                 + coalesce(unsorted_tokens, 0) > 0
+group by day, name, step
 union all
 select day, null, step, 0, 0, 0, 0, 0, sum(tokens)::bigint, sum(cost_usd), (select count(*) from paid)
 from lost where tokens > 0 group by day, step

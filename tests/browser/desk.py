@@ -1,16 +1,38 @@
 """The desk that the pages are looked at on: a whole one, with something of everything on record."""
 
 import asyncio
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID, uuid4
 
+from contracts.operation import JournalEntry
+from libs.bus.connection import connect
+from libs.bus.permissions import PROVISIONER
+from libs.bus.streams import COMMAND_STREAM
+from libs.runtime import ids
 from libs.runtime.http_address import http_address
-from tests.integration.desk.caller import Json, account_of, wish
+from libs.runtime.schedule_settings import Schedule
+from libs.runtime.strategy_files import spec_of
+from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
+
+EXAMPLE = Path(__file__).parents[2] / "examples/strategies/trend-and-calm.yaml"
+STRATEGY, OTHER = "trend-and-calm", "fewer-trees"
+TREES = {STRATEGY: 60, OTHER: 50}
+STRATEGY_S = 120.0
+EXIT_RULES = (
+    "[default]\nstop_pct = 8\n[default.stop_loss]\npct = 15\n[default.take_profit]\npct = 30\n"
+)
+JOBS = {
+    "decide": {"kind": "decision", "when": "close+30m", "account": "main"},
+    "closing": {"kind": "snapshot", "when": "close+45m", "account": "timed"},
+}
 
 
 @dataclass(frozen=True)
@@ -24,6 +46,11 @@ class Shown:
     waiting: str
     failed: str
     operation: str
+    strategy: str
+    other: str
+    letter: int
+    open_letter: int
+    held_back: str
 
 
 @contextmanager
@@ -32,7 +59,15 @@ def shown_desk() -> Iterator[Shown]:
     folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
     # As root the servers run as another user, who must be able to come in.
     folder.chmod(0o755)
-    given = {"http": True, "http_port": 0, "strategies_dir": folder / "strategies"}
+    rules = folder / "exit_signals.toml"
+    rules.write_text(EXIT_RULES)
+    given = {
+        "http": True,
+        "http_port": 0,
+        "strategies_dir": folder / "strategies",
+        "exit_rules_file": rules,
+        "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
+    }
     try:
         with desk_in(folder, lambda _: nullcontext({}), **given) as desk:
             yield asyncio.run(_filled(desk))
@@ -44,6 +79,7 @@ async def _filled(desk: Desk) -> Shown:
     address = http_address(desk.settings)
     assert address is not None
     async with desk.calling("user") as caller, desk.calling("cli") as cli:
+        tried = await caller.accepted(strategy(STRATEGY))  # it computes meanwhile
         body = wish()
         decided = await caller.run(body)
         nodes = (await caller.query("operations", cycle_id=decided["cycle_id"]))["operations"]
@@ -54,4 +90,93 @@ async def _filled(desk: Desk) -> Shown:
         await caller.events.first(cycle_id=waiting, type="approval_requested")
         await caller.ask(b"{torn")
         await cli.ask({"account": account_of(body), "reason": "a drill"}, "halt", "execution")
-    return Shown(desk, address.url, decided, account_of(body), waiting, failed, researched)
+        await later(caller, body)
+        await caller.ended(tried, STRATEGY_S)
+        await caller.ended(await caller.accepted(strategy(OTHER)), STRATEGY_S)
+        letter = int((await caller.query("dead_letters"))["letters"][0]["sequence"])
+        held_back = await stopped_at_its_report(desk, caller, account_of(body))
+        await paid(desk)
+    return Shown(
+        desk=desk,
+        url=address.url,
+        decided=decided,
+        account=account_of(body),
+        waiting=waiting,
+        failed=failed,
+        operation=researched,
+        strategy=STRATEGY,
+        other=OTHER,
+        letter=letter,
+        open_letter=await letter_about(desk, held_back),
+        held_back=held_back,
+    )
+
+
+async def stopped_at_its_report(desk: Desk, caller: Caller, account: str) -> str:
+    """A cycle whose last command nobody is given, for as long as the desk is looked at."""
+    client = await connect(desk.url, PROVISIONER, desk.secrets_dir)
+    until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    await client.jsm().pause_consumer(COMMAND_STREAM, "reporter-report", until)
+    await client.close()
+    body = wish(
+        kind="report", as_of="2012-10-31", pipelines=[{"name": "rules", "account": account}]
+    )
+    cycle_id = await caller.accepted(body)
+    await caller.events.first(cycle_id=cycle_id, type="state_entered", state="reporting")
+    return cycle_id
+
+
+async def letter_about(desk: Desk, cycle_id: str) -> int:
+    """A letter that names the cycle's open operation; its number."""
+    op_id = ids.operation_id(UUID(cycle_id), "rules", "reporting", "report", 1)
+    body = {"op_id": str(op_id), "note": "<img src=x onerror=alert(1)>"}
+    async with desk.calling("reporter") as reporter:
+        kept = await reporter.nats.request(
+            "desk.v1.dlq.reporter.report",
+            json.dumps(body).encode(),
+            headers={"Desk-Code": "invalid", "Desk-Error": "it has a note"},
+        )
+    return int(json.loads(kept.data)["seq"])
+
+
+async def later(caller: Caller, body: Json) -> None:
+    """The same account at later sessions: it has an equity over time."""
+    for as_of in ("2012-07-31", "2012-09-28", "2012-10-31"):
+        await caller.run({**body, "idempotency_key": uuid4().hex, "as_of": as_of})
+
+
+def strategy(name: str) -> Json:
+    """A strategy cycle for a design that both gates let through."""
+    spec = spec_of(EXAMPLE.read_text()).model_dump(mode="json", exclude_none=True)
+    model = {**spec["model"], "trees": TREES[name]}
+    return {
+        "idempotency_key": uuid4().hex,
+        "kind": "strategy",
+        "strategy": {"spec": {**spec, "model": model, "name": name}},
+        "timeout_s": 120,
+    }
+
+
+async def paid(desk: Desk) -> None:
+    """Model calls on record as if they had been paid for: no model is asked by this desk."""
+    usage = {"input_tokens": 41_200, "output_tokens": 2_300, "cost_usd": "0.1930"}
+    rows = (("plan", "claude:claude-sonnet-5-5"), ("analyst", "claude:claude-haiku-5-5"))
+    async with desk.postgres() as db:
+        for step, name in rows:
+            entry = JournalEntry(
+                index=500,
+                kind="model",
+                name=name,
+                request_sha256="0" * 64,
+                request=None,
+                reply=None,
+                usage=usage,
+            )
+            await db.execute(
+                "with one as (update operations set tokens = 43500, cost_usd = 0.1930"
+                " where op_id = (select op_id from operations where step = $1 and status ="
+                " 'completed' order by created_at desc limit 1) returning op_id, started_on)"
+                " insert into journal (started_on, op_id, index, epoch, entry)"
+                " select started_on, op_id, 500, 1, $2 from one",
+                *(step, entry.model_dump_json().encode()),
+            )

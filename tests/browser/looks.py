@@ -48,16 +48,10 @@ LOOKS: Mapping[str, Look] = {
     "phone-dark": Look(PHONE, "dark"),
 }
 PAGES = (
-    "overview",
-    "tail",
-    "cycles",
-    "cycle-request",
-    "cycle",
-    "operations",
-    "operation",
-    "decisions",
-    "decision",
-    "approvals",
+    *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
+    *("decisions", "decision", "approvals"),
+    *("portfolio", "exits", "leaderboard", "strategies", "strategy", "compared", "reports"),
+    *("schedule", "letters", "letter", "costs", "bus"),
     "not-found",
 )
 """By name; `path_of` says where each is."""
@@ -77,6 +71,18 @@ def path_of(page: str, shown: Shown) -> str:
         "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
         "approvals": "/approvals",
         "not-found": "/nowhere",
+        "portfolio": f"/portfolio?account={shown.account}",
+        "exits": f"/exits?account={shown.account}",
+        "leaderboard": "/leaderboard",
+        "strategies": "/strategies",
+        "strategy": f"/strategies/{shown.strategy}",
+        "compared": f"/strategies?name={shown.strategy}&name={shown.other}",
+        "reports": f"/reports?account={shown.account}",
+        "schedule": "/schedule",
+        "letters": "/letters",
+        "letter": f"/letters/{shown.letter}",
+        "costs": "/costs",
+        "bus": "/bus",
     }
     return paths[page]
 

@@ -38,4 +38,23 @@ NAV: Sequence[Group] = (
             Entry("/operations", "Operations", "operations"),
         ),
     ),
+    Group(
+        "Results",
+        (
+            Entry("/portfolio", "Portfolio", "portfolio"),
+            Entry("/exits", "Exit signals", "exits"),
+            Entry("/leaderboard", "Leaderboard", "leaderboard"),
+            Entry("/strategies", "Strategies", "strategies"),
+            Entry("/reports", "Daily reports", "reports"),
+        ),
+    ),
+    Group(
+        "Upkeep",
+        (
+            Entry("/schedule", "Schedule", "schedule"),
+            Entry("/letters", "Dead letters", "letters"),
+            Entry("/costs", "Costs", "costs"),
+            Entry("/bus", "Bus", "bus"),
+        ),
+    ),
 )

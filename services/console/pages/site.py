@@ -10,19 +10,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from libs.web.problem import Refused
 from services.console.api import ROOT, api
 from services.console.pages.approvals import approvals
+from services.console.pages.boards import boards
 from services.console.pages.cycles import cycles
 from services.console.pages.decisions import decisions
 from services.console.pages.login import LOGIN, login
+from services.console.pages.money import money
 from services.console.pages.operations import operations
 from services.console.pages.overview import overview
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
 from services.console.pages.tail import tail
+from services.console.pages.upkeep import upkeep
 from services.console.passing_on import Desk
 from services.console.problems import tell_problems
 
-PAGES = (overview, approvals, tail, cycles, decisions, operations)
-"""One function a page: it takes the desk and how pages are shown, and gives their paths."""
+PAGES = (overview, approvals, tail, cycles, decisions, operations, money, boards, upkeep)
+"""One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 
 
 class Site:

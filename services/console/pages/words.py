@@ -24,6 +24,7 @@ TONES: Mapping[str, str] = {
     "expired": "warn",
 }
 """By status: the tone of its mark, a class of the style sheet."""
+UNKNOWN = "\N{EN DASH}"
 SECONDS_SHOWN = 90
 MINUTES_SHOWN = 90
 HOURS_SHOWN = 36
@@ -112,19 +113,55 @@ def json(value: JsonValue) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
+def size(count: int) -> str:
+    """`812 B`, `12.4 kB`, `1.1 GB`."""
+    amount, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.1f}".removesuffix(".0") + f" {unit}"
+
+
+def part(fraction: float | None) -> str:
+    """A fraction in percent: `12.5%`; a dash where it is not known."""
+    return UNKNOWN if fraction is None else f"{fraction * 100:.1f}%"
+
+
+def signed(fraction: float | None) -> str:
+    """The same of a gain or a loss: `+12.5%`."""
+    return UNKNOWN if fraction is None else f"{fraction * 100:+.1f}%"
+
+
+def ratio(value: float | None) -> str:
+    """`1.24`; a dash where it is not known."""
+    return UNKNOWN if value is None else f"{value:.2f}"
+
+
+def toned(amount: Any) -> str:
+    """The class of a gain or a loss; none of nothing."""
+    return "" if not amount else "gain" if amount > 0 else "loss"
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "ago": ago,
     "begun_large": begun_large,
+    "change": amounts.change,
     "clock": clock,
     "count": amounts.count,
     "money": amounts.money,
     "percent": amounts.percent,
     "quantity": amounts.quantity,
+    "part": part,
+    "ratio": ratio,
     "session": amounts.session,
     "short": amounts.short,
+    "signed": signed,
+    "size": size,
     "stamp": stamp,
     "thousands": amounts.thousands,
     "tone": tone,
+    "toned": toned,
     "usd": usd,
     "cut": amounts.cut,
     "plain": amounts.plain,

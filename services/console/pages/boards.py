@@ -1,0 +1,131 @@
+"""How pipelines, strategies and sessions did."""
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from contracts.http import StrategyDetail
+from contracts.leaderboard import LeaderboardQuery
+from contracts.report import ReportQuery
+from contracts.strategy import STRATEGY_NAME_PATTERN
+from contracts.strategy_query import NAMES_MAX, StrategiesQuery, StrategyView
+from contracts.types import Name
+from services.console import leaderboard, report, strategies
+from services.console.books import MAIN_ACCOUNT
+from services.console.pages import prose, words
+from services.console.pages.money import moment
+from services.console.pages.show import Show
+from services.console.passing_on import Desk
+from services.console.problems import not_found
+
+STRATEGIES_SHOWN = 50
+
+StrategyName = Annotated[str, Path(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
+Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
+Figure = tuple[str, Callable[[StrategyView], str]]
+
+
+def boards(desk: Desk, show: Show) -> APIRouter:
+    """Leaderboard, strategies, daily reports."""
+    router = APIRouter()
+
+    @router.get("/leaderboard")
+    async def leaderboard_page(request: Request) -> Response:
+        query = LeaderboardQuery()
+        board = await leaderboard.board(query, store=desk.store, history=desk.history)
+        return show(request, "leaderboard.html", it=board)
+
+    @router.get("/strategies")
+    async def strategies_page(
+        request: Request, name: Annotated[tuple[Named, ...], Query(max_length=NAMES_MAX)] = ()
+    ) -> Response:
+        query = StrategiesQuery(names=name, limit=STRATEGIES_SHOWN)
+        page = await strategies.strategies(query, store=desk.store)
+        if name:
+            return show(request, "compared.html", it=page, figures=FIGURES)
+        return show(request, "strategies.html", it=page, names_max=NAMES_MAX)
+
+    @router.get("/strategies/{name}")
+    async def strategy_page(request: Request, name: StrategyName) -> Response:
+        found = await strategies.strategy(name, store=desk.store)
+        if found is None:
+            raise not_found(f"no strategy is named {name}")
+        return show(
+            request,
+            "strategy.html",
+            it=found,
+            s=found.strategy,
+            figures=FIGURES,
+            plots=_plots(found),
+        )
+
+    @router.get("/reports")
+    async def report_page(
+        request: Request, account: Name = MAIN_ACCOUNT, session: date | None = None
+    ) -> Response:
+        names = tuple(await desk.store.accounts())
+        if not names:
+            return show(request, "no_account.html", account=account)
+        query = ReportQuery(account=account, session=session)
+        view = await report.report(query, known=desk.known)
+        if view.report is None:
+            raise not_found(view.message)
+        return show(
+            request,
+            "report.html",
+            it=view.report,
+            blocks=prose.blocks(view.markdown),
+            account=account,
+            accounts=names,
+        )
+
+    return router
+
+
+def _plots(found: StrategyDetail) -> dict[str, Any]:
+    told, backtest = found.loss_curve, found.strategy.backtest
+    plots: dict[str, Any] = {
+        "loss": {
+            "x": list(range(len(told))),
+            "axis": "epoch",
+            "lines": [{"name": "Training loss", "values": list(told)}],
+        }
+    }
+    if backtest is not None:
+        plots["equity"] = {
+            "x": [moment(day) for day in found.sessions],
+            "lines": [
+                {"name": "Strategy", "values": list(backtest.equity)},
+                {"name": "Buy and hold", "values": list(backtest.benchmark)},
+            ],
+        }
+    return plots
+
+
+def _trained(told: Callable[[Any], str]) -> Callable[[StrategyView], str]:
+    return lambda view: told(view.training) if view.training else words.UNKNOWN
+
+
+def _tested(told: Callable[[Any], str]) -> Callable[[StrategyView], str]:
+    return lambda view: told(view.backtest) if view.backtest else words.UNKNOWN
+
+
+FIGURES: Sequence[Figure] = (
+    ("accuracy out of sample", _trained(lambda it: words.part(it.accuracy))),
+    ("base rate", _trained(lambda it: words.part(it.base_rate))),
+    ("return", _tested(lambda it: words.signed(it.total_return))),
+    ("buy and hold", _tested(lambda it: words.signed(it.benchmark_return))),
+    ("Sharpe ratio", _tested(lambda it: words.ratio(it.sharpe_ratio))),
+    ("of buy and hold", _tested(lambda it: words.ratio(it.benchmark_sharpe_ratio))),
+    ("Sortino ratio", _tested(lambda it: words.ratio(it.sortino_ratio))),
+    ("deepest fall", _tested(lambda it: words.part(it.max_drawdown))),
+    ("probably no luck", _tested(lambda it: words.part(it.deflated_sharpe))),
+    ("strategies tried", _tested(lambda it: f"{it.trials:,}")),
+    ("trades", _tested(lambda it: f"{it.total_trades:,}")),
+    ("won", _tested(lambda it: words.part(it.win_rate))),
+    ("exposure", _tested(lambda it: words.part(it.exposure))),
+    ("turnover a year", _tested(lambda it: words.ratio(it.turnover))),
+)
+"""What is told of every strategy, in this order."""

@@ -1,0 +1,121 @@
+"""What an account holds, what it is worth, and what would sell it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from contracts.account import Portfolio
+from contracts.exit_signal import ExitDistancesQuery
+from contracts.query import AccountQuery, EquityPoint, EquityQuery
+from contracts.types import Name
+from libs.runtime.errors import DeskError, few
+from services.console import accounts
+from services.console.books import MAIN_ACCOUNT
+from services.console.pages.show import Show
+from services.console.passing_on import Desk
+from services.console.problems import not_found
+
+FILLS_SHOWN = 20
+POINTS_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Fall:
+    """The deepest fall of the equity from its highest value before, as a fraction."""
+
+    deepest: float
+    day: date | None
+
+
+def money(desk: Desk, show: Show) -> APIRouter:
+    """Two pages of one account each."""
+    router = APIRouter()
+
+    @router.get("/portfolio")
+    async def portfolio_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
+        query = AccountQuery(account=account, fills=FILLS_SHOWN)
+        view = await accounts.account(query, store=desk.store, closes=desk.closes)
+        if view.portfolio is None:
+            return _no_account(request, account, view.accounts)
+        asked = EquityQuery(account=account, points=POINTS_SHOWN)
+        equity = await accounts.equity(asked, store=desk.store, closes=desk.closes)
+        return show(
+            request,
+            "portfolio.html",
+            it=view,
+            books=view.portfolio,
+            account=account,
+            stops=stops_of(view.portfolio),
+            fall=fall_of(equity.points),
+            points=equity.points,
+            plots=_plots(equity.points),
+            points_shown=POINTS_SHOWN,
+        )
+
+    @router.get("/exits")
+    async def exits_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
+        names = tuple(await desk.store.accounts())
+        if account not in names:
+            return _no_account(request, account, names)
+        # The rules are another service's: without it the page says who does not answer.
+        try:
+            view, why = await desk.passing_on.distances(ExitDistancesQuery(account=account)), ""
+        except DeskError as error:
+            view, why = None, str(error)
+        return show(request, "exits.html", it=view, why=why, account=account, accounts=names)
+
+    def _no_account(request: Request, account: str, names: Sequence[str]) -> Response:
+        """Before the first cycle there is none, which is no mistake of whoever asks."""
+        if names:
+            raise not_found(f"no account is named {account}; there are: {few(names, '')}")
+        return show(request, "no_account.html", account=account)
+
+    return router
+
+
+def stops_of(books: Portfolio) -> dict[str, str]:
+    """By ticker: the price of the stop order that waits."""
+    return {
+        each.asset: f"{each.stop_price.amount.normalize():f} {each.stop_price.currency}"
+        for each in books.open_orders
+        if each.stop_price is not None
+    }
+
+
+def fall_of(points: Sequence[EquityPoint]) -> Fall:
+    """How deep the equity fell, and when."""
+    highest, found = Decimal(0), Fall(0.0, None)
+    for each in points:
+        highest = max(highest, each.equity)
+        fall = float(1 - each.equity / highest) if highest else 0.0
+        if fall > found.deepest:
+            found = Fall(fall, each.session)
+    return found
+
+
+def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
+    """Both charts as `charts.js` draws them."""
+    at = [moment(each.session) for each in points]
+    highest, falls = Decimal(0), []
+    for each in points:
+        highest = max(highest, each.equity)
+        falls.append(float(each.equity / highest - 1) * 100 if highest else 0.0)
+    return {
+        "equity": {
+            "x": at,
+            "lines": [
+                {"name": "Equity", "values": [float(each.equity) for each in points]},
+                {"name": "Cash", "values": [float(each.cash) for each in points]},
+            ],
+        },
+        "drawdown": {"x": at, "unit": "%", "lines": [{"name": "Below the peak", "values": falls}]},
+    }
+
+
+def moment(day: date) -> int:
+    """A session on a time axis: its noon, in seconds."""
+    return int(datetime.combine(day, time(12), UTC).timestamp())

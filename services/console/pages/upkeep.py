@@ -1,0 +1,104 @@
+"""What keeps a desk going: the schedule, dead letters, costs, the bus."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+
+from contracts.http import CostRow
+from contracts.query import BudgetQuery, DeadLettersQuery
+from contracts.schedule import ScheduleQuery
+from contracts.types import Usage
+from services.console import bus, costs, handler, schedule
+from services.console.pages.show import Show
+from services.console.passing_on import Desk
+from services.console.problems import not_found
+from services.console.upkeep import DAYS_MAX, Number
+
+LETTERS_SHOWN = 50
+DAYS_SHOWN = 7
+
+
+def upkeep(desk: Desk, show: Show) -> APIRouter:
+    """One page each."""
+    router = APIRouter()
+
+    @router.get("/schedule")
+    async def schedule_page(request: Request) -> Response:
+        view = await schedule.schedule(
+            ScheduleQuery(),
+            store=desk.store,
+            settings=desk.settings,
+            calendar=desk.calendar,
+            now=desk.now,
+        )
+        return show(request, "schedule.html", it=view, zone=ZoneInfo(view.zone))
+
+    @router.get("/letters")
+    async def letters_page(request: Request) -> Response:
+        query = DeadLettersQuery(limit=LETTERS_SHOWN)
+        page = await handler.dead_letters(query, letters=desk.letters)
+        return show(request, "letters.html", it=page, shown=LETTERS_SHOWN)
+
+    @router.get("/letters/{number}")
+    async def letter_page(request: Request, number: Number) -> Response:
+        query = DeadLettersQuery(sequence=number)
+        found = (await handler.dead_letters(query, letters=desk.letters)).letters
+        if not found:
+            raise not_found(f"there is no dead letter {number}; it may have been discarded")
+        return show(request, "letter.html", it=found[0], body=readable(found[0].body))
+
+    @router.get("/costs")
+    async def costs_page(
+        request: Request, days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = DAYS_SHOWN
+    ) -> Response:
+        view = await costs.costs(days, store=desk.store, now=desk.now)
+        query = BudgetQuery(days=days)
+        budget = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
+        return show(
+            request,
+            "costs.html",
+            it=view,
+            budget=budget,
+            days=days,
+            by_model=summed(
+                view.rows, lambda row: f"{row.provider}: {row.model or 'no reply came'}"
+            ),
+            by_stage=summed(view.rows, lambda row: row.stage),
+        )
+
+    @router.get("/bus")
+    async def bus_page(request: Request) -> Response:
+        return show(request, "bus.html", it=await bus.view(desk.health, desk.store, desk.settings))
+
+    return router
+
+
+def readable(body: str | None) -> str | None:
+    """A body with its JSON spread over lines; as it is where it is none."""
+    if body is None:
+        return None
+    try:
+        return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONDecodeError:
+        return body
+
+
+def _model(row: CostRow) -> str:
+    return f"{row.provider}: {row.model or 'no reply came'}"
+
+
+def summed(
+    rows: Sequence[CostRow], key: Callable[[CostRow], str]
+) -> Sequence[tuple[str, int, Usage]]:
+    """By key: calls and usage of all its rows, what cost most first."""
+    calls: dict[str, int] = defaultdict(int)
+    usage: dict[str, Usage] = defaultdict(Usage)
+    for row in rows:
+        calls[key(row)] += row.calls
+        usage[key(row)] += row.usage
+    made = [(name, calls[name], usage[name]) for name in usage]
+    return sorted(made, key=lambda each: (-each[2].cost_usd, -each[2].tokens, each[0]))

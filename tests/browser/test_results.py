@@ -1,0 +1,99 @@
+"""What accounts, strategies and sessions came to: the pages show what the API says."""
+
+from decimal import Decimal
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import WAIT_MS
+from tests.browser.desk import Shown
+
+
+def got(page: Page, path: str) -> Any:
+    """What the API says."""
+    answer = page.request.get(f"/api/v1{path}")
+    assert answer.ok, answer.text()
+    return answer.json()
+
+
+def rows(table: Locator) -> list[list[str]]:
+    """The cells of a table's body."""
+    return [each.locator("th, td").all_inner_texts() for each in table.locator("tbody tr").all()]
+
+
+def test_the_portfolio_shows_the_books(page: Page, shown: Shown) -> None:
+    view = got(page, f"/portfolio?account={shown.account}")
+    books = view["portfolio"]
+    page.goto(f"/portfolio?account={shown.account}")
+    equity = f"{Decimal(books['equity']['amount']):,.2f}"
+    expect(page.locator("#worth .tile").first.locator(".value")).to_have_text(equity)
+    held = rows(page.get_by_role("group", name="Positions").locator("table"))
+    assert {row[0]: row[1].replace(",", "") for row in held} == {
+        each["ticker"]: f"{Decimal(each['quantity']).normalize():f}" for each in books["positions"]
+    }
+    fills = rows(page.get_by_role("group", name="Last fills").locator("table"))
+    assert len(fills) == len(view["fills"])
+
+
+def test_the_equity_is_drawn_with_cash_and_holding_and_again_in_another_theme(
+    page: Page, shown: Shown
+) -> None:
+    holding = got(page, f"/portfolio/holding?account={shown.account}&points=200")
+    page.goto(f"/portfolio?account={shown.account}")
+    over_time = page.get_by_role("region", name="Over time")
+    for name in ("Equity", "Cash", "Buy and hold", "Below the peak"):
+        expect(over_time.locator(".u-legend .u-label", has_text=name)).to_be_visible()
+    last = float(holding["points"][-1]["worth"])
+    note = over_time.locator("[data-note]")
+    expect(note).to_contain_text(f"would have come to {last:,.0f}", timeout=WAIT_MS)
+    drawn = over_time.locator("canvas").first.evaluate_handle("it => it")
+    page.get_by_role("button", name="Switch between dark and light").click()
+    assert not drawn.evaluate("it => it.isConnected")
+    expect(over_time.locator("canvas")).to_have_count(2)
+    page.evaluate("localStorage.clear()")
+
+
+def test_a_strategy_is_chosen_compared_and_its_report_runs_nothing(
+    page: Page, shown: Shown
+) -> None:
+    page.goto("/strategies")
+    for name in (shown.strategy, shown.other):
+        page.get_by_role("checkbox", name=f"Compare {name}").check()
+    page.get_by_role("button", name="Compare those marked").click()
+    table = page.get_by_role("group", name="side by side").locator("table")
+    figures = {row[0]: row[1:] for row in rows(table)}
+    both = got(page, f"/strategies?name={shown.strategy}&name={shown.other}")["strategies"]
+    accuracy = [f"{each['training']['accuracy'] * 100:.1f}%" for each in both]
+    assert sorted(figures["accuracy out of sample"]) == sorted(accuracy)
+    assert len(figures["return"]) == 2
+
+    page.get_by_role("link", name=shown.strategy, exact=True).click()
+    detail = got(page, f"/strategies/{shown.strategy}")
+    expect(page.get_by_role("heading", name=shown.strategy)).to_be_visible()
+    first, last = detail["loss_curve"][0], detail["loss_curve"][-1]
+    training = page.get_by_role("region", name="Training")
+    expect(training).to_contain_text(f"from {first:.4f} to {last:.4f}")
+    folds = rows(page.get_by_role("group", name="Folds").locator("table"))
+    assert len(folds) == len(detail["folds"])
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Report on one page").click()
+    expect(opened.value.get_by_role("heading", name=shown.strategy)).to_be_visible()
+    assert opened.value.evaluate("window.origin") == "null", "a sandbox of its own"
+    opened.value.close()
+
+
+def test_a_position_is_checked_from_its_page(page: Page, shown: Shown) -> None:
+    view = got(page, f"/exit-signals?account={shown.account}")
+    page.goto(f"/exits?account={shown.account}")
+    first = view["positions"][0]
+    expect(page.get_by_role("row", name=first["ticker"])).to_be_visible()
+    page.get_by_role("button", name=f"Check {first['ticker']}").click()
+    found = f"{first['ticker']}: {first['assessment']}"
+    expect(page.locator(".toast")).to_contain_text(found, timeout=WAIT_MS)
+
+
+def test_a_report_is_shown_as_text_whatever_stands_in_it(page: Page, shown: Shown) -> None:
+    page.goto(f"/reports?account={shown.account}")
+    article = page.get_by_role("article")
+    expect(article.get_by_role("heading", name="Held at the close")).to_be_visible()
+    expect(article.get_by_text("in all", exact=True)).to_be_visible()

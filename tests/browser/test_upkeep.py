@@ -1,0 +1,71 @@
+"""What a person does on the pages to keep a desk going."""
+
+import json
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import WAIT_MS
+from tests.browser.desk import Shown
+from tests.browser.test_results import got
+
+
+def test_a_dead_letter_is_retried_and_discarded_for_a_reason(page: Page, shown: Shown) -> None:
+    page.goto("/letters")
+    page.get_by_role("link", name=str(shown.open_letter), exact=True).click()
+    payload = page.get_by_role("region", name="Payload").locator("pre")
+    body = got(page, f"/dead-letters/{shown.open_letter}")["body"]
+    assert json.loads(payload.inner_text()) == json.loads(body)
+    assert payload.inner_text().count("\n") > 1, "spread over lines"
+    expect(payload).to_contain_text("<img src=x onerror=alert(1)>")
+
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator(".toast")).to_contain_text("was sent to reporter again", timeout=WAIT_MS)
+    page.locator("summary", has_text="Discard").click()
+    page.get_by_label("Reason, for the record").fill("seen by a test")
+    page.get_by_role("button", name="Discard").click()
+    page.wait_for_url("**/letters")
+    expect(page.get_by_role("link", name=str(shown.letter), exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name=str(shown.open_letter), exact=True)).to_have_count(0)
+    gone = page.request.get(f"/api/v1/dead-letters/{shown.open_letter}")
+    assert gone.status == 404
+    cycle = got(page, f"/cycles/{shown.held_back}/events?limit=200")["events"]
+    told = {each["type"]: each["data"] for each in cycle}
+    assert told["letter_retried"]["by"] == "console"
+    assert (told["letter_discarded"]["by"], told["letter_discarded"]["reason"]) == (
+        "console",
+        "seen by a test",
+    )
+
+
+def test_what_the_desk_refuses_is_told_with_what_to_do(page: Page, shown: Shown) -> None:
+    page.goto(f"/letters/{shown.letter}")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator(".toast.bad")).to_contain_text("its sender corrects it")
+
+
+def test_a_job_is_paused_with_a_reason_and_resumed(page: Page) -> None:
+    page.goto("/schedule")
+    row = page.get_by_role("row", name="closing")
+    row.locator("summary", has_text="Pause").click()
+    row.get_by_label("Reason, for the record").fill("a holiday")
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("by console: a holiday", timeout=WAIT_MS)
+    row.get_by_role("button", name="Resume").click()
+    expect(row).not_to_contain_text("by console", timeout=WAIT_MS)
+    assert all(job["paused_at"] is None for job in got(page, "/schedule")["jobs"])
+
+
+def test_the_bus_shows_every_service_connected(page: Page) -> None:
+    page.goto("/bus")
+    view = got(page, "/bus")
+    expect(page.get_by_role("row", name="trader connected")).to_be_visible()
+    expect(page.get_by_role("row", name="COMMANDS")).to_be_visible()
+    shown = page.locator(".tile", has_text="Services").locator(".value")
+    expect(shown).to_have_text(f"{len(view['services'])} of {len(view['services'])}")
+
+
+def test_costs_are_told_by_model(page: Page) -> None:
+    page.goto("/costs")
+    table = page.get_by_role("group", name="By model")
+    expect(table.get_by_role("row", name="claude: claude-sonnet-5-5")).to_contain_text("43.5k")
+    assert {each["provider"] for each in got(page, "/costs")["rows"]} == {"claude"}
