@@ -242,6 +242,11 @@ SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
     },
     "review": lambda c: {"kept": _tickers(c["picks"]), "vetoed": c["vetoed_tickers"]},
     "validate": _validated,
+    "check_exits": lambda c: {
+        "checked": _tickers(c["checks"]),
+        "sell": _tickers([each for each in c["checks"] if each.get("quantity") is not None]),
+    },
+    "validate_exits": _validated,
     "execute": lambda c: {
         "orders": len(c["orders"]),
         "fills": len(c["fills"]),

@@ -51,6 +51,7 @@ class Shown:
     letter: int
     open_letter: int
     held_back: str
+    sold: str
 
 
 @contextmanager
@@ -84,6 +85,7 @@ async def _filled(desk: Desk) -> Shown:
         decided = await caller.run(body)
         nodes = (await caller.query("operations", cycle_id=decided["cycle_id"]))["operations"]
         researched = next(each["op_id"] for each in nodes if each["name"] == "analyst")
+        sold = await sold_again(caller)
         failed = await caller.accepted(wish(universe=["NOPE"]))
         await caller.ended(failed)
         waiting = await caller.accepted(wish(approval_required=True))
@@ -109,7 +111,16 @@ async def _filled(desk: Desk) -> Shown:
         letter=letter,
         open_letter=await letter_about(desk, held_back),
         held_back=held_back,
+        sold=sold,
     )
+
+
+async def sold_again(caller: Caller) -> str:
+    """An exit cycle that sells what an account of its own has bought."""
+    pipelines = (bought := wish())["pipelines"]
+    await caller.run(bought)
+    exit_wish = wish(kind="exit", as_of="2012-10-31", pipelines=pipelines)
+    return str((await caller.run(exit_wish))["cycle_id"])
 
 
 async def stopped_at_its_report(desk: Desk, caller: Caller, account: str) -> str:

@@ -49,7 +49,7 @@ LOOKS: Mapping[str, Look] = {
 }
 PAGES = (
     *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
-    *("decisions", "decision", "approvals"),
+    *("decisions", "decision", "exit", "approvals"),
     *("portfolio", "exits", "leaderboard", "strategies", "strategy", "compared", "reports"),
     *("schedule", "letters", "letter", "costs", "bus"),
     "not-found",
@@ -69,6 +69,7 @@ def path_of(page: str, shown: Shown) -> str:
         "operation": f"/operations/{shown.operation}",
         "decisions": "/decisions",
         "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
+        "exit": f"/decisions/{shown.sold}/rules",
         "approvals": "/approvals",
         "not-found": "/nowhere",
         "portfolio": f"/portfolio?account={shown.account}",

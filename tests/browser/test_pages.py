@@ -53,6 +53,13 @@ def test_the_overview_follows_the_desk_without_a_reload(page: Page) -> None:
     assert page.evaluate("window.isTheSame")
 
 
+def test_an_exit_says_what_was_checked_and_what_was_sold(page: Page, shown: Shown) -> None:
+    page.goto(looks.path_of("exit", shown))
+    expect(page.get_by_role("region", name="Positions checked")).to_contain_text("STRONG EXIT")
+    expect(page.locator(".ending")).to_contain_text("Sold 29 AAPL")
+    expect(page.locator("#candles[data-drawn=AAPL]")).to_be_visible()
+
+
 def test_on_a_phone_the_menu_opens_and_closes(page: Page) -> None:
     looks.LOOKS["phone"].put_on(page)
     page.goto("/")

@@ -16,7 +16,8 @@ from contracts.query import CycleQuery, DecisionsQuery, PipelineView
 from contracts.risk import Check, RuleOutcome
 from contracts.types import Name
 from libs.postgres.pool import Record
-from libs.report.made import Made, rows
+from libs.report import amounts
+from libs.report.made import Made, Row, rows
 from libs.report.orders import in_short
 from services.console import handler
 from services.console.pages.choices import OrAll
@@ -62,7 +63,7 @@ def decisions(desk: Desk, show: Show) -> APIRouter:
             raise not_found(f"cycle {cycle_id} has no pipeline {pipeline}")
         made = Made.by(found)
         told = rows(made)
-        charted = [row.ticker for row in told][:CHARTED_MAX]
+        charted = _charted(told, made)
         orders = await desk.store.orders_of_tickers(found.account, charted, TRADES_MAX)
         account = await desk.store.account(found.account)
         return show(
@@ -81,6 +82,13 @@ def decisions(desk: Desk, show: Show) -> APIRouter:
         )
 
     return router
+
+
+def _charted(told: Sequence[Row], made: Made) -> Sequence[str]:
+    """Tickers to draw: those that were looked into, or the positions that were checked."""
+    checked = made.exits.checks if made.exits else ()
+    names = dict.fromkeys([*(row.ticker for row in told), *(each.ticker for each in checked)])
+    return list(names)[:CHARTED_MAX]
 
 
 def _checks(made: Made) -> Sequence[Check]:
@@ -109,11 +117,22 @@ def ending(pipeline: PipelineView, made: Made, reason: str) -> str:
         return pipeline.reason or reason
     if made.execution is not None and made.execution.orders:
         return in_short(made.execution)
+    why = _nothing(made)
+    return f"nothing ordered: {why}" if why else pipeline.reason or reason or "completed"
+
+
+def _nothing(made: Made) -> str:
+    """Why nothing was ordered; empty where that is not known."""
+    if made.exits is not None:
+        wanted = sum(each.quantity is not None for each in made.exits.checks)
+        if wanted:
+            return f"the rules left nothing of {amounts.count(wanted, 'exit')}"
+        return f"none of {amounts.count(len(made.exits.checks), 'position')} is to be sold"
     if made.picks is not None and not made.wanted:
-        return "nothing ordered: the trader picked nothing"
+        return "the trader picked nothing"
     if made.validation is not None and not made.validation.decisions:
-        return "nothing ordered: the rules left nothing of what was proposed"
-    return pipeline.reason or reason or "completed"
+        return "the rules left nothing of what was proposed"
+    return ""
 
 
 @dataclass(frozen=True)

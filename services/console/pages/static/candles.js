@@ -30,7 +30,7 @@ function marks(ticker, found) {
     text: `${each.side} ${Number(each.quantity)}`,
   }));
   if (sessions.has(box.dataset.asOf)) {
-    made.push({ time: box.dataset.asOf, position: "aboveBar", shape: "square", color: colour("--accent"), text: "decided" });
+    made.push({ time: box.dataset.asOf, position: "aboveBar", shape: "square", color: colour("--accent") });
   }
   return made.sort((a, b) => (a.time < b.time ? -1 : 1));
 }

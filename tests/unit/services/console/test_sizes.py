@@ -11,7 +11,7 @@ from contracts.query import PipelineView
 from services.console.logic import id_range
 from services.console.sizes import OnRecord, cut, fitting, parts, size_of
 from services.console.tree import SUMMARIES, summary
-from services.orchestrator.workflow import DECISION, STRATEGY
+from services.orchestrator.workflow import DECISION, EXIT, STRATEGY
 
 RECORDS = st.lists(
     st.builds(
@@ -91,7 +91,7 @@ def test_what_cannot_begin_an_id_is_no_range(text: str) -> None:
 
 def test_every_step_of_the_desk_has_a_summary() -> None:
     states = (*DECISION.shared, *DECISION.states, *filter(None, (DECISION.closing,)))
-    states += STRATEGY.states
+    states += (*STRATEGY.states, *EXIT.states)
 
     assert {step.name for state in states for step in state.steps} == set(SUMMARIES)
 
