@@ -53,7 +53,8 @@ class TlsMismatch(nats.errors.Error):
 
 class _Client(Client):
     """nats-py, but that TLS is as the address says: by itself it goes on in plain text where a
-    `tls://` server does not ask for TLS, and it tries for ever where a certificate is wrong.
+    `tls://` server does not ask for TLS, and it tries for ever where a certificate is wrong. And
+    that a flush is one: by itself it asks the server before it has sent what was published.
     """
 
     _was_connected = False
@@ -74,6 +75,10 @@ class _Client(Client):
                 self._transport.close()  # type: ignore[no-untyped-call]
             raise _TlsRefused(str(error)) from error
         self._was_connected = True
+
+    async def _send_ping(self, future: "asyncio.Future[bool] | None" = None) -> None:
+        await self._flush_pending(force_flush=True)
+        await super()._send_ping(future)
 
 
 class _TlsRefused(Exception):

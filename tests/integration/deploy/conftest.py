@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def open_dir() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
     folder.chmod(0o755)

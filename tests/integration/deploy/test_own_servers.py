@@ -10,30 +10,39 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 import jsonschema
 import nats
 import nats.errors
 import pytest
+import pytest_asyncio
 import yaml
 
+from libs.postgres.pool import dsn_for
 from libs.runtime.binaries import find_nats_server
-from libs.runtime.credentials import NatsPermissions
+from libs.runtime.credentials import NatsPermissions, nkey_public_key
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.ports import choose_port
 from libs.runtime.postgres_roles import PsqlLogin, run_sql
+from services.launcher import BACKBONE, SERVICES
 from services.provisioner.secrets import NatsPlace, provision_secrets
+from tests.integration.deploy import privileges
 
 ROOT = Path(__file__).parents[3]
 NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # the embedded bus is not used
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 READY_TIMEOUT_S = 90
 CYCLE_TIMEOUT_S = 90
 FOLDERS = ("strategies", "exit_signals", "reports", "tmp/deskbus")
@@ -56,13 +65,17 @@ class OwnServers:
     monitor_port: int
     http_port: int
     postgres: Servers
+    watched: dict[str, int] = field(default_factory=dict)
+    """Where each process answers whoever watches it, by service."""
+    running: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    """The processes: `nats`, and every service."""
 
     @property
     def nats_url(self) -> str:
         return f"nats://127.0.0.1:{self.nats_port}"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
     secrets = open_dir / "secrets"
     nats_port = choose_port(None, set())
@@ -70,7 +83,8 @@ async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
     http_port = choose_port(None, {nats_port, monitor_port})
     store = open_dir / "store"
     provision_secrets(secrets, NatsPlace("127.0.0.1", nats_port, monitor_port, store))
-    with process([str(find_nats_server()), "--config", str(secrets / "nats.conf")], {}, open_dir):
+    program = [str(find_nats_server()), "--config", str(secrets / "nats.conf")]
+    with process(program, {}, open_dir) as nats_server:
         async with embedded_servers(open_dir / "pg", NOBODY, ()) as postgres:
             superuser = PsqlLogin(
                 psql=postgres.psql,
@@ -80,7 +94,9 @@ async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
             )
             await run_sql(superuser, (secrets / "roles.sql").read_text())
             await run_sql(superuser, (secrets / "roles.sql").read_text())  # again: no harm
-            yield OwnServers(open_dir, secrets, nats_port, monitor_port, http_port, postgres)
+            own = OwnServers(open_dir, secrets, nats_port, monitor_port, http_port, postgres)
+            own.running["nats"] = nats_server
+            yield own
 
 
 @contextlib.contextmanager
@@ -128,7 +144,10 @@ class Container:
             self.env[variable] = _here(value, places)
         self.env["DESKBUS_NATS_MONITOR_URL"] = f"http://127.0.0.1:{servers.monitor_port}"
         self.env["DESKBUS_HTTP_PORT"] = str(servers.http_port)
-        self.env["DESKBUS_METRICS_PORT"] = "0"  # here all of them are on one host
+        # One machine for all: a container has its ports to itself.
+        servers.watched[name] = choose_port(None, set(servers.watched.values()))
+        self.env["DESKBUS_METRICS_HOST"] = "127.0.0.1"
+        self.env["DESKBUS_METRICS_PORT"] = str(servers.watched[name])
 
     def run(self) -> None:
         """Run it to its end; it must succeed."""
@@ -147,7 +166,7 @@ def _here(value: str, places: Mapping[str, str]) -> str:
     return value.replace(theirs, places[theirs]) if theirs else value
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def desk(servers: OwnServers) -> AsyncIterator[OwnServers]:
     """Every service of compose.yaml, in the order that it asks for."""
     compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
@@ -156,7 +175,8 @@ async def desk(servers: OwnServers) -> AsyncIterator[OwnServers]:
     assert len(names) >= 9
     with contextlib.ExitStack() as stack:
         for name in names:
-            stack.enter_context(Container(name, compose[name], servers).running())
+            container = Container(name, compose[name], servers)
+            servers.running[name] = stack.enter_context(container.running())
         yield servers
 
 
@@ -225,6 +245,7 @@ async def test_a_stranger_gets_its_decision_from_a_desk_on_own_servers(desk: Own
     await _the_schedule_is_known_and_runs(desk)
     await _http_answers_whoever_has_the_token(desk, answer["cycle_id"])
     await _probe_sees_the_services(desk)
+    await asyncio.to_thread(_every_service_says_that_it_is_ready, desk)
     await _a_strange_name_is_refused(desk)
 
 
@@ -278,7 +299,93 @@ async def _probe_sees_the_services(desk: OwnServers) -> None:
     assert await stranger.wait() == 1
 
 
+def _every_service_says_that_it_is_ready(desk: OwnServers) -> None:
+    services = set(desk.watched) - {"migrations"}
+    assert services == {*BACKBONE, *SERVICES}
+    for name in services:
+        for page in ("livez", "readyz", "metrics"):
+            url = f"http://127.0.0.1:{desk.watched[name]}/{page}"
+            with urllib.request.urlopen(url, timeout=READY_TIMEOUT_S) as answer:
+                assert answer.status == 200, (name, page)
+
+
 async def _a_strange_name_is_refused(desk: OwnServers) -> None:
     async with connected(desk, "user") as client:
         with pytest.raises((nats.errors.TimeoutError, nats.errors.NoRespondersError)):
             await client.request("desk.v1.req.orchestrator.cycle.cli", b"{}", timeout=1)
+
+
+@pytest.mark.parametrize("identity", privileges.IDENTITIES)
+async def test_an_identity_may_do_on_nats_what_is_its_own_and_nothing_else(
+    desk: OwnServers, identity: str
+) -> None:
+    refused: list[str] = []
+
+    async def on_error(error: Exception) -> None:
+        refused.append(str(error))
+
+    client = await nats.connect(
+        desk.nats_url,
+        nkeys_seed=str(desk.secrets / f"{identity}.nk"),
+        inbox_prefix=f"_INBOX_{identity}".encode(),
+        error_cb=on_error,
+    )
+
+    async def answered() -> None:
+        # The first question of nats-py overtakes what was published, the second does not.
+        for _ in range(2):
+            await client.flush()
+
+    try:
+        said = privileges.not_to_say(identity)
+        for subject in said:
+            await client.publish(subject, b"{}")
+        await answered()
+        assert privileges.told(refused, "publish") == {each.lower() for each in said}
+        heard = privileges.not_to_hear(identity)
+        for subject in heard:
+            await client.subscribe(subject)
+        await answered()
+        assert privileges.told(refused, "subscription") == {each.lower() for each in heard}
+    finally:
+        await client.close()
+    assert len(said) > 100
+    assert len(heard) > 20
+
+
+@pytest.mark.parametrize("role", privileges.MAY)
+async def test_a_role_may_do_in_postgres_what_is_its_own_and_nothing_else(
+    desk: OwnServers, role: str
+) -> None:
+    place = f"127.0.0.1:{desk.postgres.postgres_port}"
+    dsn = dsn_for(f"postgresql://{place}/deskbus", role, desk.secrets)
+    db = await asyncpg.connect(dsn)
+    try:
+        done = await privileges.granted(db)
+        for statement in privileges.NOBODYS:
+            assert not await privileges.may(db, statement), statement
+    finally:
+        await db.close()
+    assert done == privileges.MAY[role]
+    for database in ("postgres", "template1"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await asyncpg.connect(dsn_for(f"postgresql://{place}/{database}", role, desk.secrets))
+
+
+@pytest.mark.parametrize("name", ["risk", "orchestrator"])
+async def test_a_process_that_nats_lets_in_no_more_ends_itself(desk: OwnServers, name: str) -> None:
+    """Last in this file: the two are gone afterwards. A supervisor would start them again."""
+    path = desk.secrets / "nats.conf"
+    config = json.loads(path.read_text())
+    key = nkey_public_key(desk.secrets, name)
+    users = [each for each in config["authorization"]["users"] if each["nkey"] != key]
+    config["authorization"]["users"] = users
+    path.write_text(json.dumps(config))
+
+    desk.running["nats"].send_signal(signal.SIGHUP)
+
+    ended = await asyncio.to_thread(desk.running[name].wait, READY_TIMEOUT_S)
+    assert ended == 1
+    log = (desk.directory / "containers" / name / f"services.{name}.log").read_text()
+    assert "closed for good" in log
+    assert "Traceback" not in log
