@@ -23,6 +23,9 @@ ATTEMPT_TIMEOUT_S = 4.0
 """One attempt: a handshake with a server that is killed meanwhile hangs, the next one does not."""
 RECONNECT_WAIT_S = 0.1
 PING_EVERY_S = 10
+REFUSALS_MAX = 30
+"""Refusals of a key that was let in before, one after the other, RECONNECT_WAIT_S apart."""
+AUTHORIZATION = "authorization violation"
 FLUSH_GIVEN_UP_S = 3_600
 """By then the connection is another one, and its late answer cannot come any more."""
 
@@ -54,10 +57,13 @@ class TlsMismatch(nats.errors.Error):
 class _Client(Client):
     """nats-py, but that TLS is as the address says: by itself it goes on in plain text where a
     `tls://` server does not ask for TLS, and it tries for ever where a certificate is wrong. And
-    that a flush is one: by itself it asks the server before it has sent what was published.
+    that a flush is one: by itself it asks the server before it has sent what was published. And
+    that a key which is no longer let in is not tried for ever.
     """
 
     _was_connected = False
+    _refusals = 0
+    _giving_up: "asyncio.Task[None] | None" = None
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         server = self._current_server
@@ -74,7 +80,19 @@ class _Client(Client):
             if self._transport is not None:
                 self._transport.close()  # type: ignore[no-untyped-call]
             raise _TlsRefused(str(error)) from error
-        self._was_connected = True
+        except nats.errors.Error as error:
+            if AUTHORIZATION in str(error).lower() and self._was_connected:
+                self._refused()
+            raise
+        self._was_connected, self._refusals = True, 0
+
+    def _refused(self) -> None:
+        """The server is there and does not want this key: for a moment while it is set up anew, or
+        for good. Then the connection is closed, and whoever started this process starts it again.
+        """
+        self._refusals += 1
+        if self._refusals >= REFUSALS_MAX and self._giving_up is None:
+            self._giving_up = asyncio.create_task(self.close())
 
     async def _send_ping(self, future: "asyncio.Future[bool] | None" = None) -> None:
         await self._flush_pending(force_flush=True)

@@ -140,7 +140,7 @@ async def granted(db: "asyncpg.Connection[asyncpg.Record]") -> Mapping[str, str]
         if kind != "v":
             tried |= {
                 "insert": f"insert into {name} default values",
-                "update": f"update {name} set {key} = null where false",
+                "update": f"update {name} set {key} = default where false",
                 "delete": f"delete from {name} where false",
                 "truncate": f"truncate {name}",
                 "alter": f"alter table {name} add column mine int",

@@ -309,6 +309,18 @@ def _every_service_says_that_it_is_ready(desk: OwnServers) -> None:
                 assert answer.status == 200, (name, page)
 
 
+def _is_ready(desk: OwnServers, name: str) -> None:
+    until = time.monotonic() + READY_TIMEOUT_S
+    while True:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{desk.watched[name]}/readyz", timeout=5)
+        except OSError:
+            assert time.monotonic() < until, f"{name} does not become ready"
+            time.sleep(0.2)
+        else:
+            return
+
+
 async def _a_strange_name_is_refused(desk: OwnServers) -> None:
     async with connected(desk, "user") as client:
         with pytest.raises((nats.errors.TimeoutError, nats.errors.NoRespondersError)):
@@ -375,6 +387,7 @@ async def test_a_role_may_do_in_postgres_what_is_its_own_and_nothing_else(
 @pytest.mark.parametrize("name", ["risk", "orchestrator"])
 async def test_a_process_that_nats_lets_in_no_more_ends_itself(desk: OwnServers, name: str) -> None:
     """Last in this file: the two are gone afterwards. A supervisor would start them again."""
+    await asyncio.to_thread(_is_ready, desk, name)
     path = desk.secrets / "nats.conf"
     config = json.loads(path.read_text())
     key = nkey_public_key(desk.secrets, name)
