@@ -77,7 +77,8 @@ class Pull:
 
     async def drain(self, grace_s: float) -> None:
         """Take no more, let what was taken end for `grace_s`, then leave it to others."""
-        await self._subscription.unsubscribe()
+        if not self._client.is_closed:
+            await self._subscription.unsubscribe()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
         for task in list(self._tasks):

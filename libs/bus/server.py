@@ -64,7 +64,8 @@ class Server:
     async def stop(self) -> None:
         """Take no more questions, and answer those taken, for STOP_GRACE_S."""
         for subscription in self._subscriptions:
-            await subscription.unsubscribe()
+            if not self._client.is_closed:
+                await subscription.unsubscribe()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_GRACE_S)
         # Where what answers has itself failed, an answer never comes: the asker will ask again.
