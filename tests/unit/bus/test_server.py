@@ -34,6 +34,7 @@ class Connection:
     def __init__(self) -> None:
         self.hear: Callable[[Any], Awaitable[None]] | None = None
         self.listening = True
+        self.is_closed = False
 
     async def subscribe(
         self, *_: object, cb: Callable[[Any], Awaitable[None]], **__: object
