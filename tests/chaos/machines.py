@@ -60,7 +60,8 @@ CARRIED_ON = 8
 STANDSTILL_S_MAX = 40.0
 PROMOTED_AFTER_S = 1.0
 """How long nobody notices that the primary is gone."""
-STANDBY = "standby"
+ANY = "*"
+"""Which standbys commits wait for, as in deploy/kubernetes/cluster/standby.conf."""
 FOLLOW = Path(__file__).parents[2] / "deploy/kubernetes/cluster/follow.sh"
 CYCLES_A_FAULT = 20
 
@@ -165,7 +166,7 @@ class Databases:
         await machine.start()
         await run_sql(
             primary,
-            f"alter system set synchronous_standby_names = '{STANDBY}'; select pg_reload_conf();",
+            f"alter system set synchronous_standby_names = '{ANY}'; select pg_reload_conf();",
         )
         async with asyncio.timeout(UP_TIMEOUT_S):
             while not await self.has_standby():  # noqa: ASYNC110
@@ -375,8 +376,7 @@ def _postgres(
     folder: Path, programs: PostgresPrograms, cluster: Path, port: int, run_as: Identity | None
 ) -> Machine:
     argv = [str(programs.server_bindir / "postgres"), "-D", str(cluster), "-p", str(port)]
-    # A standby is known to its primary by this name.
-    for name, value in {**SETTINGS, "cluster_name": STANDBY}.items():
+    for name, value in SETTINGS.items():
         argv += ["-c", f"{name}={value}"]
     pid_file = cluster / "postmaster.pid"
 
