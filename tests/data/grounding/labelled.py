@@ -11,9 +11,16 @@ import orjson
 from libs.llm.provider import Evidence
 
 HERE = Path(__file__).parent
-PARTS = ("development", "held_out", "held_out_2", "held_out_3", "held_out_4")
+PARTS = (
+    "development",
+    "held_out",
+    "held_out_2",
+    "held_out_3",
+    "held_out_4",
+    "held_out_5",
+)
 """What a checker may be built with: read, print and search it freely."""
-UNSEEN = ("held_out_5",)
+UNSEEN = ("held_out_6",)
 """What a checker is measured with, once: run it for its rates only (README.md)."""
 
 
