@@ -3,6 +3,8 @@
 import ast
 import asyncio
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +19,8 @@ from tests.integration.desk.conftest import Desk
 
 DOCUMENT = Path(__file__).parents[3] / "contracts" / "schemas" / "asyncapi.json"
 PROGRAM = Path(plain_subscriber.__file__)
-EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "faststream_subscriber.py"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+EXAMPLE = EXAMPLES / "faststream_subscriber.py"
 
 
 def test_the_subscriber_knows_nothing_of_ours() -> None:
@@ -125,3 +128,48 @@ async def test_the_documented_faststream_program_prints_a_decision(
     cycle_id = await user.accepted(wish())
     await user.ended(cycle_id)
     assert "buy" in await asyncio.to_thread(lines_until, faststream_program, cycle_id)
+
+
+@pytest.fixture
+def node_command(tmp_path: Path) -> list[str]:
+    """The documentation's example for Node, beside the package that it needs; else a skip."""
+    node = shutil.which("node")
+    folders = (Path(each) for each in os.environ.get("PATH", "").split(os.pathsep))
+    found = (each.parent for each in folders if each.name == ".bin")
+    modules = next((each for each in found if (each / "@nats-io/transport-node").is_dir()), None)
+    if node is None or modules is None:
+        pytest.skip("node or @nats-io/transport-node is missing (docs/subscribing.md says how)")
+    (tmp_path / "node_modules").symlink_to(modules)
+    return [node, str(shutil.copy(EXAMPLES / "subscribe.mjs", tmp_path))]
+
+
+@pytest.fixture
+async def missed(user: Caller) -> str:
+    """A cycle that was decided before the program below began to hear."""
+    cycle_id = await user.accepted(wish())
+    await user.ended(cycle_id)
+    return cycle_id
+
+
+@pytest.fixture
+def node_program(
+    node_command: list[str], missed: str, desk: Desk
+) -> Iterator[subprocess.Popen[str]]:
+    """It, started; what it prints is still to be read."""
+    with subprocess.Popen(
+        [*node_command, desk.url, str(desk.secrets_dir / "user.nk")],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        yield program
+        program.terminate()
+
+
+async def test_the_documented_node_program_prints_what_it_missed_and_what_comes(
+    node_program: subprocess.Popen[str], missed: str, user: Caller
+) -> None:
+    assert "buy" in await asyncio.to_thread(lines_until, node_program, missed)
+    await asyncio.to_thread(lines_until, node_program, "listening")
+    heard = await user.accepted(wish())
+    await user.ended(heard)
+    assert "buy" in await asyncio.to_thread(lines_until, node_program, heard)
