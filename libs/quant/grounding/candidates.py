@@ -114,7 +114,8 @@ def _needs_name(fact: Fact, figure: Figure, said: Sentence) -> bool:
             figure.unit == "number" and figure.step >= 1 and not figure.is_precise
         )
     if fact.concept == "market_cap" and not said.names("market_cap"):
-        return bool(said.sought(figure)) or figure.value < MARKET_CAP_MIN
+        bound = {*said.sought(figure)} - ({words.OTHER} if figure.is_precise else set())
+        return bool(bound) or figure.value < MARKET_CAP_MIN
     if fact.concept == DAY_CHANGE and not said.names(DAY_CHANGE):
         pointed = said.direction(figure) or figure.signed or not said.sought(figure)
         return not pointed

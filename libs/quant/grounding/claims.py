@@ -41,6 +41,8 @@ _MOOD = re.compile(
 _ANY = re.compile(r"\b(?:an?|another|further|some|any|each)\s(?:[a-z]+\s){0,2}$", re.IGNORECASE)
 _WOULD = re.compile(r"^[^.;]*\b(?:would|could|might)\b", re.IGNORECASE)
 _ASSUMED = re.compile(r"\b(?:if|assum\w+|suppos\w+|should)\b", re.IGNORECASE)
+_ODDS = re.compile(r"\b(?:odds|chances?|probability|likelihood)\b[^.;\d]*$", re.IGNORECASE)
+"""Odds are the writer's own, whatever they are of."""
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
 DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
@@ -62,13 +64,15 @@ def claims(figure: Figure, said: Sentence) -> bool:
         return False
     if words.OWN in linked and figure.unit != "count" and said.is_own(figure):
         return False
+    if figure.unit in {"number", "percent"} and _ODDS.search(said.before(figure, 90)):
+        return False
     if figure.unit in {"number", "money", "percent"} and _is_line(figure, said):
         return False
     if _SCALE.search(before) and figure.value in SCALES and not _NOUN.match(said.after(figure)):
         return False
     shares = (
         figure.unit == "number"
-        and said.after(figure, 7) in {" shares", " of the"}
+        and said.after(figure, 7) in {" shares", " of the", " more be", " more at", " more on"}
         and not said.before(figure, 4).lower().endswith(("all ", "of "))
     )
     if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):

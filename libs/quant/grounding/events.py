@@ -24,10 +24,13 @@ _REPORT = re.compile(
 _CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b", re.IGNORECASE)
 _FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers)\b", re.IGNORECASE)
 _PRICED = re.compile(r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", re.IGNORECASE)
+_MONTH = re.compile(rf"\b(?:{'|'.join(words.CALENDAR)})\b", re.IGNORECASE)
 _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
 _WITHIN = re.compile(r"\b(?:within|next|coming)\s$", re.IGNORECASE)
 _AS_OF = re.compile(r"\bas of\b", re.IGNORECASE)
 _OF_A_DAY = re.compile(r"\b(?:high|low) of\s$", re.IGNORECASE)
+_SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
+"""Before a date that starts a period: an extreme of it is of some other day."""
 _LAST = re.compile(r"\b(?:ends?|ended|ending|last|latest|newest)\b[^.,;]{0,12}$", re.IGNORECASE)
 _EXTREME = re.compile(
     r"\b(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
@@ -85,7 +88,10 @@ def is_event(figure: Figure, said: Sentence) -> bool:
     """Whether a date is the day of what the sentence says of it."""
     told = [fact for each, fact in said.traced.items() if said.dated_by(each) is figure]
     days = {day for fact in told if (day := _day_of(fact, said.facts))}
-    if days:
+    period = _SINCE.search(said.before(figure, 10)) and all(
+        fact.place in {"extreme", "mean"} for fact in told
+    )
+    if days and not period:
         return any(figure.is_day(day) for day in days)
     return any(figure.is_day(day) for day in _days(figure, said))
 
@@ -143,7 +149,8 @@ def _headlines(
     """The headlines that share words with what stands beside a date; all where none does."""
     own = [each for each in said.facts.headlines if each.known_on and each.ticker in owners]
     near = said.before(figure, NEAR_CHARS) + " " + said.after(figure, NEAR_CHARS)
-    mine = words.stems(near)
+    # A month says when, not what.
+    mine = words.stems(_MONTH.sub("", near))
     told = [each for each in own if mine & words.stems(each.text)]
     return told or own, bool(told)
 

@@ -26,7 +26,7 @@ _SCALES = {
 _UNITS = {
     "cents per dollar": ("times", 0.01), "cents on the dollar": ("times", 0.01),
     "percentage points": ("points", 1.0), "percentage point": ("points", 1.0),
-    "percent": ("percent", 1.0), "%": ("percent", 1.0), "points": ("points", 1.0),
+    "percent": ("percent", 1.0), "%": ("percent", 1.0), "points": ("points", 1.0), "pp": ("points", 1.0),
     "basis points": ("percent", 0.01), "bps": ("percent", 0.01),
     "cents": ("money", 0.01), "cent": ("money", 0.01), "c": ("money", 0.01),
     "dollars": ("money", 1.0), "euros": ("money", 1.0), "euro": ("money", 1.0),

@@ -36,20 +36,10 @@ def quoted(said: Sentence) -> Iterator[tuple[Figure, Fact]]:
             owners = said.tickers(figure)
             if owners and headline.ticker not in owners:
                 continue
-            if not _of_that_day(figure, headline, said):
-                continue
             if _wholly(figure, theirs, headline, said) and (
                 len(told) > 1 or _same(figure, theirs, headline, said)
             ):
                 yield figure, _fact(theirs, headline)
-
-
-def _of_that_day(figure: Figure, headline: Headline, said: Sentence) -> bool:
-    """Whether a headline is of the day that the words give, where there is one of that day."""
-    dated = said.dated_by(figure)
-    day = said.resolve(dated) if dated else None
-    days = {each.known_on for each in said.facts.headlines if each.ticker == headline.ticker}
-    return day is None or day not in days or headline.known_on == day
 
 
 def siblings(said: Sentence) -> list[Fact]:

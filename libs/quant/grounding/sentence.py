@@ -4,9 +4,10 @@
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import Fact, unit_of
+from libs.quant.grounding.facts import CLOSE, PRICES, Fact, unit_of
 from libs.quant.grounding.figures import Figure, figures
 from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, Spoken, once, rows_of
 from libs.quant.grounding.words import Mention
@@ -33,6 +34,15 @@ _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
+_BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
+PRICED = frozenset({*PRICES, "sma_20", "sma_50", "sma_200", "ema_12", "ema_26"}) | {
+    "bollinger_upper",
+    "bollinger_lower",
+    "average_cost",
+}
+"""What a price is held against."""
+SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"})
+"""What is counted in shares."""
 _IS = re.compile(r"^\s(?:is|are|was|were)\s$")
 
 
@@ -81,12 +91,18 @@ class Sentence(Spoken):
         if listed:
             return listed
         fitting = [each for each in self.mentions if fits(figure, each)]
+        if self.after(figure, 7) == " shares":
+            fitting = [each for each in fitting if SHARES & {*each.concepts, words.OTHER}]
+        if tagged := self._tagged(figure, fitting):
+            return tagged
         ahead = [each for each in fitting if each.end <= figure.start]
         if len(ahead) > 1 and _is_period(ahead[-1]):
             # "volatility over three months is 32%": a period may only say when.
             gap = self.text[ahead[-2].end : ahead[-1].start]
             if len(gap) < PERIOD_CHARS and not self._any_figure(ahead[-2].end, figure.start):
                 return (*ahead[-2].concepts, *ahead[-1].concepts)
+        if ahead and (pair := self._paired(figure, ahead[-1])):
+            return pair
         leads = ahead and _LEADS_TO.match(self.without_names(ahead[-1].end, figure.start))
         if leads and ahead[-1].concepts != (words.OTHER,):
             return self._earnings(figure, ahead[-1].concepts)
@@ -101,6 +117,25 @@ class Sentence(Spoken):
         apart = self.text[head.end : figure.start]
         # "MACD 2.45/2.05/0.40": the line, its signal, their difference.
         return kin(self.tight(head)) if apart.strip() == "/" else self.tight(head)
+
+    def _tagged(self, figure: Figure, fitting: Sequence[Mention]) -> tuple[str, ...]:
+        """The name that stands alone in parentheses behind a figure: "88.93 (50-day)"."""
+        for each in fitting:
+            gap, rest = self.text[figure.end : each.start], self.text[each.end : each.end + 1]
+            if each.start >= figure.end and gap in {" (", "("} and rest == ")":
+                return each.concepts
+        return ()
+
+    def _paired(self, figure: Figure, ahead: Mention) -> tuple[str, ...]:
+        """`the upper band (64.03 against 63.97)`: one of the two is the price."""
+        for one, two in pairwise(self.figures):
+            if figure in {one, two} and one.unit == two.unit and ahead.end <= one.start:
+                between = self.text[one.end : two.start]
+                joined = RIVALS.match(between) or _BEYOND_SIGN.match(between)
+                leads = _LEADS_TO.match(self.without_names(ahead.end, one.start))
+                if joined and leads and set(ahead.concepts) & PRICED:
+                    return (*ahead.concepts, CLOSE)
+        return ()
 
     def _mention_between(self, one: Figure, two: Figure) -> bool:
         return any(one.end <= each.start < two.start for each in self.mentions)
@@ -168,7 +203,11 @@ class Sentence(Spoken):
             return ahead[group.index(figure)].concepts
         rows = [row for row in rows_of(self.mentions, self.text) if len(row) == len(group)]
         fitting = [
-            row for row in rows if row[-1].end <= group[0].start and all(map(fits, group, row))
+            row
+            for row in rows
+            if row[-1].end <= group[0].start
+            and all(map(fits, group, row))
+            and not self._any_figure(row[0].start, group[0].start)
         ]
         fitting += [row for row in rows if self._row_behind(group, row)]
         if fitting:
@@ -245,6 +284,13 @@ class Sentence(Spoken):
                 return each.concepts
         head = self.listed_after(figure)
         return self.beside(head) if head else ()
+
+    def restates(self, figure: Figure) -> bool:
+        """Whether a percentage in parentheses says a share again: "a third of sales (33%)"."""
+        last = [each for each in self.figures if each.end <= figure.start][-1:]
+        return self.before(figure, 1) == "(" and any(
+            each.unit == "ratio" and words.OF.match(self.after(each)) for each in last
+        )
 
     def earlier_in_headline(self, base: Fact, top: Fact) -> bool:
         """Whether a headline gives `base` as the earlier figure: "to $1.1 billion from $1.05"."""

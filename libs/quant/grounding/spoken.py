@@ -22,7 +22,7 @@ SENTENCE_CHARS_MAX = 500
 """A longer sentence is read in pieces: what stands further apart is not of one figure."""
 
 _ENDS = re.compile(
-    r"(?<=[.!?])(?<!\best\.)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bvs\.)[\"”)]?\s+(?=[A-Z(\"“€$£\d])|\n+|\s\|\s"
+    r"(?<=[.!?])(?<!\best\.)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bvs\.)(?<!\bcons\.)(?<!\bavg\.)(?<!\bapprox\.)(?<!\bop\.)[\"”)]?\s+(?=[A-Z(\"“€$£\d])|\n+|\s\|\s"
 )
 
 _SAID_OF = re.compile(r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$", re.IGNORECASE)
@@ -32,11 +32,12 @@ _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b)")
 RIVALS = re.compile(r"^\s(?:versus|vs\.?|against)\s$", re.IGNORECASE)
 
 _JOINED = re.compile(
-    r"^(?:\s?\([^()]{1,20}\))?(?:\s?,\s?(?:and\s)?|\s(?:and|or|versus|vs\.?|against)\s)(?:the\s|its\s|their\s)?$",
+    r"^(?:\s?\([^()]{1,20}\))?(?:\s?,\s?(?:and\s)?|\s?/\s?|\s(?:and|or|versus|vs\.?|against)\s)(?:the\s|its\s|their\s)?$",
     re.IGNORECASE,
 )
 
 _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
+_OF_THEM = re.compile(r"\bof (?:them|these|those)\b", re.IGNORECASE)
 _OWNS = re.compile(r"^(?:'s)?\s$")
 _RIVAL = re.compile(
     r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
@@ -157,6 +158,8 @@ class Spoken:
             return (following[0].ticker,)
         if following and self._near(figure, following[0].start):
             return (following[0].ticker,)
+        if not self.named and _OF_THEM.search(self.text):
+            return tuple(dict.fromkeys(each.ticker for each in self.named_before))
         return (self.subject,) if self.subject else ()
 
     @cached_property
@@ -201,6 +204,9 @@ class Spoken:
         ]
         if behind:
             return behind[0][place - len(group)].ticker
+        before = list(dict.fromkeys(each.ticker for each in self.named_before))
+        if not self.named and len(group) == len(before) > 2:
+            return before[place]
         start = group[0].start
         ahead = list(dict.fromkeys(each.ticker for each in self.named if each.end <= start))
         between = self.text[group[0].end : group[1].start]
@@ -281,6 +287,8 @@ class Spoken:
         ahead = [each for each in days if each.end <= figure.start][-1:]
         for each in behind:
             between = self.text[figure.end : each.start]
+            if between in {" (", "("}:
+                return each
             if several and len(between) > ADJACENT_CHARS:
                 continue
             if not _APART.search(between) and not self._any_figure(figure.end, each.start):

@@ -104,14 +104,20 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
     if top.ticker != base.ticker and None not in {top.ticker, base.ticker}:
         # Of two tickers the same quantity only, and the one that is spoken of.
         return top.concept == base.concept and (
-            said.names(top.concept) or bool({top, base} & {*told})
+            said.names(top.concept)
+            or bool({top, base} & {*told})
+            or (top.concept == CLOSE and {top.ticker, base.ticker} <= {*said.everyone, said.about})
         )
     return top.value != base.value
 
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
     parts = (top, base)
-    share = words.OF.match(said.after(figure, 12)) or _kind(top) == _kind(base) == "account"
+    share = (
+        words.OF.match(said.after(figure, 12))
+        or said.restates(figure)
+        or _kind(top) == _kind(base) == "account"
+    )
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
         if figure.unit == "percent" and (share or part):
@@ -164,7 +170,7 @@ def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
     if top.concept == "revenue_ttm" and base.concept.endswith("margin_pct"):
         yield Candidate(abs(top.value * base.value / 100), "money", parts)
     if base.concept in HELD and top.unit == "money" and base.value:
-        if top.concept in {"market_cap", "revenue_ttm"}:
+        if top.concept in {"market_cap", "revenue_ttm", "headline"}:
             yield Candidate(top.value / base.value, "money", parts)
         else:
             yield Candidate(top.value * base.value, "money", parts)

@@ -73,7 +73,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("market_cap position_value", r"(?:market|mkt\.?)[ _](?:value|cap(?:italisation|italization)?)|capitali[sz]ation|(?:company|group|it) is worth|valued\b|of value\b|valuation of"),
     ("revenue_ttm", r"revenues?\b(?:_ttm)?|sales\b|top line"),
     ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|shares:|shares in issue"),
-    ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|consensus|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
+    ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
     ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
@@ -156,7 +156,7 @@ OVER_TIME = re.compile(
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
-    r"(?:\b(?:above|over|more than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
+    r"(?:\b(?:above|over|more than|at least|beyond|exceed\w*|upwards of)\s|(?<![-=–>\d)])\s?(?<![-=–>])>=?\s?|≥\s?)$",
     re.IGNORECASE,
 )
 BOUND_BELOW = re.compile(
@@ -190,11 +190,11 @@ RANGE = re.compile(
     re.IGNORECASE,
 )
 HIGHEST = re.compile(
-    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:highs?|highest|peak\w*|most|largest|record|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:highs?|highest|peak\w*|most|largest|record|best|strongest|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
 LOWEST = re.compile(
-    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|worst|weakest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
 PER_SHARE = re.compile(r"\b(?:a|per) share\b", re.IGNORECASE)
@@ -270,10 +270,12 @@ _STOP = frozenset(
     percent points
     """.split()
 )
+_DOUBLED = re.compile(r"([bdgmnprt])\1$")
 _ENDING = re.compile(r"(?:ing|ed|es|s|ers?)$")
 
 
 def stems(text: str) -> frozenset[str]:
     """The words of a text that carry meaning, cut to their first letters."""
     found = re.findall(r"[a-z][a-z'-]{2,}", text.lower())
-    return frozenset(_ENDING.sub("", word)[:6] for word in found if word not in _STOP)
+    cut = (_ENDING.sub("", word)[:6] for word in found if word not in _STOP)
+    return frozenset(_DOUBLED.sub(r"\1", word) for word in cut)
