@@ -9,6 +9,8 @@ from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
 _NONE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b", re.IGNORECASE)
+_NO_BOUND = re.compile(r"\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$")
+"""An arrow, or a sign between two figures: "81.79 > 76.61 (20d)" says what both are."""
 FAR = 2.0
 """A bound that is further from a value than this factor says nothing of it."""
 
@@ -46,6 +48,8 @@ def is_bound(figure: Figure, said: Sentence) -> bool:
 def _side(figure: Figure, said: Sentence) -> int | None:
     """1 for a bound that lies below what it speaks of, -1 for one above it."""
     before = said.before(figure, 40)
+    if _NO_BOUND.search(before):
+        return None
     if words.BOUND_ABOVE.search(before):
         return 1
     if words.BOUND_BELOW.search(before):

@@ -103,7 +103,13 @@ class Sentence(Spoken):
                 return (*ahead[-2].concepts, *ahead[-1].concepts)
         if ahead and (pair := self._paired(figure, ahead[-1])):
             return pair
-        leads = ahead and _LEADS_TO.match(self.without_names(ahead[-1].end, figure.start))
+        if self._ends_move(figure, ahead):
+            return (CLOSE,)
+        gap = self.without_names(ahead[-1].end, figure.start) if ahead else ""
+        # "The 200-day average, $444, is out of reach": said between commas, it is the same.
+        leads = ahead and (
+            _LEADS_TO.match(gap) or (gap == ", " and self.after(figure, 1) == ",")
+        )
         if leads and ahead[-1].concepts != (words.OTHER,):
             return self._earnings(figure, ahead[-1].concepts)
         behind = self._behind(figure, fitting)
@@ -125,6 +131,17 @@ class Sentence(Spoken):
             if each.start >= figure.end and gap in {" (", "("} and rest == ")":
                 return each.concepts
         return ()
+
+    def _ends_move(self, figure: Figure, ahead: Sequence[Mention]) -> bool:
+        """Whether a move leads to a level: "down 1.8% on the day to 28.21"."""
+        return (
+            figure.unit == "number"
+            and figure.step < 1
+            and bool(ahead)
+            and self.text[ahead[-1].end : figure.start] in {" to ", " at "}
+            and unit_of(ahead[-1].concepts[0]) == "percent"
+            and self._any_figure(ahead[-1].start - NEAR_CHARS, ahead[-1].start)
+        )
 
     def _paired(self, figure: Figure, ahead: Mention) -> tuple[str, ...]:
         """`the upper band (64.03 against 63.97)`: one of the two is the price."""

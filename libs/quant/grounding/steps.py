@@ -4,6 +4,7 @@ A step is offered from quantities that the sentence names or gives as figures; w
 not asked for, but none may speak against it. Two steps are never taken.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import permutations
 from statistics import fmean
@@ -20,6 +21,8 @@ PARTS_MAX = 40
 ACCOUNT = ("cash", "equity", "invested", "position_value", "order_value")
 WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
 """What an amount is a share of, where a percentage stands beside it and no words say of what."""
+_HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
+"""Between two levels: neither is a distance."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
 
 LIKE = {
@@ -38,7 +41,9 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """One step from two quantities that the sentence names or has said before."""
     tight, owners = said.tight(figure), said.tickers(figure)
     yield from _listed_mean(figure, said)
-    told = tight and tight != (words.OTHER,) and not said.is_compared(figure)
+    told = tight and tight != (words.OTHER,) and not (
+        said.is_compared(figure) and not _HELD_AGAINST.match(said.after(figure, 10))
+    )
     if told and not said.is_held(figure) and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
@@ -172,7 +177,7 @@ def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
     if base.concept in HELD and top.unit == "money" and base.value:
         if top.concept in {"market_cap", "revenue_ttm", "headline"}:
             yield Candidate(top.value / base.value, "money", parts)
-        else:
+        elif base.concept != "order_quantity" or top.concept == CLOSE:
             yield Candidate(top.value * base.value, "money", parts)
     if {top.concept, base.concept} == {CLOSE, "atr_14"} and top.concept == CLOSE:
         yield Candidate(top.value - base.value, "money", parts)
@@ -183,7 +188,8 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
     start, end = said.from_to
     if start is not None and start.value in {base.value, top.value}:
-        return start.value == base.value and (end is None or end.value == top.value)
+        ends = top.concept in {start.concept, CLOSE} if end is None else top.value == end.value
+        return start.value == base.value and ends
     if said.has(words.EITHER_BASE) or (
         top.concept in said.beside(figure) and base.concept == CLOSE
     ):

@@ -85,7 +85,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("high", r"as high as|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
     ("open", r"open(?:ed|s|ing)?\b(?! orders?)"),
     ("bars", r"bars\b"),
-    ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quoted at|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over|between)|current_price|costs\b"),
+    ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quotes?\b|quoted at|last(?=:?\s[$€£]?\d+\.\d)|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over|between)|current_price|costs\b"),
     ("volume quantity order_quantity shares_outstanding", r"shares\b|share count"),
 )  # fmt: skip
 _MENTION = re.compile(
@@ -156,7 +156,7 @@ OVER_TIME = re.compile(
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
-    r"(?:\b(?:above|over|more than|at least|beyond|exceed\w*|upwards of)\s|(?<![-=–>\d)])\s?(?<![-=–>])>=?\s?|≥\s?)$",
+    r"(?:\b(?:above|over|more than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
     re.IGNORECASE,
 )
 BOUND_BELOW = re.compile(
@@ -258,7 +258,7 @@ ABBREVIATIONS = frozenset(
     QT RD ROA ROCE ROE ROI ROIC RSI SAAS SEC SMA SPAC TTM TV UK UN US USA USD VAT VIX VS VWAP
     WACC WTI WTO YOY YTD SP AM PM ET UTC GMT NA NO NOT AND OR BUY SELL HOLD SSD RAM EV EVS CFA
     BB OBV ADX ATM OS PR HR RFP SKU LNG LPG OLED LED USB VC VP EMEA APAC LATAM DACH BRIC KYC AML
-    MIN MAX AVG STOXX TOPIX
+    MIN MAX AVG PT TP STOXX TOPIX
     """.split()
 )
 _STOP = frozenset(
