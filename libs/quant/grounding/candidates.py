@@ -127,7 +127,7 @@ def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     if said.asks_mean(figure) and not (
         fact.concept in said.tight(figure) and fact.unit != "number"
     ):
-        return fact.place == "mean"
+        return fact.place == "mean" or fact.concept == "average_cost"
     closes = said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure))
     if closes and fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
         return False

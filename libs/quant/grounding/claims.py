@@ -129,6 +129,9 @@ def _is_line(figure: Figure, said: Sentence) -> bool:
     )
     if side:
         return False
+    if figure.value in LINES and not said.tight(figure) and said.sought(figure) == ("rsi_14",):
+        # The reading is given already: "RSI 55.9 has room before 70".
+        return any(each.step < 1 for each in said.figures if each.end <= figure.start)
     around = said.before(figure, 34) + said.after(figure, 14)
     return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
 

@@ -6,8 +6,9 @@ What looks like a figure and claims nothing (a name, a parameter, a period) is p
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import zip_longest
 
 PRECISE_DIGITS = 3
 FIGURES_MAX = 150
@@ -266,7 +267,17 @@ def figures(text: str) -> tuple[Figure, ...]:
             if figure.unit != "name":
                 found.append(figure)
     found.sort(key=lambda figure: figure.start)
-    return tuple(found[:FIGURES_MAX])
+    return tuple(_ranges(found[:FIGURES_MAX], text))
+
+
+def _ranges(found: list[Figure], text: str) -> Iterator[Figure]:
+    """The figures; the first end of a range is in the unit of the second: "2-3%"."""
+    for one, two in zip_longest(found, found[1:]):
+        joined = two and text[one.end : two.start] in {"-", "–", " to "}
+        if joined and one.unit == "number" and two.text.endswith("%"):
+            yield replace(one, unit="percent")
+        else:
+            yield one
 
 
 def ticker_names(text: str) -> Iterator[Figure]:

@@ -43,7 +43,7 @@ PRICED = frozenset({*PRICES, "sma_20", "sma_50", "sma_200", "ema_12", "ema_26"})
 """What a price is held against."""
 SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"})
 """What is counted in shares."""
-_IS = re.compile(r"^\s(?:is|are|was|were)\s$")
+_IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
 class Sentence(Spoken):
@@ -159,11 +159,11 @@ class Sentence(Spoken):
 
     def _earnings(self, figure: Figure, concepts: tuple[str, ...]) -> tuple[str, ...]:
         """ "EPS of $0.76 is expected" speaks of an estimate."""
-        behind = [each for each in self.mentions if each.start >= figure.end][:1]
+        behind = [each for each in self.mentions if each.start >= figure.end][:2]
         ahead = [each for each in self.mentions if each.end <= figure.start][-2:-1]
         expected = "eps_ttm" in concepts and (
             any(
-                "eps_next" in each.concepts and _IS.match(self.text[figure.end : each.start])
+                "eps_next" in each.concepts and _IS.match(self.unnamed[figure.end : each.start])
                 for each in behind
             )
             or any("eps_next" in each.concepts for each in ahead)
