@@ -28,7 +28,7 @@ IMPLIED = frozenset({CLOSE, DAY_CHANGE, "market_cap"})
 """What a text may give without its name: "AAPL rose 2.6% to $584", "a $3 billion company"."""
 MARKET_CAP_MIN = 1e7
 
-_MOVED_TO = re.compile(r"(?:%|percent)\s(?:lower|higher|up|down)?,?\s?(?:to|at)\s$")
+_MOVED_TO = re.compile(r"(?:%|percent),?\s(?:[a-z]+,?\s){0,3}(?:to|at)\s$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             fact
             for owner in (*owners, None)
             for fact in said.facts.of(owner)
-            if fact.unit != "percent" or fact.concept == DAY_CHANGE
+            if (fact.unit != "percent" and fact.concept != "bars") or fact.concept == DAY_CHANGE
         ]
         offered += [fact for owner in owners for fact in _volumes(said, owner)]
     if figure.unit == "number" and figure.step >= 1 and said.is_owned(figure):

@@ -389,7 +389,9 @@ class Sentence(Spoken):
 
 
 def kin(concepts: Sequence[str]) -> tuple[str, ...]:
-    """Quantities with those of their family."""
+    """Quantities with those of their family; a name of several is its own."""
+    if len(concepts) > 1:
+        return tuple(concepts)
     families = {concept.partition("_")[0] for concept in concepts}
     every = (*concepts, "macd_signal", "macd_histogram", "sma_50", "sma_200", "ema_26")
     return tuple(each for each in every if each.partition("_")[0] in families)

@@ -38,6 +38,7 @@ _JOINED = re.compile(
 
 _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
 _OF_THEM = re.compile(r"\bof (?:them|these|those)\b", re.IGNORECASE)
+_FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
 _OWNS = re.compile(r"^(?:'s)?\s$")
 _RIVAL = re.compile(
     r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
@@ -268,6 +269,8 @@ class Spoken:
         clause = re.split(r"[,;(]", self.before(figure, 40))[-1] + self.after(figure, 22)
         if rows[1:] and words.PREVIOUS.search(clause):
             return frozenset({rows[-2][0]})
+        if rows and _FIRST.search(self.before(figure, 20)):
+            return frozenset({rows[0][0]})
         days = {self._session(figure)} & known
         return frozenset({*days, *((None,) if as_of in days else ())})
 

@@ -48,7 +48,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
     for top, base in permutations(_parts(figure, said), 2):
-        if owners and top.ticker == base.ticker and top.ticker not in (*owners, None):
+        if owners and not {top.ticker, base.ticker} & {*owners, None}:
             continue
         if _may_meet(top, base, said):
             yield from _step(top, base, figure, said)
