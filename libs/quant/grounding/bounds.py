@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  (dashes are read)
 """Bounds: whether "above 580" or "between 50 and 56" is true of what it speaks of."""
 
 import re

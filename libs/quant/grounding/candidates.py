@@ -26,8 +26,11 @@ REFERENCES = frozenset(
 """What a price or result is measured from, where the words do not say which is the base."""
 IMPLIED = frozenset({CLOSE, DAY_CHANGE, "market_cap"})
 """What a text may give without its name: "AAPL rose 2.6% to $584", "a $3 billion company"."""
+MULTIPLES = ("pe_ratio", "price_to_sales", "debt_to_equity")
+"""What a figure in times is, where no name is near: "the most expensive (77x)"."""
 MARKET_CAP_MIN = 1e7
 
+_INTRADAY = re.compile(r"\b(?:lowest low|highest high|intraday)\b[^.;]{0,12}$", re.IGNORECASE)
 _MOVED_TO = re.compile(r"(?:%|percent),?\s(?:[a-z]+,?\s){0,3}(?:to|at)\s$")
 
 
@@ -47,25 +50,7 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if tight == (words.OTHER,):
         return
     owners = said.tickers(figure) or (None,)
-    offered = [*named(said, owners)]
-    offered += [fact for name in tight for owner in owners for fact in said.facts.now(owner, name)]
-    if figure.is_precise and not tight and not said.near(figure):
-        # A percentage that has no name is a move of the day, or made of two quantities.
-        offered += [
-            fact
-            for owner in (*owners, None)
-            for fact in said.facts.of(owner)
-            if (fact.unit != "percent" and fact.concept != "bars") or fact.concept == DAY_CHANGE
-        ]
-        offered += [fact for owner in owners for fact in _volumes(said, owner)]
-    if figure.unit == "number" and figure.step >= 1 and said.is_owned(figure):
-        # "85 BRVO": so many of its shares.
-        offered += [
-            fact
-            for name in ("quantity", "order_quantity")
-            for o in owners
-            for fact in said.facts.now(o, name)
-        ]
+    offered = _offered(figure, said, tight, owners)
     compared = (REFERENCES | {CLOSE}) & {*said.compared_with(figure)}
     if (
         compared
@@ -102,6 +87,34 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         yield Candidate(fact.value, fact.unit, (fact,), signed)
 
 
+def _offered(
+    figure: Figure, said: Sentence, tight: Sequence[str], owners: Sequence[str | None]
+) -> list[Fact]:
+    """What the sentence names, and what a figure in this unit may be without a name."""
+    offered = [*named(said, owners)]
+    offered += [fact for name in tight for owner in owners for fact in said.facts.now(owner, name)]
+    if figure.is_precise and not tight and not said.near(figure):
+        # A percentage that has no name is a move of the day, or made of two quantities.
+        offered += [
+            fact
+            for owner in (*owners, None)
+            for fact in said.facts.of(owner)
+            if (fact.unit != "percent" and fact.concept != "bars") or fact.concept == DAY_CHANGE
+        ]
+        offered += [fact for owner in owners for fact in _volumes(said, owner)]
+    if figure.unit == "times" and not said.sought(figure):
+        offered += [f for o in owners for name in MULTIPLES for f in said.facts.now(o, name)]
+    if figure.unit == "number" and figure.step >= 1 and said.is_owned(figure):
+        # "85 BRVO": so many of its shares.
+        offered += [
+            fact
+            for name in ("quantity", "order_quantity")
+            for o in owners
+            for fact in said.facts.now(o, name)
+        ]
+    return offered
+
+
 def is_one_of(fact: Fact, tight: Sequence[str]) -> bool:
     """Whether a quantity is what is named; the low of a period may be that of its closes."""
     return fact.concept in tight or (fact.place == "extreme" and bool({"high", "low"} & {*tight}))
@@ -131,11 +144,22 @@ def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     closes = said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure))
     if closes and fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
         return False
+    if fact.place == "extreme" and fact.concept == CLOSE and _INTRADAY.search(said.before(figure)):
+        return False
     days = said.sessions(figure)
+    if not days and fact.place == "row" and _only_before(fact, said):
+        return False
     if fact.concept not in {*PRICES, VOLUME}:
         # What only as_of has is no figure of an earlier session.
         return not days or None in days or fact.unit != "money"
     return fact.place in {"mean", "extreme"} or not days or fact.session in days
+
+
+def _only_before(fact: Fact, said: Sentence) -> bool:
+    """Whether a session is meant only by "the day before", which stands with another figure."""
+    rows = said.facts.rows.get(fact.ticker or "", [])
+    dated = fact.session in said.days or said.has(words.FIRST)
+    return bool(rows) and not dated and fact.session != rows[-1][0]
 
 
 def named(said: Sentence, tickers: Sequence[str | None]) -> Iterator[Fact]:

@@ -250,6 +250,9 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
         # A fraction, as in "the margin is 0.135".
         return value.value / 100 if abs(figure.value) < 1 else None
     if pair == ("ratio", "percent") and figure.value < 1:
+        if any(each.start == figure.end + len(" of ") for each in said.named):
+            # "a third of AAPL's" is made of two.
+            return None
         return value.value / 100
     if pair == ("percent", "number") and concept == "debt_to_equity":
         return value.value * 100

@@ -119,7 +119,7 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
     if _FIGURES.search(text):
         yield from _of(facts, everyone, "period_end", "figures_known")
     yield from (each.known_on for each in news if each.known_on)
-    failed = any(
+    failed = not _SINCE.search(said.before(figure, 10)) and any(
         said.dated_by(each) is figure and _in_row(each, row)
         for each in said.failed
         for ticker in tickers

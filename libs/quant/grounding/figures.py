@@ -52,8 +52,8 @@ _FIGURE = re.compile(
     rf"(?P<minus>(?<![\w)])[-−–]|(?<=[^\s\w)]\s)[-−–]\s|\bminus\s|\((?=[$€£\d]))?(?P<plus>(?<!\w)\+)?"
     rf"(?:(?P<currency>[$€£]|\b(?:EUR|USD|GBP)\s)(?P<late>[-−])?)?"
     rf"(?<![\w.])(?P<number>{_AMOUNT})(?![\d])"
-    rf"(?:\s?(?P<scale>{_any_of(dict(_SCALES))}))?"
-    rf"(?:\s?(?P<unit>{_any_of(dict(_UNITS))}))?",
+    rf"(?:(?:\s|-(?=[a-z]{{4}}))?(?P<scale>{_any_of(dict(_SCALES))}))?"
+    rf"(?:(?:\s|-(?=[a-z]{{4}}))?(?P<unit>{_any_of(dict(_UNITS))}))?",
     re.IGNORECASE,
 )
 _WORDS = {
@@ -136,26 +136,10 @@ _RATIO_OF = re.compile(
     r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b",
     re.IGNORECASE,
 )
-_MONTHS = {
-    name: index
-    for index, name in enumerate(
-        [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ],
-        1,
-    )
-}
+_MONTHS = {name: index for index, name in enumerate(
+    ["january", "february", "march", "april", "may", "june",
+     "july", "august", "september", "october", "november", "december"], 1
+)}  # fmt: skip
 _MONTH = (
     r"(?P<{0}>january|february|march|april|may|june|july|august|september|october|november|"
     r"december|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
@@ -175,12 +159,12 @@ _DATES = tuple(
 # Names, parameters and periods: they hold digits and claim nothing.
 _NAMES = re.compile(
     r"\b[A-Z][A-Za-z]*\(\s?\d+(?:\s?,\s?\d+)*\s?\)"  # RSI(14), MACD(12, 26, 9)
-    r"|\b\d+(?:-\d+)?-(?!\d)(?:[A-Za-z]+|(?=,|\s(?:and|or)\s))"  # 50-day, 10-K, "20- and"
+    r"|\b\d+(?:-\d+)?-(?!\d|cents?\b|percent|(?:mill|bill|trill)ion|dollars?\b|euros?\b)(?:[A-Za-z]+|(?=,|\s(?:and|or)\s))"  # 50-day, 10-K, "20- and"
     r"|\b[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
     r"|\b(?:[QH][1-4]|FY)(?:\s'?\d{2,4})?\b|\b\d[QH]\d{2,4}\b"  # Q3 2012, 4Q23
     r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\d{1,2}[.)](?=\s)"  # numbers of a list
     r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[ckmbxCKMBX]|[bmtBMT][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
-    r"|(?<![$€£.,])\b(?:1|3|6|12)[mM]\b"  # 3m
+    r"|(?<![$€£.,])\b(?:(?:1|3|6|12)[mM]|\d{1,3}(?:[DSE]MA|[dse]ma))\b"  # 3m, 200DMA
     r"|\b(?:S&P|Dow|\w*DAX|MSCI|ASX|SMI|IBEX|AEX|Nifty|Hang Seng|Top|Web|Group|CAC|FTSE|Nikkei|Russell|Nasdaq|Stoxx|TOPIX|Form|ISO|Rule|Section|"
     r"Chapter|Phase|Level|Tier|Fortune|Windows|Basel|Article|Note|Item|Figure|Table)(?:\s\d{1,4}\b)"
     r"|\b(?:iPhone|Boeing|Airbus|Model|Xbox|PlayStation|Galaxy)\s\d+[A-Za-z]*\b",

@@ -10,6 +10,7 @@ from libs.quant.grounding import words
 from libs.quant.grounding.facts import CLOSE, PRICES, Fact, unit_of
 from libs.quant.grounding.figures import Figure, figures
 from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, Spoken, once, rows_of
+from libs.quant.grounding.units import fits, kin
 from libs.quant.grounding.words import Mention
 
 PERIOD_CHARS = 15
@@ -107,9 +108,7 @@ class Sentence(Spoken):
             return (CLOSE,)
         gap = self.without_names(ahead[-1].end, figure.start) if ahead else ""
         # "The 200-day average, $444, is out of reach": said between commas, it is the same.
-        leads = ahead and (
-            _LEADS_TO.match(gap) or (gap == ", " and self.after(figure, 1) == ",")
-        )
+        leads = ahead and (_LEADS_TO.match(gap) or (gap == ", " and self.after(figure, 1) == ","))
         if leads and ahead[-1].concepts != (words.OTHER,):
             return self._earnings(figure, ahead[-1].concepts)
         behind = self._behind(figure, fitting)
@@ -386,40 +385,6 @@ class Sentence(Spoken):
             if pattern.search(right):
                 return sign
         return 0
-
-
-def kin(concepts: Sequence[str]) -> tuple[str, ...]:
-    """Quantities with those of their family; a name of several is its own."""
-    if len(concepts) > 1:
-        return tuple(concepts)
-    families = {concept.partition("_")[0] for concept in concepts}
-    every = (*concepts, "macd_signal", "macd_histogram", "sma_50", "sma_200", "ema_26")
-    return tuple(each for each in every if each.partition("_")[0] in families)
-
-
-def fits(figure: Figure, mention: Mention) -> bool:
-    """Whether a figure in this unit may be the quantity that a mention names."""
-    return any(unit_fits(figure, concept) for concept in mention.concepts)
-
-
-def unit_fits(figure: Figure, concept: str) -> bool:
-    """Whether a figure in this unit may be this quantity."""
-    if concept in {words.OTHER, words.OWN}:
-        return concept == words.OTHER or figure.unit not in {"money", "times"}
-    unit = unit_of(concept)
-    match figure.unit:
-        case "percent":
-            return unit == "percent" or concept == "debt_to_equity"
-        case "money":
-            return unit == "money"
-        case "number" | "count":
-            return unit != "percent" or abs(figure.value) < 100
-        case "times":
-            return concept in {"pe_ratio", "price_to_sales", "debt_to_equity"}
-        case "ratio":
-            return concept == "debt_to_equity"
-        case _:
-            return False
 
 
 def _is_period(mention: Mention) -> bool:

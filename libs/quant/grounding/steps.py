@@ -21,6 +21,8 @@ PARTS_MAX = 40
 ACCOUNT = ("cash", "equity", "invested", "position_value", "order_value")
 WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
 """What an amount is a share of, where a percentage stands beside it and no words say of what."""
+_BARE = re.compile(r"^\s(?:lower|higher|below|above|under)\s?(?:[,.;)]|$)", re.IGNORECASE)
+"""Behind a level that is given, measured from where the price stands: "at 88.93, 1.1% lower"."""
 _HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
@@ -41,8 +43,10 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """One step from two quantities that the sentence names or has said before."""
     tight, owners = said.tight(figure), said.tickers(figure)
     yield from _listed_mean(figure, said)
-    told = tight and tight != (words.OTHER,) and not (
-        said.is_compared(figure) and not _HELD_AGAINST.match(said.after(figure, 10))
+    told = (
+        tight
+        and tight != (words.OTHER,)
+        and not (said.is_compared(figure) and not _HELD_AGAINST.match(said.after(figure, 10)))
     )
     if told and not said.is_held(figure) and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
@@ -196,7 +200,8 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
         return True
     compared = said.compared_with(figure)
     if not compared:
-        return _earlier(base, top, said)
+        stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
+        return bool(stands) or _earlier(base, top, said)
     if not (is_one_of(base, compared) or is_one_of(top, compared)):
         return "headline" in {base.concept, top.concept}
     if is_one_of(top, compared):

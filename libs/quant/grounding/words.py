@@ -152,7 +152,7 @@ UP = re.compile(
 )
 # "over" that tells a time and no direction.
 OVER_TIME = re.compile(
-    r"\bover (?:(?:the|a|an|its|past|last) )*(?:\w+ )?(?:sessions?|months?|weeks?|years?|days?|quarters?)\b",
+    r"\bover (?:one|three)(?=[.,;)]|$)|\bover (?:(?:the|a|an|its|past|last) )*(?:\w+ )?(?:sessions?|months?|weeks?|years?|days?|quarters?)\b",
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(

@@ -10,13 +10,14 @@ from libs.quant.grounding.figures import FIGURES_MAX, figures
 from tests.data.grounding.measure import rates
 
 # What is reached, with room for one more: false alarms and misses. docs/grounding.md says what that
-# means. All but the last part were read while the checker was built.
+# means. All parts were read while the checker was built.
 RATES_MAX = {
     "development": (0.004, 0.007),
     "held_out": (0.010, 0.041),
-    "held_out_2": (0.022, 0.032),
+    "held_out_2": (0.024, 0.032),
     "held_out_3": (0.020, 0.031),
-    "held_out_4": (0.024, 0.066),
+    "held_out_4": (0.024, 0.053),
+    "held_out_5": (0.024, 0.020),
 }
 WORST_TEXT_S = 30.0
 
@@ -125,6 +126,21 @@ def test_the_labels_give_the_rates_that_the_docs_state(part: str) -> None:
         ("It has risen for one session running.", "It has risen for three sessions running."),
         ("It lies below the high of $81.93.", "The worst since December 2008."),
         ("ECHO fell 1.8% to $28.21.", "ECHO fell 1.8% to $81.79."),
+        ("ALFA: up 1.3% on the day to 81.79.", "ALFA: up 1.3% on the day to 73.41."),
+        # Two figures held against each other are two levels.
+        ("Above its 50-day (81.79 against 73.41).", "Above its 50-day (79.49 against 73.41)."),
+        ("81.79 > 73.41 (50d).", "81.79 > 79.49 (50d)."),
+        ("Net margin of 13.5% against 17.4% operating.", "Net margin of 3.9% against 17.4%."),
+        # A name in parentheses or between commas is the figure's beside it.
+        ("It opens the way to 73.41 (50d).", "It opens the way to 79.49 (50d)."),
+        ("The 50-day average, $73.41, holds.", "The 50-day average, $81.79, holds."),
+        ("ALFA and ECHO trade. RSI 79.5, over 70.", "ALFA and ECHO trade. RSI 81.9, over 70."),
+        ("The target is $95 -> 16% upside.", "The target is $95 -> 26% upside."),
+        ("The 50-day is at 73.41, 10.2% lower.", "The 50-day is at 73.41, 11.4% lower."),
+        ("Expensive (3.3x).", "Expensive (4.3x)."),
+        ("Alfa is $53.58 above ECHO's quote.", "Alfa is $35.58 above ECHO's quote."),
+        ("From $80.75 it rose by 1.3%.", "From $80.75 it fell by 9.1%."),
+        ("The 12-percent cut hits 3,400 staff.", "The 21-percent cut hits 3,400 staff."),
     ],
 )
 def test_a_figure_is_linked_to_its_quantity_ticker_time_and_unit(
@@ -140,6 +156,8 @@ def test_a_figure_is_linked_to_its_quantity_ticker_time_and_unit(
         "RSI(14), MACD(12, 26, 9), SMA50 and the 200-day line, Q3 2012, the S&P 500, a 10-K (E0).",
         "Confidence 0.7, a risk score of 6.5 of 10, horizon of 3 weeks.",
         "I would add 10% of the budget.",
+        "I see a probability of a higher close in a month of 58%.",
+        "Price over the 200DMA and the 50DMA.",
         "Target allocation: ALFA 20%, ECHO 5%.",
         "A fall of 5% in all positions would hurt. Wait for the RSI to drop below 60.",
         "Positive on balance (+0.4). I assign 0.2.",
