@@ -2,6 +2,7 @@
 """Whether a figure claims anything: not so the writer's own, a horizon, a line that is drawn."""
 
 import re
+from collections.abc import Sequence
 
 from libs.quant.grounding import bounds, events, words
 from libs.quant.grounding.figures import Figure
@@ -22,7 +23,10 @@ _OWN_COUNT = re.compile(
     r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
     re.IGNORECASE,
 )
-_SCALE = re.compile(r"\d\s(?:out )?of\s$")
+_SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
+_ON_SCALE = re.compile(r"^/(?:5|10|100)\b(?!\.?\d|\s[a-z]+s\b)")
+"""Behind a rating of the writer's own: "momentum 9/10"."""
+_TRADED = re.compile(r"\b(?:sell|buy|trim|purchase)\s$", re.IGNORECASE)
 _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
@@ -56,23 +60,13 @@ def claims(figure: Figure, said: Sentence) -> bool:
     """Whether a figure claims something: not the writer's own, a horizon, or a line drawn."""
     linked = said.sought(figure) if figure.unit in {"number", "percent", "days", "count"} else ()
     before = said.before(figure, 12)
-    if (
-        figure.unit in {"number", "count"}
-        and figure.step >= 1
-        and _OWN_COUNT.match(said.after(figure, 30))
-    ):
-        return False
-    if words.OWN in linked and figure.unit != "count" and said.is_own(figure):
-        return False
-    if figure.unit in {"number", "percent"} and _ODDS.search(said.before(figure, 90)):
+    if _is_own(figure, said, linked):
         return False
     if figure.unit in {"number", "money", "percent"} and _is_line(figure, said):
         return False
-    if _SCALE.search(before) and figure.value in SCALES and not _NOUN.match(said.after(figure)):
-        return False
     shares = (
         figure.unit == "number"
-        and said.after(figure, 7) in {" shares", " of the", " more be", " more at", " more on"}
+        and said.after(figure, 7) in {" shares", " of the"}
         and not said.before(figure, 4).lower().endswith(("all ", "of "))
     )
     if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
@@ -97,6 +91,25 @@ def claims(figure: Figure, said: Sentence) -> bool:
         dated = any(each.unit == "date" for each in said.figures)
         return bool(history or event or dated or re.search(r"\bof the\s$", before))
     return not (figure.unit in {"money", "number"} and _drawn(figure, said))
+
+
+def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
+    """The writer's own scores, odds, votes and orders."""
+    whole = figure.unit in {"number", "count"} and figure.step >= 1
+    if whole and _OWN_COUNT.match(said.after(figure, 30)):
+        return True
+    if words.OWN in linked and figure.unit != "count" and said.is_own(figure):
+        return True
+    if figure.unit in {"number", "percent"} and _ODDS.search(said.before(figure, 90)):
+        return True
+    before = said.before(figure, 12)
+    if figure.unit == "number":
+        if _ON_SCALE.match(said.after(figure, 16)):
+            return True
+        if whole and _TRADED.search(before):
+            return True
+    on_scale = _SCALE.search(before) and figure.value in SCALES
+    return bool(on_scale) and not _NOUN.match(said.after(figure))
 
 
 def _is_supposed(figure: Figure, said: Sentence) -> bool:

@@ -17,7 +17,7 @@ RATES_MAX = {
     "held_out_2": (0.024, 0.032),
     "held_out_3": (0.020, 0.031),
     "held_out_4": (0.024, 0.053),
-    "held_out_5": (0.024, 0.020),
+    "held_out_5": (0.020, 0.020),
 }
 WORST_TEXT_S = 30.0
 
@@ -158,6 +158,7 @@ def test_a_figure_is_linked_to_its_quantity_ticker_time_and_unit(
         "I would add 10% of the budget.",
         "I see a probability of a higher close in a month of 58%.",
         "Price over the 200DMA and the 50DMA.",
+        "Momentum 9/10, valuation 5/10. Sell 120 at the open.",
         "Target allocation: ALFA 20%, ECHO 5%.",
         "A fall of 5% in all positions would hurt. Wait for the RSI to drop below 60.",
         "Positive on balance (+0.4). I assign 0.2.",
