@@ -31,7 +31,7 @@ MULTIPLES = ("pe_ratio", "price_to_sales", "debt_to_equity")
 MARKET_CAP_MIN = 1e7
 
 _INTRADAY = re.compile(r"\b(?:lowest low|highest high|intraday)\b[^.;]{0,12}$", re.IGNORECASE)
-_MOVED_TO = re.compile(r"(?:%|percent),?\s(?:[a-z]+,?\s){0,3}(?:to|at)\s$")
+MOVED_TO = re.compile(r"(?:%|percent),?\s(?:[a-z]+,?\s){0,3}(?:to|at)\s$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         and not tight
         and (
             (not said.sought(figure) and said.is_owned(figure))
-            or _MOVED_TO.search(said.before(figure))
+            or MOVED_TO.search(said.before(figure))
         )
     ):
         # "GOOG $332" is its price, and so is what it "lost 1.81% to".

@@ -8,7 +8,7 @@ from functools import lru_cache
 from statistics import fmean
 
 from libs.quant.grounding import bounds, counts, events, headlines, words
-from libs.quant.grounding.candidates import Candidate, stated
+from libs.quant.grounding.candidates import MULTIPLES, Candidate, stated
 from libs.quant.grounding.claims import DAYS, HISTORY, claims
 from libs.quant.grounding.facts import REPORTED, Fact, Facts
 from libs.quant.grounding.figures import TEXT_CHARS_MAX, VALUE_MAX, Figure, figures, ticker_names
@@ -242,6 +242,8 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
     if value.unit == "shares":
         return value.value if said.after(figure, 7) == " shares" else None
     concept = value.parts[0].concept
+    if pair == ("times", "number") and concept not in MULTIPLES:
+        return None
     if pair in SAME_UNITS or figure.unit == value.unit:
         return value.value
     if pair == ("number", "percent"):

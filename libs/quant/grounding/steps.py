@@ -10,7 +10,7 @@ from itertools import permutations
 from statistics import fmean
 
 from libs.quant.grounding import words
-from libs.quant.grounding.candidates import REFERENCES, Candidate, is_one_of, named
+from libs.quant.grounding.candidates import MOVED_TO, REFERENCES, Candidate, is_one_of, named
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.headlines import siblings
@@ -42,6 +42,9 @@ LIKE = {
 def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """One step from two quantities that the sentence names or has said before."""
     tight, owners = said.tight(figure), said.tickers(figure)
+    if figure.unit == "money" and MOVED_TO.search(said.before(figure)):
+        # Where a move ends stands in the evidence.
+        return
     yield from _listed_mean(figure, said)
     told = (
         tight
