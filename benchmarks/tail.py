@@ -27,7 +27,8 @@ import urllib.request
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import IO, Any, Final
 
 from playwright.async_api import Page, async_playwright
 from playwright.async_api import TimeoutError as PatienceEnded
@@ -272,11 +273,18 @@ async def measure_cli(desk: Desk) -> list[dict[str, Any]]:
     ]
 
 
+@contextmanager
+def _written_and_read() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """A file to write and the same to read: one position for both would move the writer's."""
+    with tempfile.NamedTemporaryFile() as out, Path(out.name).open("rb") as found:
+        yield out, found
+
+
 async def _tailed(desk: Desk, name: str, options: list[str], colour: str) -> dict[str, Any]:
     environment = desk.environment | ({"FORCE_COLOR": colour} if colour else {})
     command = ["-m", "services.cli", "tail", *options]
     with (
-        tempfile.TemporaryFile() as out,
+        _written_and_read() as (out, found),
         _process(command, environment, stdout=out, stderr=subprocess.PIPE) as child,
     ):
         if child.stderr is None or not await asyncio.to_thread(child.stderr.readline):
@@ -286,8 +294,7 @@ async def _tailed(desk: Desk, name: str, options: list[str], colour: str) -> dic
         ended, lines = time.monotonic(), 0
         while lines < written and time.monotonic() - ended < LATE_S_MAX:
             await asyncio.sleep(0.05)
-            out.seek(0)
-            lines = sum(1 for _ in out)
+            lines += found.read().count(b"\n")
         late_s = time.monotonic() - ended
         used_s = _cpu_s(child.pid) - before
     return {
