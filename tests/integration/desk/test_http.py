@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import httpx2
@@ -15,6 +14,7 @@ from libs.runtime.strategy_files import spec_of
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json
 from tests.integration.desk.conftest import Desk, desk_in
+from tests.integration.desk.over_http import got, refused
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
 ENDLESS = {"kind": "mlp", "hidden": [256, 256, 256], "epochs": 1_000}
@@ -55,20 +55,6 @@ async def accepted(http: httpx2.AsyncClient, body: Json, key: str | None = None)
     assert answer.status_code == 202, answer.text
     said: Json = answer.json()
     assert answer.headers["location"] == f"/api/v1/cycles/{said['cycle_id']}"
-    return said
-
-
-async def got(http: httpx2.AsyncClient, path: str, **params: Any) -> Json:
-    answer = await http.get(path, params=params)
-    assert answer.status_code == 200, answer.text
-    said: Json = answer.json()
-    return said
-
-
-def refused(answer: httpx2.Response, status: int, code: str) -> Json:
-    assert answer.status_code == status, answer.text
-    said: Json = answer.json()
-    assert said["code"] == code
     return said
 
 

@@ -17,6 +17,7 @@ from libs.runtime.schedule_settings import Schedule
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json, calling
 from tests.integration.desk.conftest import Desk, desk_in
+from tests.integration.desk.over_http import got, refused
 
 LETTER_S = 20.0
 JOBS = {"books": {"kind": "snapshot", "when": ["close+45m"], "account": "timed"}}
@@ -43,24 +44,10 @@ async def http(desk: Desk) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-async def got(http: httpx2.AsyncClient, path: str, **params: Any) -> Json:
-    answer = await http.get(path, params=params)
-    assert answer.status_code == 200, answer.text
-    said: Json = answer.json()
-    return said
-
-
 async def done(http: httpx2.AsyncClient, path: str, **body: Any) -> Json:
     answer = await http.post(path, json=body)
     assert answer.status_code == 200, answer.text
     said: Json = answer.json()
-    return said
-
-
-def refused(answer: httpx2.Response, status: int, code: str) -> Json:
-    assert answer.status_code == status, answer.text
-    said: Json = answer.json()
-    assert said["code"] == code
     return said
 
 
