@@ -127,12 +127,12 @@ class Running:
     db: "asyncpg.Connection[asyncpg.Record]"
     ended: "asyncio.Queue[str]"
 
-    async def cycle(self, session: date) -> float:
+    async def cycle(self, session: date, account: str = ACCOUNT) -> float:
         """One cycle to its end; its seconds. Exits where it does not complete."""
         request = CycleRequest(
-            idempotency_key=f"year/{session}",
+            idempotency_key=f"{account}/{session}",
             as_of=session,
-            pipelines=(Pipeline(name="rules", account=ACCOUNT),),
+            pipelines=(Pipeline(name="rules", account=account),),
         )
         began = time.perf_counter()
         reply = await self.client.request(REQUESTS[0].by("cli"), encode(request), timeout=10)
@@ -211,7 +211,7 @@ def _year(deskbus: Sequence[str], sessions: Sequence[date]) -> Year:
 
 
 async def _lived(pid: int, data: Path, sessions: Sequence[date]) -> Year:
-    async with _running(pid, data) as desk:
+    async with running(pid, data) as desk:
         return await _measured(desk, sessions)
 
 
@@ -233,7 +233,8 @@ async def _measured(desk: Running, sessions: Sequence[date]) -> Year:
 
 
 @asynccontextmanager
-async def _running(pid: int, data: Path) -> AsyncIterator[Running]:
+async def running(pid: int, data: Path) -> AsyncIterator[Running]:
+    """The desk of a data directory, as the command line's key and the console's role reach it."""
     place = json.loads((data / RUNTIME_FILE).read_bytes())
     secrets = Path(place["secrets_dir"])
     ended: asyncio.Queue[str] = asyncio.Queue()

@@ -1,9 +1,11 @@
 """Connections: one pool a process, as that process's own role."""
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 import asyncpg
@@ -58,6 +60,17 @@ CONNECT_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 30.0
 IDLE_IN_TRANSACTION_S = 5
 """A process that is frozen inside a transaction loses it, or its locks would freeze all others."""
+PLANNING: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "jit": "off",
+        # A plan is made once, and often while its table is empty: then reading it whole looks
+        # cheapest, and stays the plan until the table is analysed. Statements here have an index
+        # for their key; those that have none read the table all the same.
+        "plan_cache_mode": "force_generic_plan",
+        "enable_seqscan": "off",
+    }
+)
+"""How Postgres plans the desk's statements."""
 
 OWNER_ROLE = "deskbus_owner"
 ORCHESTRATOR_ROLE = "deskbus_orchestrator"
@@ -141,12 +154,7 @@ async def open_pool(
             command_timeout=COMMAND_TIMEOUT_S,
             server_settings={
                 "application_name": name,
-                "jit": "off",
-                # A plan is made once, and often while its table is empty: then reading it whole
-                # looks cheapest, and stays the plan until the table is analysed. Statements here
-                # have an index for their key; those that have none read the table all the same.
-                "plan_cache_mode": "force_generic_plan",
-                "enable_seqscan": "off",
+                **PLANNING,
                 "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
             },
         )

@@ -4,6 +4,7 @@ A file holds blocks that begin with `-- name: some_name`; the rest of the block 
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _NAME = re.compile(r"^-- name: ([a-z_][a-z0-9_]*)\s*$", re.MULTILINE)
@@ -22,3 +23,7 @@ class Queries:
             return self._statements[name]
         except KeyError:
             raise AttributeError(f"{self._path.name} has no statement named {name}") from None
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Each statement with its name, in the file's order."""
+        return iter(self._statements.items())

@@ -1,7 +1,8 @@
 """How long pages take over big tables: `python -m tests.browser.big_tables`; `make soak` runs it.
 
-A cycle of the rules is copied many times, with other ids and earlier times, and with its events.
-Each page is asked for several times, by itself; the median must be under the limit.
+A cycle of the rules is copied many times, with other ids and earlier times, with its events and its
+journal. Each page is asked for several times, by itself; the median must be under the limit. Then
+Postgres says how it would answer each statement of each service: none may read a large table whole.
 """
 
 import argparse
@@ -9,13 +10,14 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import asyncpg
 import httpx2
 
 from tests.browser.desk import Shown, shown_desk
 from tests.browser.looks import PAGES, path_of
+from tests.browser.plans import Reading, whole_readings
 
 LIMIT_S = 0.2
 TIMES = 7
@@ -33,7 +35,7 @@ FILTERED = (
 COPY = """
 insert into {table} ({columns})
 select {values} from {table}, generate_series({first}, {last}) as n
-where cycle_id = '{cycle_id}'
+where {which}
 """
 EARLIER = "{column} - n * interval '7 seconds'"
 OTHER_ID = "md5({column}::text || n)::uuid"
@@ -51,9 +53,12 @@ COPIES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("created_at", "started_at", "finished_at", "due_at"), EARLIER),
     },
     "state_events": {"op_id": OTHER_ID, "cycle_id": OTHER_ID, "at": EARLIER},
+    "journal": {"op_id": OTHER_ID, "recorded_at": EARLIER},
 }
 """By table: what differs in a copy. No list reads commands, which are large. The events keep their
 transaction's id: the relay is past it, and publishes none of them again."""
+OF_CYCLE = "cycle_id = '{}'"
+OF_ITS_OPERATIONS = "op_id in (select op_id from operations where cycle_id = '{}')"
 BATCH = 2_000
 
 
@@ -78,11 +83,13 @@ async def _grow(shown: Shown, operations: int, events: int) -> dict[str, int]:
         cycles = wanted["operations"] // per_cycle["operations"]
         numbers = {
             "cycles": cycles,
+            "journal": cycles,
             "operations": cycles,
             "state_events": wanted["state_events"] // per_cycle["state_events"],
         }
         for table, number in numbers.items():
             names = await _columns(db, table)
+            which = OF_ITS_OPERATIONS if table == "journal" else OF_CYCLE
             made = [COPIES[table].get(name, "{column}").format(column=name) for name in names]
             for first in range(1, number + 1, BATCH):
                 await db.execute(
@@ -92,12 +99,17 @@ async def _grow(shown: Shown, operations: int, events: int) -> dict[str, int]:
                         values=", ".join(made),
                         first=first,
                         last=min(first + BATCH - 1, number),
-                        cycle_id=cycle_id,
+                        which=which.format(cycle_id),
                     ),
                     timeout=600,
                 )
         await db.execute("vacuum analyze", timeout=1_200)
         return {table: await db.fetchval(f"select count(*) from {table}") for table in numbers}
+
+
+async def _plans(shown: Shown) -> tuple[int, Sequence[Reading]]:
+    async with shown.desk.postgres() as db:
+        return await whole_readings(db)
 
 
 def _measured(shown: Shown) -> Iterator[tuple[str, float]]:
@@ -120,7 +132,7 @@ def _say(what: object) -> None:
 
 
 def main() -> int:
-    """Print a line a page; 1 where one takes too long."""
+    """Print a line a page; 1 where one takes too long, or a statement reads a large table whole."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--operations", type=int, default=OPERATIONS)
     asked.add_argument("--events", type=int, default=EVENTS)
@@ -131,7 +143,11 @@ def main() -> int:
         for name, median_s in _measured(shown):
             slow += median_s > LIMIT_S
             _say(f"{name:32} {median_s * 1000:7.1f} ms{'  TOO SLOW' * (median_s > LIMIT_S)}")
-    return 1 if slow else 0
+        planned, whole = asyncio.run(_plans(shown))
+        _say(f"{planned} statements planned, {len(whole)} read a large table whole")
+        for reading in whole:
+            _say(f"  {reading}")
+    return 1 if slow or whole else 0
 
 
 if __name__ == "__main__":
