@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from contracts.account import Portfolio
-from contracts.cycle import CycleStatus
+from contracts.cycle import DECISION, CycleStatus
 from contracts.execution import ExecutionResult, Fill
 from contracts.memory import DecisionOutcome
 from contracts.message import Message
@@ -247,10 +247,12 @@ class DecisionsQuery(Message):
 class DecisionView(Value):
     """One pipeline's decision: what the rules left of its picks, and what was ordered of that.
 
-    `execution` is None while nothing was executed: it waits, or nothing was left to order.
+    `kind` is the cycle's: of an `exit` they are the sales that exit signals led to. `execution` is
+    None while nothing was executed: it waits, or nothing was left to order.
     """
 
     cycle_id: CycleId
+    kind: Name = DECISION
     pipeline: Name
     account: Name
     as_of: date

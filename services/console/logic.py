@@ -151,6 +151,7 @@ def decision_view(row: Row) -> DecisionView:
     executed = row["execution"]
     return DecisionView(
         cycle_id=row["cycle_id"],
+        kind=row["kind"],
         pipeline=row["pipeline"],
         account=row["account"],
         as_of=row["as_of"],

@@ -147,12 +147,13 @@ order by o.deadline_at, o.op_id limit $2
 
 -- name: newest_decisions
 -- In the order of their making, which has an index; what was executed stands beside each.
-select v.cycle_id, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
+select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, v.result as decision,
        x.result as execution
 from operations v
+join cycles c on c.cycle_id = v.cycle_id
 left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
     and x.step = 'execute' and x.status = 'completed'
-where v.step = 'validate' and v.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed'
   and ($1::uuid is null or v.cycle_id = $1) and ($2::text is null or v.account = $2)
 order by v.finished_at desc limit $3
 

@@ -68,9 +68,10 @@ class ShareShape(Shape):
 
 
 class DecisionShape(Shape):
-    """What the rules left of a pipeline's picks, what they did to them, what was filled."""
+    """What the rules left of picks or exits, what they did to them, what was filled."""
 
     cycle_id: UUID
+    kind: str
     pipeline: str
     account: str
     as_of: date
@@ -173,6 +174,7 @@ def decision(view: DecisionView) -> DecisionShape:
     ]
     return DecisionShape(
         cycle_id=view.cycle_id,
+        kind=view.kind,
         pipeline=view.pipeline,
         account=view.account,
         as_of=view.as_of,

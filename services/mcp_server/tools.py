@@ -239,8 +239,8 @@ def desk_tools(desk: Desk) -> Sequence[Tool]:
         ),
         _tool(
             "list_decisions",
-            "The newest decisions: what the rules left of the picks, why the rest was cut or "
-            "vetoed, and what was filled.",
+            "The newest decisions: what the rules left of the picks or exits, why the rest was cut "
+            "or vetoed, and what was filled.",
             DecisionsArguments,
             shapes.DecisionsShape,
             partial(_decisions, desk),

@@ -53,8 +53,13 @@ def test_the_overview_follows_the_desk_without_a_reload(page: Page) -> None:
     assert page.evaluate("window.isTheSame")
 
 
-def test_an_exit_says_what_was_checked_and_what_was_sold(page: Page, shown: Shown) -> None:
-    page.goto(looks.path_of("exit", shown))
+def test_an_exit_stands_among_the_decisions_and_says_what_was_checked_and_what_was_sold(
+    page: Page, shown: Shown
+) -> None:
+    page.goto("/decisions")
+    why = page.locator(f"a[href='/decisions/{shown.sold}/rules']")
+    expect(page.get_by_role("row").filter(has=why)).to_contain_text("exit")
+    why.click()
     expect(page.get_by_role("region", name="Positions checked")).to_contain_text("STRONG EXIT")
     expect(page.locator(".ending")).to_contain_text("Sold 29 AAPL")
     expect(page.locator("#candles[data-drawn=AAPL]")).to_be_visible()

@@ -159,11 +159,28 @@ def test_with_the_keyboard_an_event_is_opened_and_its_text_is_only_text(
         "href", f"/cycles/{writer.cycle_id}"
     )
     expect(detail.get_by_role("link", name="Operation")).to_be_visible()
+    expect(detail.get_by_role("link", name="Decision")).to_have_count(0)
     page.keyboard.press("Escape")
     expect(detail).to_be_hidden()
     page.keyboard.press("Space")
     expect(page.locator("#state")).to_have_text("live")
     assert page.title().startswith("Live tail")
+
+
+def test_with_the_keyboard_one_goes_from_an_event_to_its_decision(page: Page, shown: Shown) -> None:
+    cycle_id = shown.decided["cycle_id"]
+    page.goto(f"/tail?cycle_id={cycle_id}&type=decision")
+    expect(page.locator(".tail-row")).to_have_count(1)
+    page.locator("#tail").focus()
+    for key in ("ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    detail = page.get_by_role("region", name="decision")
+    links = [each.get_attribute("href") for each in detail.get_by_role("link").all()]
+    assert links[0] == f"/decisions/{cycle_id}/rules"
+    assert str(links[1]).startswith("/operations/")
+    assert links[2] == f"/cycles/{cycle_id}"
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/decisions/{cycle_id}/rules$"))
 
 
 @pytest.fixture(scope="module")

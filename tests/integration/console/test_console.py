@@ -48,6 +48,7 @@ from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_poo
 from libs.runtime import ids
 from libs.runtime.embedded import Servers
 from services.cli.recordings import fetch
+from services.console.store import sql
 
 if TYPE_CHECKING:
     from tests.integration.console.conftest import Made
@@ -531,3 +532,12 @@ async def test_who_listens_is_not_left_waiting_when_the_connection_is_closed(
         await client._connection.close()
         async with asyncio.timeout(5):
             assert await coming is None
+
+
+async def test_the_newest_decisions_are_found_by_their_index(db: Connection, made: Made) -> None:
+    await db.execute("set enable_seqscan = off")
+    rows = await db.fetch(f"explain {sql.newest_decisions}", None, None, 20)
+    await db.execute("reset enable_seqscan")
+    plan = "\n".join(row[0] for row in rows)
+    assert "using operations_decided" in plan, plan
+    assert "Sort" not in plan, plan

@@ -165,6 +165,10 @@ async def test_an_exit_cycle_checks_proposes_and_sells(
     assert decision["exit"] == {"stop_price": None}
     assert await sales(desk, holder) == [("market", "filled", "AAPL", int(check["quantity"]))]
 
+    (listed,) = (await user.query("decisions", cycle_id=view["cycle_id"]))["decisions"]
+    assert (listed["kind"], listed["decision"]["decisions"]) == ("exit", [decision])
+    assert listed["execution"]["fills"][0]["asset"] == "AAPL"
+
 
 async def test_the_checks_are_told_as_an_event(user: Caller, holder: str) -> None:
     cycle_id = await user.accepted(wish_to_exit(holder, "2012-10-31"))

@@ -8,6 +8,8 @@ const BACK = 500;
 const BACK_FILTERED = 10_000; // events that are looked through for those that are wanted
 const HIDDEN_MS = 5_000; // a hidden page lets its stream go; it resumes without loss
 const FILTERS = ["type", "service", "cycle_id"];
+const APPROVALS = ["approval_requested", "approval_decided", "approval_expired"];
+const DECIDES = new Set(["exits_checked", "decision", ...APPROVALS, "order_placed"]); // a decision's page tells of them
 
 const by = (id) => document.getElementById(id);
 const box = by("tail");
@@ -18,6 +20,7 @@ let stream = null;
 let state = "off";
 let seen = 0; // the end of the rows when it was followed last
 let hiding = 0;
+let opened = -1; // the number of the row whose detail is shown
 
 // --- the stream -----------------------------------------------------------------------------------
 
@@ -102,18 +105,22 @@ function showDetail(number) {
   if (!row) return;
   list.following = false;
   list.select(number);
+  opened = number;
   by("detail").hidden = false;
   by("detail-title").textContent = row.gap ? "gap" : row.type;
   by("json").textContent = JSON.stringify(row.gap || row, null, 2);
   by("links").replaceChildren(...(row.gap ? [] : linksOf(row)));
 }
 
+/** Where an event leads, the most particular first. */
 function linksOf(event) {
   const cycle = encodeURIComponent(event.cycle_id);
-  const found = [link(`/cycles/${cycle}`, "Cycle")];
+  const found = [];
+  if (event.pipeline && DECIDES.has(event.type))
+    found.push(link(`/decisions/${cycle}/${encodeURIComponent(event.pipeline)}`, "Decision"));
   const operation = event.data.op_id || (event.data.step && event.op_id);
   if (operation) found.push(link(`/operations/${encodeURIComponent(operation)}`, "Operation"));
-  found.push(link(`/tail?cycle_id=${cycle}`, "Only this cycle"));
+  found.push(link(`/cycles/${cycle}`, "Cycle"), link(`/tail?cycle_id=${cycle}`, "Only this cycle"));
   return found;
 }
 
@@ -125,8 +132,15 @@ function link(href, words) {
   return made;
 }
 
+/** Open the chosen event; where it is open, go where it leads first. */
+function openOrGo() {
+  if (list.selected >= 0 && list.selected === opened) by("links").firstElementChild?.click();
+  else showDetail(list.selected);
+}
+
 function hideDetail() {
   by("detail").hidden = true;
+  opened = -1;
   list.selected = -1;
   list.draw();
 }
@@ -164,7 +178,7 @@ const MOVES = {
 };
 const ACTS = {
   End: follow,
-  Enter: () => showDetail(list.selected),
+  Enter: openOrGo,
   Escape: hideDetail,
   " ": pauseOrFollow,
 };
