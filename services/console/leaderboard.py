@@ -18,8 +18,8 @@ from libs.quant import leaderboard as quant
 from services.console import logic
 from services.console.store import Store
 
-CYCLES_MAX = 5_000
-"""Cycles looked at, the newest: several a day over years."""
+CYCLES_MAX = 1_000
+"""Cycles looked at, the newest: four years of one a day. Earlier ones with `since` and `until`."""
 OUTCOMES_READ_MAX = 50_000
 JUDGED_AFTER = OUTCOME_SESSIONS[0]
 """Sessions after which a pick is a hit or not."""
@@ -298,5 +298,7 @@ def _message(compared: Mapping[str, quant.Returns], sessions: Sequence[date], cy
         names = ", ".join(sorted(compared))
         said.append(f"{names} have no session in common; choose some with --pipeline")
     if cycles == CYCLES_MAX:
-        said.append(f"only the newest {CYCLES_MAX:,} cycles were looked at; see --since")
+        said.append(
+            f"only the newest {CYCLES_MAX:,} cycles were looked at; earlier ones with --until"
+        )
     return "; ".join(said)

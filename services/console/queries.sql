@@ -41,7 +41,8 @@ order by accepted_at desc limit $4
 -- Of the newest cycles only: a step that is rare among them is not searched for in all there are.
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
        o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at
+       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       c.accepted_at
 from (select cycle_id, accepted_at from cycles order by accepted_at desc limit $4) c
 join operations o using (cycle_id)
 where ($1::text is null or o.status = $1) and ($2::text is null or o.step = $2)
@@ -51,16 +52,18 @@ order by c.accepted_at desc, o.created_at desc limit $3
 -- What goes on has a partial index, and is little.
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
        o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at
-from operations o
+       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       c.accepted_at
+from operations o join cycles c using (cycle_id)
 where o.status in ('pending', 'running') and o.status = $1 and ($2::text is null or o.step = $2)
 order by o.created_at desc limit $3
 
 -- name: lost_operations
 select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
        o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at
-from operations o
+       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
+       c.accepted_at
+from operations o join cycles c using (cycle_id)
 where o.status in ('failed', 'cancelled') and o.status = $1 and ($2::text is null or o.step = $2)
 order by o.created_at desc limit $3
 
@@ -97,16 +100,6 @@ select op_id, cycle_id, pipeline, state, step, service, attempt, status, epoch, 
        created_at, started_at, finished_at
 from operations where cycle_id = $1
 order by created_at, op_id limit $2
-
--- name: newest_operations
--- By the cycles' order: it has an index, and a cycle's operations are few.
-select o.op_id, o.cycle_id, o.pipeline, o.state, o.step, o.service, o.attempt, o.status, o.epoch,
-       o.progress, o.tokens, o.cost_usd, o.input_tokens, o.output_tokens, o.cache_read_tokens,
-       o.cache_write_tokens, o.result, o.failure, o.created_at, o.started_at, o.finished_at,
-       c.accepted_at
-from cycles c join operations o using (cycle_id)
-where ($1::text is null or o.status = $1) and ($2::text is null or o.step = $2)
-order by c.accepted_at desc, o.created_at desc limit $3
 
 -- name: calls_of_cycle
 -- Only what the tree shows leaves the database: the bodies of calls are large.
@@ -261,32 +254,36 @@ from lost where tokens > 0 group by day, step
 order by day desc, cost_usd desc
 
 -- name: decision_cycles
--- The newest ones first where there are too many; told in the order of their time.
+-- The newest ones first where there are too many; told in the order of their time. `+ 0` keeps the
+-- planner from the index by session, through which all of them would be sorted to find the newest.
 select cycle_id, as_of, request, state from (
     select cycle_id, as_of, accepted_at, request, state from cycles
-    where kind = 'decision' and as_of between $1 and $2 and status <> 'running'
+    where kind = 'decision' and as_of + 0 between $1 and $2 and status <> 'running'
     order by accepted_at desc limit $3
 ) newest
 order by accepted_at
 
 -- name: runs_of_cycles
 -- What each pipeline of these cycles used, how much it picked and how much of that was vetoed.
-select o.cycle_id, o.pipeline, sum(o.tokens)::bigint as tokens, sum(o.cost_usd) as cost_usd,
-       sum(o.input_tokens)::bigint as input_tokens, sum(o.output_tokens)::bigint as output_tokens,
-       sum(o.cache_read_tokens)::bigint as cache_read_tokens,
-       sum(o.cache_write_tokens)::bigint as cache_write_tokens,
-       coalesce(sum(json_array_length(made.contract -> 'picks')
-                    + json_array_length(made.contract -> 'sell_recommendations'))
-                filter (where o.step = 'picks'), 0)::int as picks,
-       coalesce(sum(json_array_length(made.contract -> 'vetoed_tickers'))
-                filter (where o.step = 'validate'), 0)::int as vetoes
-from operations o
-left join lateral (
-    select convert_from(o.result, 'UTF8')::json as contract
-    where o.step in ('picks', 'validate') and o.result is not null
-) made on true
-where o.cycle_id = any($1::uuid[])
-group by o.cycle_id, o.pipeline
+-- Counted row by row below (`offset 0`), so that no result is carried into a sort or read twice.
+select cycle_id, pipeline, sum(tokens)::bigint as tokens, sum(cost_usd) as cost_usd,
+       sum(input_tokens)::bigint as input_tokens, sum(output_tokens)::bigint as output_tokens,
+       sum(cache_read_tokens)::bigint as cache_read_tokens,
+       sum(cache_write_tokens)::bigint as cache_write_tokens,
+       coalesce(sum(picks), 0)::int as picks, coalesce(sum(vetoes), 0)::int as vetoes
+from (
+    select cycle_id, pipeline, tokens, cost_usd, input_tokens, output_tokens, cache_read_tokens,
+           cache_write_tokens,
+           case step when 'picks' then
+               json_array_length(convert_from(result, 'UTF8')::json -> 'picks')
+               + json_array_length(convert_from(result, 'UTF8')::json -> 'sell_recommendations')
+           end as picks,
+           case step when 'validate' then
+               json_array_length(convert_from(result, 'UTF8')::json -> 'vetoed_tickers')
+           end as vetoes
+    from operations where cycle_id = any($1::uuid[]) offset 0
+) each
+group by cycle_id, pipeline
 
 -- name: outcomes_told
 -- What the memories of these accounts tell of picks after some sessions; some come twice.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from contracts.operation import OperationStatus
 from libs.postgres.pool import NO_CONNECTION, Pool, Record
 from libs.postgres.queries import Queries
 
@@ -16,6 +17,10 @@ CALLS_OF_CYCLE_MAX = 2_000
 ACCOUNTS_MAX = 200
 NAMES_SEARCHED_MAX = 2_000
 """Strategies among which a name that is nearly right is looked for."""
+CYCLES_SEARCHED = 2_000
+"""Among so many newest cycles a completed operation is looked for."""
+OPEN = frozenset({OperationStatus.PENDING, OperationStatus.RUNNING})
+LOST = frozenset({OperationStatus.FAILED, OperationStatus.CANCELLED})
 LATER_MEMORIES_MAX = 500
 """Memories that are searched for a decision's outcomes: many cycles a day, over a month."""
 
@@ -63,20 +68,6 @@ class Store:
         """Cycles that were accepted before then, newest first."""
         return await self._rows(sql.cycles_before, status, kind, before, limit)
 
-    async def recent_operations(
-        self, status: str | None, step: str | None, limit: int, cycles: int
-    ) -> Sequence[Record]:
-        """Operations of so many newest cycles, those of the newest first."""
-        return await self._rows(sql.recent_operations, status, step, limit, cycles)
-
-    async def open_operations(self, status: str, step: str | None, limit: int) -> Sequence[Record]:
-        """Pending or running operations, newest first."""
-        return await self._rows(sql.open_operations, status, step, limit)
-
-    async def lost_operations(self, status: str, step: str | None, limit: int) -> Sequence[Record]:
-        """Failed or cancelled operations, newest first."""
-        return await self._rows(sql.lost_operations, status, step, limit)
-
     async def stuck_operations(
         self, sends: int, due_before: datetime, limit: int
     ) -> Sequence[Record]:
@@ -102,10 +93,17 @@ class Store:
         return await self._rows(sql.operations_of_cycle, cycle_id, OPERATIONS_OF_CYCLE_MAX)
 
     async def newest_operations(
-        self, status: str | None, step: str | None, limit: int
+        self, status: OperationStatus | None, step: str | None, limit: int
     ) -> Sequence[Record]:
-        """Operations, those of the newest cycles first."""
-        return await self._rows(sql.newest_operations, status, step, limit)
+        """Operations, the newest first; by what was asked for each is read from an index.
+
+        What goes on and what was lost is little. What was done is looked for in `CYCLES_SEARCHED`.
+        """
+        if status in OPEN:
+            return await self._rows(sql.open_operations, status, step, limit)
+        if status in LOST:
+            return await self._rows(sql.lost_operations, status, step, limit)
+        return await self._rows(sql.recent_operations, status, step, limit, CYCLES_SEARCHED)
 
     async def calls_of(self, cycle_id: UUID) -> Sequence[Record]:
         """A cycle's journalled calls without their bodies."""

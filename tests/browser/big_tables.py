@@ -31,6 +31,7 @@ FILTERED = (
     ),
     *("/operations?status=failed", "/operations?status=running", "/operations?status=completed"),
     *("/operations?step=train", "/operations?step=validate", "/decisions?account=nobody"),
+    *("/api/v1/operations?status=failed", "/api/v1/operations?type=train", "/api/v1/leaderboard"),
 )
 COPY = """
 insert into {table} ({columns})

@@ -54,15 +54,25 @@ async def whole_readings(db: "asyncpg.Connection[asyncpg.Record]") -> tuple[int,
         await db.execute(f"set {name} = {value}")
     found, planned = [], 0
     for name, sql in statements():
-        nothing = [None] * max(map(int, _PARAMETER.findall(sql)), default=0)
-        answer = await db.fetchval(f"explain (generic_plan, format json) {sql}", *nothing)
+        answer = await _plan(db, sql)
         planned += 1
         found += [
             Reading(name, table, rows[table])
-            for table in _read_whole(json.loads(answer)[0]["Plan"], partial)
+            for table in _read_whole(answer, partial)
             if table in rows
         ]
     return planned, found
+
+
+async def _plan(db: "asyncpg.Connection[asyncpg.Record]", sql: str) -> Mapping[str, Any]:
+    """The plan for any parameters: one that is made with values knows what these values are."""
+    nulls = ", ".join(["null"] * max(map(int, _PARAMETER.findall(sql)), default=0))
+    await db.execute(f"prepare planned as {sql}")
+    try:
+        answer = await db.fetchval(f"explain (format json) execute planned{nulls and f'({nulls})'}")
+    finally:
+        await db.execute("deallocate planned")
+    return dict(json.loads(answer)[0]["Plan"])
 
 
 async def _large_tables(db: "asyncpg.Connection[asyncpg.Record]") -> Mapping[str, int]:

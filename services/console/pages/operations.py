@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import JsonValue
 
-from contracts.operation import OperationStatus, OperationView
+from contracts.operation import OperationStatus
 from contracts.query import OperationQuery
 from services.console import handler, tree
 from services.console.pages import words
@@ -17,13 +17,10 @@ from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
 from services.console.passing_on import Desk
 from services.console.problems import not_found
+from services.console.store import CYCLES_SEARCHED
 
 OPERATIONS_SHOWN = 60
-CYCLES_SEARCHED = 2_000
-"""Among so many newest cycles a step is looked for."""
 STEPS = tuple(tree.SUMMARIES)
-OPEN = frozenset({OperationStatus.PENDING, OperationStatus.RUNNING})
-LOST = frozenset({OperationStatus.FAILED, OperationStatus.CANCELLED})
 PANEL_CHARS_OPEN = 700
 """What is not larger is shown without a click."""
 
@@ -38,11 +35,11 @@ def operations(desk: Desk, show: Show) -> APIRouter:
         status: Annotated[OperationStatus | None, OrAll, Query()] = None,
         step: Word = None,
     ) -> Response:
-        found = await _newest(desk, status, step)
+        rows = await desk.store.newest_operations(status, step, OPERATIONS_SHOWN)
         return show(
             request,
             "operations.html",
-            nodes=found,
+            nodes=[tree.operation_node(row) for row in rows],
             status=status,
             step=step,
             steps=STEPS,
@@ -67,20 +64,6 @@ def operations(desk: Desk, show: Show) -> APIRouter:
         raise not_found(f"no operation has the id {op_id}")
 
     return router
-
-
-async def _newest(
-    desk: Desk, status: OperationStatus | None, step: str | None
-) -> Sequence[OperationView]:
-    """Each filter reads an index: what goes on, and what was lost, has one of its own."""
-    store = desk.store
-    if status in OPEN:
-        rows = await store.open_operations(status, step, OPERATIONS_SHOWN)
-    elif status in LOST:
-        rows = await store.lost_operations(status, step, OPERATIONS_SHOWN)
-    else:
-        rows = await store.recent_operations(status, step, OPERATIONS_SHOWN, CYCLES_SEARCHED)
-    return [tree.operation_node(row) for row in rows]
 
 
 @dataclass(frozen=True)
