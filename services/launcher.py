@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 import structlog
 from pydantic import SecretStr
+from structlog.contextvars import bound_contextvars
 
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
 from libs.bus.permissions import permissions
@@ -105,7 +106,23 @@ class Desk:
 
 @asynccontextmanager
 async def service_running(name: str, settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
-    """One service, taking work when the block is entered; the future fails when it does."""
+    """One service, taking work when the block is entered; the future fails when it does.
+
+    Every line that it logs names it, also where others share its process.
+    """
+    async with AsyncExitStack() as stack:
+        # Its tasks take the name along; the block is another's.
+        with bound_contextvars(service=name):
+            failed = await stack.enter_async_context(_taking_work_as(name, settings))
+        try:
+            yield failed
+        finally:
+            with bound_contextvars(service=name):
+                await stack.aclose()
+
+
+@asynccontextmanager
+async def _taking_work_as(name: str, settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
     app = importlib.import_module(f"services.{name}.app")
     loop = asyncio.get_running_loop()
     if name in BACKBONE:

@@ -28,9 +28,11 @@ from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, Connection, open_pool
 from libs.runtime import ids
 from libs.runtime.embedded import Servers
+from libs.runtime.embedded_thread import held_in_thread
 from libs.runtime.settings import Settings
 from services.console.app import service
 from tests.integration.conftest import ServersIn
+from tests.integration.console.over_http import serving
 from tests.integration.own_servers import OwnServers
 
 AS_OF = date(2012, 6, 29)
@@ -65,6 +67,13 @@ def settings(servers: Servers) -> Settings:
         postgres_dsn=SecretStr(address),
         secrets_dir=servers.secrets_dir,
     )
+
+
+@pytest.fixture(scope="module")
+def url(settings: Settings) -> Iterator[str]:
+    """Where one console answers over HTTP for most tests of a file."""
+    with held_in_thread(lambda: serving(settings)) as held:
+        yield held
 
 
 @pytest.fixture

@@ -237,6 +237,22 @@ def test_a_replay_gives_the_same_decision(desk: Path, cycle: CycleView) -> None:
     assert (done.code, found.same, found.differences) == (0, True, ())
 
 
+def test_every_line_of_the_log_names_its_service_and_only_the_servers_have_none(
+    desk: Path, cycle: CycleView
+) -> None:
+    words = (desk.parent / "up.log").read_text().splitlines()
+    lines = [orjson.loads(line) for line in words if line.startswith("{")]
+    named = {(line["event"], line["service"]) for line in lines if "service" in line}
+    unnamed = {line["event"].partition(".")[0] for line in lines if "service" not in line}
+    assert unnamed == {"server", "postgres"}
+    assert {
+        ("relay.started", "orchestrator"),
+        ("http.listening", "console"),
+        ("risk.validated", "risk"),
+    } <= named
+    assert str(cycle.cycle_id) in {line.get("cycle_id") for line in lines}
+
+
 def test_the_portfolio_shows_what_was_bought(desk: Path, cycle: CycleView) -> None:
     done = _run(desk, "portfolio", "main", "--json")
 

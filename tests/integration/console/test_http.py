@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +25,9 @@ from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, ORCHESTRATOR, REQU
 from libs.bus.connection import connect
 from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
-from libs.runtime.embedded_thread import held_in_thread
-from libs.runtime.http_address import http_address
-from libs.runtime.ports import choose_port
 from libs.runtime.postgres_server import SUPERUSER
 from libs.web import guard
-from services.console.app import service
+from tests.integration.console.over_http import serving
 
 if TYPE_CHECKING:
     from libs.postgres.pool import Connection
@@ -46,24 +42,6 @@ HASH = "0" * 64
 SLOW_S = 0.5
 TOO_LARGE = json.dumps({"constraints": {"note": "x" * MESSAGE_BYTES_MAX}}).encode()
 AS_JSON = {"Content-Type": "application/json"}
-
-
-@asynccontextmanager
-async def serving(settings: Settings, **given: Any) -> AsyncIterator[str]:
-    """A console that answers HTTP at the address that is given."""
-    on = {"http": True, "http_port": choose_port(None, set()), **given}
-    made = settings.model_copy(update=on)
-    address = http_address(made)
-    assert address is not None
-    async with service(made):
-        yield address.url
-
-
-@pytest.fixture(scope="module")
-def url(settings: Settings) -> Iterator[str]:
-    """Where one console answers for most tests here."""
-    with held_in_thread(lambda: serving(settings)) as held:
-        yield held
 
 
 @pytest.fixture

@@ -21,14 +21,12 @@ import pytest
 from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, open_pool
 from libs.postgres.retention import Verdict, retain
 from libs.runtime import ids
-from libs.runtime.embedded_thread import held_in_thread
-from libs.runtime.http_address import http_address
 from libs.runtime.ports import choose_port
-from services.console.app import service
 from services.console.store import sql
 from services.console.tail import Pace
 from tests.fakes import event_stream
 from tests.fakes.event_stream import Frame
+from tests.integration.console.over_http import serving
 
 if TYPE_CHECKING:
     from libs.postgres.pool import Connection
@@ -45,24 +43,6 @@ NEW = (
     " select $4, $1, $2 + number, $1, 'state_entered', 'orchestrator', '{\"filling\": \"%s\"}'"
     " from generate_series(0, $3 - 1) number"
 )
-
-
-@asynccontextmanager
-async def serving(settings: Settings, **given: Any) -> AsyncIterator[str]:
-    """A console that answers HTTP."""
-    on = {"http": True, "http_port": choose_port(None, set()), **given}
-    made = settings.model_copy(update=on)
-    address = http_address(made)
-    assert address is not None
-    async with service(made):
-        yield address.url
-
-
-@pytest.fixture(scope="module")
-def url(settings: Settings) -> Iterator[str]:
-    """Where one console answers for most tests here."""
-    with held_in_thread(lambda: serving(settings)) as held:
-        yield held
 
 
 @asynccontextmanager
