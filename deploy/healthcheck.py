@@ -1,43 +1,35 @@
-"""Whether this container's service is connected, asked of NATS and not of the service.
+"""Whether this container's service can do its work: what its own /readyz says.
 
-A service that hangs answers no pings; NATS then drops it, and this exits 1.
+It runs every few seconds in every container, so it imports next to nothing. A service that hangs
+does not answer in time, and this exits 1.
 """
 
-import json
 import os
 import socket
 import sys
-import urllib.request
-from urllib.parse import urlsplit
 
-TIMEOUT_S = 4
-MONITOR_PORT = 8222
+TIMEOUT_S = 4.0
+ASKED = b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n"
 
 
-def connected(monitor: str, own_addresses: set[str]) -> bool:
-    """Whether NATS has a connection from one of these addresses."""
-    # S310: the address comes from this container's own settings.
-    with urllib.request.urlopen(f"{monitor}/connz?limit=1024", timeout=TIMEOUT_S) as answer:  # noqa: S310
-        connections = json.load(answer)["connections"]
-    return any(connection["ip"] in own_addresses for connection in connections)
-
-
-def own_addresses() -> set[str]:
-    """This container's addresses, or the one that DESKBUS_OWN_ADDRESS names."""
-    named = os.environ.get("DESKBUS_OWN_ADDRESS")
-    if named:
-        return {named}
-    return {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None)}
+def readiness(port: int) -> tuple[bool, str]:
+    """Whether the service on this port of loopback is ready, and its words. Raises OSError."""
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as asked:
+        asked.sendall(ASKED)
+        answer = b"".join(iter(lambda: asked.recv(4096), b""))
+    head, _, words = answer.decode(errors="replace").partition("\r\n\r\n")
+    return head.split(" ", 2)[1:2] == ["200"], words.strip()
 
 
 def main() -> None:
-    """Exit 0 if connected, else 1."""
-    host = urlsplit(os.environ["DESKBUS_NATS_URL"]).hostname
-    monitor = os.environ.get("DESKBUS_NATS_MONITOR_URL", f"http://{host}:{MONITOR_PORT}")
+    """Exit 0 if it is ready; else 1, with why."""
+    port = int(os.environ["DESKBUS_METRICS_PORT"])
     try:
-        sys.exit(0 if connected(monitor, own_addresses()) else 1)
-    except (OSError, ValueError, KeyError) as error:
-        sys.exit(f"NATS at {monitor} does not answer: {error}")
+        ready, words = readiness(port)
+    except OSError as error:
+        sys.exit(f"nothing answers on port {port} (DESKBUS_METRICS_PORT): {error}")
+    if not ready:
+        sys.exit(f"not ready: {words}")
 
 
 if __name__ == "__main__":

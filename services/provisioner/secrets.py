@@ -40,12 +40,14 @@ CONFIG_MODE = 0o644
 SEED_SUFFIX = ".nk"
 HERE = ("localhost", "127.0.0.1", "::1")
 SERVERS: Mapping[str, Sequence[str]] = {
-    # As compose.yaml and deploy/kubernetes name them; a StatefulSet's pods have names of their own.
-    "nats": ("nats", "*.nats", *HERE),
-    "postgres": ("postgres", "*.postgres", *HERE),
+    # As compose.yaml and deploy/kubernetes name them. Each pod of a StatefulSet by its whole name:
+    # `*.nats` would do for NATS' own nodes, but OpenSSL takes no pattern with a single dot.
+    "nats": ("nats", *HERE),
+    "postgres": ("postgres", "postgres-0.postgres", "postgres-1.postgres", *HERE),
     "http": ("console", *HERE),
 }
-"""Servers with a certificate, and the names that each one has in it at least."""
+"""Servers with a certificate, and the names that each one has in it at least; NATS those of its
+nodes too."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +88,16 @@ def provision_secrets(
     is set up with its own. Raises `CredentialError` where the directory is not ours or a secret in
     it is spoiled.
     """
+    place = place or NatsPlace()
     before = _secrets_in(directory)
     ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
     for name in TOKENS:
         ensure_token(directory / name)
     servers = {name: (*names, *hosts) for name, names in SERVERS.items()}
+    servers["nats"] += tuple(node.rpartition(":")[0] for node in place.nodes)
     expires = ensure_certificates(directory, servers) if tls or _has_tls(directory) else {}
     after = _secrets_in(directory)
-    _write(directory / NATS_CONFIG, nats_conf(directory, place or NatsPlace()), CONFIG_MODE)
+    _write(directory / NATS_CONFIG, nats_conf(directory, place), CONFIG_MODE)
     passwords = {role: postgres_password(directory, role) for role in ROLES}
     _write(directory / ROLES_SQL, roles_sql(passwords, DATABASE, OWNER_ROLE), FILE_MODE)
     return Provisioned(tuple(sorted(after - before)), len(before), expires)

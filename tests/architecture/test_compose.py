@@ -112,6 +112,44 @@ def test_everything_that_keeps_running_is_watched(compose: Any) -> None:
         assert compose["services"][name]["restart"] == "unless-stopped"
 
 
+@pytest.mark.parametrize("name", OWN_SERVICES)
+def test_a_service_is_asked_itself_whether_it_is_ready(name: str, root: Path, compose: Any) -> None:
+    """What the command answers is seen in tests/integration/deploy/test_own_servers.py."""
+    service = compose["services"][name]
+    dockerfile = (root / "deploy/Dockerfile").read_text()
+
+    *program, script = service["healthcheck"]["test"]
+    assert program == ["CMD", "python", "-I", "-S"]
+    assert f"COPY deploy/healthcheck.py {script}\n" in dockerfile
+    assert service["environment"]["DESKBUS_METRICS_PORT"]
+
+
+def test_whoever_is_waited_for_can_be_waited_for(compose: Any) -> None:
+    services = compose["services"]
+    for name in OWN_SERVICES:
+        assert services[name]["depends_on"] == {
+            "nats": {"condition": "service_healthy"},
+            "migrations": {"condition": "service_completed_successfully"},
+        }
+    for service in services.values():
+        for other, asked in service.get("depends_on", {}).items():
+            if asked["condition"] == "service_healthy":
+                assert services[other]["healthcheck"]["test"]
+            else:
+                assert services[other]["restart"] == "on-failure", "it ends, and may be tried again"
+
+
+def test_one_service_builds_the_image_and_all_use_it(compose: Any) -> None:
+    """Builds of the same tag side by side fail: `image ... already exists`."""
+    builders = [name for name, each in compose["services"].items() if "build" in each]
+    assert builders == ["migrations"]
+
+
+def test_postgres_is_healthy_once_it_is_the_real_one(compose: Any) -> None:
+    """While the image makes the cluster, a Postgres without TCP answers on its socket."""
+    assert "--host=127.0.0.1" in compose["services"]["postgres"]["healthcheck"]["test"]
+
+
 def test_no_secret_is_in_an_environment(compose: Any) -> None:
     for name, service in compose["services"].items():
         for variable, value in service.get("environment", {}).items():

@@ -4,11 +4,12 @@ Rendered by `kubectl kustomize` from secrets that `deskbus secrets init` makes; 
 """
 
 import base64
-import fnmatch
+import contextlib
 import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from contracts.subjects import COMMANDS
 from libs.bus.streams import COMMAND_STREAM
 from libs.runtime.settings import Settings
 from services.launcher import BACKBONE, SERVICES
-from services.provisioner.secrets import SERVERS, NatsPlace, provision_secrets
+from services.provisioner.secrets import NatsPlace, provision_secrets
 
 Manifest = Mapping[str, Any]
 
@@ -279,6 +280,54 @@ def test_whatever_keeps_running_is_probed_in_three_ways(manifests: Any) -> None:
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             asked = container[probe]
             assert "exec" in asked or asked["httpGet"]["port"] in ports, (_name(each), probe)
+            assert asked["timeoutSeconds"] >= 5, "the default of a second kills who is busy"
+
+
+def test_nobody_is_started_again_for_what_others_lack(manifests: Any) -> None:
+    """Waiting for NATS, Postgres or the tables is readiness; a restart would bring none of them."""
+    for service in map(_dns, OWN_SERVICES):
+        pod = _one(manifests, "Deployment", service)["spec"]["template"]
+        (container,) = _containers(pod)
+        for probe in ("startupProbe", "livenessProbe"):
+            assert container[probe]["httpGet"]["path"] == "/livez"
+        assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    (nats,) = _containers(_one(manifests, "StatefulSet", "nats")["spec"]["template"])
+    assert nats["livenessProbe"]["httpGet"]["path"] == "/healthz?js-enabled-only=true"
+    assert nats["startupProbe"]["httpGet"]["path"] == "/healthz", "until its streams caught up"
+
+
+@pytest.mark.parametrize(("answers", "alive"), [(0, True), (1, True), (2, False)])
+def test_a_postgres_that_recovers_is_alive(
+    answers: int, alive: bool, cluster: Any, tmp_path: Path
+) -> None:
+    """pg_isready ends with 1 where the server is there and refuses: it starts, or recovers."""
+    (tmp_path / "pg_isready").write_text(f"#!/bin/sh\nexit {answers}\n")
+    (tmp_path / "pg_isready").chmod(0o755)
+    pod = _one(cluster, "StatefulSet", "postgres")["spec"]["template"]
+    env = {"PATH": f"{tmp_path}:{os.defpath}"}
+    (container,) = pod["spec"]["containers"]
+    for probe in ("startupProbe", "livenessProbe"):
+        done = subprocess.run(container[probe]["exec"]["command"], env=env, check=False)
+        assert (done.returncode == 0) == alive
+    done = subprocess.run(container["readinessProbe"]["exec"]["command"], env=env, check=False)
+    assert (done.returncode == 0) == (answers == 0)
+
+
+def test_postgres_keeps_its_data_where_the_image_wants_it(manifests: Any, root: Path) -> None:
+    """Images of 18 and later: one mount at /var/lib/postgresql; below it /data is a link."""
+    pod = _one(manifests, "StatefulSet", "postgres")["spec"]["template"]
+    for container in _containers(pod):
+        mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+        env = {each["name"]: each.get("value") for each in container["env"]}
+        assert mounts["data"] == "/var/lib/postgresql"
+        assert env["PGDATA"] == f"/var/lib/postgresql/{_major(container['image'])}/docker"
+    compose = yaml.safe_load((root / "compose.yaml").read_text())["services"]["postgres"]
+    assert "postgres:/var/lib/postgresql" in compose["volumes"]
+    assert "PGDATA" not in compose["environment"]
+
+
+def _major(image: str) -> str:
+    return image.rpartition(":")[2].partition("-")[0]
 
 
 def test_nobody_may_talk_unless_it_is_said(manifests: Any) -> None:
@@ -377,7 +426,9 @@ def test_a_service_leads_to_ports_that_are_there(manifests: Any) -> None:
         assert {port["targetPort"] for port in each["spec"]["ports"]} <= named, _name(each)
 
 
-def test_servers_are_reached_by_tls_under_names_of_their_certificates(manifests: Any) -> None:
+def test_servers_are_reached_by_tls_under_names_of_their_certificates(
+    manifests: Any, tmp_path: Path
+) -> None:
     given = _settings(manifests)
     nats = [urlsplit(url) for url in given["DESKBUS_NATS_URL"].split(",")]
     dsn = urlsplit(given["DESKBUS_POSTGRES_DSN"])
@@ -386,9 +437,11 @@ def test_servers_are_reached_by_tls_under_names_of_their_certificates(manifests:
     assert {url.scheme for url in nats} == {"tls"}
     assert "sslmode=verify-full" in dsn.query
     for server, hosts in (("nats", [url.hostname or "" for url in nats]), ("postgres", databases)):
+        files = _one(manifests, "Secret", f"{server}-server")["data"]
+        for name in (f"{server}.pem", f"{server}.key", "ca.pem"):
+            (tmp_path / name).write_bytes(base64.b64decode(files[name]))
         for host in hosts:
-            names = [name for name in SERVERS[server] if fnmatch.fnmatch(host, name)]
-            assert names, f"{host} is in no certificate"
+            _shakes_hands(tmp_path, server, host)
         replicas = _one(manifests, "StatefulSet", server)["spec"]["replicas"]
         pods = [f"{server}-{number}.{server}" for number in range(replicas)]
         assert hosts == (pods if replicas > 1 else [server])
@@ -397,11 +450,40 @@ def test_servers_are_reached_by_tls_under_names_of_their_certificates(manifests:
     assert client["PGHOST"].split(",") == databases
 
 
+def _shakes_hands(folder: Path, server: str, host: str) -> None:
+    """A TLS handshake in memory, as services do it: OpenSSL decides about the name."""
+    shown = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    shown.load_cert_chain(folder / f"{server}.pem", folder / f"{server}.key")
+    believed = ssl.create_default_context(cafile=folder / "ca.pem")
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        believed.wrap_bio(back, there, server_hostname=host),
+        shown.wrap_bio(there, back, server_side=True),
+    )
+    for end in ends * 2:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    assert ends[0].version() == "TLSv1.3"
+
+
+def test_the_handshake_sees_a_strange_name(cluster: Any, tmp_path: Path) -> None:
+    for name, value in _one(cluster, "Secret", "nats-server")["data"].items():
+        (tmp_path / name).write_bytes(base64.b64decode(value))
+    with pytest.raises(ssl.SSLCertVerificationError, match=r"nats-3\.nats"):
+        _shakes_hands(tmp_path, "nats", "nats-3.nats")
+
+
 def test_a_machine_may_go_in_a_cluster(cluster: Any) -> None:
     budgets = list(_of(cluster, "PodDisruptionBudget"))
     assert {each["spec"]["maxUnavailable"] for each in budgets} == {1}
-    guarded = {n for each in budgets for n in _selected(cluster, each["spec"]["selector"])}
-    assert guarded == {*map(_dns, OWN_SERVICES), "nats", "postgres"}
+    assert {each["spec"]["unhealthyPodEvictionPolicy"] for each in budgets} == {"AlwaysAllow"}
+    guarded = [_selected(cluster, each["spec"]["selector"]) for each in budgets]
+    several = [
+        {each["metadata"]["name"]}
+        for each in _of(cluster, "Deployment", "StatefulSet")
+        if each["spec"].get("replicas", 1) > 1
+    ]
+    assert sorted(map(sorted, guarded)) == sorted(map(sorted, several)), "one budget, one service"
     for name in ("nats", "postgres"):
         pod = _one(cluster, "StatefulSet", name)["spec"]["template"]
         apart = pod["spec"]["affinity"]["podAntiAffinity"]

@@ -43,6 +43,10 @@ ROOT = Path(__file__).parents[3]
 NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # the embedded bus is not used
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+IN_IMAGE = {
+    "python": sys.executable,
+    "/opt/deskbus/healthcheck.py": str(ROOT / "deploy/healthcheck.py"),
+}
 READY_TIMEOUT_S = 90
 CYCLE_TIMEOUT_S = 90
 FOLDERS = ("strategies", "exit_signals", "reports", "tmp/deskbus")
@@ -67,6 +71,7 @@ class OwnServers:
     postgres: Servers
     watched: dict[str, int] = field(default_factory=dict)
     """Where each process answers whoever watches it, by service."""
+    containers: dict[str, "Container"] = field(default_factory=dict)
     running: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
     """The processes: `nats`, and every service."""
 
@@ -142,7 +147,8 @@ class Container:
         self.env = {"PYTHONPATH": str(ROOT)}
         for variable, value in service["environment"].items():
             self.env[variable] = _here(value, places)
-        self.env["DESKBUS_NATS_MONITOR_URL"] = f"http://127.0.0.1:{servers.monitor_port}"
+        asked = service["healthcheck"].get("test", ["CMD", *command])
+        self.healthcheck = [IN_IMAGE.get(each, each) for each in asked[1:]]
         self.env["DESKBUS_HTTP_PORT"] = str(servers.http_port)
         # One machine for all: a container has its ports to itself.
         servers.watched[name] = choose_port(None, set(servers.watched.values()))
@@ -156,6 +162,15 @@ class Container:
             self.argv, cwd=self._home, env=env, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+    def health(self, port: str = "") -> subprocess.CompletedProcess[str]:
+        """What compose.yaml's healthcheck says of this service, or of what is on another port."""
+        env = {"PATH": os.defpath, **self.env}
+        if port:
+            env["DESKBUS_METRICS_PORT"] = port
+        return subprocess.run(
+            self.healthcheck, env=env, capture_output=True, text=True, check=False, timeout=5
+        )
 
     def running(self) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
         return process(self.argv, self.env, self._home)
@@ -176,6 +191,7 @@ async def desk(servers: OwnServers) -> AsyncIterator[OwnServers]:
     with contextlib.ExitStack() as stack:
         for name in names:
             container = Container(name, compose[name], servers)
+            servers.containers[name] = container
             servers.running[name] = stack.enter_context(container.running())
         yield servers
 
@@ -244,7 +260,6 @@ async def test_a_stranger_gets_its_decision_from_a_desk_on_own_servers(desk: Own
         jsonschema.validate(event, _event_schema(document, event))
     await _the_schedule_is_known_and_runs(desk)
     await _http_answers_whoever_has_the_token(desk, answer["cycle_id"])
-    await _probe_sees_the_services(desk)
     await asyncio.to_thread(_every_service_says_that_it_is_ready, desk)
     await _a_strange_name_is_refused(desk)
 
@@ -282,23 +297,6 @@ async def _http_answers_whoever_has_the_token(desk: OwnServers, cycle_id: str) -
     assert (answered.status_code, answered.json()["status"]) == (200, "completed")
 
 
-async def _probe_sees_the_services(desk: OwnServers) -> None:
-    program = [sys.executable, str(ROOT / "deploy/healthcheck.py")]
-    monitor = f"http://127.0.0.1:{desk.monitor_port}"
-    env = {
-        "PATH": os.defpath,
-        "DESKBUS_NATS_URL": desk.nats_url,
-        "DESKBUS_NATS_MONITOR_URL": monitor,
-        "DESKBUS_OWN_ADDRESS": "127.0.0.1",
-    }
-    seen = await asyncio.create_subprocess_exec(*program, env=env)
-    assert await seen.wait() == 0
-    stranger = await asyncio.create_subprocess_exec(
-        *program, env={**env, "DESKBUS_OWN_ADDRESS": "192.0.2.1"}
-    )
-    assert await stranger.wait() == 1
-
-
 def _every_service_says_that_it_is_ready(desk: OwnServers) -> None:
     services = set(desk.watched) - {"migrations"}
     assert services == {*BACKBONE, *SERVICES}
@@ -307,6 +305,8 @@ def _every_service_says_that_it_is_ready(desk: OwnServers) -> None:
             url = f"http://127.0.0.1:{desk.watched[name]}/{page}"
             with urllib.request.urlopen(url, timeout=READY_TIMEOUT_S) as answer:
                 assert answer.status == 200, (name, page)
+        healthy = desk.containers[name].health()
+        assert (healthy.returncode, healthy.stderr) == (0, ""), name
 
 
 def _is_ready(desk: OwnServers, name: str) -> None:
@@ -384,6 +384,18 @@ async def test_a_role_may_do_in_postgres_what_is_its_own_and_nothing_else(
             await asyncpg.connect(dsn_for(f"postgresql://{place}/{database}", role, desk.secrets))
 
 
+async def test_a_service_that_is_not_ready_is_not_healthy(desk: OwnServers) -> None:
+    async def not_yet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 503 Service Unavailable\r\n\r\nnats: no connection\n")
+        writer.close()
+
+    async with await asyncio.start_server(not_yet, "127.0.0.1", 0) as server:
+        port = str(server.sockets[0].getsockname()[1])
+        unhealthy = await asyncio.to_thread(desk.containers["risk"].health, port)
+    assert (unhealthy.returncode, unhealthy.stderr) == (1, "not ready: nats: no connection\n")
+
+
 @pytest.mark.parametrize("name", ["risk", "orchestrator"])
 async def test_a_process_that_nats_lets_in_no_more_ends_itself(desk: OwnServers, name: str) -> None:
     """Last in this file: the two are gone afterwards. A supervisor would start them again."""
@@ -402,3 +414,6 @@ async def test_a_process_that_nats_lets_in_no_more_ends_itself(desk: OwnServers,
     log = (desk.directory / "containers" / name / f"services.{name}.log").read_text()
     assert "closed for good" in log
     assert "Traceback" not in log
+    unhealthy = desk.containers[name].health()
+    assert unhealthy.returncode == 1
+    assert "nothing answers on port" in unhealthy.stderr
