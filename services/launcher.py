@@ -111,37 +111,27 @@ async def service_running(name: str, settings: Settings) -> AsyncIterator["async
     Every line that it logs names it, also where others share its process.
     """
     async with AsyncExitStack() as stack:
-        # Its tasks take the name along; the block is another's.
-        with bound_contextvars(service=name):
-            failed = await stack.enter_async_context(_taking_work_as(name, settings))
+        with bound_contextvars(service=name):  # its tasks take the name along
+            failed = asyncio.ensure_future(await _begun(name, settings, stack))
         try:
             yield failed
         finally:
+            failed.cancel()
             with bound_contextvars(service=name):
                 await stack.aclose()
 
 
-@asynccontextmanager
-async def _taking_work_as(name: str, settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
+async def _begun(name: str, settings: Settings, stack: AsyncExitStack) -> Serving:
+    """The service as part of the stack; what this gives raises once the service is lost."""
     app = importlib.import_module(f"services.{name}.app")
-    loop = asyncio.get_running_loop()
     if name in BACKBONE:
-        async with app.running(settings) as background:
-            task = loop.create_task(background.failed())
-            try:
-                yield task
-            finally:
-                task.cancel()
-        return
-    async with app.service(settings) as routes:
-        runner = ServiceRunner(routes, settings.nats_address, settings)
-        await runner.start()
-        task = loop.create_task(_lost(runner, name))
-        try:
-            yield task
-        finally:
-            task.cancel()
-            await runner.stop()
+        failed: Serving = (await stack.enter_async_context(app.running(settings))).failed()
+        return failed
+    routes = await stack.enter_async_context(app.service(settings))
+    runner = ServiceRunner(routes, settings.nats_address, settings)
+    await runner.start()
+    stack.push_async_callback(runner.stop)
+    return _lost(runner, name)
 
 
 async def _lost(runner: ServiceRunner, name: str) -> None:
@@ -382,18 +372,12 @@ async def _until_stopped(name: str, settings: Settings) -> None:
     watched = watched_process(settings, f"deskbus-{name}")
     async with watched as started, _started(name, settings) as failed:
         started.set()
-        _tell_ready()
+        if file := os.environ.get(READY_FILE_VARIABLE):  # whoever started this may wait for it
+            Path(file).touch()  # noqa: ASYNC240 - an empty file, once
         ends: list[asyncio.Future[Any]] = [failed, asyncio.ensure_future(stop.wait())]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if failed.done():
             failed.result()
-
-
-def _tell_ready() -> None:
-    """Whoever started this process may wait for it."""
-    file = os.environ.get(READY_FILE_VARIABLE)
-    if file is not None:
-        Path(file).touch()
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`deskbus exit-signals`: whether a position should be sold, how much of it, and why."""
+"""`deskbus exit-signals`: whether positions should be sold, how much, why, and how far it is."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,21 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contracts.exit_signal import CheckExitSignals, ExitFormat, ExitOutput, ExitSignals
-from contracts.subjects import EXIT_SIGNALS
+from contracts.exit_signal import (
+    CheckExitSignals,
+    ExitDistances,
+    ExitDistancesQuery,
+    ExitFormat,
+    ExitOutput,
+    ExitSignals,
+)
+from contracts.subjects import EXIT_DISTANCES, EXIT_SIGNALS
 from libs.bus.codec import describe
+from services.cli import distances as ways
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.running import asking, desk_client, load_settings
-from services.cli.terminal import err, out, table, write
+from services.cli.terminal import emit, err, out, table, write
 
 CHECK_TIMEOUT_S = 60.0
 """A live source may be asked for the prices of a whole basket."""
@@ -80,6 +88,37 @@ def check(
     if answer["status"] != "success":
         missing = answer.get("error_code") in NOT_FOUND
         raise typer.Exit(ExitCode.NOT_FOUND if missing else ExitCode.FAILED)
+
+
+@app.command()
+def distances(
+    account: Annotated[str, typer.Option(help="Whose positions.")] = "main",
+    json: JsonOption = False,
+) -> None:
+    """Tell how far each position is from every trigger, the nearest first; nothing is ordered.
+
+    As of the account's own session. Exit code 3 where the account is not known.
+    """
+    settings = load_settings()
+    try:
+        query = ExitDistancesQuery(account=account)
+    except ValidationError as error:
+        raise Problem(
+            ExitCode.USAGE, f"{account!r} is no account name: {describe(error)}"
+        ) from None
+
+    async def work() -> ExitDistances:
+        async with desk_client(settings) as client:
+            found: ExitDistances = await client.ask(
+                EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S
+            )
+            return found
+
+    view = asking(work())
+    if json:
+        emit([view])
+    else:
+        ways.show(view, out())
 
 
 def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:

@@ -90,6 +90,21 @@ def test_an_agent_gets_flags_and_the_path_of_the_saved_result(
     assert json.loads(path.read_text())["ticker"] == "AAPL"
 
 
+async def test_the_distances_are_a_table_for_people_and_the_answer_of_the_bus_for_machines(
+    deskbus: CommandLine, user: Caller, account: str
+) -> None:
+    words = deskbus(f"exit-signals distances --account {account}")
+    exact = deskbus(f"exit-signals distances --account {account} --json")
+
+    assert (words.code, exact.code) == (0, 0), words.err + exact.err
+    line = next(each for each in words.out.splitlines() if each.startswith("AAPL"))
+    assert "STRONG EXIT" in line
+    assert "fired" in line
+    told = await user.query("distances", owner="exit_signal", account=account)
+    assert exact.rows == [told]
+    assert [each["ticker"] for each in told["positions"]] == ["AAPL"]
+
+
 @pytest.mark.parametrize(
     ("typed", "code"),
     [
@@ -99,6 +114,8 @@ def test_an_agent_gets_flags_and_the_path_of_the_saved_result(
         ("check AAPL --account {account} --format long", 2),
         ("check no.ticker/at/all/whatever", 2),
         ("check AAPL --account Nobody!", 2),
+        ("distances --account nobody", 3),
+        ("distances --account Nobody!", 2),
     ],
 )
 def test_what_cannot_be_checked_has_its_exit_code_and_a_sentence(
