@@ -14,7 +14,8 @@ from libs.bus.permissions import permissions
 from libs.postgres.pool import ROLES
 from libs.runtime.schedule_settings import Schedule
 from services.launcher import BACKBONE, SERVICES
-from services.provisioner.secrets import provision_secrets
+from services.provisioner.secrets import NatsPlace, provision_secrets
+from tests.compose_files import COMPOSE, TLS, composed
 
 OWN_SERVICES = (*BACKBONE, *SERVICES)
 WITH_DATABASE = ("orchestrator", "execution", "console")
@@ -26,7 +27,12 @@ SOCKET = "/var/run/docker.sock"
 
 @pytest.fixture(scope="module")
 def compose(root: Path) -> dict[str, Any]:
-    return yaml.safe_load((root / "compose.yaml").read_text())
+    return composed(COMPOSE)
+
+
+@pytest.fixture(scope="module")
+def with_tls(root: Path) -> dict[str, Any]:
+    return composed(COMPOSE, TLS)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +109,9 @@ def test_only_nats_http_and_grafana_are_published_and_only_on_loopback(compose: 
         if service.get("ports")
     }
     assert set(ports) == {"nats", "console", "grafana"}
-    assert all(each.startswith("127.0.0.1:") for port in ports.values() for each in port)
+    by_default = re.compile(r"(\$\{DESKBUS_LISTEN:-)?127\.0\.0\.1[:}]")
+    assert all(by_default.match(each) for port in ports.values() for each in port)
+    assert ports["grafana"][0].startswith("127.0.0.1:"), "it speaks no TLS"
 
 
 def test_everything_that_keeps_running_is_watched(compose: Any) -> None:
@@ -253,3 +261,70 @@ def test_those_who_watch_have_the_names_that_their_files_say(root: Path, compose
     assert "--config.file=/etc/prometheus/prometheus.yml" in command
     assert (root / "deploy/prometheus/prometheus.yml").exists()
     assert compose["name"] == "deskbus", "Alloy keeps the containers of this project"
+
+
+# --- deploy/compose.tls.yaml ---------------------------------------------------------------------
+
+
+def test_the_override_is_a_valid_compose_file(root: Path, validator: Any, with_tls: Any) -> None:
+    for each in (yaml.safe_load((root / TLS).read_text()), with_tls):
+        assert [error.message for error in validator.iter_errors(each)] == []
+
+
+def test_with_tls_everybody_says_so_and_believes_our_authority(with_tls: Any) -> None:
+    clients = [*OWN_SERVICES, "migrations", "roles"]
+    for name in clients:
+        service = with_tls["services"][name]
+        assert "ca.pem" in service["secrets"], name
+        settings = service["environment"]
+        if name == "roles":
+            assert settings == {"PGSSLMODE": "verify-full", "PGSSLROOTCERT": "/run/secrets/ca.pem"}
+        else:
+            assert settings["DESKBUS_NATS_URL"] == "tls://nats:4222"
+            assert settings["DESKBUS_POSTGRES_DSN"].endswith("?sslmode=verify-full")
+            assert settings["DESKBUS_SECRETS_DIR"] == "/run/secrets"
+    console = with_tls["services"]["console"]
+    assert {"http.pem", "http.key"} <= set(console["secrets"])
+    assert console["environment"]["DESKBUS_HTTP"] == "true", "nothing of compose.yaml is lost"
+
+
+def test_with_tls_no_key_of_a_certificate_is_anybody_elses(with_tls: Any, tmp_path: Path) -> None:
+    provision_secrets(tmp_path / "secrets", tls=True)
+    made = {path.name for path in (tmp_path / "secrets").iterdir()}
+    services = with_tls["services"]
+    readers: dict[str, set[str]] = {}
+    for name, service in services.items():
+        mounted = (each.partition(":")[0] for each in service.get("volumes", []))
+        files = {Path(each).name for each in mounted if each.startswith("./deploy/secrets/")}
+        for file in {*service.get("secrets", []), *files}:
+            readers.setdefault(file, set()).add(name)
+    assert set(readers) <= made
+    assert {name: who for name, who in readers.items() if name.endswith(".key")} == {
+        "http.key": {"console"},
+        "nats.key": {"nats"},
+        "postgres.key": {"postgres"},
+    }
+    assert set(with_tls["secrets"]) == {Path(s["file"]).name for s in with_tls["secrets"].values()}
+
+
+def test_the_servers_find_their_certificates_and_can_read_their_keys(
+    with_tls: Any, root: Path
+) -> None:
+    nats, postgres = with_tls["services"]["nats"], with_tls["services"]["postgres"]
+    inside = {mount.split(":")[1] for mount in nats["volumes"]}
+    assert {f"{NatsPlace().tls_dir}/nats.{each}" for each in ("pem", "key", "conf")} <= inside
+    assert nats["cap_add"] == ["DAC_READ_SEARCH"], "the key is 0600, and not root's"
+
+    (command,) = postgres["command"]
+    options = dict(re.findall(r"-c (\w+)=(\S+)", command))
+    cluster = (root / "deploy/kubernetes/base/postgresql.conf").read_text()
+    assert {name for name in options if name != "config_file"} == {
+        *re.findall(r"^(ssl\w*|hba_file) =", cluster, re.MULTILINE)
+    }
+    assert options["hba_file"] in {mount.split(":")[1] for mount in postgres["volumes"]}
+    assert options["ssl_cert_file"] == "/run/secrets/postgres.pem"
+    copied = re.findall(r"^install --owner=postgres --mode=0600 (\S+) (\S+)", command)
+    assert copied == [("/run/secrets/postgres.key", options["ssl_key_file"])]
+    started = with_tls["services"]["postgres"]["entrypoint"]
+    assert started == ["sh", "-c"]
+    assert "exec docker-entrypoint.sh postgres -c config_file=/etc/postgresql" in command

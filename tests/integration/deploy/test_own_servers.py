@@ -27,7 +27,6 @@ import nats
 import nats.errors
 import pytest
 import pytest_asyncio
-import yaml
 
 from libs.postgres.pool import dsn_for
 from libs.runtime.binaries import find_nats_server
@@ -37,6 +36,7 @@ from libs.runtime.ports import choose_port
 from libs.runtime.postgres_roles import PsqlLogin, run_sql
 from services.launcher import BACKBONE, SERVICES
 from services.provisioner.secrets import NatsPlace, provision_secrets
+from tests.compose_files import COMPOSE, composed
 from tests.integration.deploy import privileges
 
 ROOT = Path(__file__).parents[3]
@@ -184,7 +184,7 @@ def _here(value: str, places: Mapping[str, str]) -> str:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def desk(servers: OwnServers) -> AsyncIterator[OwnServers]:
     """Every service of compose.yaml, in the order that it asks for."""
-    compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    compose = composed(COMPOSE)["services"]
     Container("migrations", compose["migrations"], servers).run()
     names = [name for name, each in compose.items() if each.get("command", [""])[0] == "python"]
     assert len(names) >= 9
@@ -309,7 +309,7 @@ def _every_service_says_that_it_is_ready(desk: OwnServers) -> None:
         assert (healthy.returncode, healthy.stderr) == (0, ""), name
 
 
-def _is_ready(desk: OwnServers, name: str) -> None:
+def is_ready(desk: OwnServers, name: str) -> None:
     until = time.monotonic() + READY_TIMEOUT_S
     while True:
         try:
@@ -399,7 +399,7 @@ async def test_a_service_that_is_not_ready_is_not_healthy(desk: OwnServers) -> N
 @pytest.mark.parametrize("name", ["risk", "orchestrator"])
 async def test_a_process_that_nats_lets_in_no_more_ends_itself(desk: OwnServers, name: str) -> None:
     """Last in this file: the two are gone afterwards. A supervisor would start them again."""
-    await asyncio.to_thread(_is_ready, desk, name)
+    await asyncio.to_thread(is_ready, desk, name)
     path = desk.secrets / "nats.conf"
     config = json.loads(path.read_text())
     key = nkey_public_key(desk.secrets, name)

@@ -13,7 +13,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,14 @@ from libs.runtime.tls import CA_FILE
 from libs.web.server import serving
 from services.provisioner.app import running as provisioning
 from services.provisioner.secrets import NatsPlace, nats_conf, provision_secrets
-from tests.integration.deploy.test_own_servers import NOBODY, process
+from tests.compose_files import COMPOSE, TLS, composed
+from tests.integration.deploy.test_own_servers import (
+    NOBODY,
+    Container,
+    OwnServers,
+    is_ready,
+    process,
+)
 
 DEBIAN = Path("/usr/lib/postgresql")
 UP_TIMEOUT_S = 20.0
@@ -183,7 +190,9 @@ async def postgres(secrets: Path) -> AsyncIterator[Servers]:
     folder = Path(tempfile.gettempdir()) / f"deskbus-tls-{os.getpid()}"
     folder.mkdir(mode=0o755)
     try:
-        async with embedded_servers(folder / "desk", NOBODY, ROLES, pg_bindir=bindir) as servers:
+        async with embedded_servers(
+            folder / "desk", NOBODY, ROLES, pg_bindir=bindir, database_owner=OWNER_ROLE
+        ) as servers:
             await _tls_on(servers, secrets)
             yield servers
     finally:
@@ -266,7 +275,38 @@ async def test_a_postgres_without_tls_is_refused_where_tls_is_asked_for(
                 """Not reached."""
 
 
+# --- compose.yaml with deploy/compose.tls.yaml ---------------------------------------------------
+
+
+async def test_services_in_containers_with_tls_become_ready(
+    nats_port: int, postgres: Servers, secrets: Path, open_dir: Path
+) -> None:
+    """The same commands and environment as processes: both servers here refuse all but TLS."""
+    services = composed(COMPOSE, TLS)["services"]
+    http_port = choose_port(None, {nats_port})
+    desk = OwnServers(open_dir, known_to(postgres, secrets), nats_port, 0, http_port, postgres)
+    await asyncio.to_thread(Container("migrations", services["migrations"], desk).run)
+    with ExitStack() as stack:
+        names = ("provisioner", "orchestrator", "risk", "console")
+        for name in names:
+            desk.containers[name] = Container(name, services[name], desk)
+            stack.enter_context(desk.containers[name].running())
+        for name in names:
+            await asyncio.to_thread(is_ready, desk, name)
+            assert desk.containers[name].health().returncode == 0
+        page = f"https://127.0.0.1:{http_port}/readyz"
+        token = (secrets / "http.token").read_text().strip()
+        assert await asyncio.to_thread(read, page, secrets, token) == b"ok\n"
+
+
 # --- HTTP ---------------------------------------------------------------------------------------
+
+
+def read(url: str, believed: Path, token: str = "") -> bytes:
+    context = ssl.create_default_context(cafile=believed / CA_FILE)
+    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(asked, context=context, timeout=UP_TIMEOUT_S) as answer:
+        return bytes(answer.read())
 
 
 async def test_http_speaks_tls_and_nothing_else(secrets: Path, strangers: Path) -> None:
@@ -279,11 +319,6 @@ async def test_http_speaks_tls_and_nothing_else(secrets: Path, strangers: Path) 
     listens = http_address(settings)
     assert listens is not None
     assert listens.url == f"https://127.0.0.1:{listens.port}"
-
-    def read(url: str, believed: Path) -> bytes:
-        context = ssl.create_default_context(cafile=believed / CA_FILE)
-        with urllib.request.urlopen(url, context=context, timeout=UP_TIMEOUT_S) as answer:
-            return bytes(answer.read())
 
     async with serving(PlainTextResponse("here"), listens):
         assert await asyncio.to_thread(read, listens.url, secrets) == b"here"
