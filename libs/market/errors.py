@@ -1,5 +1,6 @@
 """What the market layer says when it cannot answer. Each has a stable code and tells what to do."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 
@@ -10,6 +11,19 @@ class MarketError(DeskError):
     """Any failure of the market layer that an operation ends with, or a model is told."""
 
     code = "market_error"
+
+
+class UnknownSource(MarketError):
+    """The settings name a source that there is not."""
+
+    code = "unknown_source"
+    field = "market"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"DESKBUS_MARKET is {name[:40]!r}, and there is no such market source; set it to "
+            f"{' or '.join(known)}"
+        )
 
 
 class UnknownTicker(MarketError):

@@ -1,7 +1,8 @@
 """Which market source the settings choose, and how it is made.
 
-`market` of the settings is `replay` (recorded data, the default) or `yahoo` (live). What reads past
-as_of is handed out by itself, `fills_of`: only execution asks for it.
+`market` of the settings is `replay` (recorded data, the default) or `yahoo` (live). Where a further
+one is forgotten here, mypy says so. What reads past as_of is handed out by itself, `fills_of`: only
+execution asks for it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from libs.market.errors import UnknownSource
 from libs.market.rates import ExchangeRates, ReplayRates
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.source import FillPrices, MarketData
@@ -31,11 +33,21 @@ class SourceName(StrEnum):
     YAHOO = "yahoo"
 
 
+def source_of(settings: Settings) -> SourceName:
+    """The chosen source. Raises UnknownSource, as all that asks for a part of it does."""
+    try:
+        return SourceName(settings.market)
+    except ValueError:
+        raise UnknownSource(settings.market, [*SourceName]) from None
+
+
 def market_of(settings: Settings) -> MarketData:
     """The chosen source, read up to as_of. Raises BadReplayData for a directory that is none."""
-    if settings.market == SourceName.REPLAY:
-        return ReplayMarket(_store(settings.replay_dir))
-    return yahoo_of(settings)
+    match source_of(settings):
+        case SourceName.REPLAY:
+            return ReplayMarket(_store(settings.replay_dir))
+        case SourceName.YAHOO:
+            return yahoo_of(settings)
 
 
 def yahoo_of(settings: Settings) -> "YahooMarket":
@@ -47,27 +59,33 @@ def yahoo_of(settings: Settings) -> "YahooMarket":
 
 def fills_of(settings: Settings) -> FillPrices:
     """The chosen source, read past as_of: for execution only."""
-    if settings.market == SourceName.REPLAY:
-        return ReplayFills(_store(settings.replay_dir))
-    from libs.market.yahoo import YahooFills  # noqa: PLC0415
+    match source_of(settings):
+        case SourceName.REPLAY:
+            return ReplayFills(_store(settings.replay_dir))
+        case SourceName.YAHOO:
+            from libs.market.yahoo import YahooFills  # noqa: PLC0415
 
-    return YahooFills(feed_of(settings))
+            return YahooFills(feed_of(settings))
 
 
 def rates_of(settings: Settings) -> ExchangeRates:
     """Exchange rates of the chosen source: for whoever keeps or shows the books."""
-    if settings.market == SourceName.REPLAY:
-        return ReplayRates(_store(settings.replay_dir))
-    from libs.market.yahoo_rates import YahooRates  # noqa: PLC0415 - only for whoever chose it
+    match source_of(settings):
+        case SourceName.REPLAY:
+            return ReplayRates(_store(settings.replay_dir))
+        case SourceName.YAHOO:
+            from libs.market.yahoo_rates import YahooRates  # noqa: PLC0415 - for whoever chose it
 
-    return YahooRates(feed_of(settings), yahoo_currencies(settings))
+            return YahooRates(feed_of(settings), yahoo_currencies(settings))
 
 
 def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
     """What says which session a request without a date means."""
-    if settings.market == SourceName.REPLAY:
-        return _LatestRecorded(settings.replay_dir)
-    return _LatestSettled(feed_of(settings))
+    match source_of(settings):
+        case SourceName.REPLAY:
+            return _LatestRecorded(settings.replay_dir)
+        case SourceName.YAHOO:
+            return _LatestSettled(feed_of(settings))
 
 
 def feed_of(settings: Settings) -> "YahooFeed":

@@ -21,7 +21,7 @@ from libs.bus.client import Client, open_client
 from libs.bus.streams import streams
 from libs.llm.registry import all_providers, standings
 from libs.market.replay_store import ReplayStore
-from libs.market.sources import SourceName
+from libs.market.sources import SourceName, source_of
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import (
     CONSOLE_ROLE,
@@ -180,11 +180,13 @@ def _provider(standing: ProviderStanding, rate: Rate) -> Check:
 
 
 def _market(settings: Settings) -> str:
-    if settings.market == SourceName.YAHOO:
-        return yahoo_said(settings)
-    store = ReplayStore(settings.replay_dir)
-    made_up = ", made up" if store.label.synthetic else ""
-    return f"{store.label.name}{made_up}: {len(store.tickers)} tickers ({store.exchange})"
+    match source_of(settings):
+        case SourceName.YAHOO:
+            return yahoo_said(settings)
+        case SourceName.REPLAY:
+            store = ReplayStore(settings.replay_dir)
+            made_up = ", made up" if store.label.synthetic else ""
+            return f"{store.label.name}{made_up}: {len(store.tickers)} tickers ({store.exchange})"
 
 
 def _credentials(directory: Path) -> Check:

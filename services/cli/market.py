@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, assert_never
 
 import typer
 from pydantic import BaseModel
@@ -123,11 +123,14 @@ async def _source(settings: Settings, name: SourceName) -> SourceRow:
         row.label = market_of(chosen).label.description
         row.synthetic = market_of(chosen).label.synthetic
         row.latest_session = await latest_session_of(chosen)()
-        if name is SourceName.REPLAY:
-            row.tickers = len(ReplayStore(settings.replay_dir).tickers)
-        else:
-            row.tickers = len(yahoo_tickers(settings)) or None
-            row.said = yahoo_said(settings)
+        match name:
+            case SourceName.REPLAY:
+                row.tickers = len(ReplayStore(settings.replay_dir).tickers)
+            case SourceName.YAHOO:
+                row.tickers = len(yahoo_tickers(settings)) or None
+                row.said = yahoo_said(settings)
+            case _:
+                assert_never(name)
     except DeskError as error:
         row.usable, row.said = False, error.message
     return row
