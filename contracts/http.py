@@ -308,10 +308,10 @@ class ConsumerView(Shape):
 
 
 class ServiceView(Shape):
-    """A part of the desk: how many of its connections NATS has."""
+    """A part of the desk: how many of its processes answer now; with 0 it is gone."""
 
     name: str
-    connections: int
+    instances: int
 
 
 class ServerView(Shape):
@@ -324,12 +324,12 @@ class ServerView(Shape):
 
 
 class BusView(Shape):
-    """The bus: streams, consumers, and who is there.
+    """The bus: streams, consumers, and who is there: every service that a whole desk has.
 
-    `services` is null where nobody says, and `servers` empty, where the servers are one's own.
+    `servers` is empty where they are one's own.
     """
 
     streams: tuple[StreamView, ...]
     consumers: tuple[ConsumerView, ...]
-    services: tuple[ServiceView, ...] | None = None
+    services: tuple[ServiceView, ...]
     servers: tuple[ServerView, ...] = ()

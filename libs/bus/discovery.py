@@ -3,6 +3,7 @@
 Each identity answers for itself alone: its permissions let it hear no other's name.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
 
+import nats.errors
 import orjson
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -22,10 +24,15 @@ from nats.micro.service import (
 )
 
 from contracts.subjects import Subject
-from libs.bus.permissions import DISCOVERY, discovered_as
+from libs.bus.permissions import DISCOVERY, PING, discovered_as
 from libs.runtime import metrics
 
 BAD_ENDS = ("refused", "failed", "unanswered", "unreadable")
+ANSWER_S_MAX = 1.0
+"""Whoever looks for services waits so long for one that has not answered."""
+FURTHER_S = 0.05
+"""It waits so long for further instances, once every service has answered."""
+INSTANCES_MAX = 2_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,43 @@ def _answering(answer: Callable[[], dict[str, Any]]) -> Any:
             await message.respond(orjson.dumps(answer()))
 
     return on_message
+
+
+async def instances(
+    client: Client, identities: Sequence[str], within_s: float = ANSWER_S_MAX
+) -> Mapping[str, int]:
+    """How many processes of each of these services answer now; 0 where none did in time.
+
+    It takes `within_s` where one is missing, and a part of that else.
+    """
+    found: dict[str, set[str]] = {discovered_as(each): set() for each in identities}
+    inbox = client.new_inbox()
+    answers = await client.subscribe(inbox)
+    try:
+        await client.publish(PING, reply=inbox)
+        until = asyncio.get_running_loop().time() + within_s
+        for _ in range(INSTANCES_MAX):
+            left = until - asyncio.get_running_loop().time()
+            everyone = all(found.values())
+            try:
+                answer = await answers.next_msg(min(left, FURTHER_S) if everyone else left)
+            except nats.errors.TimeoutError:
+                break
+            name, instance = _pinged(answer.data)
+            if name in found:
+                found[name].add(instance)
+    finally:
+        await answers.unsubscribe()
+    return {each: len(found[discovered_as(each)]) for each in identities}
+
+
+def _pinged(body: bytes) -> tuple[str, str]:
+    """Who answers, by name and instance; empty where nobody is there, or it cannot be read."""
+    try:
+        told = orjson.loads(body)
+        return str(told["name"]), str(told["id"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return "", ""
 
 
 class _Service:

@@ -1,4 +1,4 @@
-"""What the bus is doing: its streams, its consumers, and how far each is behind. Reads only."""
+"""What the bus is doing: its streams, how far each consumer is behind, who answers. Reads only."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,8 +12,10 @@ import orjson
 from nats.aio.client import Client
 from nats.js.errors import APIError
 
-from contracts.http import ConsumerView, StreamView
+from contracts.http import ConsumerView, ServiceView, StreamView
 from libs.bus.connection import connect
+from libs.bus.discovery import instances
+from libs.bus.permissions import expected
 from libs.bus.streams import streams
 
 API_TIMEOUT_S = 5.0
@@ -39,6 +41,11 @@ class BusHealth:
         told = await asyncio.gather(*(self._told(f"CONSUMER.LIST.{name}") for name in self._names))
         every = [_consumer(each) for page in told for each in page["consumers"] or ()]
         return sorted(every, key=lambda each: (-each.pending, -each.ack_pending, each.name))
+
+    async def services(self) -> Sequence[ServiceView]:
+        """Every service of the desk, with how many of its processes answer. Raises BUS_AWAY."""
+        there = await instances(self._client, expected())
+        return [ServiceView(name=name, instances=count) for name, count in there.items()]
 
     async def _told(self, call: str) -> Mapping[str, Any]:
         """The server's answer: nats-py's reading of it leaves out when messages came."""

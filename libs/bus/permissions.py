@@ -28,6 +28,8 @@ BUS_READS = ("STREAM.INFO", "CONSUMER.LIST")
 """What shows how streams and consumers fare; neither changes them or gives a message."""
 DISCOVERY = ("PING", "INFO", "STATS")
 """What whoever looks for services asks, of all (`$SRV.PING`) or of one by its name."""
+PING = "$SRV.PING"
+"""Who is there? Every service answers; all that the console asks."""
 
 
 def inbox_prefix(identity: str) -> str:
@@ -38,6 +40,11 @@ def inbox_prefix(identity: str) -> str:
 def discovered_as(identity: str) -> str:
     """The name by which NATS' tools find a service."""
     return f"deskbus-{identity}"
+
+
+def expected() -> Sequence[str]:
+    """The identities that a whole desk has: all but those of people and of other programs."""
+    return [name for name in permissions() if name not in {*USERS, *AGENTS}]
 
 
 def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPermissions]:
@@ -96,6 +103,7 @@ def _console() -> NatsPermissions:
         publish=(
             *passes_on,
             *health,
+            PING,
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
         ),

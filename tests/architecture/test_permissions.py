@@ -33,6 +33,7 @@ from contracts.subjects import (
 from libs.bus.permissions import (
     CONSOLE,
     DISCOVERY,
+    PING,
     PROVISIONER,
     discovered_as,
     permissions,
@@ -203,7 +204,7 @@ def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> 
         *(f"$JS.API.CONSUMER.LIST.{each.name}" for each in streams()),
         *(f"$JS.API.STREAM.MSG.GET.{name}" for name in (COMMAND_STREAM, DEAD_LETTER_STREAM)),
     }
-    assert set(ALL[CONSOLE].publish) == passes_on | reads
+    assert set(ALL[CONSOLE].publish) == passes_on | reads | {PING}
 
 
 @pytest.mark.parametrize("identity", [name for name in DESK if name != CONSOLE])
@@ -232,8 +233,11 @@ def test_a_service_is_found_under_its_own_name_alone(identity: str, verb: str) -
 
 
 @pytest.mark.parametrize("identity", EVERYONE)
-def test_people_look_for_services_and_nobody_else(identity: str) -> None:
-    looks = may_publish(identity, "$SRV.PING") or may_publish(identity, "$SRV.STATS.x")
-    assert looks is (identity in USERS)
+def test_people_look_for_services_and_of_the_desk_the_console_alone_sees_who_is_there(
+    identity: str,
+) -> None:
+    assert may_publish(identity, "$SRV.PING") is (identity in {*USERS, CONSOLE})
+    for subject in ("$SRV.PING.x", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.x"):
+        assert may_publish(identity, subject) is (identity in USERS)
     if identity in {*USERS, *AGENTS}:
         assert not may_hear(identity, "$SRV.>")

@@ -55,10 +55,10 @@ def test_a_job_is_paused_with_a_reason_and_resumed(page: Page) -> None:
     assert all(job["paused_at"] is None for job in got(page, "/schedule")["jobs"])
 
 
-def test_the_bus_shows_every_service_connected(page: Page) -> None:
+def test_the_bus_shows_that_every_service_answers(page: Page) -> None:
     page.goto("/bus")
     view = got(page, "/bus")
-    expect(page.get_by_role("row", name="trader connected")).to_be_visible()
+    expect(page.get_by_role("row", name="trader answers 1")).to_be_visible()
     expect(page.get_by_role("row", name="COMMANDS")).to_be_visible()
     shown = page.locator(".tile", has_text="Services").locator(".value")
     expect(shown).to_have_text(f"{len(view['services'])} of {len(view['services'])}")

@@ -23,6 +23,8 @@ from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
 from contracts.subjects import ANSWER_PROPOSAL, CANCEL_CYCLE, ORCHESTRATOR, REQUEST_CYCLE
 from libs.bus.connection import connect
+from libs.bus.discovery import discoverable
+from libs.bus.permissions import expected
 from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.runtime.postgres_server import SUPERUSER
@@ -562,6 +564,22 @@ async def test_events_and_empty_lists_are_answered(http: httpx2.AsyncClient, mad
     assert none["events"] == []
     assert (await http.get(f"/api/v1/decisions?cycle_id={uuid4()}")).json()["decisions"] == []
     assert (await http.get(f"/api/v1/approvals?cycle_id={uuid4()}")).json()["approvals"] == []
+
+
+async def test_the_bus_tells_who_answers_and_its_page_who_is_gone(
+    http: httpx2.AsyncClient, settings: Settings
+) -> None:
+    nats = await connect(settings.nats_address, "risk", settings.secrets_path)
+    await discoverable(nats, "risk", ())
+    await nats.flush()
+    services = (await http.get("/api/v1/bus")).json()["services"]
+    page = (await http.get("/bus")).text
+    await nats.close()
+    there = {each["name"]: each["instances"] for each in services}
+    assert set(there) == set(expected())
+    assert [name for name, count in there.items() if count] == ["risk"]
+    assert f"1 of {len(there)}" in page
+    assert "gone: provisioner, " in page or "gone: orchestrator, " in page
 
 
 async def test_the_description_names_every_operation_and_its_problems(

@@ -36,6 +36,7 @@ def _subjects() -> Sequence[str]:
         *(f"$JS.ACK.{each}.1.1.1.1.1" for each in durables),
         *(f"_INBOX_{each}.forged" for each in IDENTITIES),
         *("$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SRV.PING.forged", "anything"),
+        *("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.deskbus-execution"),
     ]
 
 
