@@ -66,7 +66,9 @@ class Position(Value):
     """What is held of one ticker, at average cost, marked at as_of's close.
 
     All in the account's currency; `foreign` says what it trades at elsewhere, and the rate.
-    `opened_on` is the session since which something of it was held without a break.
+    `opened_on` is the session since which something of it was held without a break. `priced_on` is
+    only there where as_of has no close of it: the session of the last known one, or the one that it
+    was bought at where there is none since. Nothing of it can be sold until it has a price again.
     """
 
     ticker: Ticker
@@ -76,6 +78,7 @@ class Position(Value):
     sector: ShortText = "unknown"
     foreign: Foreign | None = None
     opened_on: date | None = Field(default=None, exclude_if=is_none)
+    priced_on: date | None = Field(default=None, exclude_if=is_none)
 
     @property
     def value(self) -> Decimal:
@@ -107,7 +110,7 @@ class OpenOrder(Value):
 
 class SessionBefore(Value):
     """The account at the close of the exchange session before as_of: what a day's loss is measured
-    from. `equity` None: something held then has no close of that session, so nobody can say.
+    from. `equity` None: something held then could not be valued, so nobody can say.
     """
 
     session: date

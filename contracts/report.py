@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from contracts.account import OrderType, Portfolio, Side
+from contracts.account import OrderType, Portfolio, Side, is_none
 from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus
 from contracts.message import Command, Contract, Message
@@ -45,7 +45,8 @@ class Worth(Value):
 
 
 class HeldLine(Value):
-    """A position at the close; price, value and gain are None where it had no price."""
+    """A position at the close; price, value and gain are None where nobody can say. `priced_on` is
+    the session that the price is of, where it had none at the close."""
 
     ticker: Ticker
     quantity: Quantity
@@ -53,6 +54,7 @@ class HeldLine(Value):
     price: Decimal | None = None
     value: Decimal | None = None
     gain: Decimal | None = None
+    priced_on: date | None = Field(default=None, exclude_if=is_none)
 
 
 class StopLine(Value):

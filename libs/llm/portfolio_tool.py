@@ -68,4 +68,5 @@ def _position(held: Position) -> JsonValue:
         "average_cost": str(held.average_cost.amount),
         "price": str(held.price.amount),
         "sector": held.sector,
+        **({} if held.priced_on is None else {"priced_on": held.priced_on.isoformat()}),
     }

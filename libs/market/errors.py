@@ -63,6 +63,10 @@ class NoHistory(MarketError):
     code = "no_history"
 
 
+class NothingTraded(NoHistory):
+    """The whole source has no prices for the date: it lies outside the data, or is not over."""
+
+
 class NotASession(MarketError):
     """The date is no trading day of the exchange."""
 

@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from libs.market.calendar import ExchangeCalendar
-from libs.market.errors import NoHistory
+from libs.market.errors import NoHistory, NothingTraded
 from libs.market.replay_store import ReplayStore
 from libs.market.source import (
     BAR_SCHEMA,
@@ -108,12 +108,18 @@ class ReplayMarket:
                 f"choose a later session or leave it out"
             )
         if dates[known - 1] != as_of:
-            raise NoHistory(
-                f"{ticker} has no price for {as_of} in source {self.label.name}: its last one is "
-                f"of {dates[known - 1]}, so it was delisted or suspended, or the data ends there; "
-                f"leave it out"
-            )
+            raise await self._not_traded(ticker, as_of, dates[known - 1])
         return frame.head(known)
+
+    async def _not_traded(self, ticker: str, as_of: date, last: date) -> NoHistory:
+        told = (
+            f"{ticker} has no price for {as_of} in source {self.label.name}: its last one is of "
+            f"{last}, so it was delisted or suspended, or the data ends there; leave it out"
+        )
+        for other in self._store.tickers:
+            if _has(await self._store.dates(other), as_of):
+                return NoHistory(told)
+        return NothingTraded(told)
 
     async def _known_records(
         self, kind: str, what: str, as_of: date, ticker: str | None
@@ -146,14 +152,14 @@ class ReplayMarket:
             country=found.get("country") or "",
         )
 
-    async def _nothing_traded(self, as_of: date) -> NoHistory:
+    async def _nothing_traded(self, as_of: date) -> NothingTraded:
         spans = [await self._store.dates(ticker) for ticker in self._store.tickers]
         first, last = min(dates[0] for dates in spans), max(dates[-1] for dates in spans)
         if as_of < first:
             where = "lies before the data"
         else:
             where = "lies after the data" if as_of > last else "has no prices"
-        return NoHistory(
+        return NothingTraded(
             f"{as_of} {where} of source {self.label.name}, which runs from {first} to {last}; "
             f"choose a session inside"
         )

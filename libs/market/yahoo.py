@@ -14,7 +14,13 @@ import polars as pl
 import structlog
 
 from libs.market.calendar import ExchangeCalendar
-from libs.market.errors import MarketError, NoHistory, NotInSource, SourceUnavailable
+from libs.market.errors import (
+    MarketError,
+    NoHistory,
+    NothingTraded,
+    NotInSource,
+    SourceUnavailable,
+)
 from libs.market.replay import action_of, adjusted, exact
 from libs.market.source import (
     CorporateAction,
@@ -184,7 +190,7 @@ class YahooMarket:
     def _require_settled(self, as_of: date) -> None:
         if as_of > self.feed.settled():
             since = self.calendar.close(as_of) + SETTLED_AFTER
-            raise NoHistory(
+            raise NothingTraded(
                 f"{as_of} has no final prices in source {SOURCE} before {since.isoformat()}; "
                 f"use {self.feed.settled()} or an earlier session"
             )

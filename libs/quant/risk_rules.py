@@ -165,13 +165,13 @@ def halt_words(halt: Halt) -> str:
 def _daily_loss(leg: Leg, facts: Facts) -> Finding:
     """The loss is equity at the close of the session before as_of less equity at as_of's close, in
     percent of the former; both stand at their own session's closes. It is none where the account
-    was not open then, and unknown (no buys) where something held then has no close of that session.
+    was not open then, and unknown (no buys) where something held then had no exchange rate.
     """
     before, limit = facts.portfolio.before, facts.limits.daily_loss_pct_max
     if before is None:
         ok, value = True, "no session before"
     elif before.equity is None:
-        ok, value = False, f"unknown: no close on {before.session} for what was held then"
+        ok, value = False, f"unknown: what was held on {before.session} could not be valued"
     else:
         loss = before.equity.amount - facts.portfolio.equity.amount
         # Compared as products: a division could round a loss onto the limit.
@@ -196,13 +196,17 @@ def _change(base: Decimal, gain: Decimal, since: date) -> str:
 
 def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
     free = facts.sellable(leg.ticker)
+    held = facts.positions.get(leg.ticker)
+    vetoed = "no share of it is held that is not promised to an open order"
+    if held is not None and held.priced_on is not None:
+        vetoed = f"it has had no price since {held.priced_on}, and nothing is sold without one"
     return _gate(
         leg,
         ok=free > 0,
         value=f"{free} shares free",
         limit="at least 1",
         kept="it is held and free to be sold",
-        vetoed="no share of it is held that is not promised to an open order",
+        vetoed=vetoed,
     )
 
 

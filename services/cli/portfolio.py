@@ -89,6 +89,7 @@ def show(
     if books.positions:
         parts += [Text(), _positions(books, narrow=console.width < NARROW)]
         parts += map(_traded, (each for each in books.positions if each.foreign))
+        parts += map(_unpriced, (each for each in books.positions if each.priced_on))
     if books.open_orders:
         parts += [Text(), *map(_open, books.open_orders)]
     if view.fills:
@@ -196,6 +197,12 @@ def _positions(books: Portfolio, *, narrow: bool) -> Table:
 def _traded(held: Position) -> Text:
     told = amounts.foreign(held.foreign) if held.foreign else ""
     return Text(f"{held.ticker}: {told}", style="dim")
+
+
+def _unpriced(held: Position) -> Text:
+    since = amounts.session(held.priced_on) if held.priced_on else ""
+    told = "has no price now: it counts at its last one, and is not sold before it has one again"
+    return Text(f"{held.ticker}: last price of {since}; it {told}", style="yellow")
 
 
 def _fills(view: AccountView) -> Table:

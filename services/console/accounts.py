@@ -1,12 +1,14 @@
 """An account as people see it: its books, marked by the newest prices that it has seen."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
+
+import orjson
 
 from contracts.account import AccountLimits, OpenOrder, OrderType, Portfolio, Position, Side
 from contracts.execution import Fill
@@ -132,9 +134,10 @@ async def _portfolio(
         if each["book"] == "position" and each["quantity"] > 0
     }
     facts = await store.held(name, list(held))
+    kept = kept_closes(row["closes"], currency)
     marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
     positions = tuple(
-        _position(each, facts.get(ticker), mark, row)
+        _position(each, facts.get(ticker), mark, kept.get(ticker), row)
         for (ticker, each), mark in zip(held.items(), marked, strict=True)
     )
     last = await store.last_order(name)
@@ -154,15 +157,51 @@ async def _portfolio(
     )
 
 
-def _position(held: Record, fill: Record | None, mark: Mark | None, row: Record) -> Position:
+@dataclass(frozen=True)
+class KeptClose:
+    """What a snapshot valued a position at, in the account's currency; `priced_on` as in
+    `Position`."""
+
+    amount: Decimal
+    foreign: Foreign | None
+    priced_on: date | None
+
+
+def kept_closes(kept: str | None, into: str) -> Mapping[str, KeptClose]:
+    """The `closes` of a snapshot, by ticker; those that could not be exchanged are left out."""
+    rows = orjson.loads(kept or "[]")
+    return {each["ticker"]: _kept(each, into) for each in rows if each["amount"] is not None}
+
+
+def _kept(told: Mapping[str, Any], into: str) -> KeptClose:
+    foreign = None
+    if told["rate"] is not None:
+        currency = told["currency"]
+        rate = ExchangeRate(currency=currency, into=into, rate=told["rate"], on=told["rate_on"])
+        foreign = Foreign(price=Money(amount=told["price"], currency=currency), rate=rate)
+    on = told["priced_on"]
+    return KeptClose(
+        Decimal(told["amount"]), foreign, None if on is None else date.fromisoformat(on)
+    )
+
+
+def _position(
+    held: Record, fill: Record | None, mark: Mark | None, kept: KeptClose | None, row: Record
+) -> Position:
     """Marked by the newest price that the account has seen: a fill after its clock, else the close
-    at its clock, else the fill."""
+    at its clock, else what its last snapshot valued it at, else the fill."""
     currency, cost = row["currency"], held["amount"] / held["quantity"]
-    close = None if mark is None else mark.amount
-    if fill is not None and (close is None or fill["session"] > row["clock"]):
+    priced_on = None
+    if fill is not None and fill["session"] > row["clock"]:
+        price, foreign = fill["price"], _foreign(fill, currency)
+    elif mark is not None and mark.amount is not None:
+        price, foreign = mark.amount, mark.foreign
+    elif kept is not None:
+        price, foreign, priced_on = kept.amount, kept.foreign, kept.priced_on
+    elif fill is not None:
         price, foreign = fill["price"], _foreign(fill, currency)
     else:
-        price, foreign = close or cost, mark.foreign if mark else None
+        price, foreign = cost, None
     return Position(
         ticker=held["ticker"],
         quantity=held["quantity"],
@@ -170,6 +209,7 @@ def _position(held: Record, fill: Record | None, mark: Mark | None, row: Record)
         price=_money(price, currency),
         sector=fill["sector"] if fill is not None else "unknown",
         foreign=foreign,
+        priced_on=priced_on,
     )
 
 

@@ -159,7 +159,9 @@ order by xid, id offset $2 limit $3
 
 -- name: account
 select a.account, a.currency, a.clock, a.starting_cash, limits_of(a.account)::text as limits,
-       greatest(a.clock, (select max(e.session) from entries e where e.account = a.account)) as as_of
+       greatest(a.clock, (select max(e.session) from entries e where e.account = a.account)) as as_of,
+       (select closes::text from snapshots s where s.account = a.account
+        order by s.session desc limit 1) as closes
 from accounts a where a.account = $1
 
 -- name: halts
@@ -407,7 +409,7 @@ order by o.finished_at, ticker
 -- name: day_snapshots
 -- The session's close, and the newest one before it that could be valued.
 select session, cash, positions, equity, realised, unrealised, dividends, fees, unpriced,
-       stops::text
+       stops::text, closes::text
 from snapshots
 where account = $1 and (session = $2 or session < $2 and equity is not null)
 order by session desc limit 2

@@ -34,7 +34,7 @@ from libs.market.calendar import ExchangeCalendar
 from libs.postgres.pool import Record
 from libs.runtime.errors import few
 from services.console import logic
-from services.console.accounts import Closes
+from services.console.accounts import Closes, KeptClose, kept_closes
 from services.console.report_text import markdown
 from services.console.store import Store
 
@@ -70,6 +70,8 @@ async def _made(row: Record, session: date, known: Known) -> DayReport:
     cycles = await _cycles(session, name, store)
     closes = [dict(each) for each in await store.day_snapshots(name, session)]
     is_closed = bool(closes) and closes[0]["session"] == session
+    # Splits and fills up to a session are in the books once the account's clock is there.
+    held = await _held(closes[0], name, session, row["currency"], known) if is_closed else ()
     fills = await store.day_fills(name, session, LINES_MAX)
     orders = await store.day_orders(name, [each.cycle_id for each in cycles], LINES_MAX)
     return DayReport(
@@ -80,7 +82,8 @@ async def _made(row: Record, session: date, known: Known) -> DayReport:
         worth=_worth(closes, session),
         attention=(
             *await _waiting(name, known),
-            *_unpriced(closes, session, row, known.calendar),
+            *_unclosed(closes, session, row, known.calendar),
+            *_unpriced(held, session),
             *_ended_badly(cycles),
             *await _unchecked(cycles, name, store),
             *await _slots(session, name, store),
@@ -88,8 +91,7 @@ async def _made(row: Record, session: date, known: Known) -> DayReport:
         cycles=cycles,
         fills=tuple(FillLine(**dict(each)) for each in fills),
         orders=tuple(OrderLine(**dict(each)) for each in orders),
-        # Splits and fills up to a session are in the books once the account's clock is there.
-        held=await _held(name, session, row["currency"], known) if is_closed else (),
+        held=held,
         stops=_stops(closes[0]) if is_closed else (),
         usage=reduce(Usage.__add__, (each.usage for each in cycles), Usage()),
     )
@@ -140,20 +142,31 @@ def _stops(close: Mapping[str, Any]) -> tuple[StopLine, ...]:
     return tuple(StopLine.model_validate(each) for each in stops[:LINES_MAX])
 
 
-async def _held(account: str, session: date, currency: str, known: Known) -> tuple[HeldLine, ...]:
+async def _held(
+    close: Mapping[str, Any], account: str, session: date, currency: str, known: Known
+) -> tuple[HeldLine, ...]:
+    """What was held, at the close; at what the snapshot `close` has where there is none."""
+    kept = kept_closes(close["closes"], currency)
     rows = await known.store.day_held(account, session, LINES_MAX)
     marks = await asyncio.gather(
         *(known.closes.close(row["ticker"], session, currency) for row in rows)
     )
-    lines = []
-    for row, mark in zip(rows, marks, strict=True):
-        line = HeldLine(ticker=row["ticker"], quantity=row["quantity"], cost=row["amount"])
-        if mark is not None:
-            value = row["quantity"] * mark.amount
-            gain = value - row["amount"]
-            line = line.model_copy(update={"price": mark.amount, "value": value, "gain": gain})
-        lines.append(line)
-    return tuple(lines)
+    return tuple(
+        _held_line(row, mark.amount if mark else None, kept.get(row["ticker"]))
+        for row, mark in zip(rows, marks, strict=True)
+    )
+
+
+def _held_line(row: Record, price: Decimal | None, kept: KeptClose | None) -> HeldLine:
+    line = HeldLine(ticker=row["ticker"], quantity=row["quantity"], cost=row["amount"])
+    priced_on = None
+    if price is None and kept is not None:
+        price, priced_on = kept.amount, kept.priced_on
+    if price is None:
+        return line
+    value = row["quantity"] * price
+    update = {"price": price, "value": value, "gain": value - row["amount"], "priced_on": priced_on}
+    return line.model_copy(update=update)
 
 
 # --- what was decided -------------------------------------------------------------------------
@@ -230,7 +243,7 @@ async def _waiting(account: str, known: Known) -> Sequence[Attention]:
     return found
 
 
-def _unpriced(
+def _unclosed(
     closes: Sequence[Mapping[str, Any]], session: date, row: Record, calendar: ExchangeCalendar
 ) -> Iterator[Attention]:
     account = row["account"]
@@ -245,8 +258,22 @@ def _unpriced(
         yield Attention(what="no_close", text=text, todo=todo)
     elif closes[0]["unpriced"]:
         names = closes[0]["unpriced"]
-        text = f"{', '.join(names)} had no price at the close, so the account could not be valued"
+        text = (
+            f"{', '.join(names)} could not be brought into the account's currency at the close, "
+            "so the account could not be valued"
+        )
         yield Attention(what="no_price", text=text, todo=f"deskbus market show {names[0]}")
+
+
+def _unpriced(held: Sequence[HeldLine], session: date) -> Iterator[Attention]:
+    for each in held:
+        if each.priced_on is not None:
+            text = (
+                f"{each.ticker} had no price at the close: it counts at that of {each.priced_on}, "
+                "and nothing of it is sold before it has one again"
+            )
+            todo = f"deskbus market show {each.ticker} --as-of {session}"
+            yield Attention(what="no_price", text=text, todo=todo)
 
 
 def _ended_badly(cycles: Sequence[CycleLine]) -> Iterator[Attention]:

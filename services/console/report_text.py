@@ -143,7 +143,7 @@ def _held(held: Sequence[HeldLine]) -> str:
             each.ticker,
             _shares(each.quantity),
             _money(each.cost / each.quantity) if each.quantity else "",
-            _money(each.price) if each.price is not None else "no price",
+            _price(each),
             _money(each.value) if each.value is not None else "",
             _signed(each.gain) if each.gain is not None else "",
         )
@@ -152,6 +152,13 @@ def _held(held: Sequence[HeldLine]) -> str:
     return _table(
         ("asset", "shares", "cost", "price", "value", "gain"), rows, right=(1, 2, 3, 4, 5)
     )
+
+
+def _price(held: HeldLine) -> str:
+    if held.price is None:
+        return "no price"
+    of = f" of {_day(held.priced_on)}" if held.priced_on else ""
+    return f"{_money(held.price)}{of}"
 
 
 def _stops(stops: Sequence[StopLine]) -> str:

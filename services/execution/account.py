@@ -20,11 +20,11 @@ from contracts.exit_signal import Holdings
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import DayPrices, Filled, Opening, Refused
-from libs.quant.exchange import PRICE_STEP, Mark, cents_in, price_in
+from libs.quant.exchange import PRICE_STEP, cents_in, price_in
 from libs.quant.sizing import CENT
 from services.execution.books import Books, Holding
-from services.execution.errors import ClockBack, CurrencyMismatch, NoExchangeRate, NoPrice
-from services.execution.snapshots import Closes, Snapshot, StaleQuotes
+from services.execution.errors import ClockBack, CurrencyMismatch, NoExchangeRate
+from services.execution.snapshots import Closes, Snapshot, Valued, valued_at
 
 _ZERO = Decimal(0)
 
@@ -89,7 +89,8 @@ class Account:
 
     `orders` are those that were open at the session that is looked at: still working, or filled
     after it. `snapped` is the newest session that has a snapshot (the day before the opening where
-    none has), `before` the equity of the newest one before the session that is looked at.
+    none has), `before` the equity of the newest one before the session that is looked at, `known`
+    what the positions were last valued at, at or before it.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Account:
     halt: Halt | None = None
     snapped: date = date.min
     before: SessionBefore | None = None
+    known: Mapping[str, Valued] = field(default_factory=dict)
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:
@@ -190,10 +192,10 @@ class Ids:
 
 
 def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
-    """The account at as_of's close, marked at the closes. Fills of later sessions are not known
-    yet: their orders stand among the open ones.
+    """The account at as_of's close, marked at the closes, or at the last known ones. Fills of later
+    sessions are not known yet: their orders stand among the open ones.
 
-    Raises StaleQuotes where a close was not read, NoPrice and NoExchangeRate where there is none.
+    Raises StaleQuotes where a close was not read, NoExchangeRate where it cannot be exchanged.
     """
     positions = positions_of(account, named.as_of, quotes.closes)
     cash = account.books.as_of(named.as_of).cash
@@ -219,10 +221,12 @@ def positions_of(account: Account, as_of: date, closes: Closes) -> tuple[Positio
     holdings = account.books.as_of(as_of).holdings
 
     def one(ticker: str) -> Position:
-        mark = _mark(ticker, as_of, closes)
+        held = holdings[ticker]
+        valued = valued_at(ticker, held, as_of, closes, account.known, account.currency)
+        mark = valued.mark
         if mark.amount is None:
             raise NoExchangeRate(account.name, ticker, mark.currency, account.currency, as_of)
-        return _position(account, ticker, holdings[ticker], mark.amount, mark.foreign)
+        return _position(account, ticker, held, mark.amount, mark.foreign, valued.priced_on)
 
     return tuple(map(one, account.held(as_of)))
 
@@ -262,7 +266,12 @@ def session_before(snapshot: Snapshot, account: Account) -> SessionBefore:
 
 
 def _position(
-    account: Account, ticker: str, holding: Holding, price: Decimal, traded: Foreign | None
+    account: Account,
+    ticker: str,
+    holding: Holding,
+    price: Decimal,
+    traded: Foreign | None,
+    priced_on: date | None = None,
 ) -> Position:
     return Position(
         ticker=ticker,
@@ -272,19 +281,8 @@ def _position(
         sector=account.sectors.get(ticker, "unknown"),
         foreign=traded,
         opened_on=holding.opened_on,
+        priced_on=priced_on,
     )
-
-
-def _mark(ticker: str, as_of: date, closes: Closes) -> Mark:
-    if (ticker, as_of) not in closes:
-        raise StaleQuotes
-    mark = closes[ticker, as_of]
-    if mark is None:
-        raise NoPrice(
-            f"{ticker} is held and has no close on {as_of}: the account cannot be valued then; "
-            "use a session at which it traded, or another account"
-        )
-    return mark
 
 
 def _open_order(order: BookedOrder, account: Account) -> OpenOrder:

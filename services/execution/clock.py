@@ -28,7 +28,7 @@ from services.execution.account import (
 )
 from services.execution.changes import Changes, also
 from services.execution.errors import CurrencyChanged, NoExchangeRate
-from services.execution.snapshots import OpenStop, StaleQuotes, snapshots
+from services.execution.snapshots import OpenStop, StaleQuotes, known_from, snapshots
 
 
 def advance(
@@ -76,10 +76,17 @@ def _snapped(
     missing = [session for session in quotes.sessions if session > account.snapped]
     taken = tuple(
         replace(each, stops=next(s for since, s in reversed(waiting) if since <= each.session))
-        for each in snapshots(account.books, missing, quotes.closes)
+        for each in snapshots(
+            account.books, missing, quotes.closes, account.known, account.currency
+        )
     )
     before = [session_before(each, account) for each in taken if each.session < as_of]
-    account = replace(account, snapped=as_of, before=before[-1] if before else account.before)
+    account = replace(
+        account,
+        snapped=as_of,
+        before=before[-1] if before else account.before,
+        known=known_from(taken[-1].closes, taken[-1].session) if taken else account.known,
+    )
     return replace(changes, account=account, snapshots=taken)
 
 

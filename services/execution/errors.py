@@ -68,9 +68,15 @@ class AheadOfClock(DeskError):
 
 
 class NoPrice(DeskError):
-    """A held ticker has no close at as_of, so the account cannot be valued."""
+    """The market source as a whole has no prices of as_of, so nothing held can be valued."""
 
     code = "no_price"
+
+    def __init__(self, as_of: date, why: str) -> None:
+        super().__init__(
+            f"the market source has no prices of {as_of} at all, so the account cannot be brought "
+            f"there ({why}); use a session that it has, or wait until this one is over"
+        )
 
 
 class NoExchangeRate(DeskError):

@@ -81,8 +81,9 @@ class Trading:
 async def open_books(command: OpenBooks, _: Journal, *, trading: Trading) -> Portfolio:
     """Bring the account to as_of (made where missing) and say what it holds there.
 
-    Raises NotASession, ClockBack, CurrencyMismatch, and NoPrice or NoExchangeRate where something
-    held has no close or cannot be brought into the account's currency.
+    What has no price any more keeps its last known one. Raises NotASession, ClockBack,
+    CurrencyMismatch, NoPrice where the source has no prices of as_of at all, and NoExchangeRate
+    where something held cannot be brought into the account's currency.
     """
     require_session(trading.reads.calendar, command.as_of)
 
@@ -110,6 +111,15 @@ async def _open(command: OpenBooks, quotes: Quotes, trading: Trading) -> Portfol
         answer = portfolio(changes.account, named, quotes)
         await store.write(db, changes)
     _tell(changes, made=cash is not None)
+    for held in answer.positions:
+        if held.priced_on is not None:
+            log.warning(
+                "execution.no_price",
+                account=name,
+                ticker=held.ticker,
+                as_of=as_of.isoformat(),
+                priced_on=held.priced_on.isoformat(),
+            )
     return answer
 
 

@@ -46,17 +46,22 @@ select account from accounts order by opened_at limit 21
 insert into limit_changes (account, limits) values ($1, $2::text::jsonb)
 
 -- name: snapshots_around
--- The newest snapshot's session, and the newest snapshot before $2.
-select (select max(session) from snapshots where account = $1) as newest, b.session, b.equity
+-- The newest snapshot's session, the newest snapshot before $2, and the closes of the newest one
+-- at or before $2.
+select (select max(session) from snapshots where account = $1) as newest, b.session, b.equity,
+       c.session as closes_of, c.closes::text
 from (select) one left join lateral (
     select session, equity from snapshots where account = $1 and session < $2
     order by session desc limit 1
-) b on true
+) b on true left join lateral (
+    select session, closes from snapshots where account = $1 and session <= $2
+    order by session desc limit 1
+) c on true
 
 -- name: insert_snapshot
 insert into snapshots (account, session, cash, positions, equity, realised, unrealised, dividends,
-                       fees, exposure_gross, exposure_net, unpriced, stops)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::jsonb)
+                       fees, exposure_gross, exposure_net, unpriced, stops, closes)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::jsonb, $14::text::jsonb)
 
 -- name: balances
 select book, ticker, amount, quantity, currency, foreign_amount, opened_on from balances

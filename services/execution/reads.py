@@ -1,6 +1,6 @@
 """What execution reads from the market, before it locks an account."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -8,11 +8,12 @@ from decimal import Decimal
 from contracts.types import ExchangeRate
 from libs.broker.broker import DayPrices, Opening, Refused
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
-from libs.market.errors import CryptoNotSupported, NoHistory, UnknownTicker
+from libs.market.errors import CryptoNotSupported, NoHistory, NothingTraded, UnknownTicker
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import CorporateAction, FillPrices, MarketData
 from libs.quant.exchange import PRICE_STEP, Mark, no_rate
 from services.execution.account import Account, Action, Quotes
+from services.execution.errors import NoPrice
 
 # The source knows that there is no such price. Anything else could not be answered: try again.
 NO_PRICE = (NoHistory, UnknownTicker, CryptoNotSupported, OutsideCalendar)
@@ -36,7 +37,8 @@ class Reads:
     ) -> Quotes:
         """All that the account's movement to as_of and orders in `assets` can need.
 
-        None is an account that is still to be made, in `currency`.
+        None is an account that is still to be made, in `currency`. Raises NoPrice where the source
+        as a whole has no prices of as_of, and something is held.
         """
         rates = await self._rates(currency, as_of)
         if account is None:
@@ -48,7 +50,8 @@ class Reads:
         for session in sessions:
             if session < as_of:
                 closes |= await self.closes(account.touched, session, currency)
-        closes |= await self.closes({*account.touched, *assets}, as_of, currency)
+        tickers = {*account.touched, *assets}
+        closes |= await self.closes(tickers, as_of, currency, held=account.held(as_of))
         return Quotes(
             closes=closes,
             openings={key: await self._opening(currency, *key) for key in sorted(keys)},
@@ -67,23 +70,37 @@ class Reads:
         )
 
     async def shown(self, account: Account, as_of: date) -> Quotes:
-        """What it takes to show the account at as_of."""
-        closes = await self.closes(account.held(as_of), as_of, account.currency)
+        """What it takes to show the account at as_of. Raises NoPrice as `quotes` does."""
+        held = account.held(as_of)
+        closes = await self.closes(held, as_of, account.currency, held=held)
         return Quotes(closes=closes, rates=await self._rates(account.currency, as_of))
 
     async def closes(
-        self, tickers: Iterable[str], session: date, currency: str
+        self, tickers: Iterable[str], session: date, currency: str, held: Collection[str] = ()
     ) -> Mapping[tuple[str, date], Mark | None]:
-        """The closes of one session, in `currency` where a rate was known then."""
+        """The closes of one session, in `currency` where a rate was known then.
+
+        Raises NoPrice where one of those `held` has none because the source has none of any ticker.
+        """
         wanted = sorted(tickers)
         rates = await self._rates(currency, session) if wanted else {}
-        return {(t, session): await self._close(t, session, currency, rates) for t in wanted}
+        closes: dict[tuple[str, date], Mark | None] = {}
+        for ticker in wanted:
+            try:
+                closes[ticker, session] = await self._close(ticker, session, currency, rates)
+            except NothingTraded as error:
+                if ticker in held:
+                    raise NoPrice(session, error.message) from error
+                closes[ticker, session] = None
+        return closes
 
     async def _close(
         self, ticker: str, session: date, currency: str, rates: Mapping[str, ExchangeRate]
     ) -> Mark | None:
         try:
             return await mark(self.market, ticker, session, currency, rates)
+        except NothingTraded:
+            raise
         except NO_PRICE:
             return None
 

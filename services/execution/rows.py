@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -13,10 +14,10 @@ from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import Filled
 from libs.postgres.pool import Record
-from libs.quant.exchange import cents_in, price_in
+from libs.quant.exchange import Mark, cents_in, price_in
 from services.execution.account import Account, BookedOrder, foreign, money, stop_money
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
-from services.execution.snapshots import Snapshot
+from services.execution.snapshots import Snapshot, Valued, known_from
 
 PLACED, ENDED = 0, 1
 """Sequence numbers of an order's two events."""
@@ -35,6 +36,40 @@ def session_before(row: Record, account: Account) -> SessionBefore:
     """A snapshot as the next session's loss is measured from it."""
     equity = None if row["equity"] is None else money(row["equity"], account)
     return SessionBefore(session=row["session"], equity=equity)
+
+
+def known(row: Record, account: Account) -> Mapping[str, Valued]:
+    """What a snapshot's positions were valued at, as a later session knows it."""
+    found = {each["ticker"]: _valued(each, account) for each in orjson.loads(row["closes"])}
+    return known_from(found, row["closes_of"])
+
+
+def _valued(told: Mapping[str, Any], account: Account) -> Valued:
+    rate = None
+    if told["rate"] is not None:
+        rate = ExchangeRate(
+            currency=told["currency"],
+            into=account.currency,
+            rate=told["rate"],
+            on=told["rate_on"],
+        )
+    amount = None if told["amount"] is None else Decimal(told["amount"])
+    mark = Mark(Decimal(told["price"]), told["currency"], amount, rate)
+    on = told["priced_on"]
+    return Valued(mark, None if on is None else date.fromisoformat(on))
+
+
+def _told(ticker: str, valued: Valued) -> dict[str, Any]:
+    mark, rate = valued.mark, valued.mark.rate
+    return {
+        "ticker": ticker,
+        "price": mark.price,
+        "currency": mark.currency,
+        "amount": mark.amount,
+        "rate": None if rate is None else rate.rate,
+        "rate_on": None if rate is None else rate.on,
+        "priced_on": valued.priced_on,
+    }
 
 
 def books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
@@ -219,6 +254,7 @@ def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
         value,
         list(snapshot.unpriced),
         orjson.dumps([asdict(stop) for stop in snapshot.stops], default=str).decode(),
+        orjson.dumps([_told(*each) for each in snapshot.closes.items()], default=str).decode(),
     )
 
 

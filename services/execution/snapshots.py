@@ -1,12 +1,12 @@
 """What an account was worth at the close of each session that its clock passed. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
-from libs.quant.exchange import Mark
-from services.execution.books import Book, Books
+from libs.quant.exchange import PRICE_STEP, Mark
+from services.execution.books import Book, Books, Holding
 
 _ZERO = Decimal(0)
 
@@ -17,6 +17,15 @@ class StaleQuotes(Exception):
 
 Closes = Mapping[tuple[str, date], Mark | None]
 """Closes by ticker and session; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """What a position is valued at. `priced_on` is None at the session's own close; else the
+    session of the last known one, or of the purchase where there was none since."""
+
+    mark: Mark
+    priced_on: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,8 @@ class OpenStop:
 class Snapshot:
     """An account at a session's close, in its currency; gains and fees since the opening.
 
-    `worth` is None where `unpriced` holds tickers: they had no close, or no exchange rate.
+    `worth` is None where `unpriced` holds tickers: they had no exchange rate. `closes` are what the
+    positions were valued at, by ticker.
     """
 
     session: date
@@ -58,6 +68,7 @@ class Snapshot:
     fees: Decimal
     worth: Worth | None
     unpriced: tuple[str, ...] = ()
+    closes: Mapping[str, Valued] = field(default_factory=dict)
     stops: tuple[OpenStop, ...] = ()
 
     @property
@@ -66,23 +77,43 @@ class Snapshot:
         return None if self.worth is None else self.cash + self.worth.value
 
 
-def snapshots(books: Books, sessions: Sequence[date], closes: Closes) -> tuple[Snapshot, ...]:
-    """One for each of the sessions. Raises StaleQuotes where a close was not read."""
-    return tuple(_snapshot(books.as_of(session), session, closes) for session in sessions)
+def snapshots(
+    books: Books,
+    sessions: Sequence[date],
+    closes: Closes,
+    known: Mapping[str, Valued],
+    currency: str,
+) -> tuple[Snapshot, ...]:
+    """One for each of the sessions, ascending. `known` is what the positions were last valued at
+    before them. Raises StaleQuotes where a close was not read."""
+    taken: list[Snapshot] = []
+    for session in sessions:
+        taken.append(_snapshot(books.as_of(session), session, closes, known, currency))
+        known = known_from(taken[-1].closes, session)
+    return tuple(taken)
 
 
-def _snapshot(books: Books, session: date, closes: Closes) -> Snapshot:
-    value = cost = _ZERO
-    unpriced = []
-    for ticker, held in sorted(books.holdings.items()):
-        if held.quantity <= 0:
-            continue
-        amount = amount_of(ticker, session, closes)
-        cost += held.cost
-        if amount is None:
-            unpriced.append(ticker)
-        else:
-            value += held.quantity * amount
+def known_from(closes: Mapping[str, Valued], session: date) -> Mapping[str, Valued]:
+    """What a snapshot's `closes` are to a later session."""
+    return {
+        ticker: replace(valued, priced_on=valued.priced_on or session)
+        for ticker, valued in closes.items()
+        if valued.mark.amount is not None
+    }
+
+
+def _snapshot(
+    books: Books, session: date, closes: Closes, known: Mapping[str, Valued], currency: str
+) -> Snapshot:
+    held = {ticker: each for ticker, each in sorted(books.holdings.items()) if each.quantity > 0}
+    valued = {
+        ticker: valued_at(ticker, each, session, closes, known, currency)
+        for ticker, each in held.items()
+    }
+    amounts = {ticker: each.mark.amount for ticker, each in valued.items()}
+    unpriced = tuple(ticker for ticker, amount in amounts.items() if amount is None)
+    value = sum((held[t].quantity * each for t, each in amounts.items() if each), _ZERO)
+    cost = sum((each.cost for each in held.values()), _ZERO)
     return Snapshot(
         session=session,
         cash=books.cash,
@@ -90,13 +121,29 @@ def _snapshot(books: Books, session: date, closes: Closes) -> Snapshot:
         dividends=books.credited(Book.DIVIDENDS),
         fees=-books.credited(Book.FEES),
         worth=None if unpriced else Worth(value, cost),
-        unpriced=tuple(unpriced),
+        unpriced=unpriced,
+        closes=valued,
     )
 
 
-def amount_of(ticker: str, session: date, closes: Closes) -> Decimal | None:
-    """A close in the account's currency; None where there is none. Raises StaleQuotes."""
+def valued_at(
+    ticker: str,
+    held: Holding,
+    session: date,
+    closes: Closes,
+    known: Mapping[str, Valued],
+    currency: str,
+) -> Valued:
+    """The close of `session`; where there is none the last one known, or what was paid.
+
+    A last known close is exchanged at the rate of its own day. Raises StaleQuotes.
+    """
     if (ticker, session) not in closes:
         raise StaleQuotes
-    mark = closes[ticker, session]
-    return None if mark is None else mark.amount
+    close = closes[ticker, session]
+    if close is not None:
+        return Valued(close)
+    if ticker in known:
+        return known[ticker]
+    paid = held.average_cost.quantize(PRICE_STEP)
+    return Valued(Mark(paid, currency, paid), held.opened_on or session)

@@ -72,6 +72,8 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
     )
     if snapped["session"] is not None:
         found = replace(found, before=rows.session_before(snapped, found))
+    if snapped["closes"] is not None:
+        found = replace(found, known=rows.known(snapped, found))
     if not found.touched:
         return found
     sectors = await db.fetch(sql.sectors, account, found.touched)

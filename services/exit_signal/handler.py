@@ -163,7 +163,8 @@ async def check_exits(
     """Check the account's open positions: all, or those that the request's universe names.
 
     A position that cannot be checked says why; where that is so of all of them, nothing was found
-    out and ExitsUnchecked is raised. Raises BadExitTerms.
+    out and ExitsUnchecked is raised, unless they are all known to have no price any more. Raises
+    BadExitTerms.
     """
     books = command.portfolio
     holdings = Holdings(
@@ -195,7 +196,8 @@ async def check_exits(
 
     checks = tuple(map(checked, held))
     failures = [each.failure for each in checks if each.failure is not None]
-    if checks and len(failures) == len(checks):
+    priced = any(each.position.priced_on is None for each in held)
+    if priced and len(failures) == len(checks):
         raise ExitsUnchecked(
             f"none of {len(checks)} positions could be checked; {tickers[0]}: {failures[0].message}"
         )

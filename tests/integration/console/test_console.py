@@ -32,6 +32,7 @@ from contracts.query import (
     Recording,
     RecordingQuery,
 )
+from contracts.report import ReportQuery, ReportView
 from contracts.subjects import (
     ACCOUNT,
     CYCLE,
@@ -41,6 +42,7 @@ from contracts.subjects import (
     OPERATION,
     OPERATIONS,
     RECORDING,
+    REPORT,
 )
 from contracts.types import Usage
 from libs.bus.client import Client, DeskNotReachable, open_client
@@ -346,19 +348,26 @@ async def _account(db: Connection, name: str) -> None:
 
 
 async def _snapshot(
-    db: Connection, account: str, session: date, cash: Any, held: Any = 0, gain: Any = 0
+    db: Connection,
+    account: str,
+    session: date,
+    cash: Any,
+    held: Any = 0,
+    gain: Any = 0,
+    closes: str = "[]",
 ) -> None:
     """The account at a session's close, as execution leaves it when the clock gets there."""
     await db.execute(
         "insert into snapshots (account, session, cash, positions, equity, realised, unrealised,"
-        " dividends, fees, exposure_gross, exposure_net)"
+        " dividends, fees, exposure_gross, exposure_net, closes)"
         " values ($1, $2, $3::numeric, $4::numeric, $3::numeric + $4::numeric, 0, $5, 0, 0,"
-        " $4::numeric, $4::numeric)",
+        " $4::numeric, $4::numeric, $6::text::jsonb)",
         account,
         session,
         Decimal(cash),
         Decimal(held),
         Decimal(gain),
+        closes,
     )
 
 
@@ -421,6 +430,32 @@ async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_ac
     assert view.portfolio is not None
     assert view.portfolio.as_of == date(2012, 7, 3)
     assert view.portfolio.positions[0].price.amount == Decimal("599.41")  # the bundled close
+
+
+async def test_what_has_no_price_any_more_counts_at_what_its_snapshot_kept(
+    client: Client, db: Connection
+) -> None:
+    name, after_the_data = f"acc-{uuid4().hex[:8]}", date(2013, 3, 4)
+    await _account(db, name)
+    kept = (
+        '[{"ticker": "AAPL", "price": "430.47", "currency": "USD", "amount": "430.47",'
+        ' "rate": null, "rate_on": null, "priced_on": "2013-03-01"}]'
+    )
+    held = 39 * Decimal("430.47")
+    await _snapshot(db, name, after_the_data, "77172.42", held, closes=kept)
+    await db.execute("update accounts set clock = $2 where account = $1", name, after_the_data)
+
+    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+    told: ReportView = await client.ask(REPORT, ReportQuery(account=name))
+
+    assert view.portfolio is not None
+    (position,) = view.portfolio.positions
+    assert (position.price.amount, position.priced_on) == (Decimal("430.47"), date(2013, 3, 1))
+    assert told.report is not None
+    (line,) = told.report.held
+    assert (line.value, line.priced_on) == (held, date(2013, 3, 1))
+    (attention,) = [each for each in told.report.attention if each.what == "no_price"]
+    assert "AAPL had no price at the close: it counts at that of 2013-03-01" in attention.text
 
 
 async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_shown(

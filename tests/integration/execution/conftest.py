@@ -27,7 +27,7 @@ from contracts.risk import (
 from contracts.types import ExchangeRate, Money
 from libs.broker.paper import PaperBroker
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
-from libs.market.errors import NoHistory
+from libs.market.errors import NoHistory, NothingTraded
 from libs.market.source import CorporateAction, FillPrice, Listing
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, OWNER_ROLE, Pool, open_pool
@@ -72,6 +72,7 @@ class Prices:
     """What execution reads: `MarketData`, `FillPrices` and `ExchangeRates` over small tables.
 
     `euros` are tickers that trade in EUR; a rate of `eurusd` is known at the close of its session.
+    From `ends` on there are no prices of anything; those `gone` have none at all.
     """
 
     opens: dict[tuple[str, date], Decimal | None] = field(default_factory=dict)
@@ -82,13 +83,17 @@ class Prices:
     euros: set[str] = field(default_factory=set)
     eurusd: dict[date, Decimal] = field(default_factory=dict)
     last: date = date(2012, 12, 31)
+    ends: date = date.max
+    gone: set[str] = field(default_factory=set)
     calendar: ExchangeCalendar = field(default_factory=exchange_calendar)
     reads: list[str] = field(default_factory=list)
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         self.reads.append(f"close {ticker}")
         close = self.closes.get((ticker, as_of), self.default)
-        if close is None:
+        if as_of >= self.ends:
+            raise NothingTraded(f"{ticker} has no close on {as_of}: the data ends")
+        if close is None or ticker in self.gone:
             raise NoHistory(f"{ticker} has no close on {as_of}")
         opened = self.opens.get((ticker, as_of)) or close
         low = self.lows.get((ticker, as_of), min(opened, close))
@@ -99,7 +104,7 @@ class Prices:
         self.reads.append(f"open {ticker}")
         session = self.calendar.next_session(after)
         price = self.opens.get((ticker, session), self.default)
-        if price is None or session > self.last:
+        if price is None or session > self.last or ticker in self.gone:
             raise NoHistory(f"{ticker} did not trade at the open of {session}")
         action = next((e for e in self.events if e.ticker == ticker and e.session == session), None)
         opens_at, currency = self.calendar.open(session), self.currency(ticker)

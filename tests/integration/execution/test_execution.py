@@ -407,12 +407,14 @@ async def test_orders_over_a_split_trade_the_new_shares_and_the_split_is_posted_
     await assert_sound(pool, desk.account)
 
 
-async def test_a_held_ticker_without_a_close_is_a_typed_failure(desk):
+async def test_a_session_that_the_whole_source_has_no_prices_of_is_a_typed_failure(desk, pool):
     await desk.open()
     await desk.buy("AAA", 100)
-    desk.prices.default = None
-    with pytest.raises(NoPrice, match="AAA"):
+    desk.prices.ends = MONDAY
+    with pytest.raises(NoPrice, match=f"no prices of {MONDAY} at all"):
         await desk.open(MONDAY)
+    clock = await pool.fetchval("select clock from accounts where account = $1", desk.account)
+    assert clock == FRIDAY
 
 
 async def test_the_portfolio_of_an_earlier_day_can_still_be_shown(desk):

@@ -269,18 +269,17 @@ async def test_the_loss_is_of_one_session_also_after_days_without_a_cycle(desk):
     assert len((await desk.execute(command)).fills) == 1
 
 
-async def test_where_yesterdays_close_is_missing_buys_stop_and_the_books_open(desk):
-    desk.prices.closes["AAA", TUESDAY] = D(10)
+async def test_where_nobody_can_value_yesterday_buys_stop_and_the_books_open(desk):
+    desk.prices.euros, desk.prices.eurusd = {"AAA"}, {FRIDAY: D("1.25")}
     await desk.open()
-    await desk.buy("AAA", 100)
-    desk.prices.default = None
-    desk.prices.closes["BBB", TUESDAY] = D(10)
+    await desk.execute(desk.command({"AAA": 100}, price=D("12.5")))
+    desk.prices.eurusd = {TUESDAY: D("1.25")}
     tuesday = await desk.open(TUESDAY)
     assert tuesday.before is not None
     assert tuesday.before.equity is None
     (order,) = (await desk.buy("BBB", 10, TUESDAY)).orders
     assert order.status is OrderStatus.REJECTED
-    assert "no close on 2012-07-02" in order.reason
+    assert "what was held on 2012-07-02 could not be valued" in order.reason
 
 
 async def test_an_account_opened_today_has_no_session_before(desk):

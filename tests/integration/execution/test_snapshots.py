@@ -77,23 +77,23 @@ async def test_opening_again_and_opening_at_once_write_each_session_once(desk, p
         assert list(await snapshots(pool, racing.account)) == [FRIDAY, MONDAY, TUESDAY, THURSDAY]
 
 
-async def test_a_session_without_a_close_has_a_snapshot_that_says_what_is_missing(desk, pool):
+async def test_a_session_without_an_exchange_rate_has_a_snapshot_that_says_so(desk, pool):
+    desk.prices.euros, desk.prices.eurusd = {"AAA"}, {FRIDAY: D("1.25")}
     await desk.open()
-    await desk.buy("AAA", 100)
-    desk.prices.default = None
-    desk.prices.closes["AAA", TUESDAY] = D(10)
+    await desk.execute(desk.command({"AAA": 100}, price=D("12.5")))
+    desk.prices.eurusd = {TUESDAY: D("1.25")}
     await desk.open(TUESDAY)
     taken = await snapshots(pool, desk.account)
     monday = taken[MONDAY]
-    assert (monday["unpriced"], monday["cash"]) == (["AAA"], 8_999)
+    assert (monday["unpriced"], monday["cash"]) == (["AAA"], D("8748.75"))
     assert monday["equity"] is monday["positions"] is monday["unrealised"] is None
-    assert taken[TUESDAY]["equity"] == 9_999
+    assert taken[TUESDAY]["equity"] == D("9998.75")
 
 
 async def test_a_failed_opening_leaves_no_snapshot_behind(desk, pool):
     await desk.open()
     await desk.buy("AAA", 100)
-    desk.prices.default = None
+    desk.prices.ends = TUESDAY
     with pytest.raises(NoPrice):
         await desk.open(TUESDAY)
     assert list(await snapshots(pool, desk.account)) == [FRIDAY]

@@ -10,6 +10,7 @@ from libs.market.errors import (
     MarketError,
     NoHistory,
     NotASession,
+    NothingTraded,
     NotInSource,
     UnknownTicker,
 )
@@ -127,7 +128,7 @@ async def test_there_is_no_fill_after_the_data_or_the_delisting(
         ("AAPL", date(2012, 7, 4), NotASession, "holiday.*2012-07-03 or 2012-07-05"),
         ("FB", date(2012, 5, 17), NoHistory, "no prices at or before 2012-05-17"),
         ("AAPL", date(2000, 2, 29), NoHistory, "no prices at or before"),
-        ("AAPL", date(2013, 3, 4), NoHistory, "last one is of 2013-03-01"),
+        ("AAPL", date(2013, 3, 4), NothingTraded, "last one is of 2013-03-01"),
         ("AAPL", date(1850, 1, 2), OutsideCalendar, "1990-01-01 to 2030-12-31"),
     ],
 )

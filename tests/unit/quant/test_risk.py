@@ -1,5 +1,6 @@
 """Each risk rule from both sides of its limit, and what stands in the verdict."""
 
+from datetime import date
 from decimal import Decimal
 from uuid import uuid4
 
@@ -327,12 +328,26 @@ def test_an_account_that_lost_more_than_its_daily_limit_buys_no_more(then, now, 
     assert failed(verdict) == (set() if kept else {"daily_loss"})
 
 
+def test_what_has_no_price_is_not_sold_and_counts_at_its_last_one():
+    gone = held("OLD", 400, sector="tech").model_copy(update={"priced_on": date(2012, 6, 1)})
+    tight = WIDE.model_copy(update={"gross_exposure_pct_max": D(50)})
+    verdict = judge(
+        pick("AAA", 60),
+        pick("OLD", 100, Side.SELL),
+        portfolio=books(4_000, positions=(gone,)),
+        limits=tight,
+    )
+    assert verdict.decisions == ()
+    assert any("no price since 2012-06-01" in text for text in verdict.adjustments)
+    assert any("gross_exposure" in text for text in verdict.adjustments)
+
+
 def test_a_loss_that_cannot_be_measured_stops_buys_and_names_the_session():
     before = SessionBefore(session="2012-06-28")
     portfolio = books(positions=(held("OLD", 10),), before=before)
     verdict = judge(pick("AAA", 10), pick("OLD", 100, Side.SELL), portfolio=portfolio)
     assert [d.asset for d in verdict.decisions] == ["OLD"]
-    assert any("no close on 2012-06-28" in text for text in verdict.adjustments)
+    assert any("held on 2012-06-28 could not be valued" in text for text in verdict.adjustments)
 
 
 def test_an_account_without_a_session_before_has_lost_nothing():

@@ -70,6 +70,14 @@ def _told(
     return raw.getvalue().decode(encoding)
 
 
+def test_a_position_without_a_price_says_of_which_day_its_last_one_is() -> None:
+    gone = BOOKS.positions[0].model_copy(update={"priced_on": DAY})
+    books = BOOKS.model_copy(update={"positions": (gone,)})
+
+    assert "AAPL: last price of Fri 2012-06-29; it has no price now" in _told([], books=books)
+    assert "last price" not in _told([])
+
+
 def test_the_gain_is_told_in_its_parts_and_they_sum_to_it() -> None:
     text = " ".join(_told([]).split())
 

@@ -142,6 +142,21 @@ def test_a_position_without_a_price_is_not_guessed() -> None:
     assert "no price" in section(text, "Held at the close")
 
 
+def test_a_position_at_an_older_price_says_of_which_day_it_is() -> None:
+    held = HeldLine(
+        ticker="AAPL",
+        quantity=Decimal(2),
+        cost=Decimal(100),
+        price=Decimal(55),
+        value=Decimal(110),
+        gain=Decimal(10),
+        priced_on=date(2012, 6, 29),
+    )
+    text = markdown(EMPTY.model_copy(update={"held": (held,)}))
+
+    assert "55.00 of Fri 2012-06-29" in section(text, "Held at the close")
+
+
 @pytest.mark.parametrize("reason", ["a | b", "[x](javascript:y)", "<b>", "two\nlines", "\x1b[2J"])
 def test_strangers_words_stay_words(reason: str) -> None:
     failed = CYCLE.model_copy(update={"decisions": (), "vetoed": (), "reason": reason})

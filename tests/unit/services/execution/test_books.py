@@ -214,7 +214,8 @@ def test_the_parts_of_the_gain_sum_to_it_at_any_price(steps, close):
     for day, step in enumerate(steps, start=1):
         entry = next_entry(books, step, day, abroad=True)
         books = books if entry is None else books.posted(entry)
-    (taken,) = snapshots(books, [date.max], {("AAA", date.max): Mark(close, "EUR", close)})
+    closes = {("AAA", date.max): Mark(close, "EUR", close)}
+    (taken,) = snapshots(books, [date.max], closes, {}, "EUR")
     assert taken.worth is not None
     parts = taken.realised + taken.worth.gain + taken.dividends - taken.fees
     assert taken.equity == 10_000 + parts

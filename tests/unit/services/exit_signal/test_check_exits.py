@@ -127,6 +127,23 @@ async def test_where_not_one_position_can_be_checked_the_check_has_failed(prices
         await checked(prices, command("GONE", "LOST"))
 
 
+async def test_positions_known_to_have_no_price_do_not_fail_the_check(prices: Path) -> None:
+    asked = command("GONE", "LOST")
+    gone, lost = (
+        each.model_copy(update={"priced_on": AS_OF}) for each in asked.portfolio.positions
+    )
+
+    def holding(*positions: Position) -> CheckExits:
+        books = asked.portfolio.model_copy(update={"positions": positions})
+        return asked.model_copy(update={"portfolio": books})
+
+    report, _ = await checked(prices, holding(gone, lost))
+    codes = [each.failure.code for each in report.checks if each.failure is not None]
+    assert codes == ["unknown_ticker", "unknown_ticker"]
+    with pytest.raises(ExitsUnchecked):
+        await checked(prices, holding(gone, *command("LOST").portfolio.positions))
+
+
 async def test_a_wrong_file_fails_the_check(prices: Path) -> None:
     with pytest.raises(BadExitTerms, match="stop_los"):
         await checked(prices, command("AAPL"), "[default]\nstop_los = 1")
