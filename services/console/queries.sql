@@ -267,7 +267,8 @@ order by accepted_at
 
 -- name: runs_of_cycles
 -- What each pipeline of these cycles used, how much it picked and how much of that was vetoed.
--- Counted row by row below (`offset 0`), so that no result is carried into a sort or read twice.
+-- Counted row by row below (`offset 0`), so that no result is carried into a sort or read twice; a
+-- validation is long and has mostly no veto, which is seen without reading it as JSON.
 select cycle_id, pipeline, sum(tokens)::bigint as tokens, sum(cost_usd) as cost_usd,
        sum(input_tokens)::bigint as input_tokens, sum(output_tokens)::bigint as output_tokens,
        sum(cache_read_tokens)::bigint as cache_read_tokens,
@@ -280,7 +281,7 @@ from (
                json_array_length(convert_from(result, 'UTF8')::json -> 'picks')
                + json_array_length(convert_from(result, 'UTF8')::json -> 'sell_recommendations')
            end as picks,
-           case step when 'validate' then
+           case when step = 'validate' and position('"vetoed_tickers":[]'::bytea in result) = 0 then
                json_array_length(convert_from(result, 'UTF8')::json -> 'vetoed_tickers')
            end as vetoes
     from operations where cycle_id = any($1::uuid[]) offset 0
@@ -288,19 +289,21 @@ from (
 group by cycle_id, pipeline
 
 -- name: outcomes_told
--- What the memories of these accounts tell of picks after some sessions; some come twice.
+-- What the newest memories of these accounts tell of picks after some sessions; some come twice.
 select outcome ->> 'cycle_id' as cycle_id, outcome ->> 'pipeline' as pipeline,
        pick ->> 'ticker' as ticker, pick ->> 'action' as action,
        (pick ->> 'return_pct')::numeric as return_pct
-from operations o
+from (
+    select result from operations
+    where account = any($1::text[]) and step = 'memorize' and status = 'completed' and as_of >= $2
+    order by as_of desc, finished_at desc limit $4
+) o
 cross join lateral json_array_elements(
     coalesce(convert_from(o.result, 'UTF8')::json -> 'outcomes', '[]')
 ) as outcome
 cross join lateral json_array_elements(outcome -> 'picks') as pick
-where o.account = any($1::text[]) and o.step = 'memorize' and o.status = 'completed'
-  and o.as_of >= $2 and (outcome ->> 'sessions')::int = $3 and pick ->> 'fate' = 'filled'
+where (outcome ->> 'sessions')::int = $3 and pick ->> 'fate' = 'filled'
   and pick ->> 'return_pct' is not null
-limit $4
 
 -- name: equity_of_accounts
 select s.account, a.currency, s.session, s.equity
