@@ -34,6 +34,7 @@ class EventType(StrEnum):
     ORDER_FILLED = "order_filled"
     ORDER_REJECTED = "order_rejected"
     ORDER_CANCELLED = "order_cancelled"
+    POSITION_UNPRICED = "position_unpriced"
     EXITS_CHECKED = "exits_checked"
     DECISION = "decision"
     LETTER_RETRIED = "letter_retried"

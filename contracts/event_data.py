@@ -143,6 +143,17 @@ class FillEvent(OrderEvent):
     session: date
 
 
+class UnpricedEvent(Value):
+    """A session's close was written in which a position has no price: it counts at that of
+    `priced_on`, in the account's currency, and nothing of it is sold before it has one again."""
+
+    account: Name
+    ticker: Ticker
+    quantity: Quantity
+    price: Money
+    priced_on: date
+
+
 class LetterEvent(Value):
     """A person dealt with a dead letter. Without a known operation, the event's `cycle_id` stands
     for a cycle that is not."""
@@ -176,6 +187,7 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.ORDER_FILLED: FillEvent,
     EventType.ORDER_REJECTED: OrderEvent,
     EventType.ORDER_CANCELLED: OrderEvent,
+    EventType.POSITION_UNPRICED: UnpricedEvent,
     EventType.EXITS_CHECKED: ExitReport,
     EventType.DECISION: DecisionValidation,
     EventType.LETTER_RETRIED: LetterEvent,

@@ -347,6 +347,7 @@ EXECUTION_EVENTS = (
     EventType.ORDER_FILLED,
     EventType.ORDER_REJECTED,
     EventType.ORDER_CANCELLED,
+    EventType.POSITION_UNPRICED,
     EventType.TRADING_HALTED,
     EventType.TRADING_RESUMED,
 )

@@ -25,6 +25,7 @@ STYLES = {
     EventType.APPROVAL_EXPIRED: "bold red",
     EventType.ORDER_PLACED: "green",
     EventType.ORDER_FILLED: "bold green",
+    EventType.POSITION_UNPRICED: "bold yellow",
     EventType.TRADING_HALTED: "bold yellow",
     EventType.TRADING_RESUMED: "bold green",
     EventType.LLM_REQUESTED: "dim",
@@ -107,6 +108,13 @@ def _exits(event: Event) -> str:
     return ", ".join(told) or "nothing is held"
 
 
+def _unpriced(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    price = data.get("price", {})
+    paid = f"{price.get('amount')} {price.get('currency')} of {data.get('priced_on')}"
+    return f"{data.get('ticker')} of {data.get('account')} has no price, and counts at {paid}"
+
+
 def _letter(event: Event) -> str:
     data = event.data
     text = f"{data.get('sequence')} {data.get('subject')} ({data.get('code')}) by {data.get('by')}"
@@ -157,6 +165,7 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.PIPELINE_ENDED: _end,
     EventType.ORDER_PLACED: _order,
     EventType.ORDER_FILLED: _order,
+    EventType.POSITION_UNPRICED: _unpriced,
     EventType.EXITS_CHECKED: _exits,
     EventType.DECISION: _decision,
     EventType.APPROVAL_REQUESTED: _decision,

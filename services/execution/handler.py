@@ -110,16 +110,18 @@ async def _open(command: OpenBooks, quotes: Quotes, trading: Trading) -> Portfol
         named = Ids(command.cycle_id, command.op_id, as_of)
         answer = portfolio(changes.account, named, quotes)
         await store.write(db, changes)
+        unpriced = [each for each in answer.positions if each.priced_on is not None]
+        if changes.snapshots:  # once a session, whatever asks for it again
+            await store.tell_unpriced(db, command, unpriced)
     _tell(changes, made=cash is not None)
-    for held in answer.positions:
-        if held.priced_on is not None:
-            log.warning(
-                "execution.no_price",
-                account=name,
-                ticker=held.ticker,
-                as_of=as_of.isoformat(),
-                priced_on=held.priced_on.isoformat(),
-            )
+    for held in unpriced:
+        log.warning(
+            "execution.no_price",
+            account=name,
+            ticker=held.ticker,
+            as_of=as_of.isoformat(),
+            priced_on=str(held.priced_on),
+        )
     return answer
 
 

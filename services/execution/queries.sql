@@ -138,7 +138,7 @@ from entries e where e.account = $2 and e.key = $3
 -- name: insert_event
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipeline, state,
                           session_id, data)
-values ($1, $2, $3, $4, $5, 'execution', $6, 'executing', $7, $8::text::jsonb)
+values ($1, $2, $3, $4, $5, 'execution', $6, $7, $8, $9::text::jsonb)
 on conflict do nothing
 
 -- name: find_execution

@@ -8,19 +8,23 @@ from typing import Any
 
 import orjson
 
-from contracts.account import OrderType, SessionBefore, Side
+from contracts.account import OpenBooks, OrderType, Position, SessionBefore, Side
 from contracts.audit import EventType
 from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import Filled
 from libs.postgres.pool import Record
 from libs.quant.exchange import Mark, cents_in, price_in
+from libs.runtime import ids
 from services.execution.account import Account, BookedOrder, foreign, money, stop_money
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
 from services.execution.snapshots import Snapshot, Valued, known_from
 
 PLACED, ENDED = 0, 1
 """Sequence numbers of an order's two events."""
+
+EXECUTING = "executing"
+"""The state that orders are placed in."""
 
 WAITING = "waiting"
 """The status of a stop order that works, as the table has it."""
@@ -320,7 +324,31 @@ def _event(
         order.cycle_id,
         kind.value,
         order.pipeline,
+        EXECUTING,
         session_id,
+        orjson.dumps(data).decode(),
+    )
+
+
+def unpriced_event(command: OpenBooks, held: Position) -> tuple[Any, ...]:
+    """That a position has no price at the command's as_of."""
+    account = command.pipeline.account
+    data = {
+        "account": account,
+        "ticker": held.ticker,
+        "quantity": f"{held.quantity:f}",
+        "price": held.price.model_dump(mode="json"),
+        "priced_on": str(held.priced_on),
+    }
+    return (
+        command.now.date(),
+        ids.position_id(command.op_id, held.ticker),
+        0,
+        command.cycle_id,
+        EventType.POSITION_UNPRICED.value,
+        command.pipeline.name,
+        command.state,
+        f"{account}/{command.as_of}",
         orjson.dumps(data).decode(),
     )
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
-from contracts.account import AccountLimits
+from contracts.account import AccountLimits, OpenBooks, Position
 from contracts.audit import EventType
 from contracts.execution import ExecutionResult, OrderStatus
 from contracts.halt import Halt, HaltEvent
@@ -180,6 +180,13 @@ async def write(db: Connection, changes: Changes) -> None:
     if events:
         await db.executemany(sql.insert_event, events)
     await db.execute(sql.move_clock, account.name, account.clock)
+
+
+async def tell_unpriced(db: Connection, command: OpenBooks, held: Sequence[Position]) -> None:
+    """Write an event of each position that has no price at the command's as_of."""
+    events = [rows.unpriced_event(command, position) for position in held]
+    if events:
+        await db.executemany(sql.insert_event, events)
 
 
 async def _update(db: Connection, orders: Sequence[BookedOrder]) -> None:

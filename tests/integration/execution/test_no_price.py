@@ -7,9 +7,11 @@ from uuid import uuid4
 import structlog
 
 from contracts.account import Portfolio, PortfolioQuery, Position
+from contracts.event_data import UnpricedEvent
 from contracts.execution import OrderStatus
 from contracts.exit_signal import HoldingsQuery
 from libs.market.source import CorporateAction
+from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from services.execution import handler
 from services.execution.handler import show_holdings, show_portfolio
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, D, Desk
@@ -53,6 +55,23 @@ async def test_it_counts_at_its_last_close_and_says_of_which_day_that_is(desk, p
     taken = await snapshots(pool, desk.account)
     assert [taken[day]["equity"] for day in (MONDAY, TUESDAY, THURSDAY)] == [D(10_199)] * 3
     assert taken[THURSDAY]["unpriced"] == []
+
+
+async def test_each_session_without_a_price_is_told_once_as_an_event(desk, servers):
+    await halted(desk)
+    for day in (TUESDAY, TUESDAY, LATER):
+        await desk.open(day)
+    async with open_pool(servers.postgres_dsn(CONSOLE_ROLE)) as console:
+        rows = await console.fetch(
+            "select session_id, data::text from state_events where type = 'position_unpriced'"
+            " and data ->> 'account' = $1 order by id",
+            desk.account,
+        )
+    assert [row["session_id"] for row in rows] == [f"{desk.account}/{d}" for d in (TUESDAY, LATER)]
+    told = [UnpricedEvent.model_validate_json(row["data"]) for row in rows]
+    assert {(each.ticker, each.price.amount, each.priced_on) for each in told} == {
+        ("AAA", 12, MONDAY)
+    }
 
 
 async def test_each_later_session_and_each_way_to_ask_knows_it_still(desk):

@@ -52,6 +52,16 @@ def test_a_line_break_in_a_models_text_stays_on_one_line() -> None:
     [
         (_event(EventType.STATE_ENTERED), "planning"),
         (
+            _event(
+                EventType.POSITION_UNPRICED,
+                account="main",
+                ticker="MSFT",
+                price={"amount": "29.74", "currency": "USD"},
+                priced_on="2012-07-10",
+            ),
+            "MSFT of main has no price, and counts at 29.74 USD of 2012-07-10",
+        ),
+        (
             _event(EventType.OPERATION_FAILED, step="plan", code="refused", message="it said no"),
             "planning/plan: it said no (refused)",
         ),

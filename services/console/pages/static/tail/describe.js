@@ -4,6 +4,7 @@ const FAILURES = new Set(["request_rejected", "operation_failed", "message_refus
 const BAD_ENDS = new Set(["failed", "rejected", "expired"]);
 const TONES = {
   operation_cancelled: "warn",
+  position_unpriced: "warn",
   trading_halted: "warn",
   approval_requested: "warn",
   approval_decided: "busy",
@@ -76,6 +77,9 @@ const exits = (_event, data) =>
   (data.checks || []).map((each) => `${each.ticker} ${each.assessment || "not checked"}`).join(", ") ||
   "nothing is held";
 
+const unpriced = (_event, data) =>
+  `${data.ticker} of ${data.account} has no price, and counts at ${data.price.amount} ${data.price.currency} of ${data.priced_on}`;
+
 const TOLD = {
   state_entered: (event) => event.state || "",
   operation_started: step,
@@ -94,6 +98,7 @@ const TOLD = {
   order_filled: order,
   order_rejected: order,
   order_cancelled: order,
+  position_unpriced: unpriced,
   exits_checked: exits,
   decision,
   approval_requested: decision,
