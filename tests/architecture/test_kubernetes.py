@@ -516,6 +516,42 @@ def test_scaling_watches_consumers_that_exist(overlays: Mapping[str, list[Manife
         assert own <= set(watched), f"{service} has consumers that nobody watches"
 
 
+def test_prometheus_finds_every_service_by_its_labels_and_its_port(
+    cluster: Any, root: Path
+) -> None:
+    (job,) = yaml.safe_load((root / "deploy/prometheus/kubernetes.yml").read_text())[
+        "scrape_configs"
+    ]
+    (found,) = job["kubernetes_sd_configs"]
+    assert found == {"role": "pod", "namespaces": {"names": ["deskbus"]}}
+
+    def kept(pod: Manifest, port: Manifest) -> str | None:
+        labels = {f"label_{_meta(key)}": value for key, value in pod["metadata"]["labels"].items()}
+        told = {**labels, "container_port_name": port["name"], "name": "one"}
+        values = {}
+        for rule in job["relabel_configs"]:
+            value = told.get(rule["source_labels"][0].removeprefix("__meta_kubernetes_pod_"), "")
+            if rule.get("action") == "keep" and value != rule["regex"]:
+                return None
+            values[rule.get("target_label")] = value
+        return values["process"]
+
+    scraped = [
+        (kept(pod, port), port["containerPort"])
+        for _, pod in _pods(cluster)
+        for container in pod["spec"]["containers"]
+        for port in container.get("ports", [])
+    ]
+    assert sorted(each for each in scraped if each[0]) == sorted(
+        (_dns(name), 9400) for name in OWN_SERVICES
+    )
+
+
+def _meta(label: str) -> str:
+    """As Prometheus writes a label's name."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", label)
+
+
 def test_postgres_is_set_as_in_compose(root: Path) -> None:
     def lines(path: str) -> set[str]:
         text = (root / path).read_text()

@@ -18,7 +18,28 @@ from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, ORCHESTRATOR_ROLE
 ALL = permissions()
 IDENTITIES = sorted(ALL)
 SERVICES = sorted({row.owner for row in COMMANDS})
-STREAM_CALLS = ("CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "MSG.GET", "MSG.DELETE")
+STREAM_CALLS = (
+    *(
+        "CREATE",
+        "UPDATE",
+        "DELETE",
+        "PURGE",
+        "INFO",
+        "MSG.GET",
+        "MSG.DELETE",
+        "SNAPSHOT",
+        "RESTORE",
+    ),
+    *("LEADER.STEPDOWN", "PEER.REMOVE"),
+)
+CONSUMER_CALLS = ("DELETE", "INFO", "CREATE", "DURABLE.CREATE", "PAUSE", "LEADER.STEPDOWN")
+SERVER_CALLS = (
+    *("$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.META.LEADER.STEPDOWN"),
+    *("$JS.API.SERVER.REMOVE", "$JS.API.ACCOUNT.PURGE.$G", "$JS.API.STREAM.CREATE.MINE"),
+    *("$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SRV.PING.forged"),
+    *("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.deskbus-execution"),
+    *("$KV.mine.key", "$O.mine.C.key", "anything"),
+)
 
 
 def _subjects() -> Sequence[str]:
@@ -31,12 +52,13 @@ def _subjects() -> Sequence[str]:
         *(f"{PREFIX}.evt.{owner}.decision.x" for owner in ("orchestrator", "execution")),
         *(f"{PREFIX}.{kind}.{owner}.cancel" for kind in ("ctl", "dlq") for owner in SERVICES),
         *(f"$JS.API.STREAM.{call}.{name}" for call in STREAM_CALLS for name in names),
-        *(f"$JS.API.CONSUMER.{call}.{each}" for call in ("DELETE", "INFO") for each in durables),
+        *(f"$JS.API.CONSUMER.{call}.{each}" for call in CONSUMER_CALLS for each in durables),
+        *(f"$JS.API.CONSUMER.{call}.{name}" for call in ("CREATE", "LIST") for name in names),
+        *(f"$JS.API.DIRECT.GET.{name}" for name in names),
         *(f"$JS.API.CONSUMER.MSG.NEXT.{each}" for each in durables),
         *(f"$JS.ACK.{each}.1.1.1.1.1" for each in durables),
         *(f"_INBOX_{each}.forged" for each in IDENTITIES),
-        *("$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SRV.PING.forged", "anything"),
-        *("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.deskbus-execution"),
+        *SERVER_CALLS,
     ]
 
 

@@ -9,13 +9,14 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ import nats.errors
 import pytest
 import pytest_asyncio
 
+from libs.postgres.migrate import migrate
 from libs.postgres.pool import dsn_for
-from libs.runtime.binaries import find_nats_server
+from libs.runtime.binaries import find_nats_server, find_postgres_bindir
 from libs.runtime.credentials import NatsPermissions, nkey_public_key
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.ports import choose_port
@@ -327,6 +329,10 @@ async def _a_strange_name_is_refused(desk: OwnServers) -> None:
             await client.request("desk.v1.req.orchestrator.cycle.cli", b"{}", timeout=1)
 
 
+async def test_every_service_has_an_identity_that_is_tried() -> None:
+    assert {*BACKBONE, *SERVICES} < set(privileges.IDENTITIES)
+
+
 @pytest.mark.parametrize("identity", privileges.IDENTITIES)
 async def test_an_identity_may_do_on_nats_what_is_its_own_and_nothing_else(
     desk: OwnServers, identity: str
@@ -363,6 +369,53 @@ async def test_an_identity_may_do_on_nats_what_is_its_own_and_nothing_else(
         await client.close()
     assert len(said) > 100
     assert len(heard) > 20
+
+
+async def test_the_commands_for_containers_in_the_backups_page_bring_everything_back(
+    desk: OwnServers,
+) -> None:
+    """docs/backup.md: Postgres' own programs in its container, as its superuser."""
+    place = f"127.0.0.1:{desk.postgres.postgres_port}"
+    text = (ROOT / "docs/backup.md").read_text()
+    told = re.findall(r"^docker compose exec -T --user postgres postgres (.+)$", text, re.MULTILINE)
+    before, back = (re.split(" [<>] ", each)[0].split() for each in told)
+    superuser = dsn_for(f"postgresql://{place}/postgres", "postgres", desk.postgres.secrets_dir)
+    db = await asyncpg.connect(superuser)
+    try:
+        await db.execute("create database deskbus_again owner deskbus_owner")
+        dumped = await asyncio.to_thread(_in_postgres, desk, before, b"")
+        back = [each.replace("--dbname=deskbus", "--dbname=deskbus_again") for each in back]
+        await asyncio.to_thread(_in_postgres, desk, back, dumped)
+        owner = dsn_for(f"postgresql://{place}/deskbus_again", "deskbus_owner", desk.secrets)
+        assert list(await migrate(owner)) == []
+        again = await asyncpg.connect(owner)
+        try:
+            assert await again.fetchval("select count(*) from state_events") > 0
+            assert await again.fetch(
+                "select distinct tableowner from pg_tables where schemaname = 'public'"
+            ) == [("deskbus_owner",)]
+            console = "select has_table_privilege('deskbus_console', 'cycles', 'select')"
+            assert await again.fetchval(console)
+        finally:
+            await again.close()
+    finally:
+        await db.close()
+
+
+def _in_postgres(desk: OwnServers, words: Sequence[str], given: bytes) -> bytes:
+    """What a program of Postgres' says, where the superuser is let in."""
+    env = {
+        "PGHOST": "127.0.0.1",
+        "PGPORT": str(desk.postgres.postgres_port),
+        "PGUSER": "postgres",
+        "PGPASSWORD": desk.postgres.postgres_password("postgres"),
+    }
+    program = find_postgres_bindir(None) / words[0]
+    done = subprocess.run(
+        [str(program), *words[1:]], input=given, env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize("role", privileges.MAY)

@@ -12,6 +12,7 @@ import ssl
 import tempfile
 import urllib.error
 import urllib.request
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ from libs.runtime.tls import CA_FILE
 from libs.web.server import serving
 from services.provisioner.app import running as provisioning
 from services.provisioner.secrets import NatsPlace, nats_conf, provision_secrets
-from tests.compose_files import COMPOSE, TLS, composed
+from tests.compose_files import COMPOSE, ROOT, TLS, composed
 from tests.integration.deploy.test_own_servers import (
     NOBODY,
     Container,
@@ -207,7 +208,7 @@ async def _tls_on(servers: Servers, secrets: Path) -> None:
         if owner is not None:
             os.chown(copied, owner.uid, owner.gid)
     hba = cluster / "pg_hba.conf"
-    hba.write_text("hostssl all all all scram-sha-256\n")
+    hba.write_text((ROOT / "deploy/kubernetes/base/pg_hba.conf").read_text())
     superuser = PsqlLogin(
         servers.psql, servers.postgres_port, "postgres", servers.postgres_password("postgres")
     )
@@ -255,6 +256,18 @@ async def test_a_postgres_that_is_not_as_expected_is_refused_with_what_to_do(
         async with pool_of(dsn_for(address(postgres, sslmode, host), OWNER_ROLE, folder)):
             """Not reached."""
     assert postgres.postgres_password(OWNER_ROLE) not in str(refused.value)
+
+
+@pytest.mark.parametrize("folder", ["postgres", "kubernetes/base", "kubernetes/cluster"])
+async def test_postgres_reads_the_settings_that_are_deployed(folder: str, tmp_path: Path) -> None:
+    """All of them exist and have values that it takes; it is asked for one, and starts nothing."""
+    (file,) = (each for each in (ROOT / "deploy" / folder).glob("*.conf") if each.stem != "pg_hba")
+    program = [str(postgres_with_tls() / "postgres"), "-C", "fsync", "-D", str(tmp_path)]
+    asked = await asyncio.create_subprocess_exec(
+        *program, "-c", f"config_file={file}", stdout=PIPE, stderr=PIPE
+    )
+    said, why = await asked.communicate()
+    assert (asked.returncode, said) == (0, b"on\n"), why
 
 
 async def test_a_postgres_without_tls_is_refused_where_tls_is_asked_for(
