@@ -103,8 +103,8 @@ class PasswordUnreadable(DeskError):
 
     def __init__(self, file: Path, error: OSError) -> None:
         super().__init__(
-            f"{file} cannot be read ({error.strerror}): it must belong to the user of this process; "
-            "in containers set DESKBUS_UID and DESKBUS_GID to the owner of the secrets (.env)"
+            f"{file} cannot be read ({error.strerror}): it must belong to this process' user; in "
+            "containers set DESKBUS_UID and DESKBUS_GID to the owner of the secrets (.env)"
         )
 
 
