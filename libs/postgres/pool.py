@@ -96,6 +96,18 @@ class DatabaseNotReachable(DeskError):
         )
 
 
+class PasswordUnreadable(DeskError):
+    """A role's password is there and cannot be read."""
+
+    code = "password_unreadable"
+
+    def __init__(self, file: Path, error: OSError) -> None:
+        super().__init__(
+            f"{file} cannot be read ({error.strerror}): it must belong to this process' user; in "
+            "containers set DESKBUS_UID and DESKBUS_GID to the owner of the secrets (.env)"
+        )
+
+
 def _todo(dsn: str, error: Exception) -> str:
     """What to do, by what went wrong."""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -116,14 +128,18 @@ def dsn_for(dsn: str, role: str, secrets_dir: Path) -> str:
 
     An own Postgres may be used with one all-powerful user: then least privilege is the operator's.
     Where `dsn` asks for a certificate to be checked (`sslmode=verify-full` or `verify-ca`) and does
-    not say by which authorities, it is by those of the secrets directory.
+    not say by which authorities, it is by those of the secrets directory. Raises
+    `PasswordUnreadable`.
     """
     parts = urlsplit(_with_authorities(dsn, secrets_dir))
     secret = secrets_dir / f"postgres_{role}.password"
     if not secret.exists():
         return urlunsplit(parts)
     address = parts.netloc.rpartition("@")[2]
-    password = quote(secret.read_text().strip(), safe="")
+    try:
+        password = quote(secret.read_text().strip(), safe="")
+    except OSError as error:
+        raise PasswordUnreadable(secret, error) from error
     return urlunsplit(parts._replace(netloc=f"{role}:{password}@{address}"))
 
 
