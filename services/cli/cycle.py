@@ -202,7 +202,8 @@ def list_cycles(
         emit(cycles)
         return
     if not cycles:
-        err().print("no cycles yet: deskbus cycle request --as-of 2012-06-29", style="dim")
+        none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
+        err().print(f"no cycle is {status}" if status else none, style="dim")
         return
     made = table("cycle", "kind", "as of", "status", ("took", "right"), "pipelines", "cost", "why")
     for view in cycles:
