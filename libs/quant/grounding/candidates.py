@@ -29,6 +29,8 @@ IMPLIED = frozenset({CLOSE, DAY_CHANGE, "market_cap"})
 MULTIPLES = ("pe_ratio", "price_to_sales", "debt_to_equity")
 """What a figure in times is, where no name is near: "the most expensive (77x)"."""
 MARKET_CAP_MIN = 1e7
+TECHNICAL = ("sma", "ema", "bollinger", "band", "macd", "atr", "rsi", "bars", "position_cost")
+"""What is never given without its name, as a price or an average cost may be."""
 
 _INTRADAY = re.compile(r"\b(?:lowest low|highest high|intraday)\b[^.;]{0,12}$", re.IGNORECASE)
 MOVED_TO = re.compile(r"(?:%|percent),?\s(?:[a-z]+,?\s){0,3}(?:to|at)\s$")
@@ -67,14 +69,14 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             or MOVED_TO.search(said.before(figure))
         )
     ):
-        # "GOOG $332" is its price, and so is what it "lost 1.81% to".
-        offered = [fact for fact in offered if fact.concept in PRICES]
+        # "GOOG $332" is its price, and so is what it "lost 1.81% to"; "GOOG $200bn" is its value.
+        offered = [fact for fact in offered if fact.concept in {*PRICES, "market_cap"}]
     for fact in offered:
         if tight and not is_one_of(fact, tight):
             continue
         if not tight and _needs_name(fact, figure, said):
             continue
-        if fact.ticker is None and fact.place == "extreme" and said.is_owned(figure):
+        if fact.ticker is None and fact.place == "extreme" and said.named_ahead(figure):
             continue
         plain = fact.concept == CLOSE and fact.place not in {"extreme", "mean", "unnamed"}
         if plain and figure.unit == "money" and words.BETWEEN.search(said.before(figure, 40)):
@@ -99,9 +101,9 @@ def _offered(
             fact
             for owner in (*owners, None)
             for fact in said.facts.of(owner)
-            if (fact.unit != "percent" and fact.concept != "bars") or fact.concept == DAY_CHANGE
+            if fact.concept == DAY_CHANGE
+            or (fact.unit != "percent" and not fact.concept.startswith(TECHNICAL))
         ]
-        offered += [fact for owner in owners for fact in _volumes(said, owner)]
     if figure.unit == "times" and not said.sought(figure):
         offered += [f for o in owners for name in MULTIPLES for f in said.facts.now(o, name)]
     if figure.unit == "number" and figure.step >= 1 and said.is_owned(figure):
@@ -147,7 +149,10 @@ def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     if fact.place == "extreme" and fact.concept == CLOSE and _INTRADAY.search(said.before(figure)):
         return False
     days = said.sessions(figure)
-    if not days and fact.place == "row" and _only_before(fact, said):
+    if days and fact.place == "extreme" and fact.concept == CLOSE and not said.names(CLOSE):
+        # "the high of March 15" is that session's, not the highest close.
+        return False
+    if not days and fact.place == "row" and _is_of_another_day(fact, figure, said):
         return False
     if fact.concept not in {*PRICES, VOLUME}:
         # What only as_of has is no figure of an earlier session.
@@ -155,11 +160,13 @@ def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     return fact.place in {"mean", "extreme"} or not days or fact.session in days
 
 
-def _only_before(fact: Fact, said: Sentence) -> bool:
-    """Whether a session is meant only by "the day before", which stands with another figure."""
+def _is_of_another_day(fact: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a session is meant only by words that stand with another figure."""
     rows = said.facts.rows.get(fact.ticker or "", [])
-    dated = fact.session in said.days or said.has(words.FIRST)
-    return bool(rows) and not dated and fact.session != rows[-1][0]
+    if not rows or fact.session == rows[-1][0]:
+        return False
+    first = fact.session == rows[0][0] and said.has(words.FIRST)
+    return not first and fact.session not in said.days_for(figure)
 
 
 def named(said: Sentence, tickers: Sequence[str | None]) -> Iterator[Fact]:
@@ -179,12 +186,6 @@ def named(said: Sentence, tickers: Sequence[str | None]) -> Iterator[Fact]:
         yield from _over_tickers(said)
 
 
-def _volumes(said: Sentence, ticker: str | None) -> Iterator[Fact]:
-    """The volume of every session: unlike a price, an old one is not taken for today's."""
-    for day, value in said.facts.column(ticker, VOLUME):
-        yield Fact(VOLUME, value, "number", ticker, "unnamed", day)
-
-
 def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
     """Rows of the sessions that the words date, and the close before the last one."""
     rows = said.facts.rows.get(ticker, [])
@@ -194,7 +195,7 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
     for (day, row), (after, _) in pairwise(rows):
         if after in chosen:
             yield from _before(said, ticker, day, row, told=day in chosen)
-    ranged = said.has(words.RANGE) or bool(said.days)
+    ranged = said.has(words.RANGE)
     for day, row in rows:
         if day not in chosen:
             continue
@@ -210,6 +211,8 @@ def _dated(said: Sentence, rows: Sequence[Row]) -> set[date]:
     chosen = {rows[-1][0], *said.days}
     if said.has(words.PREVIOUS):
         chosen |= {day for (day, _), (after, _) in pairwise(rows) if after in chosen}
+    if said.has(words.NEXT):
+        chosen |= {after for (day, _), (after, _) in pairwise(rows) if day in chosen}
     if said.has(words.FIRST):
         chosen.add(rows[0][0])
     return chosen

@@ -10,7 +10,7 @@ from statistics import fmean
 from libs.quant.grounding import bounds, counts, events, headlines, words
 from libs.quant.grounding.candidates import MULTIPLES, Candidate, stated
 from libs.quant.grounding.claims import DAYS, HISTORY, claims
-from libs.quant.grounding.facts import REPORTED, Fact, Facts
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, REPORTED, Fact, Facts
 from libs.quant.grounding.figures import TEXT_CHARS_MAX, VALUE_MAX, Figure, figures, ticker_names
 from libs.quant.grounding.names import named_in
 from libs.quant.grounding.sentence import Sentence
@@ -23,6 +23,7 @@ LINE_KEYS = re.compile(r'"(?P<key>[^"]{1,60})"\s*:\s*(?P<value>-?\d+(?:\.\d+)?(?
 SUMMED: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean, "avg": fmean, "average": fmean, "max": max, "min": min,
 }  # fmt: skip
+_NEGATIVE = re.compile(r"\b(?:loss(?:es)?|lost|loses|negative|minus)\b", re.IGNORECASE)
 _SUMMED_KEY = re.compile(rf"^(?P<how>{'|'.join(SUMMED)})_")
 
 
@@ -137,6 +138,7 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
     for figure in made:
         if not _in_quotes(figure, said) and bounds.holds(figure, said) is None:
             _trace(figure, said, stated(figure, said))
+    _drop_moves(said)
     events.date_again(made, said)
     # A day is judged last: by what the figures of that day turned out to be.
     for figure in sorted(made, key=lambda each: each.unit == "date"):
@@ -144,6 +146,15 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
         if not grounded:
             said.failed.append(figure)
         yield Checked(figure.start, figure.end, figure.text, grounded, _sought(figure, said))
+
+
+def _drop_moves(said: Sentence) -> None:
+    """A percentage beside "from A to B" is the change between them, and not the day's."""
+    start, end = said.from_to
+    if start and end and start.concept == end.concept == CLOSE and not said.names(DAY_CHANGE):
+        moves = [each for each, fact in said.traced.items() if fact.concept == DAY_CHANGE]
+        for each in moves:
+            del said.traced[each]
 
 
 def _trace(figure: Figure, said: Sentence, offered: Iterable[Candidate]) -> bool:
@@ -192,6 +203,8 @@ def _counted(figure: Figure, said: Sentence) -> bool:
     away = figure.unit == "days" or DAYS.match(said.after(figure))
     if away and any(each == figure.value for each in events.days_to_event(figure, said)):
         return True
+    if figure.meant and headlines.is_refuted(figure, said):
+        return False
     if figure.unit == "days" and not HISTORY.match(said.after(figure, 30)):
         return False
     if any(each == figure.value for each in counts.counts(figure, said)):
@@ -215,9 +228,7 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         return True
     if figure.signed:
         return figure.negative == (scaled < 0) or scaled == 0
-    if value.signed and words.GAP.search(said.clause(figure)):
-        return True
-    if value.signed and len(value.parts) > 1 and all(part.value < 0 for part in value.parts):
+    if value.signed and all(p.value < 0 and p.concept.startswith("eps") for p in value.parts):
         # A loss that grows is a number that falls.
         return True
     if value.signed:
@@ -225,12 +236,10 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         if pointed:
             return pointed * scaled > 0 or not figure.value
         return scaled >= 0 or len(value.parts) > 1
-    if scaled < 0 and not re.search(
-        r"\bloss(?:es)?\b|\blost\b|\bnegative\b|\bminus\b|\bloses\b",
-        said.before(figure, 80),
-        re.IGNORECASE,
-    ):
-        return False
+    if scaled < 0:
+        # Who writes a minus writes it everywhere.
+        written = any(each.negative for each in said.figures)
+        return not written and bool(_NEGATIVE.search(said.before(figure, 80)))
     if value.parts[0].concept.startswith("eps_a") and scaled > 0:
         return not re.search(r"\bloss of\b", said.before(figure, 20))
     return True
@@ -274,7 +283,7 @@ SAME_UNITS = frozenset(
 def _currency_fits(figure: Figure, value: Candidate, said: Sentence) -> bool:
     if not figure.currency or value.unit != "money":
         return True
-    owners = said.tickers(figure)
+    owners = {part.ticker for part in value.parts}
     reported = value.parts[0].place.partition("/")[2].startswith(REPORTED)
     known = {
         each
@@ -282,7 +291,10 @@ def _currency_fits(figure: Figure, value: Candidate, said: Sentence) -> bool:
         for own in {False, reported}
         for each in said.facts.currencies.get((owner, own), ())
     }
-    return not known or figure.currency in known
+    if not known:
+        # Without a word on it, what has no exchange behind its name is in dollars.
+        return figure.currency == "USD" or any("." in owner for owner in owners if owner)
+    return figure.currency in known
 
 
 def _check_names(text: str, facts: Facts) -> Iterator[Checked]:

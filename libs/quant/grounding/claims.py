@@ -4,7 +4,7 @@
 import re
 from collections.abc import Sequence
 
-from libs.quant.grounding import bounds, events, words
+from libs.quant.grounding import bounds, counts, events, headlines, words
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
@@ -26,6 +26,7 @@ _OWN_COUNT = re.compile(
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
 _ON_SCALE = re.compile(r"^/(?:5|10|100)\b(?!\.?\d|\s[a-z]+s\b)")
 """Behind a rating of the writer's own: "momentum 9/10"."""
+_TO_TRADE = re.compile(r"^ (?:shares|of the|more\b)")
 _TRADED = re.compile(r"\b(?:sell|buy|trim|purchase)\s$", re.IGNORECASE)
 _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
@@ -66,7 +67,7 @@ def claims(figure: Figure, said: Sentence) -> bool:
         return False
     shares = (
         figure.unit == "number"
-        and said.after(figure, 7) in {" shares", " of the"}
+        and _TO_TRADE.match(said.after(figure, 9))
         and not said.before(figure, 4).lower().endswith(("all ", "of "))
     )
     if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
@@ -77,7 +78,11 @@ def claims(figure: Figure, said: Sentence) -> bool:
         # "since June" of this year only says of what; "the best since last June" is a claim.
         return events.is_past(figure, said.facts)
     if figure.meant and figure.unit == "count":
-        return bool(DAYS.match(said.after(figure)))
+        return (
+            bool(DAYS.match(said.after(figure)))
+            or counts.is_refuted(figure, said)
+            or headlines.is_refuted(figure, said)
+        )
     if _LATER.match(said.after(figure)):
         return False
     if _TO.search(before) and _HORIZON.match(said.after(figure, 30)):

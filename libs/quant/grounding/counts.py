@@ -15,6 +15,19 @@ NOUNS = re.compile(
 )
 """What is only ever counted."""
 _OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
+_OF_WHICH = re.compile(
+    r"\b(?:\d+|none|one|two|three|four|five|six|seven|eight|nine|ten|most) (?:out )?of "
+    r"(?:the |all |its |our )?(?:last |past )?$",
+    re.IGNORECASE,
+)
+"""Before the whole that a part is counted of."""
+_LAST = re.compile(r"\b(?:last|past) $", re.IGNORECASE)
+_CALENDAR = re.compile(r"\bcalendar\b", re.IGNORECASE)
+_IN_A_WEEK = re.compile(
+    r"\b(?:within a week|(?:next|coming) (?:week|seven days)|week ahead|(?:with)?in seven days)\b",
+    re.IGNORECASE,
+)
+_HELD = re.compile(r"^[^.;,]{0,14}\b(?:positions|holdings|lines)\b")
 _HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per) \w+)?:[^.;]*$", re.IGNORECASE)
 _LIST = {
     "headline": "items", "stories": "items", "items": "items",
@@ -50,12 +63,17 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     part = _OF_THE.match(said.after(figure))
     if _OTHERS.match(right) or _OTHERS.match(said.before(figure, 1)):
         return
+    if _OF_WHICH.search(said.before(figure, 40)):
+        yield from _sizes(figure, said, right, whole=True)
+        return
     every = re.search(r"\ball\s$", said.before(figure, 5), re.IGNORECASE)
     keep = _property(figure, said) if _row_property(figure, said) is None else None
     named = part or every or _NAMES.match(right)
     if keep is not None and named:
-        yield sum(1 for ticker in said.facts.having(CLOSE) if keep(ticker))
-        if every:
+        held = said.facts.having("average_cost") if _HELD.search(right) else {}
+        pool = held or said.facts.having(CLOSE)
+        yield sum(1 for ticker in pool if keep(ticker))
+        if every or part:
             return
     listed = next((key for word, key in _LIST.items() if _counts(word, right)), None)
     if listed is not None:
@@ -64,6 +82,34 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         yield from _having(figure, said)
     else:
         yield from _unlisted(figure, said, right)
+
+
+def is_refuted(figure: Figure, said: Sentence) -> bool:
+    """Whether a count that only says which are meant ("the five holdings") is of no such group."""
+    right = said.after(figure, 45).lower()
+    if figure.value < 2 or _OTHERS.match(right):
+        return False
+    known = {*_sizes(figure, said, right)}
+    named = {len({each.ticker for each in names}) for names in (said.named, said.named_before)}
+    return bool(known) and figure.value not in known | named
+
+
+def _sizes(figure: Figure, said: Sentence, right: str, *, whole: bool = False) -> Iterator[int]:
+    """How many there are of a group; "the last five" are of any history."""
+    facts, owners = said.facts, said.tickers(figure) or (None,)
+    listed = next((key for word, key in _LIST.items() if _counts(word, right)), None)
+    if listed is not None:
+        yield from _listed(listed, owners, facts)
+    elif _SESSIONS.search(right[:30]):
+        of_last = _LAST.search(said.before(figure, 6))
+        for length in _history(said, figure):
+            yield from range(1, length + 1) if of_last else (length,)
+    elif whole or _COMPANIES.search(right[:25]) or not re.match(r"\s\w", right):
+        yield from _companies(figure, said)
+        yield len(facts.having("rsi_14"))
+        yield len(facts.having(CLOSE))
+        if not re.match(r"\s\w", right):
+            yield from _history(said, figure)
 
 
 def _counts(word: str, right: str) -> bool:
@@ -86,9 +132,7 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
             yield _streak([value for _, value in facts.column(owner, CLOSE)])
         return
     if _SESSIONS.search(right[:30]) or _SESSIONS.search(said.before(figure, 25)):
-        for ticker in said.tickers(figure) or (None,):
-            yield len(facts.rows.get(ticker or "", []))
-            yield from (int(fact.value) for fact in facts.now(ticker, "bars"))
+        yield from _history(said, figure)
         return
     group = re.search(r"\bof (?:(?:the|all|our|its) )?$", said.before(figure, 12))
     if (
@@ -97,6 +141,12 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
         or (not figure.meant and _COMPANIES.search(right[:25]))
     ):
         yield from _companies(figure, said)
+
+
+def _history(said: Sentence, figure: Figure) -> Iterator[int]:
+    for ticker in said.tickers(figure) or (None,):
+        yield len(said.facts.rows.get(ticker or "", []))
+        yield from (int(fact.value) for fact in said.facts.now(ticker, "bars"))
 
 
 def _streak(closes: Sequence[float]) -> int:
@@ -115,9 +165,13 @@ def _reporting(said: Sentence) -> Iterator[int]:
         if name == "report_next" and ticker is not None
         for day in days[:1]
     }
+    if said.has(_CALENDAR):
+        yield from (n for (_, name), n in facts.counts.items() if name == "entries")
+        return
     if facts.as_of:
         yield sum(0 <= (day - facts.as_of).days <= 7 for day in due.values())
-    yield len(due)
+    if not said.has(_IN_A_WEEK):
+        yield len(due)
 
 
 def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[int]:
@@ -167,11 +221,7 @@ def _having(figure: Figure, said: Sentence) -> Iterator[int]:
         sectors = [facts.sectors[ticker] for ticker in facts.sectors]
         yield max((sectors.count(each) for each in sectors), default=0)
         return
-    if re.search(
-        r"\breports?\b.*\b(?:within a week|next week|coming week|week ahead|seven days)\b",
-        text,
-        re.IGNORECASE,
-    ):
+    if re.search(r"\breports?\b", text, re.IGNORECASE) and said.has(_IN_A_WEEK):
         near = [
             day
             for (ticker, name), days in facts.dates.items()

@@ -15,18 +15,29 @@ MONTHS_MAX = 3
 DAILY = frozenset({*PRICES, VOLUME, DAY_CHANGE})
 REPORTS = ("report_next", "report_last")
 PERIODS = ("period_end", "period_next", "period_last")
-EVERY = (*REPORTS, *PERIODS, "figures_known", "until")
 _PERIOD = re.compile(r"quarter (?:to|ended|ending)\W*$|period\b[^.;]*$", re.IGNORECASE)
 _REPORT = re.compile(
-    r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|announced with)\b",
+    r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
+    r"missed|announced with)\b",
     re.IGNORECASE,
 )
 _CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b", re.IGNORECASE)
 _FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers)\b", re.IGNORECASE)
+_AHEAD = re.compile(
+    r"\b(?:next|due|will|scheduled|tomorrow|upcoming|ahead|reports|away|from now|out|follows|"
+    r"coming|may|should)\b",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    r"\b(?:reported|last|latest|beat|missed|published|came|previous|prior|announced|ago|earned)\b",
+    re.IGNORECASE,
+)
+_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news)\b", re.IGNORECASE)
 _PRICED = re.compile(r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", re.IGNORECASE)
 _MONTH = re.compile(rf"\b(?:{'|'.join(words.CALENDAR)})\b", re.IGNORECASE)
 _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
 _WITHIN = re.compile(r"\b(?:within|next|coming)\s$", re.IGNORECASE)
+_WEEKDAY = re.compile(words.WEEKDAY.pattern + r",?\s(?:the\s)?$", re.IGNORECASE)
 _AS_OF = re.compile(r"\bas of\b", re.IGNORECASE)
 _OF_A_DAY = re.compile(r"\b(?:high|low) of\s$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
@@ -92,8 +103,19 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         fact.place in {"extreme", "mean"} for fact in told
     )
     if days and not period:
-        return any(figure.is_day(day) for day in days)
-    return any(figure.is_day(day) for day in _days(figure, said))
+        if any(figure.is_day(day) for day in days):
+            return True
+        if any(fact.session and fact.concept != "headline" for fact in told):
+            return False
+    # A period does not start today.
+    today = said.facts.as_of if _SINCE.search(said.before(figure, 10)) else None
+    named = _WEEKDAY.search(said.before(figure, 14))
+    return any(
+        figure.is_day(day)
+        and day != today
+        and (not named or words.WEEKDAYS[day.weekday()] == named["day"].lower())
+        for day in _days(figure, said)
+    )
 
 
 def _day_of(fact: Fact, facts: Facts) -> date | None:
@@ -104,55 +126,91 @@ def _day_of(fact: Fact, facts: Facts) -> date | None:
 
 
 def _days(figure: Figure, said: Sentence) -> Iterator[date]:
-    """The days of what the words speak of; of anything where they do not say what."""
-    facts, text = said.facts, said.text
-    tickers = said.tickers(figure) or tuple(facts.tickers)
+    """The days of what the words speak of, those beside the date first; of anything else today."""
+    tickers = said.tickers(figure) or tuple(said.facts.tickers)
     everyone = (*tickers, None)
     if _PERIOD.search(said.before(figure, 45)):
-        yield from _of(facts, everyone, *PERIODS)
+        yield from _of(said.facts, everyone, *PERIODS)
         return
-    news, told = _headlines(figure, said, everyone)
-    reports = _REPORT.search(text)
-    yield from _of(facts, everyone, *REPORTS)
+    if _is_refuted(figure, said, tickers):
+        return
+    for text in (said.clause(figure), said.text):
+        days = {*_spoken_of(text, figure, said, everyone)}
+        if days:
+            yield from days
+            return
+    if said.facts.as_of:
+        yield said.facts.as_of
+    yield from _of(said.facts, everyone, *REPORTS)
+    yield from (each.known_on for each in _news(said, everyone) if each.known_on)
+
+
+def _spoken_of(
+    text: str, figure: Figure, said: Sentence, owners: tuple[str | None, ...]
+) -> Iterator[date]:
+    """The days of the reports, headlines and sessions that some words may speak of."""
+    facts = said.facts
+    reports = _REPORT.search(text) or _is_to_come(figure, facts)
+    if reports:
+        yield from _of(facts, owners, *_reports(text))
     if _CALENDAR.search(text):
-        yield from _of(facts, everyone, "until")
+        yield from _of(facts, owners, "until")
     if _FIGURES.search(text):
-        yield from _of(facts, everyone, "period_end", "figures_known")
+        yield from _of(facts, owners, "period_end", "figures_known")
+    told = _told(text, figure, said, owners)
+    news = told or (_news(said, owners) if _NEWS.search(text) else [])
     yield from (each.known_on for each in news if each.known_on)
-    failed = not _SINCE.search(said.before(figure, 10)) and any(
-        said.dated_by(each) is figure and _in_row(each, row)
-        for each in said.failed
-        for ticker in tickers
-        for _, row in facts.rows.get(ticker, [])
-    )
-    if facts.as_of:
+    if _AS_OF.search(text) and facts.as_of:
         yield facts.as_of
-    traded = _PRICED.search(text) if reports or told else _is_traded(said)
-    if failed or not traded:
-        return
-    yield from _sessions(figure, said, tickers)
+    traded = _PRICED.search(text) or not (reports or told)
+    if traded and not _is_to_come(figure, facts) and _is_traded(text, said):
+        yield from _sessions(figure, said, owners)
 
 
-def _is_traded(said: Sentence) -> bool:
-    """Whether a sentence speaks of prices and volumes, which each session has."""
-    return bool(
-        said.has(words.UP)
-        or said.has(words.DOWN)
-        or said.has(words.WEEKDAY)
-        or DAILY & {*said.concepts, *(fact.concept for fact in said.traced.values())}
+def _is_refuted(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> bool:
+    """Whether a figure that the date dates is of another session."""
+    rows = [row for ticker in tickers for _, row in said.facts.rows.get(ticker, [])]
+    return not _SINCE.search(said.before(figure, 10)) and any(
+        said.dated_by(each) is figure and _in_row(each, row) for each in said.failed for row in rows
     )
 
 
-def _headlines(
-    figure: Figure, said: Sentence, owners: tuple[str | None, ...]
-) -> tuple[list[Headline], bool]:
-    """The headlines that share words with what stands beside a date; all where none does."""
-    own = [each for each in said.facts.headlines if each.known_on and each.ticker in owners]
-    near = said.before(figure, NEAR_CHARS) + " " + said.after(figure, NEAR_CHARS)
+def _is_to_come(figure: Figure, facts: Facts) -> bool:
+    """Whether a day of this year lies behind as_of: no session is of it."""
+    if facts.as_of is None or not figure.month or figure.year not in {None, facts.as_of.year}:
+        return False
+    return (figure.month, figure.day) > (facts.as_of.month, facts.as_of.day)
+
+
+def _reports(text: str) -> tuple[str, ...]:
+    """Which report the words speak of: the next, the last, or either."""
+    ahead, behind = _AHEAD.search(text), _BEHIND.search(text)
+    return REPORTS if bool(ahead) == bool(behind) else REPORTS[:1] if ahead else REPORTS[1:]
+
+
+def _is_traded(text: str, said: Sentence) -> bool:
+    """Whether words speak of prices and volumes, which each session has."""
+    spoken = (_PRICED, words.UP, words.DOWN, words.WEEKDAY)
+    if any(pattern.search(text) for pattern in spoken):
+        return True
+    return text == said.text and bool(
+        DAILY & {*said.concepts, *(fact.concept for fact in said.traced.values())}
+    )
+
+
+def _news(said: Sentence, owners: tuple[str | None, ...]) -> list[Headline]:
+    return [each for each in said.facts.headlines if each.known_on and each.ticker in owners]
+
+
+def _told(
+    text: str, figure: Figure, said: Sentence, owners: tuple[str | None, ...]
+) -> list[Headline]:
+    """The headlines that share words with what stands beside a date."""
+    start, end = max(0, figure.start - NEAR_CHARS), figure.end + NEAR_CHARS
+    near = said.without_names(start, figure.start) + " " + said.without_names(figure.end, end)
     # A month says when, not what.
-    mine = words.stems(_MONTH.sub("", near))
-    told = [each for each in own if mine & words.stems(each.text)]
-    return told or own, bool(told)
+    mine = words.stems(_MONTH.sub("", near)) & words.stems(text)
+    return [each for each in _news(said, owners) if mine & words.stems(each.text)]
 
 
 def _of(facts: Facts, tickers: tuple[str | None, ...], *names: str) -> Iterator[date]:
@@ -161,9 +219,13 @@ def _of(facts: Facts, tickers: tuple[str | None, ...], *names: str) -> Iterator[
             yield from facts.dates.get((ticker, name), [])
 
 
-def _sessions(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> Iterator[date]:
+def _sessions(figure: Figure, said: Sentence, tickers: tuple[str | None, ...]) -> Iterator[date]:
+    """The sessions that a date may be; where it dates no figure, those that the text names."""
     facts = said.facts
+    dated = any(said.dated_by(each) is figure for each in said.figures)
     named = list(_EXTREME.finditer(said.text))
+    if facts.as_of and not dated and not named:
+        yield facts.as_of
     if not named:
         # The day of a price that the sentence gives.
         yield from (fact.session for fact in said.traced.values() if fact.session)
@@ -171,11 +233,13 @@ def _sessions(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> Itera
         return
     ahead = [m for m in named if m.end() <= figure.start]
     for ticker in tickers:
-        if not ahead or _OF_A_DAY.search(said.before(figure, 12)):
+        if not ahead and not dated:
+            yield from (day for day, _ in facts.rows.get(ticker or "", [])[:1])
+        elif not ahead or _OF_A_DAY.search(said.before(figure, 12)):
             # "the high of June 22" is that session's, "the high dates from June 6" is the highest.
-            yield from (day for day, _ in facts.rows.get(ticker, []))
+            yield from (day for day, _ in facts.rows.get(ticker or "", []))
         else:
-            yield from _extreme(ahead[-1], said, ticker)
+            yield from _extreme(ahead[-1], said, ticker or "")
 
 
 def _extreme(match: re.Match[str], said: Sentence, ticker: str) -> Iterator[date]:

@@ -38,32 +38,13 @@ WITHIN = {
 }
 # In money or shares, beside the keys that end in a unit.
 MONEY = frozenset(
-    [
-        "close",
-        "open",
-        "high",
-        "low",
-        "sma_20",
-        "sma_50",
-        "sma_200",
-        "ema_12",
-        "ema_26",
-        "bollinger_upper",
-        "bollinger_lower",
-        "atr_14",
-        "macd",
-        "macd_signal",
-        "macd_histogram",
-        "market_cap",
-        "revenue_ttm",
-        "eps_ttm",
-        "eps_next",
-        "eps_estimate",
-        "eps_actual",
-        "average_cost",
-        "cash",
-        "equity",
-    ]
+    {
+        *("close", "open", "high", "low", "sma_20", "sma_50", "sma_200", "ema_12", "ema_26"),
+        *("bollinger_upper", "bollinger_lower", "atr_14", "macd", "macd_signal", "macd_histogram"),
+        *("market_cap", "revenue_ttm", "eps_ttm", "eps_next", "eps_estimate", "eps_actual"),
+        *("average_cost", "cash", "equity", "position_value", "position_cost", "order_value"),
+        *("invested", "net_income", "operating_income", "band_width"),
+    }
 )
 REPORTED = "figures"
 """The part of a result that holds a company's own figures, which have a currency of their own."""
@@ -89,16 +70,10 @@ NEWS = frozenset({"items", "headlines"})
 ABSENT = "absent"
 """Why a quantity is not there, by its name; may be told on."""
 SAID = frozenset(
-    [
-        "reasoning",
-        "summary",
-        "news_summary",
-        "earnings_outlook",
-        "catalyst",
-        "rationale",
-        "research_notes",
-        "notes",
-    ]
+    {
+        *("reasoning", "summary", "news_summary", "earnings_outlook", "catalyst", "rationale"),
+        *("research_notes", "notes"),
+    }
 )
 """Words of an earlier report, quoted as a headline is."""
 _DATE = re.compile(r"^\d{4}-\d\d-\d\d")

@@ -68,42 +68,15 @@ _RATIOS = {
     "twice": 2.0, "double": 2.0, "thrice": 3.0, "triple": 3.0, "half": 0.5,
     "third": 1 / 3, "thirds": 1 / 3, "quarters": 0.25, "fifths": 0.2, "quarter": 0.25, "fifth": 0.2, "tenth": 0.1,
 }  # fmt: skip
-_COUNTED = [
-    "headlines",
-    "stories",
-    "items",
-    "positions",
-    "holdings",
-    "orders",
-    "order",
-    "headline",
-    "position",
-    "match",
-    "matches",
-    "prices",
-    "histories",
-    "reports",
-    "companies",
-    "assets",
-    "shares",
-    "stocks",
-    "tickers",
-    "names",
-    "closes",
-    "sessions",
-    "days",
-    "analysts",
-    "brokers",
-    "candidates",
-    "results",
-    "calls",
-    "years",
-    "quarters",
-    "european",
-    "open",
-    "times",
-    "are",
-]
+_COUNTED = frozenset(
+    {
+        *("headlines", "stories", "items", "positions", "holdings", "orders", "order", "headline"),
+        *("position", "match", "matches", "prices", "histories", "reports", "companies", "assets"),
+        *("shares", "stocks", "tickers", "names", "closes", "sessions", "days", "analysts"),
+        *("brokers", "candidates", "results", "calls", "years", "quarters", "european", "open"),
+        *("times", "are"),
+    }
+)
 _WORD = re.compile(
     rf"\b(?<!in )(?<!over )(?<!within )(?<!after )(?P<ratio>(?:(?:a|one|two|three|four)\s)?(?:{'|'.join(_RATIOS)}))\b"
     r"(?<!first half)(?!\s(?:of\s)?the\s(?:usual|normal|position|size|stake|holding)\b)(?<!upper half)(?<!lower half)(?<!second half)(?!\s(?:month|quarter|day|report|year|of (?:19|20)\d\d|of the year)|'s)"
@@ -120,13 +93,18 @@ _OF_THE = re.compile(
     re.IGNORECASE,
 )
 _PART_OF = re.compile(
-    r"^\s(?:out\s)?of\s(?:the|them|all|its|these|\d|" + "|".join(_WORDS) + r")\b", re.IGNORECASE
+    r"^\s(?:out\s)?of\s(?:the|them|all|its|our|these|\d{1,2}(?![\d.,])|"
+    + "|".join(_WORDS)
+    + r")\b",
+    re.IGNORECASE,
 )
 _STREAK = re.compile(r"\s(?:consecutive|straight|successive)\b", re.IGNORECASE)
 _NOUN = re.compile(
     rf"(?P<what>\s(?!of\b|and\b|or\b|the\b|to\b|at\b)[a-z][\w-]*)?\s(?P<noun>{'|'.join(sorted(_COUNTED, key=len, reverse=True))})\b",
     re.IGNORECASE,
 )
+_PLURAL = re.compile(r"\s(?:(?:to|or)\s[a-z]+\s|[a-z]+\s)?[a-z]{3,}(?<!s)s\b")
+_ENDS = re.compile(r"\s?[.,;:)]")
 _TIMES = frozenset({"sessions", "days", "closes", "years", "quarters"})
 _SESSIONS = frozenset({"sessions", "days", "closes"})
 _LAST = re.compile(r"\b(?:last|past)\s$", re.IGNORECASE)
@@ -231,7 +209,7 @@ class Figure:
         enough = places >= 10 or (self.unit in {"percent", "points"} and step <= 1.0)
         enough = enough or ((money or self.unit == "money") and step <= 0.01)
         near = abs(written - actual) <= step / 2 + slack
-        cut = 0 <= actual - written < step
+        cut = 0 <= actual - written < step - slack
         return enough and (near or cut)
 
     def is_day(self, day: date) -> bool:
@@ -378,8 +356,12 @@ def _words(text: str, taken: bytearray) -> Iterator[Figure]:
         value = _WORDS.get(word, 0.0)
         if following == "times" and not (counted and counted["what"]):
             yield Figure(match.start(), match.end() + 6, match.group(), "ratio", value)
-        elif word != "no" and (following in _COUNTED or part or _STREAK.match(text, match.end())):
+            continue
+        counts = following in _COUNTED or part or _STREAK.match(text, match.end())
+        alone = before.endswith((" the ", ": ")) and _ENDS.match(text, match.end())
+        things = _PLURAL.match(text, match.end()) or alone
+        if word != "no" and (counts or (value > 1 and things)):
+            # What no tool counts only says which: "two reasons".
             yield Figure(
-                match.start(), match.end(), match.group(), "count", value,
-                zeros=0, meant=meant,
-            )  # fmt: skip
+                match.start(), match.end(), match.group(), "count", value, meant=meant or not counts
+            )

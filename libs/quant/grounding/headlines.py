@@ -18,6 +18,9 @@ _LOSS = re.compile(r"\bloss(?:es)?\b", re.IGNORECASE)
 _PARTITIVE = re.compile(r"^\s(?:out )?of\s(?:the\s|its\s)?(?:\d|[a-z]+\s(?!\())")
 _OF_THEM = re.compile(r"^\s(?:out )?of (?:them|these|those)\b", re.IGNORECASE)
 _PART_OF = re.compile(r"^\s*of (?:its|the|their) $")
+_SMALL = re.compile(
+    r"\b(?:out|of|its|the|to|or|and|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b|\d+"
+)
 _WHOLE = re.compile(r"\bof (?:its |the |their )?$")
 
 
@@ -37,9 +40,31 @@ def quoted(said: Sentence) -> Iterator[tuple[Figure, Fact]]:
             if owners and headline.ticker not in owners:
                 continue
             if _wholly(figure, theirs, headline, said) and (
-                len(told) > 1 or _same(figure, theirs, headline, said)
+                (len(told) > 1 and not _is_small(figure, said))
+                or _same(figure, theirs, headline, said)
             ):
                 yield figure, _fact(theirs, headline)
+
+
+def is_refuted(figure: Figure, said: Sentence) -> bool:
+    """Whether headlines count other numbers of the thing: "four weeks", where they say six."""
+    things = _things(said.after(figure, 40))
+    told = [
+        theirs.value
+        for headline in said.facts.headlines
+        if headline.ticker in said.tickers(figure)
+        for theirs in figures_of(headline.text)
+        if theirs.unit in {"number", "count", "days"}
+        and things & _things(headline.text[theirs.end : theirs.end + 40])
+    ]
+    return bool(told) and figure.value not in told
+
+
+def _things(behind: str) -> frozenset[str]:
+    """What is counted: the words behind a number, past "of its 11" and "to eight"."""
+    behind = re.sub(r"^-(\w+)", r" \1s", behind)
+    rest = _SMALL.sub(" ", re.split(r"[.,;]", behind)[0])
+    return words.stems(" ".join(rest.split()[:2]))
 
 
 def siblings(said: Sentence) -> list[Fact]:
@@ -74,12 +99,9 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
         return False
     if _is_whole(theirs, headline.text) and not _WHOLE.search(said.before(figure, 10)):
         return False
-    parted = _PARTITIVE.match(said.after(figure, 12)) and not _OF_THEM.match(said.after(figure, 12))
-    small = figure.value <= SMALL_MAX or NOUNS.match(said.after(figure))
-    if ours == "number" and small and not parted:
+    if _is_small(figure, said):
         # Small numbers are everywhere: the thing that is counted must be the headline's.
-        counted = words.stems(" ".join(said.after(figure, 30).split()[:2]))
-        return bool(counted & words.stems(headline.text))
+        return bool(_things(said.after(figure, 40)) & words.stems(headline.text[theirs.end :]))
     if said.has(_QUOTED):
         return True
     start = max(0, theirs.start - NEAR_CHARS)
@@ -89,6 +111,14 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
     )
     unnamed = set(said.sought(figure)) <= {words.OTHER}
     return bool(around & mine) or unnamed
+
+
+def _is_small(figure: Figure, said: Sentence) -> bool:
+    """Whether a count is one that any text may have; not so a part and its whole together."""
+    behind = said.after(figure, 12)
+    parted = _PARTITIVE.match(behind) and not _OF_THEM.match(behind)
+    small = figure.value <= SMALL_MAX or NOUNS.match(said.after(figure))
+    return _kind(figure) == "number" and bool(small) and not parted
 
 
 def _fact(theirs: Figure, headline: Headline) -> Fact:

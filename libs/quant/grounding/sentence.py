@@ -36,6 +36,8 @@ _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORE
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
+_HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
+_IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 PRICED = frozenset({*PRICES, "sma_20", "sma_50", "sma_200", "ema_12", "ema_26"}) | {
     "bollinger_upper",
     "bollinger_lower",
@@ -106,7 +108,7 @@ class Sentence(Spoken):
             return pair
         if self._ends_move(figure, ahead):
             return (CLOSE,)
-        gap = self.without_names(ahead[-1].end, figure.start) if ahead else ""
+        gap = self._gap(ahead[-1], figure) if ahead else ""
         # "The 200-day average, $444, is out of reach": said between commas, it is the same.
         leads = ahead and (_LEADS_TO.match(gap) or (gap == ", " and self.after(figure, 1) == ","))
         if leads and ahead[-1].concepts != (words.OTHER,):
@@ -122,6 +124,16 @@ class Sentence(Spoken):
         apart = self.text[head.end : figure.start]
         # "MACD 2.45/2.05/0.40": the line, its signal, their difference.
         return kin(self.tight(head)) if apart.strip() == "/" else self.tight(head)
+
+    def _gap(self, ahead: Mention, figure: Figure) -> str:
+        """What stands between a name and a figure, without tickers and dates."""
+        start = ahead.end
+        kept = ""
+        for day in (each for each in self.figures if each.unit == "date"):
+            if start <= day.start and day.end <= figure.start:
+                kept += self.without_names(start, day.start)
+                start = day.end
+        return kept + self.without_names(start, figure.start)
 
     def _tagged(self, figure: Figure, fitting: Sequence[Mention]) -> tuple[str, ...]:
         """The name that stands alone in parentheses behind a figure: "88.93 (50-day)"."""
@@ -250,6 +262,9 @@ class Sentence(Spoken):
         start = figure.end + found.end()
         for mention in self.mentions:
             if mention.end > start and mention.start <= start + NEAR_CHARS:
+                if _HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
+                    # "$31.59 against an ATR of $25.04": two figures, each its own.
+                    return ()
                 return () if self._any_figure(start, mention.start) else mention.concepts
         if words.IT.match(self.text[start:]):
             ahead = [each for each in self.mentions if each.end <= figure.start]
@@ -263,6 +278,12 @@ class Sentence(Spoken):
             ]
             return self.compared_with(same[-1]) if same else ()
         return ()
+
+    def rival(self, figure: Figure) -> str | None:
+        """The ticker that "above" or "more than" behind a figure is said of: "above ECHO's"."""
+        found = words.COMPARED.match(self.after(figure))
+        start = figure.end + found.end() if found else -1
+        return next((each.ticker for each in self.named if each.start == start), None)
 
     def starts(self, figure: Figure) -> bool:
         """Whether a figure is where a change starts: "from 569.05"."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property, wraps
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from libs.quant.grounding import words
@@ -27,6 +28,8 @@ _ENDS = re.compile(
 
 _SAID_OF = re.compile(r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$", re.IGNORECASE)
 
+_OF_DAY = re.compile(r"^,? (?:the|its|a) [a-z -]{3,20} (?:of|on) $", re.IGNORECASE)
+"""Between a figure and its date: "$25.52, the low of June 6"."""
 _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b)")
 
 RIVALS = re.compile(r"^\s(?:versus|vs\.?|against)\s$", re.IGNORECASE)
@@ -44,6 +47,9 @@ _RIVAL = re.compile(
     r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
     re.IGNORECASE,
 )
+_COMPARED_TO = re.compile(r"\b(?:than|as|versus|vs\.?|against|unlike|like)\s$", re.IGNORECASE)
+"""Before a ticker that the one spoken of is held against: "twice as volatile as IBM"."""
+_WEEKDAYS = re.compile(rf"{words.WEEKDAY.pattern}'s\s[a-z -]*$", re.IGNORECASE)
 _GOES_ON = re.compile(
     r"^(?:[\s,:()/|]|'s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
     re.IGNORECASE,
@@ -155,6 +161,8 @@ class Spoken:
         if self.about is not None:
             return (self.about,)
         following = [name for name in free if name.start >= figure.end]
+        if following and self.subject and self._are_rivals:
+            return (self.subject,)
         if following and len({name.ticker for name in self.named}) == 1:
             return (following[0].ticker,)
         if following and self._near(figure, following[0].start):
@@ -168,13 +176,23 @@ class Spoken:
         """The tickers that the sentence may speak of."""
         names = [each.ticker for each in self.named]
         before = [] if names else [each.ticker for each in self.named_before]
-        known = [each for each in (self.about, None if names else self.subject) if each]
+        subject = self.subject if not names or self._are_rivals else None
+        known = [each for each in (self.about, subject) if each]
         return tuple(dict.fromkeys((*names, *known, *before)))
+
+    @cached_property
+    def _are_rivals(self) -> bool:
+        """Whether the tickers are only named to be compared with: "twice as volatile as IBM"."""
+        return all(_COMPARED_TO.search(self.text[: each.start]) for each in self.named)
 
     def is_owned(self, figure: Figure) -> bool:
         """Whether a ticker's name stands right beside a figure."""
         ahead = any(_OWNS.match(self.text[each.end : figure.start]) for each in self.named)
         return ahead or self._said_behind(figure) is not None
+
+    def named_ahead(self, figure: Figure) -> bool:
+        """Whether the sentence has named a ticker before a figure, or does so right behind it."""
+        return any(each.end <= figure.start for each in self.named) or self.is_owned(figure)
 
     def _said_behind(self, figure: Figure) -> Named | None:
         for name in self.named:
@@ -248,9 +266,19 @@ class Spoken:
     @cached_property
     def days(self) -> tuple[date, ...]:
         """The days that the sentence names."""
-        dates = [self.resolve(each) for each in self.figures if each.unit == "date"]
-        dates += [self._weekday(match.group()) for match in words.WEEKDAY.finditer(self.text)]
-        return tuple(each for each in dates if each)
+        return tuple(day for _, day in self._days_at)
+
+    @cached_property
+    def _days_at(self) -> list[tuple[int, date]]:
+        dates = [(each.start, self.resolve(each)) for each in self.figures if each.unit == "date"]
+        weekdays = words.WEEKDAY.finditer(self.text)
+        dates += [(match.start(), self._weekday(match.group())) for match in weekdays]
+        return [(start, day) for start, day in dates if day]
+
+    def days_for(self, figure: Figure) -> list[date]:
+        """The days that a figure without a date of its own may be of: those told before it."""
+        told = [day for start, day in self._days_at if start < figure.start]
+        return told or [*self.days]
 
     def _weekday(self, clause: str) -> date | None:
         """The last session of a weekday that is named, as_of's week."""
@@ -266,9 +294,16 @@ class Spoken:
         rows = self.facts.rows.get(next(iter(self.tickers(figure)), ""), [])
         known = {day for day, _ in rows}
         as_of = self.facts.as_of
-        clause = re.split(r"[,;(]", self.before(figure, 40))[-1] + self.after(figure, 22)
+        ahead = re.split(r"[,;(]", self.before(figure, 40))[-1]
+        clause = ahead + self.after(figure, 22)
         if rows[1:] and words.PREVIOUS.search(clause):
             return frozenset({rows[-2][0]})
+        own = ahead + re.split(r"[,;(]", self.after(figure, 34))[0]
+        if rows and words.LAST.search(own):
+            return frozenset({rows[-1][0], None})
+        if words.NEXT.search(own):
+            told = self.days_for(figure)
+            return frozenset(after for (day, _), (after, _) in pairwise(rows) if day in told)
         if rows and _FIRST.search(self.before(figure, 20)):
             return frozenset({rows[0][0]})
         days = {self._session(figure)} & known
@@ -276,7 +311,8 @@ class Spoken:
 
     def _session(self, figure: Figure) -> date | None:
         clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
-        if weekday := self._weekday(clause):
+        owner = _WEEKDAYS.search(self.before(figure, 40))
+        if weekday := self._weekday(owner.group() if owner else clause):
             return weekday
         dated = self.dated_by(figure)
         return self.resolve(dated) if dated else None
@@ -292,7 +328,7 @@ class Spoken:
             between = self.text[figure.end : each.start]
             if between in {" (", "("}:
                 return each
-            if several and len(between) > ADJACENT_CHARS:
+            if several and len(between) > ADJACENT_CHARS and not _OF_DAY.search(between):
                 continue
             if not _APART.search(between) and not self._any_figure(figure.end, each.start):
                 return each

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911  (one way to be the base a line)
 """One step from two quantities: a difference, a change, a share, a ratio, a product, a mean.
 
 A step is offered from quantities that the sentence names or gives as figures; words of a change are
@@ -25,6 +26,12 @@ _BARE = re.compile(r"^\s(?:lower|higher|below|above|under)\s?(?:[,.;)]|$)", re.I
 """Behind a level that is given, measured from where the price stands: "at 88.93, 1.1% lower"."""
 _HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
+FAR = 100.0
+"""An amount of a headline is not held against one that differs by this factor."""
+LEVELS = frozenset(
+    {"sma_20", "sma_50", "sma_200", "ema_12", "ema_26", "bollinger_upper", "bollinger_lower"}
+)
+"""What the price is held against, and seldom each other."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
 
 LIKE = {
@@ -51,6 +58,10 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         and tight != (words.OTHER,)
         and not (said.is_compared(figure) and not _HELD_AGAINST.match(said.after(figure, 10)))
     )
+    distant = said.is_compared(figure) or said.names("atr_14")
+    if tight == (words.OTHER,) and figure.unit == "money" and not distant:
+        # "a target of $95" stands in a headline, or in nothing.
+        return
     if told and not said.is_held(figure) and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
@@ -109,10 +120,17 @@ def _implied(figure: Figure, said: Sentence) -> Iterator[str]:
 
 def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
     told = said.traced.values()
+    if None in {top.ticker, base.ticker} and {top.place, base.place} & {"mean", "extreme"}:
+        # What is summed up over tickers is held against one of them.
+        return top.concept == base.concept
     if top.concept == base.concept == "headline" and top.place != base.place:
         return top in told and base in told
     if "before" in {top.place, base.place}:
-        return top.concept == base.concept and top.ticker == base.ticker
+        other = base if top.place == "before" else top
+        alike = top.concept == base.concept and top.ticker == base.ticker
+        return alike and other.place not in {"before", "extreme", "mean"}
+    if {top.concept, base.concept} <= LEVELS and not _are_levels(top, base, said):
+        return False
     if top.ticker != base.ticker and None not in {top.ticker, base.ticker}:
         # Of two tickers the same quantity only, and the one that is spoken of.
         return top.concept == base.concept and (
@@ -121,6 +139,16 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
             or (top.concept == CLOSE and {top.ticker, base.ticker} <= {*said.everyone, said.about})
         )
     return top.value != base.value
+
+
+def _are_levels(top: Fact, base: Fact, said: Sentence) -> bool:
+    """Whether two levels are held against each other: a band's edges, or one is spoken of first."""
+    if top.ticker != base.ticker:
+        return False
+    if top.concept.startswith("bollinger") and base.concept.startswith("bollinger"):
+        return True
+    subjects = [each for each in said.mentions if not words.BEHIND.search(said.text[: each.start])]
+    return any({top.concept, base.concept} & {*each.concepts} for each in subjects)
 
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
@@ -132,16 +160,19 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     )
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
-        if figure.unit == "percent" and (share or part):
+        if figure.unit == "percent" and (share or part) and _is_whole(base, figure, said):
             yield Candidate(top.value / base.value * 100, "percent", parts)
-        elif figure.unit in {"times", "ratio"} or (
-            figure.unit == "number" and (share or said.has(words.RATIO))
+        elif _is_ratio(top, base) and (
+            figure.unit in {"times", "ratio"}
+            or (figure.unit == "number" and (share or said.has(words.RATIO)))
         ):
             yield Candidate(top.value / base.value, "times", parts)
     if not base.value:
         return
     alike = _kind(top) == _kind(base) or (
-        top.unit == "money" and "headline" in {top.concept, base.concept}
+        top.unit == "money"
+        and "headline" in {top.concept, base.concept}
+        and 1 / FAR < abs(top.value / base.value) < FAR
     )
     if alike and top.unit == base.unit:
         if is_base(base, top, figure, said):
@@ -152,7 +183,24 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
                 yield Candidate(change, top.unit, parts, signed=True)
         if _is_amount(figure, top.unit) and said.has(words.SUM):
             yield Candidate(top.value + base.value, figure.unit, parts)
-    yield from _product(top, base, figure)
+    yield from _product(top, base, figure, said)
+
+
+def _is_whole(base: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a share may be of this: of what follows "of", where that has a name."""
+    whole = said.compared_with(figure) if words.OF.match(said.after(figure, 12)) else ()
+    return not whole or is_one_of(base, whole) or base.concept == "headline"
+
+
+def _is_ratio(top: Fact, base: Fact) -> bool:
+    """Whether one quantity is so many times another: of one kind, or a known multiple."""
+    pair = {top.concept, base.concept}
+    return (
+        _kind(top) == _kind(base)
+        or "headline" in pair
+        or (top.concept, base.concept) == ("market_cap", "revenue_ttm")
+        or {_kind(top), _kind(base)} == {"price", "earnings"}
+    )
 
 
 def _kind(fact: Fact) -> str:
@@ -162,13 +210,13 @@ def _kind(fact: Fact) -> str:
 
 def _is_amount(figure: Figure, unit: str) -> bool:
     if unit == "percent":
-        return figure.unit in {"percent", "points"}
+        return figure.unit == "points"
     if figure.unit == "points":
         return unit == "number"
     return figure.unit in {"money", "number"} and unit in {"money", "number"}
 
 
-def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
+def _product(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
     parts = (top, base)
     if figure.unit not in {"money", "number"}:
         return
@@ -184,24 +232,33 @@ def _product(top: Fact, base: Fact, figure: Figure) -> Iterator[Candidate]:
     if base.concept in HELD and top.unit == "money" and base.value:
         if top.concept in {"market_cap", "revenue_ttm", "headline"}:
             yield Candidate(top.value / base.value, "money", parts)
-        elif base.concept != "order_quantity" or top.concept == CLOSE:
+        elif top.concept == _price_of(base, figure, said):
             yield Candidate(top.value * base.value, "money", parts)
     if {top.concept, base.concept} == {CLOSE, "atr_14"} and top.concept == CLOSE:
         yield Candidate(top.value - base.value, "money", parts)
         yield Candidate(top.value + base.value, "money", parts)
 
 
+def _price_of(held: Fact, figure: Figure, said: Sentence) -> str:
+    """What shares are multiplied by: what was paid where the words speak of it, else the price."""
+    paid = held.concept == "quantity" and "position_cost" in said.sought(figure)
+    return "average_cost" if paid else CLOSE
+
+
 def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
+    compared, rival = said.compared_with(figure), said.rival(figure)
     start, end = said.from_to
-    if start is not None and start.value in {base.value, top.value}:
-        ends = top.concept in {start.concept, CLOSE} if end is None else top.value == end.value
-        return start.value == base.value and ends
+    told = end is not None and not compared
+    if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):
+        reached = top.concept in {start.concept, CLOSE} if end is None else top.value == end.value
+        return start.value == base.value and reached
+    if top.ticker != base.ticker and rival:
+        return base.ticker == rival
     if said.has(words.EITHER_BASE) or (
-        top.concept in said.beside(figure) and base.concept == CLOSE
+        top.concept in said.beside(figure) and base.concept == CLOSE != top.concept
     ):
         return True
-    compared = said.compared_with(figure)
     if not compared:
         stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
         return bool(stands) or _earlier(base, top, said)
@@ -214,14 +271,14 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
 
 def _earlier(base: Fact, top: Fact, said: Sentence) -> bool:
     """Whether one quantity comes before another in time, or is what the other is measured from."""
+    if base.ticker == top.ticker and base.session and top.session and base.session != top.session:
+        return base.session < top.session
     if base.concept != top.concept:
         return base.concept in REFERENCES or top.concept not in REFERENCES
     if base.ticker != top.ticker:
         return True
     if base.concept == "headline":
         return said.earlier_in_headline(base, top)
-    if base.session and top.session and base.session != top.session:
-        return base.session < top.session
     if {base.place, top.place} & {"mean", "extreme"}:
         return base.place in {"mean", "extreme"}
     return base.session is not None and top.session is None

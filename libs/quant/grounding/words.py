@@ -33,12 +33,12 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("earnings_yield_pct", r"earnings yield"),
     ("operating_income operating_margin_pct", r"operating (?:profit|income|loss)\b(?! margin)"),
     ("net_income profit_margin_pct", r"(?:net )?(?:profit|income)\b(?! margin)|net loss\b(?! of \S+ (?:a|per) share)"),
-    ("invested position_value", r"invested\b|positions (?:are worth|come to|total)"),
-    ("position_value order_value", r"worth\b|would cost|releases?\b|frees? up|proceeds"),
+    ("invested position_value position_cost", r"invested\b|positions (?:are worth|come to|total)"),
+    ("position_value order_value", r"worth\b|would cost|releases?\b|frees?\b(?: up)?|proceeds"),
     ("band_width bollinger_upper bollinger_lower sma_20", r"(?<!upper )(?<!lower )bollinger(?: bands?| range| channel)?\b|band ?width|bands?\b"),
     ("rsi_14", r"rsis?(?:[_ ]?14)?\b|relative strength(?: index)?|14-day rsi"),
     ("macd_histogram", r"macd[_ ]hist(?:ogram)?|hist(?:ogram)?\b"),
-    ("macd_signal", r"(?:macd )?(?:signal|trigger)(?: line)?|macd_signal"),
+    ("macd_signal", r"(?:macd )?(?:signal(?: line)?|trigger line)|macd_signal"),
     ("macd", r"macd(?: line)?\b"),
     ("bollinger_upper", r"upper (?:bollinger )?(?:band|line|boundary)|bollinger_upper|upper one"),
     ("bollinger_lower", r"lower (?:bollinger )?(?:band|line|boundary)|bollinger_lower|(?:the lower|lower one)(?=(?: at)? [$€]?\d|[,.;]|\s(?:one|while|and)\b)"),
@@ -48,7 +48,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("sma_20", r"20-(?=,|\s(?:and|or)\s)|20[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?20\)?(?!\d)"),
     ("sma_50", r"50-(?=,|\s(?:and|or)\s)|50[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?50\)?(?!\d)"),
     ("sma_200", r"200-(?=,|\s(?:and|or)\s)|200[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?200\)?(?!\d)"),
-    ("sma_20 sma_50 sma_200", r"(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
+    ("ema_12 ema_26", r"emas\b"),
+    ("sma_20 sma_50 sma_200", r"smas\b|(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
     ("atr_14", r"atrs?(?:[_ ]?14)?\b|average true range|14-day atr|atr\(14\)"),
     ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b"),
@@ -80,9 +81,9 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("cash", r"cash\b|uninvested\b"),
     ("quantity average_cost close", r"@"),
     ("order_quantity", r"on order|(?:buy|sale) of|orders?\b|orders? for|to be bought"),
-    ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)?\b|shares? held|positions?\b|stakes?\b"),
+    ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)\b|(?<!its )(?<!'s )own\b|shares? held|positions?\b|stakes?\b"),
     ("low", r"as low as|lows?\b|lowest|trough\w*|bottom(?:ed)?"),
-    ("high", r"as high as|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
+    ("high", r"as high as|the top(?= on)|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
     ("open", r"open(?:ed|s|ing)?\b(?! orders?)"),
     ("bars", r"bars\b"),
     ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quotes?\b|quoted at|last(?=:?\s[$€£]?\d+\.\d)|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over|between)|current_price|costs\b"),
@@ -176,6 +177,11 @@ PREVIOUS = re.compile(
     r"\b(?:day|session) before\b|\b(?:previous|prior) (?:day|session|close)|\byesterday",
     re.IGNORECASE,
 )
+LAST = re.compile(r"\b(?:last|latest|final) (?:day|session)\b", re.IGNORECASE)
+NEXT = re.compile(
+    r"\b(?:day|session) (?:after|later)\b(?! (?:the|its|an?)\b)|\b(?:next|following) (?:day|session)\b",
+    re.IGNORECASE,
+)
 FIRST = re.compile(
     r"\b(?:first|since|from|listing|listed|debut\w*|sessions|close to close|opened)\b",
     re.IGNORECASE,
@@ -236,9 +242,15 @@ COMPARED = re.compile(
     r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
     r"ahead|off|north|south|clear|short|shy|of|versus|vs|against|than)\b[\s.]*)+"
-    r"(?:(?:its|the|their|an?|our|what|that|this)\s)*",
+    r"(?:(?:its|the|their|an?|our|what|that|this|own)\s)*",
     re.IGNORECASE,
 )
+BEHIND = re.compile(
+    r"\b(?:above|over|below|under|beneath|than|from|of|against|versus|vs|short of|to)\s"
+    r"(?:(?:its|the|their|an?|our)\s)*$",
+    re.IGNORECASE,
+)
+"""Before a name that something is measured from."""
 IT = re.compile(r"^(?:it|that|this|them|own)\b", re.IGNORECASE)
 _ADJECTIVE = re.compile(
     r"\b(?:is|are|was|were|too|very|so|quite|remains?|relatively|looks?|stays?)\s$", re.IGNORECASE

@@ -2,13 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from math import isclose
-from statistics import fmean
 
 import pytest
-from pydantic import JsonValue
 
 from tests.data.grounding.labelled import (
     HERE,
@@ -20,6 +17,7 @@ from tests.data.grounding.labelled import (
     part_of,
     statements,
 )
+from tests.data.grounding.sums import BOUNDS, OPERATIONS, found, given, is_rounded, numbers
 
 EVERY = (*PARTS, *UNSEEN)
 CLAIMS_MIN = {"development": 240, "held_out": 80}
@@ -37,24 +35,6 @@ FAULTS = {
     *("other_ticker", "other_date", "other_field", "miscounted"),
     *("argument_only", "untrusted_text", "no_source", "invented"),
 }
-Arithmetic = Callable[[Sequence[float]], float]
-OPERATIONS: Mapping[str, Arithmetic] = {
-    "copied": lambda given: given[0],
-    "change_pct": lambda given: (given[1] / given[0] - 1) * 100,
-    "difference": lambda given: given[0] - given[1],
-    "ratio": lambda given: given[0] / given[1],
-    "ratio_pct": lambda given: given[0] / given[1] * 100,
-    "product": lambda given: given[0] * given[1],
-    "product_pct": lambda given: given[0] * given[1] / 100,
-    "mean": fmean,
-    "sum": sum,
-    "lowest": min,
-    "highest": max,
-}
-BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
-    "above": lambda found, line: found > line,
-    "below": lambda found, line: found < line,
-}
 
 ALL = [
     (statement, claim)
@@ -63,34 +43,6 @@ ALL = [
     for claim in statement.claims
 ]
 TRACED = [(statement, claim) for statement, claim in ALL if claim.how != "none"]
-
-
-def found(name: str, origin: str) -> list[JsonValue]:
-    """What stands at a place such as E5/rows/3/4, or at all that E5/rows/*/4 names."""
-    head, *steps = origin.split("/")
-    by_id = {item.id: item.result for item in evidence(name)}
-    values: list[JsonValue] = [by_id[head]]
-    for step in steps:
-        values = [inner for value in values for inner in _into(value, step)]
-    return values
-
-
-def _into(value: JsonValue, step: str) -> list[JsonValue]:
-    if isinstance(value, list):
-        return value if step == "*" else [value[int(step)]]
-    assert isinstance(value, dict), step
-    return list(value.values()) if step == "*" else [value[step]]
-
-
-def numbers(name: str, origin: str) -> list[float]:
-    """As `found`, as numbers; E3/items/1/title#$95=95 reads `$95` in a headline as 95."""
-    place, _, quoted = origin.partition("#")
-    values = found(name, place)
-    if not quoted:
-        return [float(str(value)) for value in values]
-    words, _, number = quoted.rpartition("=")
-    assert words in str(values[0])
-    return [float(number)]
 
 
 def holds(statement: Statement, claim: Claim) -> bool:
@@ -112,22 +64,13 @@ def holds(statement: Statement, claim: Claim) -> bool:
             return (last - first).days == claim.value
     said = float(str(claim.value))
     if claim.how in BOUNDS:
-        given = [number for origin in claim.origins for number in numbers(name, origin)]
-        return all(BOUNDS[claim.how](number, said) for number in given)
+        return all(BOUNDS[claim.how](number, said) for number in given(name, claim))
     return is_rounded(truth(statement, claim), said, claim.within)
 
 
 def truth(statement: Statement, claim: Claim) -> float:
     """What the evidence says of the quantity that the claim is about."""
-    given = [number for origin in claim.origins for number in numbers(statement.evidence, origin)]
-    return OPERATIONS[claim.how](given)
-
-
-def is_rounded(true: float, said: float, within: float) -> bool:
-    """Rounded to the last place written, or cut off there; `within` is half of that place."""
-    slack = 1e-9 * max(1.0, abs(true))
-    cut_off = true * said > 0 and -slack <= abs(true) - abs(said) < 2 * within - slack
-    return abs(true - said) <= within + slack or cut_off
+    return OPERATIONS[claim.how](given(statement.evidence, claim))
 
 
 def digits(text: str) -> str:
@@ -269,9 +212,9 @@ def test_an_exact_figure_is_in_the_evidence_digit_by_digit() -> None:
         if claim.how == "quoted":
             assert digits(claim.figure) in digits(str(place[0])), claim.id
         else:
-            given = numbers(item.evidence, claim.origins[0])
+            first = numbers(item.evidence, claim.origins[0])
             said = float(str(claim.value))
-            assert isclose(said, OPERATIONS[claim.how](given), rel_tol=1e-9), claim.id
+            assert isclose(said, OPERATIONS[claim.how](first), rel_tol=1e-9), claim.id
 
 
 def test_the_value_of_a_claim_is_the_figure_in_its_text() -> None:
