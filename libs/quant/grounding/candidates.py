@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911  (a list of refusals, one a line)
 """What a sentence may mean by a figure: the quantities that it names.
 
 A candidate is offered only where the words name what it is made of. The price needs no name.

@@ -238,8 +238,10 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         return scaled >= 0 or len(value.parts) > 1
     if scaled < 0:
         # Who writes a minus writes it everywhere.
+        ahead = [each.end for each in said.figures if each.end <= figure.start]
         written = any(each.negative for each in said.figures)
-        return not written and bool(_NEGATIVE.search(said.before(figure, 80)))
+        start = ahead[-1] if ahead and written else max(0, figure.start - 80)
+        return bool(_NEGATIVE.search(said.text[start : figure.start]))
     if value.parts[0].concept.startswith("eps_a") and scaled > 0:
         return not re.search(r"\bloss of\b", said.before(figure, 20))
     return True

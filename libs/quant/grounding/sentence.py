@@ -30,7 +30,7 @@ _LEADS_TO = re.compile(
     re.IGNORECASE,
 )
 
-_FROM = re.compile(r"\bfrom\s$", re.IGNORECASE)
+_FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGNORECASE)
 _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
@@ -287,7 +287,7 @@ class Sentence(Spoken):
 
     def starts(self, figure: Figure) -> bool:
         """Whether a figure is where a change starts: "from 569.05"."""
-        return bool(_FROM.search(self.before(figure, 8)))
+        return bool(_FROM.search(self.before(figure, 32)))
 
     @property
     def from_to(self) -> tuple[Fact | None, Fact | None]:

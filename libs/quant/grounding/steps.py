@@ -62,6 +62,9 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if tight == (words.OTHER,) and figure.unit == "money" and not distant:
         # "a target of $95" stands in a headline, or in nothing.
         return
+    if words.PER_SHARE.search(said.before(figure, 16)):
+        # "sales per share are $61" are made of the sales.
+        told = False
     if told and not said.is_held(figure) and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
@@ -210,7 +213,7 @@ def _kind(fact: Fact) -> str:
 
 def _is_amount(figure: Figure, unit: str) -> bool:
     if unit == "percent":
-        return figure.unit == "points"
+        return figure.unit == "points" or figure.text.endswith(("bps", "points"))
     if figure.unit == "points":
         return unit == "number"
     return figure.unit in {"money", "number"} and unit in {"money", "number"}

@@ -34,7 +34,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("operating_income operating_margin_pct", r"operating (?:profit|income|loss)\b(?! margin)"),
     ("net_income profit_margin_pct", r"(?:net )?(?:profit|income)\b(?! margin)|net loss\b(?! of \S+ (?:a|per) share)"),
     ("invested position_value position_cost", r"invested\b|positions (?:are worth|come to|total)"),
-    ("position_value order_value", r"worth\b|would cost|releases?\b|frees?\b(?: up)?|proceeds"),
+    ("position_value order_value market_cap", r"worth\b|would cost|releases?\b|frees?\b(?: up)?|proceeds"),
     ("band_width bollinger_upper bollinger_lower sma_20", r"(?<!upper )(?<!lower )bollinger(?: bands?| range| channel)?\b|band ?width|bands?\b"),
     ("rsi_14", r"rsis?(?:[_ ]?14)?\b|relative strength(?: index)?|14-day rsi"),
     ("macd_histogram", r"macd[_ ]hist(?:ogram)?|hist(?:ogram)?\b"),
@@ -76,7 +76,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|shares:|shares in issue"),
     ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
-    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
+    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
     ("cash", r"cash\b|uninvested\b"),
     ("quantity average_cost close", r"@"),
@@ -86,7 +86,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("high", r"as high as|the top(?= on)|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
     ("open", r"open(?:ed|s|ing)?\b(?! orders?)"),
     ("bars", r"bars\b"),
-    ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quotes?\b|quoted at|last(?=:?\s[$€£]?\d+\.\d)|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over|between)|current_price|costs\b"),
+    ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quotes?\b|quoted at|last(?=:?\s[$€£]?\d+\.\d)|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over)|current_price"),
+    ("close order_value", r"costs\b"),
     ("volume quantity order_quantity shares_outstanding", r"shares\b|share count"),
 )  # fmt: skip
 _MENTION = re.compile(

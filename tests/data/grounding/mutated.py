@@ -9,7 +9,7 @@ been read, so the rates flatter; they show which rule lets what pass. Every n-th
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from tests.data.grounding.faults import Fault, faults
@@ -38,18 +38,21 @@ def every_fault(parts: tuple[str, ...] = PARTS) -> Iterator[Fault]:
 
 def passes(each: Fault) -> bool:
     """Whether the checker lets a fault through."""
-    return not _marked(each.statement, each.claim)
+    return not _marked(each.statement, (each.claim,))
 
 
 def alarms(statement: Statement) -> frozenset[str]:
     """The ids of the sound claims that the checker marks."""
-    sound = [claim for claim in statement.claims if claim.label != "ungrounded"]
-    return frozenset(claim.id for claim in sound if _marked(statement, claim))
+    return _marked(statement, [each for each in statement.claims if each.label != "ungrounded"])
 
 
-def _marked(statement: Statement, claim: Claim) -> bool:
+def _marked(statement: Statement, claims: Sequence[Claim]) -> frozenset[str]:
     marks = [mark for mark in checked(statement) if not mark.grounded]
-    return any(mark.start < claim.end and claim.start < mark.end for mark in marks)
+    return frozenset(
+        claim.id
+        for claim in claims
+        if any(mark.start < claim.end and claim.start < mark.end for mark in marks)
+    )
 
 
 def mix() -> Counter[tuple[str, str]]:
