@@ -12,18 +12,15 @@ from itertools import pairwise
 from statistics import fmean
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, LEVELS, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
 Row = tuple[date, dict[str, float]]
-REFERENCES = frozenset(
-    {
-        *("average_cost", "sma_20", "sma_50", "sma_200", "ema_12", "ema_26", "bollinger_upper"),
-        *("bollinger_lower", "eps_estimate", "macd_signal", "equity", "revenue_ttm"),
-        *("high", "low", "open"),
-    }
-)
+REFERENCES = LEVELS | {
+    *("average_cost", "eps_estimate", "macd_signal", "equity", "revenue_ttm"),
+    *("high", "low", "open"),
+}
 """What a price or result is measured from, where the words do not say which is the base."""
 IMPLIED = frozenset({CLOSE, DAY_CHANGE, "market_cap"})
 """What a text may give without its name: "AAPL rose 2.6% to $584", "a $3 billion company"."""

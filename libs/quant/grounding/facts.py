@@ -14,6 +14,10 @@ DEPTH_MAX = 6
 
 CLOSE, VOLUME, DAY_CHANGE = "close", "volume", "day_change_pct"
 PRICES = (CLOSE, "open", "high", "low")
+LEVELS = frozenset(
+    {"sma_20", "sma_50", "sma_200", "ema_12", "ema_26", "bollinger_upper", "bollinger_lower"}
+)
+"""What the price is held against, and seldom each other."""
 HISTORY = "rows"
 # The same quantity under another key, or in another part of a result.
 SAME = {"price": CLOSE, "bollinger_middle": "sma_20"}

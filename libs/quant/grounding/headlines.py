@@ -80,6 +80,16 @@ def siblings(said: Sentence) -> list[Fact]:
     ]
 
 
+def is_earlier(base: Fact, top: Fact, said: Sentence) -> bool:
+    """Whether a headline gives `base` as the earlier figure: "to $1.1 billion from $1.05"."""
+    texts = [each.text for each in said.facts.headlines if each.place == base.place]
+    for text in texts:
+        for figure in figures_of(text):
+            if text[: figure.start].endswith("from "):
+                return figure.value == base.value
+    return bool(texts) and top.place == base.place
+
+
 @lru_cache(maxsize=512)
 def figures_of(text: str) -> tuple[Figure, ...]:
     """The figures of a headline, with number words and those in a hyphen ("five-year")."""

@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import pairwise
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, PRICES, Fact, unit_of
-from libs.quant.grounding.figures import Figure, figures
+from libs.quant.grounding.facts import CLOSE, LEVELS, PRICES, Fact, unit_of
+from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, Spoken, once, rows_of
 from libs.quant.grounding.units import fits, kin
 from libs.quant.grounding.words import Mention
@@ -36,13 +36,10 @@ _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORE
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
-_HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
+HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
+"""Between two levels: neither is a distance."""
 _IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
-PRICED = frozenset({*PRICES, "sma_20", "sma_50", "sma_200", "ema_12", "ema_26"}) | {
-    "bollinger_upper",
-    "bollinger_lower",
-    "average_cost",
-}
+PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
 SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"})
 """What is counted in shares."""
@@ -262,7 +259,7 @@ class Sentence(Spoken):
         start = figure.end + found.end()
         for mention in self.mentions:
             if mention.end > start and mention.start <= start + NEAR_CHARS:
-                if _HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
+                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
                     # "$31.59 against an ATR of $25.04": two figures, each its own.
                     return ()
                 return () if self._any_figure(start, mention.start) else mention.concepts
@@ -328,15 +325,6 @@ class Sentence(Spoken):
         return self.before(figure, 1) == "(" and any(
             each.unit == "ratio" and words.OF.match(self.after(each)) for each in last
         )
-
-    def earlier_in_headline(self, base: Fact, top: Fact) -> bool:
-        """Whether a headline gives `base` as the earlier figure: "to $1.1 billion from $1.05"."""
-        texts = [each.text for each in self.facts.headlines if each.place == base.place]
-        for text in texts:
-            for figure in figures(text):
-                if text[: figure.start].endswith("from "):
-                    return figure.value == base.value
-        return bool(texts) and top.place == base.place
 
     @once
     def is_compared(self, figure: Figure) -> bool:

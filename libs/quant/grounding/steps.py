@@ -12,10 +12,10 @@ from statistics import fmean
 
 from libs.quant.grounding import words
 from libs.quant.grounding.candidates import MOVED_TO, REFERENCES, Candidate, is_one_of, named
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Fact
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, LEVELS, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
-from libs.quant.grounding.headlines import siblings
-from libs.quant.grounding.sentence import Sentence
+from libs.quant.grounding.headlines import is_earlier, siblings
+from libs.quant.grounding.sentence import HELD_AGAINST, Sentence
 
 PARTS_MAX = 40
 """Quantities of one sentence that are put together in pairs."""
@@ -24,14 +24,8 @@ WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
 """What an amount is a share of, where a percentage stands beside it and no words say of what."""
 _BARE = re.compile(r"^\s(?:lower|higher|below|above|under)\s?(?:[,.;)]|$)", re.IGNORECASE)
 """Behind a level that is given, measured from where the price stands: "at 88.93, 1.1% lower"."""
-_HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
-"""Between two levels: neither is a distance."""
 FAR = 100.0
 """An amount of a headline is not held against one that differs by this factor."""
-LEVELS = frozenset(
-    {"sma_20", "sma_50", "sma_200", "ema_12", "ema_26", "bollinger_upper", "bollinger_lower"}
-)
-"""What the price is held against, and seldom each other."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
 
 LIKE = {
@@ -56,7 +50,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     told = (
         tight
         and tight != (words.OTHER,)
-        and not (said.is_compared(figure) and not _HELD_AGAINST.match(said.after(figure, 10)))
+        and not (said.is_compared(figure) and not HELD_AGAINST.match(said.after(figure, 10)))
     )
     distant = said.is_compared(figure) or said.names("atr_14")
     if tight == (words.OTHER,) and figure.unit == "money" and not distant:
@@ -281,7 +275,7 @@ def _earlier(base: Fact, top: Fact, said: Sentence) -> bool:
     if base.ticker != top.ticker:
         return True
     if base.concept == "headline":
-        return said.earlier_in_headline(base, top)
+        return is_earlier(base, top, said)
     if {base.place, top.place} & {"mean", "extreme"}:
         return base.place in {"mean", "extreme"}
     return base.session is not None and top.session is None
