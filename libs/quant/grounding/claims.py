@@ -52,7 +52,8 @@ _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", 
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
 DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
 HISTORY = re.compile(
-    r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|^\s*(?:bars|sessions)\b",
+    r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|"
+    r"^\s*(?:bars|sessions|trading days)\b",
     re.IGNORECASE,
 )
 

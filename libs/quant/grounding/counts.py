@@ -10,7 +10,8 @@ from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
 NOUNS = re.compile(
-    r"^\s(?:\w+\s)?(?:sessions|bars|headlines|stories|positions|holdings|analysts|matches|reports)\b",
+    r"^\s(?:\w+\s)?(?:sessions|trading days|bars|headlines|stories|positions|holdings|analysts|"
+    r"matches|reports)\b",
     re.IGNORECASE,
 )
 """What is only ever counted."""
@@ -30,7 +31,7 @@ _IN_A_WEEK = re.compile(
 _HELD = re.compile(r"^[^.;,]{0,14}\b(?:positions|holdings|lines)\b")
 _HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per) \w+)?:[^.;]*$", re.IGNORECASE)
 _LIST = {
-    "headline": "items", "stories": "items", "items": "items",
+    "headline": "items", "stories": "items", "news items": "items", "items": "items",
     "position": "positions", "holding": "positions", "open order": "open_orders",
     "reports are due": "entries", "reports due": "entries",
     "orders": "open_orders", "order": "open_orders",
@@ -50,7 +51,9 @@ _OTHERS = re.compile(
 )
 """What the evidence never counts: only a headline can."""
 _NAMES = re.compile(r"^\s(?:names|stocks|companies|assets|tickers|shares)\s(?!have|were given)")
-_SESSIONS = re.compile(r"\b(?:sessions?|bars|days? of (?:history|prices)|closes)\b", re.IGNORECASE)
+_SESSIONS = re.compile(
+    r"\b(?:sessions?|bars|trading days?|days? of (?:history|prices)|closes)\b", re.IGNORECASE
+)
 
 
 def counts(figure: Figure, said: Sentence) -> Iterator[int]:
@@ -249,13 +252,8 @@ def _having(figure: Figure, said: Sentence) -> Iterator[int]:
 
 def _points(figure: Figure, said: Sentence) -> int:
     """The first direction that is said behind a figure, else the sentence's."""
-    text = words.OVER_TIME.sub("", said.text[figure.end :])
-    found = [
-        (match.start(), sign)
-        for sign, pattern in ((-1, words.DOWN), (1, words.UP))
-        for match in pattern.finditer(text)
-    ]
-    return min(found)[1] if found else 0
+    found = words.directions(words.OVER_TIME.sub("", said.text[figure.end :]))
+    return found[0][1] if found else 0
 
 
 def _property(figure: Figure, said: Sentence) -> Callable[[str], bool] | None:
@@ -266,17 +264,20 @@ def _property(figure: Figure, said: Sentence) -> Callable[[str], bool] | None:
             for close in facts.now(ticker, CLOSE)
             for cost in facts.now(ticker, "average_cost")
         )
-    match = re.search(r"\b(?P<side>above|over|below|under)\b", text, re.IGNORECASE)
+    match = words.SIDE.search(text)
     bases = [
         c
         for m in said.mentions
-        if match and m.start >= match.end() and not m.concepts[0].endswith("_pct")
+        if match
+        and not match["line"]
+        and m.start >= match.end()
+        and not m.concepts[0].endswith("_pct")
         for c in m.concepts
     ]
     if re.search(r"debt above equity", text, re.IGNORECASE):
         return lambda ticker: any(each.value > 1 for each in facts.now(ticker, "debt_to_equity"))
     if match and bases:
-        up = match["side"].lower() in {"above", "over"}
+        up = bool(match["up"])
 
         def beyond(ticker: str) -> bool:
             pairs = [
@@ -287,36 +288,38 @@ def _property(figure: Figure, said: Sentence) -> Callable[[str], bool] | None:
             return any(a > b if up else a < b for a, b in pairs)
 
         return beyond
-    bound = re.search(
-        r"\b(?P<side>above|over|below|under)\s[$€£]?(?P<line>\d+(?:\.\d+)?)", text, re.IGNORECASE
-    )
+    bound, sign = _bound(text), _points(figure, said)
     concepts = [c for m in said.mentions for c in m.concepts]
-    if bound and concepts:
-        line, up = float(bound["line"]), bound["side"].lower() in {"above", "over"}
-        return lambda ticker: any(
-            each.value > line if up else each.value < line
-            for each in facts.now(ticker, concepts[0])
-        )
-    sign = _points(figure, said)
     moves = [c for c in concepts if c.endswith("_pct")] or [DAY_CHANGE]
+    if bound:
+        line, up = bound
+        # "rose by more than 2%" is a bound on the size of the move.
+        moved = sign if f"{line:g}%" in text and concepts[:1] != moves[:1] else 0
+        name = moves[0] if moved else next(iter(concepts), CLOSE)
+        return lambda ticker: any(
+            (each.value * (moved or 1) > line) is up and each.value * moved >= 0
+            for each in facts.now(ticker, name)
+        )
     if sign:
         return lambda ticker: any(each.value * sign > 0 for each in facts.now(ticker, moves[0]))
     return None
+
+
+def _bound(text: str) -> tuple[float, bool] | None:
+    """The line that a text draws, and whether what it counts lies above it."""
+    drawn = next((each for each in words.SIDE.finditer(text) if each["line"]), None)
+    return (float(drawn["value"]), bool(drawn["up"])) if drawn else None
 
 
 def _row_property(figure: Figure, said: Sentence) -> int | None:
     """How many sessions closed beyond a line, or higher than the one before."""
     if not said.has(re.compile(r"\bsessions\b|\bdays\b", re.IGNORECASE)):
         return None
-    bound = re.search(
-        r"\b(?P<side>above|over|below|under)\s[$€£]?(?P<line>\d+(?:\.\d+)?)",
-        said.text,
-        re.IGNORECASE,
-    )
+    bound = _bound(said.text)
     for ticker in said.tickers(figure):
         closes = [value for _, value in said.facts.column(ticker, CLOSE)]
         if closes and bound:
-            line, up = float(bound["line"]), bound["side"].lower() in {"above", "over"}
+            line, up = bound
             return sum(1 for each in closes if (each > line if up else each < line))
         sign = _points(figure, said) or said.direction(figure)
         if closes and sign:

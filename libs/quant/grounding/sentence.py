@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 
 from libs.quant.grounding import words
 from libs.quant.grounding.facts import CLOSE, LEVELS, PRICES, Fact, unit_of
@@ -36,7 +37,7 @@ _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORE
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
-HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against)\b", re.IGNORECASE)
+HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
 _IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
@@ -383,17 +384,8 @@ class Sentence(Spoken):
             if pattern.match(first):
                 return sign
         left = re.split(r";", text[: figure.start])[-1]
-        last = max(
-            ((match.start(), sign) for sign, pattern in ((-1, words.DOWN), (1, words.UP))
-             for match in pattern.finditer(left)),
-            default=None,
-        )  # fmt: skip
-        if last is not None:
-            return last[1]
-        for sign, pattern in ((-1, words.DOWN), (1, words.UP)):
-            if pattern.search(right):
-                return sign
-        return 0
+        told = words.directions(left)[-1:] or sorted(words.directions(right), key=itemgetter(1))
+        return told[0][1] if told else 0
 
 
 def _is_period(mention: Mention) -> bool:

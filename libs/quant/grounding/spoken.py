@@ -32,7 +32,7 @@ _OF_DAY = re.compile(r"^,? (?:the|its|a) [a-z -]{3,20} (?:of|on) $", re.IGNORECA
 """Between a figure and its date: "$25.52, the low of June 6"."""
 _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b)")
 
-RIVALS = re.compile(r"^\s(?:versus|vs\.?|against)\s$", re.IGNORECASE)
+RIVALS = re.compile(r"^\s(?:versus|vs\.?|against|compared with)\s$", re.IGNORECASE)
 
 _JOINED = re.compile(
     r"^(?:\s?\([^()]{1,20}\))?(?:\s?,\s?(?:and\s)?|\s?/\s?|\s(?:and|or|versus|vs\.?|against)\s)(?:the\s|its\s|their\s)?$",

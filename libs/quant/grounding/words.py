@@ -40,8 +40,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("macd_histogram", r"macd[_ ]hist(?:ogram)?|hist(?:ogram)?\b"),
     ("macd_signal", r"(?:macd )?(?:signal(?: line)?|trigger line)|macd_signal"),
     ("macd", r"macd(?: line)?\b"),
-    ("bollinger_upper", r"upper (?:bollinger )?(?:band|line|boundary)|bollinger_upper|upper one"),
-    ("bollinger_lower", r"lower (?:bollinger )?(?:band|line|boundary)|bollinger_lower|(?:the lower|lower one)(?=(?: at)? [$€]?\d|[,.;]|\s(?:one|while|and)\b)"),
+    ("bollinger_upper", r"(?:upper|top) (?:bollinger )?(?:band|line|boundary)|bollinger_upper|upper one"),
+    ("bollinger_lower", r"(?:lower|bottom) (?:bollinger )?(?:band|line|boundary)|bollinger_lower|(?:the lower|lower one)(?=(?: at)? [$€]?\d|[,.;]|\s(?:one|while|and)\b)"),
     ("sma_20", r"(?:middle|mid)(?: bollinger)? (?:band|line|one)|bollinger_middle"),
     ("ema_12", r"12-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?12\)?|12-day line"),
     ("ema_26", r"26-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?26\)?|26-day line"),
@@ -76,7 +76,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|shares:|shares in issue"),
     ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
-    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought (?:at|for)|entry\b|purchase price|cost (?:a|per) share|our cost"),
+    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought (?:at|for)|entry(?: price)?\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
     ("cash", r"cash\b|uninvested\b"),
     ("quantity average_cost close", r"@"),
@@ -152,17 +152,31 @@ UP = re.compile(
     r"surprise|soar\w*|surg\w+|rall(?:y|ied|ies)|rebound\w*|recover\w*|improv\w+|outperform\w*|better|stronger|top(?:s|ped)|premium|dearer|raised|lifted|busier|exceed\w*)\b",
     re.IGNORECASE,
 )
+_POINTS = re.compile(rf"(?P<down>{DOWN.pattern})|(?P<up>{UP.pattern})", re.IGNORECASE)
+
+
+def directions(text: str) -> list[tuple[int, int]]:
+    """Where words point down (-1) or up (1); the "up" of "gave up" is none of its own."""
+    return [(match.start(), 1 if match["up"] else -1) for match in _POINTS.finditer(text)]
+
+
+SIDE = re.compile(
+    r"\b(?:(?P<up>above|over|north of|higher than|more than)|below|under|beneath|south of|lower than|less than)\b"
+    r"(?P<line>\s[$€£]?(?P<value>\d+(?:\.\d+)?))?",
+    re.IGNORECASE,
+)
+"""Beyond which side of what something lies; of a line that is drawn, its value."""
 # "over" that tells a time and no direction.
 OVER_TIME = re.compile(
     r"\bover (?:one|three)(?=[.,;)]|$)|\bover (?:(?:the|a|an|its|past|last) )*(?:\w+ )?(?:sessions?|months?|weeks?|years?|days?|quarters?)\b",
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
-    r"(?:\b(?:above|over|more than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
+    r"(?:\b(?:above|over|north of|more than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
     re.IGNORECASE,
 )
 BOUND_BELOW = re.compile(
-    r"(?:\b(?:below|under|less than|fewer than|at most|beneath)\s|(?<!\w)<=?\s?|≤\s?)$",
+    r"(?:\b(?:below|under|south of|less than|fewer than|at most|beneath)\s|(?<!\w)<=?\s?|≤\s?)$",
     re.IGNORECASE,
 )
 BETWEEN = re.compile(r"\bbetween\s(?:[-+−]?[$€£]?[\d.,]+%?\sand\s)?$", re.IGNORECASE)
@@ -184,7 +198,7 @@ NEXT = re.compile(
     re.IGNORECASE,
 )
 FIRST = re.compile(
-    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|close to close|opened)\b",
+    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|trading days|close to close|opened)\b",
     re.IGNORECASE,
 )
 IN_A_SESSION = re.compile(
@@ -197,7 +211,7 @@ RANGE = re.compile(
     re.IGNORECASE,
 )
 HIGHEST = re.compile(
-    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:highs?|highest|peak\w*|most|largest|record|best|strongest|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:highs?|highest|top(?! line| band)|peak\w*|most|largest|record|best|strongest|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
 LOWEST = re.compile(
