@@ -25,13 +25,17 @@ _RIGHT_BEHIND = re.compile(
 
 # Between words that name a quantity and its figure: "RSI (14) now stands at about 55".
 _LEADS_TO = re.compile(
-    r"^(?:[\s:=(~]|\(\d+(?:,\s?\d+)*\)|\b(?:of|at|is|was|are|were|stands?|stood|sits?|reads?|readings?|reached|hit|made|now|"
-    r"only|just|about|around|roughly|some|near|nearly|currently|still|came|comes|in|as|to|an?|the|"
-    r"line|level|value|ratio|multiple|per|share|equals?|be|finished|ended|for)\b)*$",
+    r"^(?:[\s:=(~]|\(\d+(?:,\s?\d+)*\)|\b(?:of|at|in|as|to|an?|the|"
+    r"per|for|is|was)\b)*$",
     re.IGNORECASE,
 )
 
 _FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGNORECASE)
+_BROKEN = re.compile(
+    r"[,;:()]|\b(?:and|but|or|while|with|by|than|when|after|above|below|over|under|of|on|in|for|per|has|at)\b",
+    re.IGNORECASE,
+)
+LEADS_CHARS = 40
 _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
@@ -106,9 +110,7 @@ class Sentence(Spoken):
             return pair
         if self._ends_move(figure, ahead):
             return (CLOSE,)
-        gap = self._gap(ahead[-1], figure) if ahead else ""
-        # "The 200-day average, $444, is out of reach": said between commas, it is the same.
-        leads = ahead and (_LEADS_TO.match(gap) or (gap == ", " and self.after(figure, 1) == ","))
+        leads = bool(ahead) and self._leads_to(ahead[-1], figure)
         if leads and ahead[-1].concepts != (words.OTHER,):
             return self._earnings(figure, ahead[-1].concepts)
         behind = self._behind(figure, fitting)
@@ -123,15 +125,20 @@ class Sentence(Spoken):
         # "MACD 2.45/2.05/0.40": the line, its signal, their difference.
         return kin(self.tight(head)) if apart.strip() == "/" else self.tight(head)
 
-    def _gap(self, ahead: Mention, figure: Figure) -> str:
-        """What stands between a name and a figure, without tickers and dates."""
-        start = ahead.end
-        kept = ""
+    def _leads_to(self, ahead: Mention, figure: Figure) -> bool:
+        """Whether a name goes straight to a figure: nothing between them is said of another."""
+        gap, start = "", ahead.end
         for day in (each for each in self.figures if each.unit == "date"):
             if start <= day.start and day.end <= figure.start:
-                kept += self.without_names(start, day.start)
-                start = day.end
-        return kept + self.without_names(start, figure.start)
+                gap, start = gap + self.without_names(start, day.start), day.end
+        gap += self.without_names(start, figure.start)
+        # "The 200-day average, $444, is out of reach": said between commas, it is the same.
+        if _LEADS_TO.match(gap) or (gap == ", " and self.after(figure, 1) == ","):
+            return True
+        apart = _BROKEN.search(gap) or self._any_figure(ahead.end, figure.start)
+        measured = self.is_compared(figure) or self.asks_mean(figure)
+        named = ahead.concepts != (words.OTHER,) and len(gap) < LEADS_CHARS
+        return named and not apart and not measured
 
     def _tagged(self, figure: Figure, fitting: Sequence[Mention]) -> tuple[str, ...]:
         """The name that stands alone in parentheses behind a figure: "88.93 (50-day)"."""
