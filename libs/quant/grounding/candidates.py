@@ -81,6 +81,8 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if fact.place == "before" and not said.starts(figure):
             continue
+        if not tight and fact.concept in LEVELS and _named_later(fact, figure, said):
+            continue
         if not _at_that_time(fact, figure, said):
             continue
         signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
@@ -118,6 +120,12 @@ def _offered(
 def is_one_of(fact: Fact, tight: Sequence[str]) -> bool:
     """Whether a quantity is what is named; the low of a period may be that of its closes."""
     return fact.concept in tight or (fact.place == "extreme" and bool({"high", "low"} & {*tight}))
+
+
+def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a quantity is only named behind a figure."""
+    ahead = (*said.carried, *(each for each in said.mentions if each.start < figure.start))
+    return all(fact.concept not in each.concepts for each in ahead)
 
 
 def _needs_name(fact: Fact, figure: Figure, said: Sentence) -> bool:
@@ -233,7 +241,7 @@ def _summed(said: Sentence, ticker: str) -> Iterator[Fact]:
             continue
         if not said.has(words.IN_A_SESSION):
             yield from _extremes(said, ticker, name)
-        if said.asks_mean() and (name == CLOSE or said.names(name)):
+        if said.asks_mean() and (said.names(name) or (name == CLOSE and not said.names(VOLUME))):
             for count in {len(values), *said.numbers}:
                 if 2 <= count <= len(values):
                     yield Fact(name, fmean(values[-count:]), _unit(name), ticker, "mean")

@@ -19,7 +19,8 @@ PERIOD_CHARS = 15
 # Between a figure and the words right behind that name it: "29.63 is its 20-day average".
 _RIGHT_BEHIND = re.compile(
     r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
-    r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at)[a-z-]+\s){0,2}$",
+    r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at|"
+    r"against|versus|vs|ahead|behind|short|off|beyond|between|within|before|after|until)[a-z-]+\s){0,2}$",
     re.IGNORECASE,
 )
 

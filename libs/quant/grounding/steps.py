@@ -71,7 +71,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
 
 def _listed_mean(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """The mean of the figures that were just given, where the words ask for one."""
-    if not said.asks_mean():
+    if not (said.asks_mean(figure) or words.MEAN.search(said.after(figure, 14))):
         return
     given = [
         *said.recalled,
@@ -135,7 +135,7 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
             or bool({top, base} & {*told})
             or (top.concept == CLOSE and {top.ticker, base.ticker} <= {*said.everyone, said.about})
         )
-    return top.value != base.value
+    return top.value != base.value and not (top.concept == base.concept and top.place == "unnamed")
 
 
 def _are_levels(top: Fact, base: Fact, said: Sentence) -> bool:
@@ -246,13 +246,13 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
     compared, rival = said.compared_with(figure), said.rival(figure)
     start, end = said.from_to
-    told = end is not None and not compared
+    told = not compared
     if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):
         reached = top.concept in {start.concept, CLOSE} if end is None else top.value == end.value
         return start.value == base.value and reached
     if top.ticker != base.ticker and rival:
         return base.ticker == rival
-    if said.has(words.EITHER_BASE) or (
+    if words.EITHER_BASE.search(said.clause(figure)) or (
         top.concept in said.beside(figure) and base.concept == CLOSE != top.concept
     ):
         return True
@@ -260,7 +260,7 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
         stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
         return bool(stands) or _earlier(base, top, said)
     if not (is_one_of(base, compared) or is_one_of(top, compared)):
-        return "headline" in {base.concept, top.concept}
+        return words.OTHER in compared and "headline" in {base.concept, top.concept}
     if is_one_of(top, compared):
         return is_one_of(base, compared) and _earlier(base, top, said)
     return True

@@ -261,7 +261,7 @@ COMPARED = re.compile(
     re.IGNORECASE,
 )
 BEHIND = re.compile(
-    r"\b(?:above|over|below|under|beneath|than|from|of|against|versus|vs|short of|to)\s"
+    r"\b(?:above|over|below|under|beneath|than|from|of|against|versus|vs|short of|to|past)\s"
     r"(?:(?:its|the|their|an?|our)\s)*$",
     re.IGNORECASE,
 )
