@@ -99,7 +99,7 @@ def _offered(
         # A percentage that has no name is a move of the day, or made of two quantities.
         offered += [
             fact
-            for owner in (*owners, None)
+            for owner in owners
             for fact in said.facts.of(owner)
             if fact.concept == DAY_CHANGE
             or (fact.unit != "percent" and not fact.concept.startswith(TECHNICAL))
@@ -171,7 +171,8 @@ def _is_of_another_day(fact: Fact, figure: Figure, said: Sentence) -> bool:
     rows = said.facts.rows.get(fact.ticker or "", [])
     if not rows or fact.session == rows[-1][0]:
         return False
-    first = fact.session == rows[0][0] and said.has(words.FIRST)
+    around = said.before(figure, 40) + said.after(figure, 25)
+    first = fact.session == rows[0][0] and words.FIRST.search(around)
     return not first and fact.session not in said.days_for(figure)
 
 

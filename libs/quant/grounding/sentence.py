@@ -366,7 +366,7 @@ class Sentence(Spoken):
         if figure.unit == "points":
             return True
         return bool(
-            self.has(words.PER_SHARE)
+            words.PER_SHARE.search(self.clause(figure))
             or figure.signed
             or self.direction(figure)
             or self.is_compared(figure)

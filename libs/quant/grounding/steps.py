@@ -161,7 +161,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
             yield Candidate(top.value / base.value * 100, "percent", parts)
         elif _is_ratio(top, base) and (
             figure.unit in {"times", "ratio"}
-            or (figure.unit == "number" and (share or said.has(words.RATIO)))
+            or (figure.unit == "number" and (share or words.RATIO.search(said.clause(figure))))
         ):
             yield Candidate(top.value / base.value, "times", parts)
     if not base.value:
@@ -178,7 +178,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
                 yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
             if _is_amount(figure, top.unit) and (top.unit != "percent" or said.changes(figure)):
                 yield Candidate(change, top.unit, parts, signed=True)
-        if _is_amount(figure, top.unit) and said.has(words.SUM):
+        if _is_amount(figure, top.unit) and words.SUM.search(said.clause(figure)):
             yield Candidate(top.value + base.value, figure.unit, parts)
     yield from _product(top, base, figure, said)
 
