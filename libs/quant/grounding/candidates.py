@@ -76,6 +76,8 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if fact.ticker is None and fact.place == "extreme" and said.named_ahead(figure):
             continue
+        if not _is_asked(fact, figure, said):
+            continue
         plain = fact.concept == CLOSE and fact.place not in {"extreme", "mean", "unnamed"}
         if plain and figure.unit == "money" and words.BETWEEN.search(said.before(figure, 40)):
             continue
@@ -120,6 +122,13 @@ def _offered(
 def is_one_of(fact: Fact, tight: Sequence[str]) -> bool:
     """Whether a quantity is what is named; the low of a period may be that of its closes."""
     return fact.concept in tight or (fact.place == "extreme" and bool({"high", "low"} & {*tight}))
+
+
+def _is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether words near a figure ask for an extreme, or for a session's range."""
+    asked = {"extreme": (words.LOWEST, words.HIGHEST), "unnamed": (words.RANGE,)}
+    patterns = asked.get(fact.place, ())
+    return not patterns or any(each.search(said.around(figure)) for each in patterns)
 
 
 def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:

@@ -124,6 +124,10 @@ class Spoken:
         """The words behind a figure."""
         return self.text[figure.end : figure.end + chars]
 
+    def around(self, figure: Figure) -> str:
+        """The words about a figure, as far as they may say which one of several it is."""
+        return self.before(figure, 80) + " " + self.after(figure, 45)
+
     def clause(self, figure: Figure) -> str:
         """The words around a figure up to the next commas."""
         left = re.split(r"[,;:(]\s", self.text[: figure.start])[-1]

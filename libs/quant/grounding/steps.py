@@ -96,7 +96,12 @@ def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     for ticker in (*said.everyone, None):
         facts += [fact for name in _implied(figure, said) for fact in said.facts.now(ticker, name)]
     # What is said of a session's range without its name is not put together with others.
-    facts = [each for each in facts if each.place != "unnamed" or said.has(words.RANGE)]
+    ranged, mean = words.RANGE.search(said.clause(figure)), words.MEAN.search(said.around(figure))
+    facts = [
+        each
+        for each in facts
+        if (each.place != "unnamed" or ranged) and (each.place != "mean" or mean)
+    ]
     once = {(each.concept, each.value, each.ticker, each.session): each for each in facts}
     here = {CLOSE, *(name for mention in said.mentions for name in mention.concepts)}
     return sorted(once.values(), key=lambda each: each.concept not in here)[:PARTS_MAX]
