@@ -50,6 +50,7 @@ _ODDS = re.compile(r"\b(?:odds|chances?|probability|likelihood)\b[^.;\d]*$", re.
 """Odds are the writer's own, whatever they are of."""
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
+_EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b")
 DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
 HISTORY = re.compile(
     r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|"
@@ -93,7 +94,7 @@ def claims(figure: Figure, said: Sentence) -> bool:
     )
     if days and figure.unit != "count":
         history = HISTORY.match(said.after(figure, 30))
-        event = re.search(r"\baway\b|\bago\b|\bfrom now\b|\breports?\b", said.text)
+        event = said.has(_EVENT)
         dated = any(each.unit == "date" for each in said.figures)
         return bool(history or event or dated or re.search(r"\bof the\s$", before))
     return not (figure.unit in {"money", "number"} and _drawn(figure, said))

@@ -22,6 +22,7 @@ _OF_WHICH = re.compile(
     re.IGNORECASE,
 )
 """Before the whole that a part is counted of."""
+_MOVED = re.compile(r"^\s(?:rose|fell|gained|lost)\b")
 _LAST = re.compile(r"\b(?:last|past) $", re.IGNORECASE)
 _CALENDAR = re.compile(r"\bcalendar\b", re.IGNORECASE)
 _IN_A_WEEK = re.compile(
@@ -71,7 +72,7 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         return
     every = re.search(r"\ball\s$", said.before(figure, 5), re.IGNORECASE)
     keep = _property(figure, said) if _row_property(figure, said) is None else None
-    named = part or every or _NAMES.match(right)
+    named = part or every or _NAMES.match(right) or _MOVED.match(right)
     if keep is not None and named:
         held = said.facts.having("average_cost") if _HELD.search(right) else {}
         pool = held or said.facts.having(CLOSE)

@@ -98,15 +98,16 @@ def _in_row(figure: Figure, row: Mapping[str, float]) -> str:
 def is_event(figure: Figure, said: Sentence) -> bool:
     """Whether a date is the day of what the sentence says of it."""
     told = [fact for each, fact in said.traced.items() if said.dated_by(each) is figure]
-    days = {day for fact in told if (day := _day_of(fact, said.facts))}
+    days = {fact: day for fact in told if (day := _day_of(fact, said.facts))}
     period = _SINCE.search(said.before(figure, 10)) and all(
         fact.place in {"extreme", "mean"} for fact in told
     )
     if days and not period:
-        if any(figure.is_day(day) for day in days):
-            return True
-        if any(fact.session and fact.concept != "headline" for fact in told):
-            return False
+        known = {*days.values()}
+        if all(fact.concept == "headline" for fact in days) and _REPORT.search(said.text):
+            # What a headline says was earned was reported on a day of its own.
+            known |= {*_of(said.facts, said.tickers(figure), *_reports(said.text))}
+        return any(figure.is_day(day) for day in known)
     # A period does not start today.
     today = said.facts.as_of if _SINCE.search(said.before(figure, 10)) else None
     named = _WEEKDAY.search(said.before(figure, 14))

@@ -74,13 +74,13 @@ _COUNTED = frozenset(
         *("position", "match", "matches", "prices", "histories", "reports", "companies", "assets"),
         *("shares", "stocks", "tickers", "names", "closes", "sessions", "days", "analysts"),
         *("brokers", "candidates", "results", "calls", "years", "quarters", "european", "open"),
-        *("times", "are"),
+        *("times", "are", "rose", "fell", "gained", "lost", "closed"),
     }
 )
 _WORD = re.compile(
     rf"\b(?<!in )(?<!over )(?<!within )(?<!after )(?P<ratio>(?:(?:a|one|two|three|four)\s)?(?:{'|'.join(_RATIOS)}))\b"
     r"(?<!first half)(?!\s(?:of\s)?the\s(?:usual|normal|position|size|stake|holding)\b)(?<!upper half)(?<!lower half)(?<!second half)(?!\s(?:month|quarter|day|report|year|of (?:19|20)\d\d|of the year)|'s)"
-    rf"|\b(?<!every )(?<!only )(?<!any )(?<!each )(?P<word>no|{'|'.join(_WORDS)})\b",
+    rf"|\b(?<!every )(?<!the only )(?<!any )(?<!each )(?P<word>no|{'|'.join(_WORDS)})\b",
     re.IGNORECASE,
 )
 # "the ten sessions", "all four", "GOOG's six closes" only say which are meant.
