@@ -20,23 +20,11 @@ from libs.quant.grounding.check import Checked, check_map, check_number, check_t
 from libs.quant.grounding.facts import Facts, Given, read
 
 TEXTS = frozenset(
-    [
-        "objective",
-        "quant_question",
-        "reasoning",
-        "market_summary",
-        "risk_notes",
-        "summary",
-        "news_summary",
-        "earnings_outlook",
-        "catalyst",
-        "research_notes",
-        "rationale",
-        "notes",
-        "market_mood",
-        "key_quotes",
-        "adjustments",
-    ]
+    {
+        *("objective", "quant_question", "reasoning", "market_summary", "risk_notes", "summary"),
+        *("news_summary", "earnings_outlook", "catalyst", "research_notes", "rationale", "notes"),
+        *("market_mood", "key_quotes", "adjustments"),
+    }
 )
 """Fields in which a model writes freely."""
 MAPS = frozenset({"technical_indicators"})

@@ -109,7 +109,7 @@ def _sizes(figure: Figure, said: Sentence, right: str, *, whole: bool = False) -
         for length in _history(said, figure):
             yield from range(1, length + 1) if of_last else (length,)
     elif whole or _COMPANIES.search(right[:25]) or not re.match(r"\s\w", right):
-        yield from _companies(figure, said)
+        yield from _companies(said)
         yield len(facts.having("rsi_14"))
         yield len(facts.having(CLOSE))
         if not re.match(r"\s\w", right):
@@ -123,8 +123,6 @@ def _counts(word: str, right: str) -> bool:
 def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
     """Counts of answers, reports, sessions and companies."""
     facts = said.facts
-    if said.names("quantity") and _COMPANIES.match(right.strip(" ,.;")):
-        yield from _listed("positions", (None,), facts)
     for word, tool in _TOOLS.items():
         if re.match(rf"^\W*(?:\w+\s)?{word}\b", right):
             yield len(set(facts.sources.get(tool, [])))
@@ -144,7 +142,7 @@ def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
         or _COMPANIES.match(right.strip(" ,.;"))
         or (not figure.meant and _COMPANIES.search(right[:25]))
     ):
-        yield from _companies(figure, said)
+        yield from _companies(said)
 
 
 def _history(said: Sentence, figure: Figure) -> Iterator[int]:
@@ -194,18 +192,8 @@ def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[
         yield sum(chosen)
 
 
-def _companies(figure: Figure, said: Sentence) -> Iterator[int]:
+def _companies(said: Sentence) -> Iterator[int]:
     facts = said.facts
-    if said.has(re.compile(r"\b(?:without|lacks?|lacking) a full history\b", re.IGNORECASE)):
-        full = facts.having("rsi_14")
-        every = set(facts.sources.get("get_technical_indicators", []))
-        yield len(every - set(full))
-        return
-    if re.search(r"\bheadlines? (?:on|of|about|for) $", said.before(figure), re.IGNORECASE):
-        yield len({each.ticker for each in facts.headlines})
-        return
-    if said.has(re.compile(r"\bfull history\b|\bindicators\b", re.IGNORECASE)):
-        yield len(facts.having("rsi_14"))
     yield from {len(set(names)) for names in facts.sources.values()}
     yield from (
         count
@@ -226,29 +214,7 @@ def _having(figure: Figure, said: Sentence) -> Iterator[int]:
         yield max((sectors.count(each) for each in sectors), default=0)
         return
     if re.search(r"\breports?\b", text, re.IGNORECASE) and said.has(_IN_A_WEEK):
-        near = [
-            day
-            for (ticker, name), days in facts.dates.items()
-            if name == "report_next" and ticker is not None and facts.as_of
-            for day in days[:1]
-            if 0 <= (day - facts.as_of).days <= 7
-        ]
-        yield len(near)
-        return
-    if re.search(
-        r"\b(?:researched|examined|checked|looked at|read|priced|covered)\b", text, re.IGNORECASE
-    ):
-        yield len(facts.having(CLOSE))
-        return
-    keep = _property(figure, said)
-    if keep is not None:
-        pool = set(facts.having(CLOSE))
-        yield sum(1 for ticker in pool if keep(ticker))
-    held = facts.having("average_cost")
-    sign = _points(figure, said)
-    if held and sign:
-        gains = [fact.value - held[t].value for t, fact in facts.having(CLOSE).items() if t in held]
-        yield sum(gain * sign > 0 for gain in gains)
+        yield from _reporting(said)
 
 
 def _points(figure: Figure, said: Sentence) -> int:
@@ -275,8 +241,6 @@ def _property(figure: Figure, said: Sentence) -> Callable[[str], bool] | None:
         and not m.concepts[0].endswith("_pct")
         for c in m.concepts
     ]
-    if re.search(r"debt above equity", text, re.IGNORECASE):
-        return lambda ticker: any(each.value > 1 for each in facts.now(ticker, "debt_to_equity"))
     if match and bases:
         up = bool(match["up"])
 

@@ -184,6 +184,23 @@ def test_few_faults_put_into_sound_claims_pass_and_few_sound_ones_are_marked_whe
         ("It trades $8.38 above the 50-day.", "It trades $8.38 below the 50-day."),
         ("ECHO is $53.58 below ALFA's price.", "ECHO is $53.58 above ALFA's price."),
         ("From $80.75 to $81.79 it rose 1.3%.", "From $81.27 to $81.79 it rose 1.3%."),
+        ("ECHO gave up 1.8%.", "ECHO gained 1.8%."),
+        # What stands straight before or behind a figure names it, in whatever words.
+        ("Its RSI has run all the way to 79.5.", "Its RSI has run all the way to 73.4."),
+        (
+            "$73.41, the much watched 50-day average, holds.",
+            "$81.93, the much watched 50-day average, holds.",
+        ),
+        (
+            "It stands at $81.79, over its 50-day ($73.41).",
+            "It stands at $73.41, over its 50-day ($73.41).",
+        ),
+        ("Only one of the two tickers rose.", "Only two of the two tickers rose."),
+        ("One fell and one rose.", "One fell and two rose."),
+        (
+            "It closed above $81 on two of the three trading days.",
+            "It closed above $81 on one of the three trading days.",
+        ),
         # Who writes a minus writes it everywhere.
         ("EPS -0.85, momentum good.", "EPS 0.85, day -1.3%."),
         ("ECHO closed at $28.21.", "ECHO closed at €28.21."),
