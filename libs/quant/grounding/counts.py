@@ -22,6 +22,9 @@ _OF_WHICH = re.compile(
     re.IGNORECASE,
 )
 """Before the whole that a part is counted of."""
+_RESEARCHED = re.compile(
+    r"\b(?:researched|examined|checked|looked at|read|priced|covered)\b", re.IGNORECASE
+)
 _MOVED = re.compile(r"^\s(?:rose|fell|gained|lost)\b")
 _LAST = re.compile(r"\b(?:last|past) $", re.IGNORECASE)
 _CALENDAR = re.compile(r"\bcalendar\b", re.IGNORECASE)
@@ -215,6 +218,8 @@ def _having(figure: Figure, said: Sentence) -> Iterator[int]:
         return
     if re.search(r"\breports?\b", text, re.IGNORECASE) and said.has(_IN_A_WEEK):
         yield from _reporting(said)
+    if said.has(_RESEARCHED):
+        yield len(facts.having(CLOSE))
 
 
 def _points(figure: Figure, said: Sentence) -> int:
