@@ -35,7 +35,8 @@ from services.orchestrator.letters import Letters
 from services.orchestrator.relay import Relay
 from services.orchestrator.schedule import Clock, Time
 from services.orchestrator.sweep import Sweep
-from services.orchestrator.workflow import Workflow, workflows_of
+from services.orchestrator.workflow import Workflow
+from services.orchestrator.workflows import workflows_of
 
 QUEUE = "orchestrators"
 """The queue group: a question goes to one of the orchestrators that run."""

@@ -23,7 +23,8 @@ COMMON |= {"tools.py", "store.py", "queries.sql", "prompts"}
 # What a service has beyond the common files. A new file here is a decision, not an accident.
 FURTHER = {
     "orchestrator": {
-        "workflow.py",  # the workflows as data
+        "workflow.py",  # what a workflow is, and whether it can end
+        "workflows.py",  # the desk's own, as data
         "inputs.py",  # what reaches it, each with its future
         "measured.py",  # what a commit adds to the metrics
         "commit.py",  # the group transaction's loop

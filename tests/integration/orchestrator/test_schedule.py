@@ -21,7 +21,7 @@ from services.orchestrator.commit import Committer
 from services.orchestrator.handler import Handler, Outlook
 from services.orchestrator.inputs import CancelAskedFor
 from services.orchestrator.schedule import GIVE_UP_AFTER, Ask, Clock, Time
-from services.orchestrator.workflow import workflows_of
+from services.orchestrator.workflows import workflows_of
 from tests.integration.orchestrator.conftest import Sent
 
 CALENDAR = exchange_calendar()
