@@ -37,7 +37,7 @@ from services.orchestrator.inputs import (
     cycle_of,
     operation_of,
 )
-from services.orchestrator.leases import NO_USAGE, NOTHING, provider_of
+from services.orchestrator.leases import NO_USAGE, NOTHING
 from services.orchestrator.paces import Bucket, Pace
 from services.orchestrator.rows import CycleRow, Ended, OperationRow, Proposal, Purse, dump_state
 
@@ -83,7 +83,7 @@ def _asked(given: Recorded) -> Iterator[str]:
     record = given.record
     if record.reserve is not None and record.reserve.provider:
         yield record.reserve.provider
-    yield from (provider_of(each) for each in record.entries if each.kind is CallKind.MODEL)
+    yield from (each.provider for each in record.entries if each.kind is CallKind.MODEL)
 
 
 def _pace(name: str, rate: Rate, row: Record | None) -> Pace:

@@ -36,6 +36,7 @@ FURTHER = {
         "rows.py",  # rows between loading and writing
         "approvals.py",  # what a person's answer to a proposal comes to
         "answers.py",  # what becomes of a request, as its sender is told
+        "outlook.py",  # whether pipelines can begin, asked of who has the keys
         "rotation.py",  # who trades the main account at which session, pure
         "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order
