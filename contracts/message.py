@@ -2,7 +2,6 @@
 
 from datetime import date, datetime
 from typing import Any, Literal, Self
-from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -71,6 +70,3 @@ class Command(Message):
 
 class Nothing(Message):
     """An answer without content."""
-
-
-EventId = UUID

@@ -1,5 +1,6 @@
 """Operations: tracked work, and the four questions a service may ask about it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -35,6 +36,16 @@ class CallKind(StrEnum):
     READ = "read"
 
 
+FAULTS: Mapping[CallKind, str] = {CallKind.MODEL: "fault", CallKind.TOOL: "error"}
+"""The key of a reply that says why there is none."""
+
+
+def fault_in(kind: CallKind, reply: JsonValue) -> Mapping[str, JsonValue]:
+    """Why a call gave no reply, with a `code`; empty where it gave one."""
+    told = reply.get(FAULTS.get(kind, "")) if isinstance(reply, dict) else None
+    return told if isinstance(told, dict) else {}
+
+
 class JournalEntry(Value):
     """One finished call of an operation. `index` counts from 0 in the order of asking.
 
@@ -54,6 +65,16 @@ class JournalEntry(Value):
     usage: Usage = Usage()
     duration_ms: float = Field(default=0.0, ge=0)
     passed: bool | None = None
+
+    @property
+    def provider(self) -> str:
+        """Whom a model's call asked."""
+        return self.name.partition(":")[0]
+
+    @property
+    def fault(self) -> Mapping[str, JsonValue]:
+        """As `fault_in` says of its reply."""
+        return fault_in(self.kind, self.reply)
 
 
 class Reserve(Value):

@@ -2,7 +2,6 @@
 
 from datetime import date
 from decimal import Decimal
-from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -107,16 +106,6 @@ class Failure(Value):
     code: ShortText
     message: Text
     field: ShortText | None = None
-
-
-class AgentStage(StrEnum):
-    """Which agent of a pipeline; `market` is kept for readers of old records."""
-
-    SENTIMENT = "sentiment"
-    MARKET = "market"
-    RESEARCH = "research"
-    TRADER = "trader"
-    RISK = "risk"
 
 
 class ToolDef(Value):

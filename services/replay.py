@@ -34,7 +34,8 @@ from services.orchestrator.logic import (
     advance,
     begin,
 )
-from services.orchestrator.workflow import Workflow, as_recorded
+from services.orchestrator.workflow import Workflow
+from services.orchestrator.workflows import as_recorded
 from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment

@@ -92,14 +92,6 @@ class Refused:
 Answer = Filled | Working | Refused
 
 
-class OpenPrices(Protocol):
-    """Where opens come from."""
-
-    async def next_open(self, ticker: str, after: date) -> Opening | None:
-        """The open of the first session after `after`; None where there is none (yet)."""
-        ...
-
-
 class Broker(Protocol):
     """Answers orders at prices that execution has read beforehand."""
 

@@ -24,6 +24,7 @@ from contracts.subjects import (
     Class,
     Subject,
 )
+from libs.bus.headers import CODE_HEADER, CUT_HEADER, ERROR_HEADER, SENDER_HEADER
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, DECISION_STREAM
 
 Json = dict[str, Any]
@@ -306,10 +307,10 @@ def _dead_letter_operation() -> Json:
 
 def _dead_letter() -> Json:
     names = {
-        "Desk-Error": "What is wrong with it.",
-        "Desk-Code": "The same for machines.",
-        "Desk-From": "The identity that sent it, where that is known.",
-        "Desk-Cut": "How many bytes of a body over the size limit were left out, where there are.",
+        ERROR_HEADER: "What is wrong with it.",
+        CODE_HEADER: "The same for machines.",
+        SENDER_HEADER: "The identity that sent it, where that is known.",
+        CUT_HEADER: "How many bytes of a body over the size limit were left out, where there are.",
     }
     headers = {"type": "object", "properties": {k: _text_field(v) for k, v in names.items()}}
     return {

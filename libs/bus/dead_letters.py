@@ -22,7 +22,7 @@ from contracts.message import MESSAGE_BYTES_MAX
 from contracts.query import DeadLetter
 from contracts.types import Failure
 from libs.bus.connection import connect
-from libs.bus.headers import reason
+from libs.bus.headers import CODE_HEADER, CUT_HEADER, ERROR_HEADER, SENDER_HEADER, reason
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
 
 API_TIMEOUT_S = 5.0
@@ -105,7 +105,7 @@ class DeadLetters:
         if not subject.startswith(_ADVISORY):
             said = _headers(message)
             found = _found(sequence, message, message.data or b"", _failure_of(said))
-            return _with_size(found, int(said.get("Desk-Cut", 0)))
+            return _with_size(found, int(said.get(CUT_HEADER, 0)))
         advisory = orjson.loads(message.data or b"{}")
         original = await self._get(COMMAND_STREAM, int(advisory["stream_seq"]))
         body = original.data if original is not None else None
@@ -127,9 +127,9 @@ def written(body: bytes, failure: Failure, sender: str = "") -> tuple[bytes, dic
     """
     why = reason(failure.code, failure.message)
     if sender:
-        why["Desk-From"] = sender
+        why[SENDER_HEADER] = sender
     cut = len(body) - MESSAGE_BYTES_MAX
-    return body[:MESSAGE_BYTES_MAX], why if cut <= 0 else {**why, "Desk-Cut": str(cut)}
+    return body[:MESSAGE_BYTES_MAX], why if cut <= 0 else {**why, CUT_HEADER: str(cut)}
 
 
 def shown(body: bytes) -> str:
@@ -164,20 +164,20 @@ def _headers(message: RawStreamMsg) -> Mapping[str, str]:
 
 
 def _failure_of(said: Mapping[str, str]) -> Failure:
-    sender = said.get("Desk-From")
-    message = said.get("Desk-Error", "no reason was given")
+    sender = said.get(SENDER_HEADER)
+    message = said.get(ERROR_HEADER, "no reason was given")
     return Failure(
-        code=said.get("Desk-Code", "unknown")[:400],
+        code=said.get(CODE_HEADER, "unknown")[:400],
         message=f"from {sender}: {message}" if sender else message,
     )
 
 
 def _failure_told_by(advisory: Mapping[str, object]) -> Failure:
     consumer, deliveries = advisory.get("consumer"), advisory.get("deliveries")
-    reason = advisory.get("reason") or "delivered too often without an answer"
+    why = advisory.get("reason") or "delivered too often without an answer"
     return Failure(
         code="undeliverable",
-        message=f"{consumer}: given up after {deliveries} deliveries: {reason}",
+        message=f"{consumer}: given up after {deliveries} deliveries: {why}",
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 from uuid import UUID
 
@@ -143,7 +143,7 @@ class Lease:
             await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
 
     @contextlib.asynccontextmanager
-    async def kept(self, on_lost: Callable[[], object]):  # type: ignore[no-untyped-def]
+    async def kept(self, on_lost: Callable[[], object]) -> AsyncIterator[None]:
         """Renew while the block runs; call `on_lost` when the work is no longer ours."""
         renewal = asyncio.create_task(self._renew(on_lost))
         try:

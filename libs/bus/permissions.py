@@ -1,4 +1,4 @@
-"""What each identity may do on NATS, derived from the subject table (DESIGN I10)."""
+"""What each identity may do on NATS, derived from the subject table."""
 
 from collections.abc import Mapping, Sequence
 

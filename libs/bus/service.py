@@ -31,7 +31,7 @@ from libs.bus.dead_letters import written
 from libs.bus.discovery import Endpoint, discoverable
 from libs.bus.operation import UNANSWERED, Lease, Orchestrator
 from libs.bus.pull import Pull
-from libs.bus.route import Route, Routes, subject_of
+from libs.bus.route import QueryHandler, Route, Routes, subject_of
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
 from libs.bus.traced_command import traced_command, traced_handler
@@ -169,13 +169,7 @@ class ServiceRunner:
             cancels = f"{PREFIX}.ctl.{self._routes.service}.cancel"
             await self._client.subscribe(cancels, cb=self._on_cancel)
         for query in self._routes.queries:
-
-            async def answer(
-                _caller: str, message: Message, handle: Callable[..., object] = query.handle
-            ) -> Message | None:
-                return await handle(message)  # type: ignore[no-any-return, misc]
-
-            await self._server.serve(query.hears, answer)
+            await self._server.serve(query.hears, partial(_answered, query.handle))
         for request in self._routes.requests:
             await self._server.serve(request.hears, request.handle)
 
@@ -327,6 +321,10 @@ class ServiceRunner:
         kept, why = written(message.data, Failure(code=error.code, message=error.message))
         await self._client.publish(subject, kept, headers=why)
         await message.term()
+
+
+async def _answered(handle: QueryHandler, _caller: str, message: Message) -> Message | None:
+    return await handle(message)
 
 
 def failure_of(error: DeskError) -> Failure:

@@ -34,7 +34,7 @@ class Limits:
     wait_s_max: float = 60.0
     """The longest wait between two tries."""
     result_bytes_max: int = 32_000
-    """One tool result (DESIGN I12)."""
+    """One tool result."""
     evidence_bytes_max: int = 250_000
     """All tool results of an operation: about 60,000 tokens; with the model's replies they must
     fit into one message when another process takes the operation over."""

@@ -4,7 +4,6 @@ Replies are read from the body itself: the SDK builds its objects without checki
 HTML page or a null passes.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -118,16 +117,8 @@ class ClaudeWire:
     async def send(self, request: ModelRequest) -> ModelReply:
         """One call of `messages.create`."""
         who = f"{self._endpoint.name} ({request.model})"
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await self._client.messages.with_raw_response.create(**parameters(request))
-        except (anthropic.APITimeoutError, TimeoutError):
-            raise faults.too_slow(who, self._timeout_s) from None
-        except anthropic.APIStatusError as error:
-            headers = error.response.headers
-            raise faults.refusal(who, error.status_code, error.body, headers) from None
-        except anthropic.APIConnectionError as error:
-            raise faults.lost(who, error.__cause__) from None
+        async with faults.told_by(anthropic, who, self._timeout_s):
+            answer = await self._client.messages.with_raw_response.create(**parameters(request))
         return reply_of(who, answer.http_response.content)
 
 

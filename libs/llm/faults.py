@@ -4,10 +4,12 @@ Both SDKs raise the same family of exceptions over the same HTTP client; what th
 here once. Texts from outside are cut to one short line.
 """
 
+import asyncio
 import email.utils
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -37,8 +39,25 @@ NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS})
 
 
+@asynccontextmanager
+async def told_by(sdk: Any, who: str, timeout_s: float) -> AsyncIterator[None]:
+    """A call through an SDK, given by its module: its errors, and its silence, as ModelErrors.
+
+    `who` names endpoint and model.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except (sdk.APITimeoutError, TimeoutError):
+        raise too_slow(who, timeout_s) from None
+    except sdk.APIStatusError as error:
+        raise refusal(who, error.status_code, error.body, error.response.headers) from None
+    except sdk.APIConnectionError as error:
+        raise lost(who, error.__cause__) from None
+
+
 def refusal(who: str, status: int, body: object, headers: Mapping[str, str]) -> ModelError:
-    """The error for an HTTP status that is no success. `who` names endpoint and model."""
+    """The error for an HTTP status that is no success."""
     kind, told = _told(body)
     request_id = headers.get("request-id") or headers.get("x-request-id")
     what = " ".join(

@@ -51,7 +51,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 
 LOOK_AHEAD = "look_ahead"
-"""The code of the one tool error that ends the operation: a leak from the future (DESIGN I7)."""
+"""The code of the one tool error that ends the operation: a leak from the future."""
 TASK_CHARS_STORED_MAX = 50_000
 
 T = TypeVar("T", bound=BaseModel)

@@ -4,7 +4,6 @@ What an endpoint takes stands in its capabilities. Replies are read from the bod
 builds its objects without checking them, and `{"choices": null}` passes.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -125,18 +124,10 @@ class OpenAIWire:
         """One call of `chat.completions.create`."""
         who = f"{self._endpoint.name} ({request.model})"
         can = self._endpoint.capabilities
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await self._client.chat.completions.with_raw_response.create(
-                    **parameters(request, can)
-                )
-        except (openai.APITimeoutError, TimeoutError):
-            raise faults.too_slow(who, self._timeout_s) from None
-        except openai.APIStatusError as error:
-            headers = error.response.headers
-            raise faults.refusal(who, error.status_code, error.body, headers) from None
-        except openai.APIConnectionError as error:
-            raise faults.lost(who, error.__cause__) from None
+        async with faults.told_by(openai, who, self._timeout_s):
+            answer = await self._client.chat.completions.with_raw_response.create(
+                **parameters(request, can)
+            )
         return reply_of(who, answer.http_response.content)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import structlog
 from pydantic import JsonValue
 
-from contracts.operation import CallKind, Reserve
+from contracts.operation import FAULTS, CallKind, Reserve, fault_in
 from contracts.types import Usage
 from libs.llm.agent import Agent, Limits
 from libs.llm.errors import (
@@ -31,8 +31,6 @@ from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.storable import storable
 from libs.runtime.journal import Call, Journal, Reply
 
-FAULT = "fault"
-"""The key of a journal entry's reply where the call gave none."""
 NAME_CHARS_MAX = 100
 WAIT_S_FIRST = 0.5
 """The first wait without a word from the provider; it doubles, and a random half comes off."""
@@ -117,14 +115,14 @@ def _recorded(error: ModelError) -> JsonValue:
     told: dict[str, JsonValue] = {"code": error.code, "message": error.message}
     if isinstance(error, ProviderUnavailable):
         told["retry_after_s"] = error.retry_after_s
-    return storable({FAULT: told})
+    return storable({FAULTS[CallKind.MODEL]: told})
 
 
 def _error_in(value: JsonValue) -> ModelError | None:
     """The error that an entry records. It is read back on the first run too, so that what follows
     is the same when the operation starts again."""
-    told = value.get(FAULT) if isinstance(value, dict) else None
-    if not isinstance(told, dict):
+    told = fault_in(CallKind.MODEL, value)
+    if not told:
         return None
     code, message, after = told.get("code"), str(told.get("message")), told.get("retry_after_s")
     if code == ProviderUnavailable.code:

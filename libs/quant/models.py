@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,6 @@ MODEL_BYTES_MAX = 16_000_000
 
 class BadModel(ValueError):
     """Bytes that are no model of this format, or not the model that was asked for."""
-
-
-class Predictor(Protocol):
-    """How probable a label of 1 is."""
-
-    def probability(self, rows: Array) -> Array:
-        """One value for each row of scaled features."""
-        ...
 
 
 def _logistic(raw: Array) -> Array:

@@ -5,7 +5,7 @@ names the largest allocation it allows every pick, on its own, and the lowest ce
 rule sees what another has done, neither the order of the rules nor that of the picks can change the
 result; applied to its own result it changes nothing; and nothing is ever increased.
 
-Sources: BRIEF section 2 "Risk rules", DESIGN section 3 (an unknown sector is one sector).
+What each rule is for stands beside it, and in docs/risk.md.
 """
 
 import hashlib

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from contracts.operation import CallKind
+from contracts.operation import CallKind, fault_in
 from contracts.types import Usage
 from libs.runtime.tracing import Attributes, Told
 
@@ -24,8 +24,6 @@ CHAT, EXECUTE_TOOL = "chat", "execute_tool"
 COST = "deskbus.cost_usd"
 PROVIDERS: Mapping[str, str] = {"claude": "anthropic"}
 """Where the conventions have another name for a provider than pipelines do."""
-FAULTS = {CallKind.MODEL: "fault", CallKind.TOOL: "error"}
-"""The key of a reply that says why there is none."""
 
 
 def described(kind: CallKind, name: str) -> tuple[str, Attributes]:
@@ -53,6 +51,6 @@ def tell(told: Told, kind: CallKind, reply: JsonValue, usage: Usage) -> None:
                 COST: str(usage.cost_usd),
             }
         )
-    fault = reply.get(FAULTS.get(kind, "")) if isinstance(reply, dict) else None
-    if isinstance(fault, dict):
+    fault = fault_in(kind, reply)
+    if fault:
         told.failed(str(fault.get("code", "")))

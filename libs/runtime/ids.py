@@ -1,4 +1,4 @@
-"""Deterministic ids: the same work has the same id after every crash (DESIGN I2)."""
+"""Deterministic ids: the same work has the same id after every crash."""
 
 from datetime import datetime
 from functools import lru_cache

@@ -6,6 +6,7 @@
 import sys
 from pathlib import Path
 
+from libs.runtime import made_table
 from libs.runtime.metric import Metric
 from libs.runtime.metrics import all_metrics
 
@@ -22,11 +23,7 @@ def table() -> str:
 
 def rewritten(text: str) -> str:
     """`text` with the table between its marks made anew. Raises ValueError without marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page needs the two lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
+    return made_table.put(text, BEGIN, END, table())
 
 
 def _row(metric: Metric) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
+from libs.runtime import made_table
 from libs.runtime.settings import Settings
 
 BEGIN = "<!-- settings: made by `python -m libs.runtime.settings_table docs/configuration.md` -->"
@@ -30,11 +31,7 @@ def table() -> str:
 
 def rewritten(text: str) -> str:
     """`text` with the table between its marks made anew. Raises ValueError without marks."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page needs the two lines {BEGIN!r} and {END!r}")
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
+    return made_table.put(text, BEGIN, END, table())
 
 
 def _docstrings() -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """save_assessment: what a model calls to hand in its assessment of a strategy.
 
 It writes nothing: the arguments are held against the contract, and come back with the time. The
-service that asked writes what was handed in (DESIGN I6).
+service that asked writes what was handed in.
 """
 
 from collections.abc import Callable, Mapping, Sequence

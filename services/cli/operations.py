@@ -35,7 +35,6 @@ from services.cli.tree import CALLS, draw, said, took
 
 LOOKED_THROUGH_MAX = 200
 """Newest operations among which a shortened id is looked for."""
-UUID_CHARS = 36
 CALL_CHARS = 300
 
 app = group()

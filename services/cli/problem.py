@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """How a command ended (DESIGN section 3)."""
+    """How a command ended."""
 
     OK = 0
     FAILED = 1

@@ -16,11 +16,9 @@ from contracts.http import PriceBar
 from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
-from libs.quant.exchange import Mark
+from libs.quant.exchange import PRICE_STEP, Mark
 from services.console import logic
 from services.console.store import Store
-
-PRICE_STEP = Decimal("0.000001")
 
 _NO_CYCLE = UUID(int=0)
 """Stands in an account's portfolio where no cycle has placed an order yet."""

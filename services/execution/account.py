@@ -24,7 +24,7 @@ from libs.quant.exchange import PRICE_STEP, cents_in, price_in
 from libs.quant.sizing import CENT
 from services.execution.books import Books, Holding
 from services.execution.errors import ClockBack, CurrencyMismatch, NoExchangeRate
-from services.execution.snapshots import Closes, Snapshot, Valued, valued_at
+from services.execution.snapshots import Closes, Valued, valued_at
 
 _ZERO = Decimal(0)
 
@@ -259,10 +259,10 @@ def holdings_now(account: Account, as_of: date, closes: Closes) -> Holdings:
     )
 
 
-def session_before(snapshot: Snapshot, account: Account) -> SessionBefore:
-    """The snapshot as the next session's loss is measured from it."""
-    equity = None if snapshot.equity is None else money(snapshot.equity, account)
-    return SessionBefore(session=snapshot.session, equity=equity)
+def session_before(session: date, equity: Decimal | None, account: Account) -> SessionBefore:
+    """A snapshot as the next session's loss is measured from it."""
+    told = None if equity is None else money(equity, account)
+    return SessionBefore(session=session, equity=told)
 
 
 def _position(

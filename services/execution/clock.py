@@ -80,11 +80,13 @@ def _snapped(
             account.books, missing, quotes.closes, account.known, account.currency
         )
     )
-    before = [session_before(each, account) for each in taken if each.session < as_of]
+    before = [each for each in taken if each.session < as_of]
     account = replace(
         account,
         snapped=as_of,
-        before=before[-1] if before else account.before,
+        before=session_before(before[-1].session, before[-1].equity, account)
+        if before
+        else account.before,
         known=known_from(taken[-1].closes, taken[-1].session) if taken else account.known,
     )
     return replace(changes, account=account, snapshots=taken)

@@ -62,7 +62,7 @@ def command_sha256(command: ExecuteDecisions) -> str:
 
 
 def order_id(command: ExecuteDecisions, decision: PortfolioDecision) -> UUID:
-    """The order's id: of the cycle, the pipeline and the leg, whatever else happens (I2)."""
+    """The order's id: of the cycle, the pipeline and the leg, whatever else happens."""
     leg = f"{decision.action.value}/{decision.asset}"
     return ids.order_id(command.cycle_id, command.pipeline.name, leg)
 

@@ -14,6 +14,7 @@ from libs.market.source import CorporateAction, FillPrices, MarketData
 from libs.quant.exchange import PRICE_STEP, Mark, no_rate
 from services.execution.account import Account, Action, Quotes
 from services.execution.errors import NoPrice
+from services.execution.snapshots import Closes
 
 # The source knows that there is no such price. Anything else could not be answered: try again.
 NO_PRICE = (NoHistory, UnknownTicker, CryptoNotSupported, OutsideCalendar)
@@ -56,7 +57,7 @@ class Reads:
             closes=closes,
             openings={key: await self._opening(currency, *key) for key in sorted(keys)},
             due={after: self.calendar.next_session(after) for _, after in keys},
-            actions=await self._actions_of(account, as_of),
+            actions=await self._actions_of(account, as_of, sessions, closes),
             since=account.clock,
             snapped=account.snapped,
             sessions=sessions,
@@ -132,13 +133,19 @@ class Reads:
             return None
         return DayPrices(session, _exact(bars["open"][-1]), _exact(bars["low"][-1]), rate)
 
-    async def _actions_of(self, account: Account, as_of: date) -> Mapping[str, Sequence[Action]]:
+    async def _actions_of(
+        self, account: Account, as_of: date, sessions: Sequence[date], closes: Closes
+    ) -> Mapping[str, Sequence[Action]]:
         if account.clock >= as_of:
             return {}
+        coming = [session for session in sessions if session > account.clock]
         return {
-            ticker: [await self._action(found, account.currency) for found in actions]
+            ticker: [
+                await self._action(found, account.currency)
+                for found in _at_closes(actions, coming, closes)
+            ]
             for ticker in account.touched
-            for actions in [await self._actions(ticker, account.clock, as_of)]
+            for actions in [await self._actions(ticker, _settled(account, ticker), as_of)]
         }
 
     async def _actions(self, ticker: str, after: date, through: date) -> Sequence[CorporateAction]:
@@ -163,6 +170,38 @@ class Reads:
         if currency == into:
             return None
         return (await self.rates.into(into, self.calendar.open(session))).get(currency)
+
+
+def _settled(account: Account, ticker: str) -> date:
+    """Up to where the splits and dividends of a ticker are in the books: the clock, or before it
+    the session of its last close."""
+    valued = account.known.get(ticker)
+    if valued is None or valued.priced_on is None:
+        return account.clock
+    return min(account.clock, valued.priced_on)
+
+
+def _at_closes(
+    actions: Sequence[CorporateAction], sessions: Sequence[date], closes: Closes
+) -> Sequence[CorporateAction]:
+    """The actions at the first of the sessions, from their own on, that has a close: what the
+    source does not know the price of, it may not know the splits of. The others wait for one."""
+    due: dict[date, list[CorporateAction]] = {}
+    for each in actions:
+        for session in sessions:
+            if session >= each.session and closes.get((each.ticker, session)) is not None:
+                due.setdefault(session, []).append(each)
+                break
+    return [_as_one(each, session) for session, each in due.items()]
+
+
+def _as_one(actions: Sequence[CorporateAction], session: date) -> CorporateAction:
+    """Several actions of a ticker, ascending, as if all had happened at `session`'s open."""
+    ratio, dividend = Decimal(1), Decimal(0)
+    for each in actions:
+        ratio *= each.split_ratio
+        dividend = dividend / each.split_ratio + each.dividend_per_share
+    return CorporateAction(actions[0].ticker, session, ratio, dividend)
 
 
 def _exact(price: float | Decimal) -> Decimal:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from contracts.account import OpenBooks, OrderType, Position, SessionBefore, Side
+from contracts.account import OpenBooks, OrderType, Position, Side
 from contracts.audit import EventType
 from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
@@ -16,7 +16,7 @@ from libs.broker.broker import Filled
 from libs.postgres.pool import Record
 from libs.quant.exchange import Mark, cents_in, price_in
 from libs.runtime import ids
-from services.execution.account import Account, BookedOrder, foreign, money, stop_money
+from services.execution.account import Account, BookedOrder, foreign, stop_money
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
 from services.execution.snapshots import Snapshot, Valued, known_from
 
@@ -34,12 +34,6 @@ END_EVENTS = {
     OrderStatus.REJECTED: EventType.ORDER_REJECTED,
     OrderStatus.CANCELLED: EventType.ORDER_CANCELLED,
 }
-
-
-def session_before(row: Record, account: Account) -> SessionBefore:
-    """A snapshot as the next session's loss is measured from it."""
-    equity = None if row["equity"] is None else money(row["equity"], account)
-    return SessionBefore(session=row["session"], equity=equity)
 
 
 def known(row: Record, account: Account) -> Mapping[str, Valued]:

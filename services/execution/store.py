@@ -15,7 +15,7 @@ from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
 from services.execution import rows
-from services.execution.account import Account, BookedOrder
+from services.execution.account import Account, BookedOrder, session_before
 from services.execution.changes import Changes
 
 sql = Queries(Path(__file__).parent / "queries.sql")
@@ -71,7 +71,8 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
         snapped=newest,
     )
     if snapped["session"] is not None:
-        found = replace(found, before=rows.session_before(snapped, found))
+        before = session_before(snapped["session"], snapped["equity"], found)
+        found = replace(found, before=before)
     if snapped["closes"] is not None:
         found = replace(found, known=rows.known(snapped, found))
     if not found.touched:

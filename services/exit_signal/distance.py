@@ -10,6 +10,7 @@ from typing import Literal
 from contracts.account import OpenOrder, OrderType, Position, Side
 from contracts.exit_signal import ExitTrigger, PositionExits
 from contracts.types import Failure, Money
+from libs.quant.exchange import PRICE_STEP
 from services.exit_signal.logic import Assessment, Held, Signal, traded
 from services.exit_signal.rules import (
     HOLD_PERIOD,
@@ -23,7 +24,6 @@ from services.exit_signal.rules import (
 )
 
 STOP_ORDER = "stop_order"
-PRICE_STEP = Decimal("0.000001")
 DISTANCE_PLACES = 6
 
 Unit = Literal["price", "return", "sessions"]

@@ -1,6 +1,6 @@
 """The exit rules as one table: what each looks at, and when it fires. Pure.
 
-Sources: BRIEF section 6 for momentum and regime. All prices are those known at as_of's close.
+docs/exit-signals.md says the same in words. All prices are those known at as_of's close.
 """
 
 import math

@@ -4,22 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
-import structlog
-
-from contracts.message import Pipeline
-from contracts.operation import Reserve
-from contracts.provider import PipelineProblem, ProvidersQuery, ProvidersView
-from contracts.subjects import ORCHESTRATOR, PROVIDERS
-from contracts.types import Failure
-from libs.bus.codec import MessageInvalid, decode, encode
+from contracts.subjects import ORCHESTRATOR
 from libs.bus.connection import BusLost, Client, connect, watched
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.discovery import discoverable
-from libs.bus.operation import UNANSWERED
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.market.calendar import exchange_calendar
@@ -30,22 +21,17 @@ from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from services.orchestrator.bodies import Bodies
 from services.orchestrator.commit import Committer
-from services.orchestrator.handler import BusOutbox, Handler, Outlook
+from services.orchestrator.handler import BusOutbox, Handler
 from services.orchestrator.letters import Letters
+from services.orchestrator.outlook import Providers
 from services.orchestrator.relay import Relay
 from services.orchestrator.schedule import Clock, Time
 from services.orchestrator.sweep import Sweep
-from services.orchestrator.workflow import Workflow, workflows_of
+from services.orchestrator.workflow import Workflow
+from services.orchestrator.workflows import workflows_of
 
 QUEUE = "orchestrators"
 """The queue group: a question goes to one of the orchestrators that run."""
-OFFLINE = "rules"
-"""The provider that every desk has: nobody need be asked for it."""
-PROVIDERS_TIMEOUT_S = 2.0
-SOMETHING = Reserve(tokens=1, cost_usd=Decimal("0.00000001"))
-"""What a call of a model costs where nobody knows: more than a spent budget has."""
-
-log = structlog.get_logger()
 
 
 @asynccontextmanager
@@ -104,35 +90,3 @@ async def _orchestrating(
                 yield background
             finally:
                 await server.stop()
-
-
-class Providers:
-    """Asks the service in which every pipeline begins, and which has the keys: may these begin,
-    and what does a call of theirs cost at least?"""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    async def __call__(self, pipelines: Sequence[Pipeline]) -> Outlook:
-        """The first problem, and what a call needs. Where nobody answers the work itself will tell
-        of a problem, and a call needs something at least."""
-        asked = tuple(each for each in pipelines if each.provider != OFFLINE or each.models)
-        if not asked:
-            return Outlook()
-        query = encode(ProvidersQuery(pipelines=asked))
-        try:
-            answer = await self._client.request(
-                PROVIDERS.by(ORCHESTRATOR), query, timeout=PROVIDERS_TIMEOUT_S
-            )
-            view = decode(ProvidersView, answer.data)
-        except (*UNANSWERED, MessageInvalid) as error:
-            log.warning("orchestrator.providers_unknown", error=type(error).__name__)
-            return Outlook(needs=SOMETHING)
-        return Outlook(_first(view.problems), view.needs)
-
-
-def _first(problems: Sequence[PipelineProblem]) -> Failure | None:
-    if not problems:
-        return None
-    text = f"pipeline {problems[0].pipeline}: {problems[0].message}"
-    return Failure(code=problems[0].code, message=text, field="pipelines")

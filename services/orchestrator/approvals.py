@@ -7,11 +7,12 @@ from decimal import Decimal
 from uuid import UUID
 
 from contracts.approval import AnswerProposal, Approval, Verdict
-from contracts.cycle import CycleRequest, CycleStatus, RequestAnswer
+from contracts.cycle import CycleRequest, CycleStatus
 from contracts.risk import PortfolioDecision
 from contracts.types import Failure
 from libs.quant.risk import proposal_hash
 from libs.runtime.settings import Settings
+from services.orchestrator.answers import rejection
 from services.orchestrator.inputs import ProposalAnswered
 from services.orchestrator.logic import SEQ_ASKED, Fact
 from services.orchestrator.rows import Proposal
@@ -26,7 +27,7 @@ class Refused(Exception):
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)
-        self.answer = RequestAnswer(outcome="rejected", code=code, message=message, field=field)
+        self.answer = rejection(code, message, field)
 
 
 def asked_for(request: CycleRequest, workflow: Workflow, settings: Settings) -> Passes | None:

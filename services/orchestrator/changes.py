@@ -64,7 +64,7 @@ class NewUsage:
 
 @dataclass(frozen=True)
 class NewEvent:
-    """A row of state_events to insert. `account` gives the session id."""
+    """A row of state_events to insert; `session_id` as the function of that name gives it."""
 
     started_on: date
     node: UUID

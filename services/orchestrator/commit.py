@@ -37,6 +37,8 @@ RACES_MAX = 3
 RETRY_AFTER_S = 0.2
 """Pause before a group is tried again when Postgres does not answer."""
 
+Answers = Sequence[Message | None]
+
 log = structlog.get_logger()
 
 
@@ -58,19 +60,11 @@ class OnCommit(Protocol):
 
 
 @dataclass(frozen=True)
-class Folded:
-    """A group as it would be committed."""
-
-    group: Group
-    answers: Sequence[Message | None]
-
-
-@dataclass(frozen=True)
 class Committed:
     """What a committed group leaves to be done."""
 
     group: Group
-    answers: Sequence[Message | None]
+    answers: Answers
     commands: Mapping[UUID, bytes]
 
 
@@ -190,12 +184,12 @@ class Committer:
             return None
         try:
             await store.load_for_requests(db, given, loaded, self._settings)
-            folded = self._fold(given, loaded)
+            group, answers = self._fold(given, loaded)
             # A request is new here only because no cycle of it was read. Where that is wrong, the
             # insert says so, but nothing would where a new one is refused.
-            if any(map(_is_refusal, folded.answers)):
+            if any(map(_is_refusal, answers)):
                 return None
-            return await self._write(db, folded, loaded)
+            return await self._write(db, group, answers, loaded)
         except SerializationError as error:
             log.info("orchestrator.overtaken", why=str(error))
             metrics.COMMIT_RETRIES.add("overtaken")
@@ -208,16 +202,18 @@ class Committer:
         """Lock, read, fold, write."""
         async with db.transaction():
             loaded = await store.load(db, given, self._settings)
-            return await self._write(db, self._fold(given, loaded), loaded)
+            return await self._write(db, *self._fold(given, loaded), loaded)
 
-    def _fold(self, given: Sequence[Given], loaded: Loaded) -> Folded:
+    def _fold(self, given: Sequence[Given], loaded: Loaded) -> tuple[Group, Answers]:
         group = Group(self._workflows, self._settings, loaded)
-        return Folded(group, [group.take(each) for each in given])
+        return group, [group.take(each) for each in given]
 
-    async def _write(self, db: Connection, folded: Folded, loaded: Loaded) -> Committed:
+    async def _write(
+        self, db: Connection, group: Group, answers: Answers, loaded: Loaded
+    ) -> Committed:
         await store.write_paces(db, loaded)
-        commands = await store.write(db, folded.group, self._settings)
-        return Committed(folded.group, folded.answers, commands)
+        commands = await store.write(db, group, self._settings)
+        return Committed(group, answers, commands)
 
     async def _publish(self, done: Committed) -> None:
         for new in done.group.starts:

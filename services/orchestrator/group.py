@@ -5,7 +5,7 @@ No I/O: `store.py` loads the rows before and writes them after, in one transacti
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import assert_never
+from typing import Literal, assert_never
 from uuid import UUID
 
 import orjson
@@ -238,34 +238,41 @@ class Group:
 
     # --- what services ask --------------------------------------------------------------------
 
-    def _claim(self, given: Claimed) -> ClaimAnswer:
-        row = self._loaded.operations.get(given.claim.op_id)
+    def _owned(
+        self, op_id: UUID, service: str, what: str
+    ) -> OperationRow | Literal["unknown", "forbidden"]:
+        """The operation that a service speaks of; why it may not, where that is so."""
+        row = self._loaded.operations.get(op_id)
         if row is None:
-            return ClaimAnswer(outcome="unknown")
-        if row.service != given.service:
-            self._forged(row, given.service, "claim")
-            return ClaimAnswer(outcome="forbidden")
+            return "unknown"
+        if row.service != service:
+            cycle = self._loaded.cycles[row.cycle_id]
+            node = ids.event_id(row.op_id, hash_of(service, what))
+            data = {"service": service, "what": what, "owner": row.service}
+            kind = EventType.MESSAGE_REFUSED
+            self.events.append(step_event(cycle, row, node, 0, kind, data))
+            return "forbidden"
+        return row
+
+    def _claim(self, given: Claimed) -> ClaimAnswer:
+        row = self._owned(given.claim.op_id, given.service, "claim")
+        if isinstance(row, str):
+            return ClaimAnswer(outcome=row)
         if not row.ended and given.claim.epoch is None and self._leases.is_poison(row):
             self._leases.forfeit(row)
             self._fail(row, Failure(code="poison", message=self._leases.poison(row)))
         return self._leases.claim(row, given.claim)
 
     def _record(self, given: Recorded) -> RecordAnswer:
-        row = self._loaded.operations.get(given.record.op_id)
-        if row is None:
-            return RecordAnswer(outcome="unknown")
-        if row.service != given.service:
-            self._forged(row, given.service, "record")
-            return RecordAnswer(outcome="forbidden")
+        row = self._owned(given.record.op_id, given.service, "record")
+        if isinstance(row, str):
+            return RecordAnswer(outcome=row)
         return self._leases.record(row, given.record)
 
     def _result(self, service: str, result: Result) -> ResultAnswer:
-        row = self._loaded.operations.get(result.op_id)
-        if row is None:
-            return ResultAnswer(outcome="unknown")
-        if row.service != service:
-            self._forged(row, service, "result")
-            return ResultAnswer(outcome="forbidden")
+        row = self._owned(result.op_id, service, "result")
+        if isinstance(row, str):
+            return ResultAnswer(outcome=row)
         if row.claimed and (row.epoch == 0 or result.epoch != row.epoch):
             return ResultAnswer(outcome="fenced")
         if not row.ended:
@@ -325,12 +332,6 @@ class Group:
         cycle = self._loaded.cycles[row.cycle_id]
         failed = StepFailed(row.pipeline, row.step, row.attempt, failure, wrong_answer)
         self._apply(cycle, failed)
-
-    def _forged(self, row: OperationRow, service: str, what: str) -> None:
-        cycle = self._loaded.cycles[row.cycle_id]
-        node = ids.event_id(row.op_id, hash_of(service, what))
-        data = {"service": service, "what": what, "owner": row.service}
-        self.events.append(step_event(cycle, row, node, 0, EventType.MESSAGE_REFUSED, data))
 
     # --- the state machine --------------------------------------------------------------------
 

@@ -1,22 +1,20 @@
 """What the orchestrator hears, as inputs; what it says after a commit, as messages."""
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from datetime import date
 from typing import TypeVar
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
-from contracts.message import Message, Pipeline
+from contracts.message import Message
 from contracts.operation import (
     CancelOperation,
     Claim,
     ClaimAnswer,
     Record,
     RecordAnswer,
-    Reserve,
     Result,
     ResultAnswer,
 )
@@ -49,24 +47,12 @@ from services.orchestrator.inputs import (
     RequestRefused,
     Resulted,
 )
+from services.orchestrator.outlook import OutlookOf
 from services.orchestrator.rotation import in_turn
 
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
 
-
-@dataclass(frozen=True)
-class Outlook:
-    """Why pipelines could not begin, if so, and the least that a call of theirs may cost.
-
-    `hindrance` None: nothing speaks against them, or nobody knows. `needs` None: none is counted.
-    """
-
-    hindrance: Failure | None = None
-    needs: Reserve | None = None
-
-
-OutlookOf = Callable[[Sequence[Pipeline]], Awaitable[Outlook]]
 
 M = TypeVar("M", bound=Message)
 

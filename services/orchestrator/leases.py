@@ -143,7 +143,7 @@ class Leases:
 
     def _tell_pace(self, row: OperationRow, paid: Sequence[JournalEntry]) -> None:
         """What the calls left unused others may use; what their endpoint asked, all keep to."""
-        pace = self._loaded.paces.get(provider_of(paid[0]))
+        pace = self._loaded.paces.get(paid[0].provider)
         if pace is None:
             return
         pace.give_back(max(0, row.reserved.tokens - sum(entry.usage.tokens for entry in paid)))
@@ -221,27 +221,19 @@ def _told(entry: JournalEntry) -> dict[str, Any]:
         "index": entry.index,
         "duration_ms": entry.duration_ms,
     }
-    reply = entry.reply if isinstance(entry.reply, dict) else {}
     if entry.kind is CallKind.MODEL:
         asked = entry.request if isinstance(entry.request, dict) else {}
         data["prompt_sha256"] = asked.get("system_sha256", "")
-        fault = reply.get("fault")
         data["usage"] = entry.usage.model_dump(mode="json")
-        data["fault"] = str(fault.get("code", "")) if isinstance(fault, dict) else ""
+        data["fault"] = str(entry.fault.get("code", ""))
     if entry.passed is not None:
         data["passed"] = entry.passed
     return data
 
 
-def provider_of(entry: JournalEntry) -> str:
-    """Whom a model's call asked."""
-    return entry.name.partition(":")[0]
-
-
 def _retry_after_s(entry: JournalEntry) -> float:
     """How long the endpoint asked to be left alone, instead of a reply."""
-    fault = entry.reply.get("fault") if isinstance(entry.reply, dict) else None
-    asked = fault.get("retry_after_s") if isinstance(fault, dict) else None
+    asked = entry.fault.get("retry_after_s")
     return float(asked) if isinstance(asked, int | float) else 0.0
 
 

@@ -11,7 +11,6 @@ from contracts.risk import RuleOutcome
 from libs.runtime import metrics, tracing
 from services.orchestrator.changes import NewEvent
 from services.orchestrator.group import Group
-from services.orchestrator.leases import provider_of
 from services.orchestrator.rows import CycleRow
 
 ENDS = {
@@ -86,7 +85,7 @@ def _trace(cycle: CycleRow, status: str) -> None:
 def _call(step: str, entry: JournalEntry) -> None:
     seconds = entry.duration_ms / 1_000
     if entry.kind is CallKind.TOOL:
-        outcome = _code(entry, "error") or "ok"
+        outcome = _code(entry) or "ok"
         # A name that a model has invented is no label.
         tool = "unknown" if outcome == TOOL_UNKNOWN else entry.name
         metrics.TOOL_CALLS.add(tool, outcome)
@@ -98,15 +97,14 @@ def _call(step: str, entry: JournalEntry) -> None:
 
 
 def _model_call(step: str, entry: JournalEntry, seconds: float) -> None:
-    provider, usage = provider_of(entry), entry.usage
-    metrics.MODEL_CALLS.add(provider, step, _code(entry, "fault") or "ok")
+    provider, usage = entry.provider, entry.usage
+    metrics.MODEL_CALLS.add(provider, step, _code(entry) or "ok")
     metrics.MODEL_SECONDS.observe(seconds, provider)
     metrics.MODEL_COST.add(provider, step, by=float(usage.cost_usd))
     for sort in TOKENS:
         metrics.MODEL_TOKENS.add(provider, sort, by=getattr(usage, f"{sort}_tokens"))
 
 
-def _code(entry: JournalEntry, key: str) -> str:
+def _code(entry: JournalEntry) -> str:
     """The code of the error that stands in place of a reply; empty where there is none."""
-    told = entry.reply.get(key) if isinstance(entry.reply, dict) else None
-    return str(told.get("code", "")) if isinstance(told, dict) else ""
+    return str(entry.fault.get("code", ""))

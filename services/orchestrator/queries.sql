@@ -1,4 +1,4 @@
--- All statements of the orchestrator. One group of inputs is one transaction (DESIGN I3), and a
+-- All statements of the orchestrator. One group of inputs is one transaction, and a
 -- statement alone is one.
 --
 -- Open work is `finished_at is null` where a key is known, and `status in ('pending', 'running')`

@@ -1,4 +1,4 @@
-"""The relay: publishes state_events in commit-safe order, at least once (DESIGN I11).
+"""The relay: publishes state_events in commit-safe order, at least once.
 
 One orchestrator at a time holds the advisory lock. Rows are read below the oldest running
 transaction, so that none can appear behind the cursor; the cursor moves after the publish. An

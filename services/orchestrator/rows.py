@@ -79,7 +79,7 @@ class CycleRow:
 
     @classmethod
     def of(cls, row: Record) -> "CycleRow":
-        """The row as the statement lock_cycles reads it."""
+        """The row as the statement load_cycles reads it."""
         return cls(
             cycle_id=row["cycle_id"],
             kind=row["kind"],

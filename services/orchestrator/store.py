@@ -11,8 +11,8 @@ from uuid import UUID
 
 import orjson
 
-from contracts.operation import CallKind, JournalEntry, Reserve
-from contracts.types import Failure, Usage
+from contracts.operation import CallKind, JournalEntry
+from contracts.types import Failure
 from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime.model_settings import Rate
@@ -37,13 +37,11 @@ from services.orchestrator.inputs import (
     cycle_of,
     operation_of,
 )
-from services.orchestrator.leases import provider_of
+from services.orchestrator.leases import NO_USAGE, NOTHING
 from services.orchestrator.paces import Bucket, Pace
 from services.orchestrator.rows import CycleRow, Ended, OperationRow, Proposal, Purse, dump_state
 
 sql = Queries(Path(__file__).parent / "queries.sql")
-NO_USAGE = Usage()
-NOTHING_HELD = Reserve()
 
 
 async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Loaded:
@@ -85,7 +83,7 @@ def _asked(given: Recorded) -> Iterator[str]:
     record = given.record
     if record.reserve is not None and record.reserve.provider:
         yield record.reserve.provider
-    yield from (provider_of(each) for each in record.entries if each.kind is CallKind.MODEL)
+    yield from (each.provider for each in record.entries if each.kind is CallKind.MODEL)
 
 
 def _pace(name: str, rate: Rate, row: Record | None) -> Pace:
@@ -108,7 +106,7 @@ def _is_paid(given: Given) -> bool:
 def _money_is_held(loaded: Loaded) -> bool:
     """Whether an operation has a reservation, which any input may settle: a claim after a crash,
     a result without a reply to its last paid call, whatever stops it."""
-    return any(row.reserved != NOTHING_HELD for row in loaded.operations.values())
+    return any(row.reserved != NOTHING for row in loaded.operations.values())
 
 
 async def _load_proposals(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:

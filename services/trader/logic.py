@@ -6,8 +6,7 @@ from decimal import Decimal
 from contracts.account import Portfolio, Side
 from contracts.research import ResearchReport
 from contracts.trader import PicksDraft, StockPick
-
-ALLOCATION_PCT_MAX = Decimal(100)
+from libs.quant.risk_rules import ALLOCATION_PCT_MAX
 
 
 def pick_problems(

@@ -15,7 +15,7 @@ from contracts.risk import DecisionValidation
 from contracts.subjects import COMMANDS, EVENTS, PREFIX, Class
 from libs.bus import asyncapi
 from libs.bus.asyncapi_document import ROWS, models
-from services.orchestrator.workflow import WORKFLOWS
+from services.orchestrator.workflows import WORKFLOWS
 
 
 @pytest.fixture(scope="module")

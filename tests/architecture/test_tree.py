@@ -23,7 +23,8 @@ COMMON |= {"tools.py", "store.py", "queries.sql", "prompts"}
 # What a service has beyond the common files. A new file here is a decision, not an accident.
 FURTHER = {
     "orchestrator": {
-        "workflow.py",  # the workflows as data
+        "workflow.py",  # what a workflow is, and whether it can end
+        "workflows.py",  # the desk's own, as data
         "inputs.py",  # what reaches it, each with its future
         "measured.py",  # what a commit adds to the metrics
         "commit.py",  # the group transaction's loop
@@ -35,6 +36,7 @@ FURTHER = {
         "rows.py",  # rows between loading and writing
         "approvals.py",  # what a person's answer to a proposal comes to
         "answers.py",  # what becomes of a request, as its sender is told
+        "outlook.py",  # whether pipelines can begin, asked of who has the keys
         "rotation.py",  # who trades the main account at which session, pure
         "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order

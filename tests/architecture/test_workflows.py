@@ -4,16 +4,8 @@ from dataclasses import replace
 
 from contracts.subjects import COMMANDS, EVENTS, QUERIES, REQUESTS, Class
 from services.launcher import SERVICES
-from services.orchestrator.workflow import (
-    DECISION,
-    DECISION_1,
-    WORKFLOWS,
-    State,
-    Step,
-    Workflow,
-    check,
-    command,
-)
+from services.orchestrator.workflow import State, Step, Workflow, check, command
+from services.orchestrator.workflows import DECISION, DECISION_1, WORKFLOWS
 
 
 def steps(*workflows: Workflow) -> list[Step]:

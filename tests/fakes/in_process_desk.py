@@ -50,7 +50,8 @@ from services.orchestrator.inputs import (
 from services.orchestrator.logic import Start
 from services.orchestrator.paces import Pace
 from services.orchestrator.rows import CycleRow, OperationRow, Proposal, Purse
-from services.orchestrator.workflow import Workflow, workflows_of
+from services.orchestrator.workflow import Workflow
+from services.orchestrator.workflows import workflows_of
 
 CASH = Money(amount=Decimal(100_000))
 

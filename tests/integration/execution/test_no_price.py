@@ -192,3 +192,34 @@ async def test_a_split_at_its_return_is_worked_through_as_ever(desk, pool):
     books = await desk.open(THURSDAY)
     assert (held(books).quantity, held(books).price.amount) == (10, 50)
     await assert_sound(pool, desk.account)
+
+
+async def test_what_happened_to_it_meanwhile_is_made_up_for_when_it_is_back(desk, pool):
+    await halted(desk)
+    await desk.open(THURSDAY)
+    desk.prices.gone = set()
+    friday = date(2012, 7, 6)
+    desk.prices.events = [
+        CorporateAction("AAA", TUESDAY, D(2), D("0.50")),
+        CorporateAction("AAA", THURSDAY, D(1), D("0.25")),
+        CorporateAction("AAA", friday, D(2), D(0)),
+    ]
+    desk.prices.closes["AAA", friday] = D(3)
+    books = await desk.open(friday)
+    assert (held(books).quantity, held(books).price.amount) == (400, 3)
+    # Two hundred shares were paid 0.75 each; all of it came to the account at once.
+    assert books.cash.amount == D(8_999) + 150
+    assert held(await desk.open(date(2012, 7, 9))).quantity == 400
+    await assert_sound(pool, desk.account)
+
+
+async def test_what_is_known_to_happen_to_it_meanwhile_counts_once(desk, pool):
+    await halted(desk)
+    desk.prices.events = [CorporateAction("AAA", TUESDAY, D(2), D("0.50"))]
+    assert held(await desk.open(TUESDAY)).quantity == 100
+    assert held(await desk.open(THURSDAY)).quantity == 100
+    desk.prices.gone = set()
+    for day in (date(2012, 7, 6), date(2012, 7, 9)):
+        books = await desk.open(day)
+        assert (held(books).quantity, books.cash.amount) == (200, D(9_099))
+    await assert_sound(pool, desk.account)

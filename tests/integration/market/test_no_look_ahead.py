@@ -1,4 +1,4 @@
-"""No look-ahead (I7) live, attacked at random: at any moment, any question about any session."""
+"""No look-ahead live, attacked at random: at any moment, any question about any session."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta

@@ -4,8 +4,8 @@ import asyncio
 import shutil
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -21,6 +21,7 @@ from contracts.types import Failure
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, Pool, open_pool
 from libs.runtime import ids
+from libs.runtime.background import Background
 from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
 from services.orchestrator.changes import NewOperation, Stop
@@ -116,7 +117,7 @@ class Orchestrators:
     """Some orchestrators on one database, and the service that answers their commands."""
 
     pool: Pool
-    committers: list[Committer]
+    committers: Sequence[Committer]
     sent: Sent
 
     async def begin(self, at: int = 0, key: str = "") -> UUID:
@@ -162,13 +163,19 @@ class Orchestrators:
         return found
 
 
+@asynccontextmanager
+async def two_at_work(
+    pool: Pool, workflow: Workflow, sent: Sent
+) -> AsyncIterator[Sequence[Committer]]:
+    """Two orchestrators' committers, which send to `sent`."""
+    committers = [Committer(pool, (workflow,), Settings(), sent, sent) for _ in range(2)]
+    async with Background(*(each.run() for each in committers)):
+        yield committers
+
+
 @pytest.fixture
 async def orchestrators(pool: Pool) -> AsyncIterator[Orchestrators]:
     """Two of them, at work."""
     sent = Sent()
-    committers = [Committer(pool, (WORKFLOW,), Settings(), sent, sent) for _ in range(2)]
-    async with AsyncExitStack() as stack:
-        for committer in committers:
-            running = asyncio.create_task(committer.run())
-            stack.callback(running.cancel)
+    async with two_at_work(pool, WORKFLOW, sent) as committers:
         yield Orchestrators(pool, committers, sent)

@@ -7,8 +7,7 @@ import asyncio
 import os
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
 from random import Random
 from uuid import UUID
@@ -26,7 +25,6 @@ from contracts.types import Failure, Money
 from libs.postgres.pool import Pool
 from libs.quant.risk import proposal_hash
 from libs.runtime import ids
-from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer
 from services.orchestrator.inputs import (
     CancelAskedFor,
@@ -36,9 +34,10 @@ from services.orchestrator.inputs import (
     ProposalAnswered,
     Resulted,
 )
-from services.orchestrator.workflow import AWAITING_APPROVAL, State, Step, Workflow
+from services.orchestrator.workflow import State, Step, Workflow
 from services.orchestrator.workflow import command as known_command
-from tests.integration.orchestrator.conftest import DAY, LANE, Sent
+from services.orchestrator.workflows import AWAITING_APPROVAL
+from tests.integration.orchestrator.conftest import DAY, LANE, Sent, two_at_work
 
 RACES = int(os.environ.get("RACES", "200"))
 AT_ONCE = 20
@@ -77,7 +76,7 @@ WORKFLOW = Workflow(
 class Askers:
     """Two orchestrators whose cycles wait for a person."""
 
-    def __init__(self, pool: Pool, committers: list[Committer], sent: Sent) -> None:
+    def __init__(self, pool: Pool, committers: Sequence[Committer], sent: Sent) -> None:
         self.pool = pool
         self.committers = committers
         self.sent = sent
@@ -165,11 +164,7 @@ class Askers:
 async def askers(pool: Pool) -> AsyncIterator[Askers]:
     """Two of them, at work."""
     sent = Sent()
-    committers = [Committer(pool, (WORKFLOW,), Settings(), sent, sent) for _ in range(2)]
-    async with AsyncExitStack() as stack:
-        for committer in committers:
-            running = asyncio.create_task(committer.run())
-            stack.callback(running.cancel)
+    async with two_at_work(pool, WORKFLOW, sent) as committers:
         yield Askers(pool, committers, sent)
 
 

@@ -18,10 +18,11 @@ from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import Pool
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import Committer
-from services.orchestrator.handler import Handler, Outlook
+from services.orchestrator.handler import Handler
 from services.orchestrator.inputs import CancelAskedFor
+from services.orchestrator.outlook import Outlook
 from services.orchestrator.schedule import GIVE_UP_AFTER, Ask, Clock, Time
-from services.orchestrator.workflow import workflows_of
+from services.orchestrator.workflows import workflows_of
 from tests.integration.orchestrator.conftest import Sent
 
 CALENDAR = exchange_calendar()

@@ -29,7 +29,7 @@ from libs.runtime.settings import Settings
 from services.orchestrator import store
 from services.orchestrator.commit import Committer
 from services.orchestrator.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
-from services.orchestrator.workflow import workflows_of
+from services.orchestrator.workflows import workflows_of
 from tests.integration.orchestrator.conftest import DAY, Sent
 from tests.unit.services.strategy_results import assessment, backtest, design, training
 

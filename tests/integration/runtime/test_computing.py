@@ -20,7 +20,7 @@ from libs.runtime.computing import (
 
 SLOW_SUMS = "tests.fakes.slow_sums"
 CANCEL_S = 0.5
-"""The promise (BRIEF section 5)."""
+"""The promise."""
 CANCELS = 10
 
 

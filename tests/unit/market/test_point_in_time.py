@@ -1,4 +1,4 @@
-"""No look-ahead (I7), attacked at random: what later rows say must not move a single bit."""
+"""No look-ahead, attacked at random: what later rows say must not move a single bit."""
 
 import shutil
 from datetime import date, datetime

@@ -11,7 +11,7 @@ from contracts.query import PipelineView
 from services.console.logic import id_range
 from services.console.sizes import OnRecord, cut, fitting, parts, size_of
 from services.console.tree import SUMMARIES, summary
-from services.orchestrator.workflow import DECISION, EXIT, STRATEGY
+from services.orchestrator.workflows import DECISION, EXIT, STRATEGY
 
 RECORDS = st.lists(
     st.builds(

@@ -10,7 +10,7 @@ from contracts.types import Failure
 from services.orchestrator.logic import (
     CancelAsked,
 )
-from services.orchestrator.workflow import STRATEGY
+from services.orchestrator.workflows import STRATEGY
 from tests.unit.services.orchestrator.driven import Run
 
 PASSED: dict[str, Any] = {"gate": {"passed": True, "reason": ""}}

@@ -26,7 +26,7 @@ from services.orchestrator.logic import (
     begin,
     may_cancel,
 )
-from services.orchestrator.workflow import DECISION
+from services.orchestrator.workflows import DECISION
 from tests.unit.services.orchestrator import driven
 from tests.unit.services.orchestrator.driven import BROKEN, CYCLE_ID
 
