@@ -1,5 +1,6 @@
 """`deskbus secrets`: keys, passwords and certificates for servers of your own."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from libs.report import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.running import load_settings
 from services.cli.terminal import emit, err, out
-from services.provisioner.secrets import NatsPlace, provision_secrets
+from services.provisioner.secrets import kept_place, provision_secrets
 
 app = group()
 
@@ -60,7 +61,8 @@ def init(
     """Make every secret that is missing, and the two servers' files: nats.conf and roles.sql.
 
     What exists is kept, and nothing secret is shown. Run it again after an upgrade: permissions
-    become those of the new version. To replace a secret delete its file first.
+    become those of the new version, and where NATS is stays as in nats.conf unless an option says
+    otherwise. To replace a secret delete its file first.
     """
     folder = directory or load_settings().secrets_path
     place: dict[str, Any] = {
@@ -69,10 +71,11 @@ def init(
         "monitor_port": monitor_port,
         "store_dir": store_dir,
         "tls_dir": tls_dir,
-        "nodes": tuple(nats_node or ()),
+        "nodes": tuple(nats_node) if nats_node else None,
     }
     given = {name: value for name, value in place.items() if value is not None}
-    done = provision_secrets(folder, NatsPlace(**given), tls=tls, hosts=host or ())
+    kept = replace(kept_place(folder), **given)
+    done = provision_secrets(folder, kept, tls=tls, hosts=host or ())
     told = SecretsMade(directory=folder, made=done.made, kept=done.kept, expires=dict(done.expires))
     if json:
         emit([told])
@@ -92,9 +95,10 @@ def _tell(told: SecretsMade) -> None:
         err().print(
             f"the certificate of {name} holds until {at:%Y-%m-%d}, {days} days", style="dim"
         )
+    files = "--file compose.yaml --file deploy/compose.tls.yaml " if told.expires else ""
     err().print(
-        "next: `docker compose up --detach --wait`, or start NATS with nats.conf, run roles.sql as "
-        "Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
+        f"next: `docker compose {files}up --detach --wait`, or start NATS with nats.conf, run "
+        "roles.sql as Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
         f"DESKBUS_SECRETS_DIR={told.directory}; docs/deployment.md has both",
         soft_wrap=True,
     )

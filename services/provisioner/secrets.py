@@ -8,7 +8,7 @@ as they are, permissions become those of the new version.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -44,7 +44,7 @@ SERVERS: Mapping[str, Sequence[str]] = {
     # `*.nats` would do for NATS' own nodes, but OpenSSL takes no pattern with a single dot.
     "nats": ("nats", *HERE),
     "postgres": ("postgres", "postgres-0.postgres", "postgres-1.postgres", *HERE),
-    "http": ("console", *HERE),
+    "http": ("console", "console.deskbus.svc", "console.deskbus.svc.cluster.local", *HERE),
 }
 """Servers with a certificate, and the names that each one has in it at least; NATS those of its
 nodes too."""
@@ -84,11 +84,11 @@ def provision_secrets(
 ) -> Provisioned:
     """Make what is missing below `directory` and write the two servers' files.
 
-    `tls` makes certificates too, with `hosts` beside the usual names; where there are some, NATS
-    is set up with its own. Raises `CredentialError` where the directory is not ours or a secret in
-    it is spoiled.
+    Without a `place` it is the one of the nats.conf that is there. `tls` makes certificates too,
+    with `hosts` beside the usual names; where there are some, NATS is set up with its own. Raises
+    `CredentialError` where the directory is not ours or a secret in it is spoiled.
     """
-    place = place or NatsPlace()
+    place = place or kept_place(directory)
     before = _secrets_in(directory)
     ensure_secrets(directory, nats_identities=permissions(), postgres_roles=(*ROLES, SUPERUSER))
     for name in TOKENS:
@@ -101,6 +101,33 @@ def provision_secrets(
     passwords = {role: postgres_password(directory, role) for role in ROLES}
     _write(directory / ROLES_SQL, roles_sql(passwords, DATABASE, OWNER_ROLE), FILE_MODE)
     return Provisioned(tuple(sorted(after - before)), len(before), expires)
+
+
+def kept_place(directory: Path) -> NatsPlace:
+    """Where the server of the directory's nats.conf listens, stores and finds the others; the
+    defaults where there is none of ours."""
+    try:
+        config = json.loads((directory / NATS_CONFIG).read_text())
+        cluster = config.get("cluster")
+        found = NatsPlace(
+            listen=config["host"],
+            port=config["port"],
+            monitor_port=_port(config["http"]),
+            store_dir=Path(config["jetstream"]["store_dir"]),
+            name=config["server_name"],
+        )
+        if "tls" in config:
+            found = replace(found, tls_dir=Path(config["tls"]["cert_file"]).parent)
+        if cluster:
+            nodes = tuple(route.removeprefix("nats://") for route in cluster["routes"])
+            found = replace(found, nodes=nodes, node_port=_port(cluster["listen"]))
+    except (FileNotFoundError, ValueError, KeyError):
+        return NatsPlace()
+    return found
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])
 
 
 def nats_conf(

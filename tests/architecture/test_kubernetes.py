@@ -466,6 +466,16 @@ def _shakes_hands(folder: Path, server: str, host: str) -> None:
     assert ends[0].version() == "TLSv1.3"
 
 
+def test_the_console_is_reached_under_its_names_in_the_cluster(
+    cluster: Any, tmp_path: Path
+) -> None:
+    for name, value in _one(cluster, "Secret", "console-keys")["data"].items():
+        (tmp_path / name).write_bytes(base64.b64decode(value))
+    service = _one(cluster, "Service", "console")["metadata"]
+    for suffix in ("svc", "svc.cluster.local"):
+        _shakes_hands(tmp_path, "http", f"{service['name']}.{service['namespace']}.{suffix}")
+
+
 def test_the_handshake_sees_a_strange_name(cluster: Any, tmp_path: Path) -> None:
     for name, value in _one(cluster, "Secret", "nats-server")["data"].items():
         (tmp_path / name).write_bytes(base64.b64decode(value))

@@ -55,6 +55,33 @@ def test_again_it_keeps_every_secret(
     assert contents(folder) == before, "nats.conf is of this version again"
 
 
+def test_again_nats_stays_where_it_is_unless_an_option_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Or an upgrade would take a cluster apart, or let a server on loopback listen everywhere."""
+    folder, conf = tmp_path / "secrets", tmp_path / "secrets/nats.conf"
+    where = ("--listen", "127.0.0.1", "--port", "4333", "--monitor-port", "8333")
+    nodes = ("--nats-node", "nats-0.nats:6222", "--nats-node", "nats-1.nats:6222")
+    folders = ("--store-dir", "/var/lib/nats", "--tls", "--tls-dir", "/etc/nats")
+    init(monkeypatch, str(folder), *where, *nodes, *folders)
+    before = conf.read_text()
+    assert json.loads(before)["cluster"]["routes"] == [
+        "nats://nats-0.nats:6222",
+        "nats://nats-1.nats:6222",
+    ]
+
+    assert init(monkeypatch, str(folder)) == ExitCode.OK
+    assert conf.read_text() == before
+    assert "compose.tls.yaml" in capsys.readouterr().err
+
+    assert init(monkeypatch, str(folder), "--port", "4444") == ExitCode.OK
+    assert json.loads(conf.read_text()) == {**json.loads(before), "port": 4444}
+
+    conf.unlink()
+    assert init(monkeypatch, str(folder)) == ExitCode.OK
+    assert "cluster" not in json.loads(conf.read_text())
+
+
 def test_a_name_that_a_kept_certificate_lacks_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
