@@ -27,4 +27,5 @@ function name(table) {
 
 lay();
 document.addEventListener("deskbus:refreshed", lay);
+document.addEventListener("toggle", lay, true); // what was folded away could not be measured
 addEventListener("resize", lay);
