@@ -64,7 +64,8 @@ async def board(query: LeaderboardQuery, *, store: Store, history: History) -> L
     }
     if not ran:
         known = f"; there are {', '.join(everybody)}" if everybody else ""
-        return LeaderboardView(message=f"no decision cycle of these has ended here{known}")
+        these = " of these" if query.pipelines else ""
+        return LeaderboardView(message=f"no decision cycle{these} has ended here{known}")
     accounts = sorted({account for each in ran.values() for account in each.accounts})
     equity, currencies = _equity(await store.equity_of(accounts, first, last))
     # All decisions for these accounts: whoever took one over ends another's turn.

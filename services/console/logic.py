@@ -23,6 +23,7 @@ from contracts.query import (
 )
 from contracts.risk import DecisionValidation
 from contracts.types import Usage
+from libs.report import amounts
 from libs.runtime.settings import Settings
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 
@@ -175,7 +176,8 @@ def each_once(told: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:
 
 
 def _reason(reason: str | None, contracts: object) -> str:
-    return (reason or "")[: REASON_CHARS_IN_LISTS if contracts is None else None]
+    whole = reason or ""
+    return whole if contracts is not None else amounts.cut(whole, REASON_CHARS_IN_LISTS)
 
 
 def within(view: CycleView, bytes_max: int = ANSWER_BYTES_MAX) -> CycleView:

@@ -43,8 +43,9 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """By the desk's own code; every other refusal is of something in the request: 422."""
+NO_SUCH_PATH = "there is nothing at this path; /api/v1/openapi.json lists what there is"
 CODES: Mapping[int, tuple[str, str]] = {
-    404: ("not_found", "there is nothing at this path; /api/v1/openapi.json lists what there is"),
+    404: ("not_found", NO_SUCH_PATH),
     405: ("method_not_allowed", "this path does not take this method; Allow lists those it takes"),
 }
 """What the framework refuses by itself."""

@@ -4,12 +4,14 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
+
+from pydantic import SecretStr
 
 from contracts.operation import JournalEntry
 from libs.bus.connection import connect
@@ -17,8 +19,11 @@ from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import COMMAND_STREAM
 from libs.runtime import ids
 from libs.runtime.http_address import http_address
+from libs.runtime.ports import choose_port
 from libs.runtime.schedule_settings import Schedule
+from libs.runtime.settings import Settings
 from libs.runtime.strategy_files import spec_of
+from services.console.app import service
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
 
@@ -26,6 +31,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples/strategies/trend-and-calm.yaml"
 STRATEGY, OTHER = "trend-and-calm", "fewer-trees"
 TREES = {STRATEGY: 60, OTHER: 50}
 STRATEGY_S = 120.0
+TOKEN = "a-token-of-some-length"
 EXIT_RULES = (
     "[default]\nstop_pct = 8\n[default.stop_loss]\npct = 15\n[default.take_profit]\npct = 30\n"
 )
@@ -52,6 +58,31 @@ class Shown:
     open_letter: int
     held_back: str
     sold: str
+
+
+@contextmanager
+def fresh_desk() -> Iterator[str]:
+    """One on which nothing was done yet; where it is."""
+    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
+    folder.chmod(0o755)
+    try:
+        with desk_in(folder, lambda _: nullcontext({}), http=True, http_port=0) as desk:
+            address = http_address(desk.settings)
+            assert address is not None
+            yield address.url
+    finally:
+        shutil.rmtree(folder)
+
+
+@asynccontextmanager
+async def guarded_console(settings: Settings) -> AsyncIterator[str]:
+    """A second console of the desk, which asks for the token; where it is."""
+    given = {"http_port": choose_port(None, set()), "http_token": SecretStr(TOKEN)}
+    made = settings.model_copy(update=given)
+    address = http_address(made)
+    assert address is not None
+    async with service(made):
+        yield address.url
 
 
 @contextmanager
@@ -191,3 +222,8 @@ async def paid(desk: Desk) -> None:
                 " select started_on, op_id, 500, 1, $2 from one",
                 *(step, entry.model_dump_json().encode()),
             )
+        await db.execute(
+            "insert into day_budgets (day, tokens_spent, cost_usd_spent, input_tokens,"
+            " output_tokens) values ($1, 87000, 0.3860, 82400, 4600)",
+            datetime.now(UTC).date(),
+        )

@@ -57,33 +57,42 @@ PAGES = (
 """By name; `path_of` says where each is."""
 
 
+PATHS: Mapping[str, str] = {
+    "overview": "/",
+    "tail": "/tail",
+    "cycles": "/cycles",
+    "cycle-request": "/cycles/new",
+    "operations": "/operations",
+    "decisions": "/decisions",
+    "approvals": "/approvals",
+    "portfolio": "/portfolio",
+    "exits": "/exits",
+    "leaderboard": "/leaderboard",
+    "strategies": "/strategies",
+    "reports": "/reports",
+    "schedule": "/schedule",
+    "letters": "/letters",
+    "costs": "/costs",
+    "bus": "/bus",
+    "not-found": "/nowhere",
+}
+"""Where the pages are that every desk has."""
+
+
 def path_of(page: str, shown: Shown) -> str:
     """Where the page is at this desk."""
     paths = {
-        "overview": "/",
-        "tail": "/tail",
-        "cycles": "/cycles",
-        "cycle-request": "/cycles/new",
+        **PATHS,
         "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",
-        "operations": "/operations",
         "operation": f"/operations/{shown.operation}",
-        "decisions": "/decisions",
         "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
         "exit": f"/decisions/{shown.sold}/rules",
-        "approvals": "/approvals",
-        "not-found": "/nowhere",
         "portfolio": f"/portfolio?account={shown.account}",
         "exits": f"/exits?account={shown.account}",
-        "leaderboard": "/leaderboard",
-        "strategies": "/strategies",
         "strategy": f"/strategies/{shown.strategy}",
         "compared": f"/strategies?name={shown.strategy}&name={shown.other}",
         "reports": f"/reports?account={shown.account}",
-        "schedule": "/schedule",
-        "letters": "/letters",
         "letter": f"/letters/{shown.letter}",
-        "costs": "/costs",
-        "bus": "/bus",
     }
     return paths[page]
 

@@ -1,40 +1,21 @@
 """With a token set, a browser gives it once: then it is let in until it logs out."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from pydantic import SecretStr
 
 from libs.runtime.embedded_thread import held_in_thread
-from libs.runtime.http_address import http_address
-from libs.runtime.ports import choose_port
-from libs.runtime.settings import Settings
-from services.console.app import service
 from tests.browser import looks
 from tests.browser.conftest import window
-from tests.browser.desk import Shown
+from tests.browser.desk import TOKEN, Shown, guarded_console
 from tests.browser.test_pages import RUN_AXE
-
-TOKEN = "a-token-of-some-length"
-
-
-@asynccontextmanager
-async def second_console(settings: Settings) -> AsyncIterator[str]:
-    """Another console of the desk, which asks for the token; where it is."""
-    given = {"http_port": choose_port(None, set()), "http_token": SecretStr(TOKEN)}
-    made = settings.model_copy(update=given)
-    address = http_address(made)
-    assert address is not None
-    async with service(made):
-        yield address.url
 
 
 @pytest.fixture(scope="module")
 def guarded(shown: Shown) -> Iterator[str]:
-    with held_in_thread(lambda: second_console(shown.desk.settings)) as url:
+    with held_in_thread(lambda: guarded_console(shown.desk.settings)) as url:
         yield url
 
 

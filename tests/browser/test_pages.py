@@ -8,6 +8,8 @@ from tests.browser.desk import Shown
 
 RUN_AXE = """(options) => axe.run(document, {resultTypes: ["violations"], ...options}).then((f) =>
   f.violations.map((each) => `${each.id}: ${each.nodes.map((n) => n.html).join(" | ")}`))"""
+HIDDEN = """() => [...document.querySelectorAll(".scroll")].filter((box) =>
+  box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel)"""
 TOO_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 
 
@@ -75,6 +77,19 @@ def test_on_a_phone_the_menu_opens_and_closes(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(cycles).to_be_hidden()
     expect(menu).to_be_focused()
+
+
+def test_on_a_phone_no_table_is_wider_than_its_card_and_cells_are_named(page: Page) -> None:
+    page.goto("/decisions")
+    cells = page.get_by_role("table").locator("tbody tr").first.locator("td")
+    expect(cells.nth(1)).not_to_have_attribute("data-column", "Kind")
+    looks.LOOKS["phone"].put_on(page)
+    expect(cells.nth(1)).to_have_attribute("data-column", "Kind")
+    for path in ("/decisions", "/cycles", "/operations", "/bus", "/leaderboard"):
+        page.goto(path)
+        assert page.evaluate(HIDDEN) == [], path
+    looks.LOOKS["light"].put_on(page)
+    expect(page.locator(".blocks")).to_have_count(0)
 
 
 def test_with_the_keyboard_the_first_stop_leads_to_the_content(page: Page) -> None:

@@ -15,6 +15,7 @@ from libs.web.problem import Refused
 from services.console.pages import words
 from services.console.pages.nav import NAV
 from services.console.pages.statics import Statics
+from services.console.problems import NO_SUCH_PATH
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEADERS = {
@@ -75,6 +76,8 @@ class Show:
         """A refusal as a page that says what to do."""
         problem = refused.problem
         title, todo = WHAT_TO_DO.get(problem.status, (problem.title.capitalize(), ""))
-        facts = {"problem": problem, "title": title, "todo": todo}
+        # What a program is told of a path that is none helps no person.
+        detail = "" if problem.detail == NO_SUCH_PATH else words.begun_large(problem.detail)
+        facts = {"problem": problem, "title": title, "detail": detail, "todo": todo}
         headers = {**HEADERS, **refused.headers}
         return HTMLResponse(self._made(request, "problem.html", facts), problem.status, headers)

@@ -1,5 +1,6 @@
 """Facts as words on a page. Pure."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -25,6 +26,7 @@ TONES: Mapping[str, str] = {
 }
 """By status: the tone of its mark, a class of the style sheet."""
 UNKNOWN = "\N{EN DASH}"
+AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
 SECONDS_SHOWN = 90
 MINUTES_SHOWN = 90
 HOURS_SHOWN = 36
@@ -97,15 +99,34 @@ def query(**chosen: object) -> str:
     return urlencode({name: str(each) for name, each in chosen.items() if each})
 
 
-def said(value: JsonValue) -> str:
-    """A summary in one line: `buys AAPL MSFT, confidence 0.5`."""
+def said(value: JsonValue, told: Callable[[object], str] = str) -> str:
+    """A summary in one line: `buys AAPL MSFT, confidence 0.5`; `told` says its single values."""
     if isinstance(value, dict):
         return ", ".join(
-            f"{key.replace('_', ' ')} {said(each)}" for key, each in value.items() if each != []
+            f"{key.replace('_', ' ')} {said(each, told)}"
+            for key, each in value.items()
+            if each != []
         )
     if isinstance(value, list):
-        return " ".join(map(said, value))
-    return "" if value is None else str(value)
+        return " ".join(said(each, told) for each in value)
+    return "" if value is None else told(value)
+
+
+def brief(value: JsonValue) -> str:
+    """The same for a list of many: figures rounded, and no path of a file."""
+    if isinstance(value, dict):
+        value = {key: each for key, each in value.items() if not key.endswith("_path")}
+    return said(value, _rounded)
+
+
+def _rounded(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, str) and AMOUNT.fullmatch(value):
+        return amounts.money(Decimal(value))
+    return str(value)
 
 
 def json(value: JsonValue) -> str:

@@ -137,6 +137,20 @@ async def test_the_newest_cycles_come_first_and_without_contracts(
     assert page.cycles[0].pipelines[0].contracts == {}
 
 
+async def test_a_long_reason_is_cut_in_lists_which_shows_and_is_whole_in_its_cycle(
+    client: Client, db: Connection, made: Made
+) -> None:
+    why = " ".join(["too late"] * 100)
+    await db.execute("update cycles set reason = $2 where cycle_id = $1", made.cycle_id, why)
+
+    page: CyclesPage = await client.ask(CYCLES, CyclesQuery(limit=1))
+    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
+
+    assert page.cycles[0].reason.endswith("…")
+    assert len(page.cycles[0].reason) <= 400
+    assert view.reason == why
+
+
 # --- operations -----------------------------------------------------------------------------------
 
 

@@ -7,6 +7,8 @@ import { CandlestickSeries, createChart, createSeriesMarkers, LineStyle } from "
 const box = document.getElementById("candles");
 const choice = document.getElementById("ticker");
 const SESSIONS = 180;
+const NARROW_PX = 500;
+const NARROW_SESSIONS = 100; // so many are shown there at first; the rest is there to scroll to
 const kept = new Map();
 let chart = null;
 
@@ -59,7 +61,7 @@ async function draw() {
       attributionLogo: false,
     },
     grid: { vertLines: { color: colour("--edge") }, horzLines: { color: colour("--edge") } },
-    rightPriceScale: { borderColor: colour("--edge") },
+    rightPriceScale: { borderColor: colour("--edge"), entireTextOnly: true },
     timeScale: { borderColor: colour("--edge"), rightOffset: 8 },
   });
   const up = colour("--bar-good");
@@ -73,7 +75,8 @@ async function draw() {
     if (each.ticker !== ticker || each.stop === null || !["waiting", "working"].includes(each.status)) continue;
     candles.createPriceLine({ price: Number(each.stop), color: colour("--bar-warn"), lineStyle: LineStyle.Dashed, title: `stop ${Number(each.quantity)}` });
   }
-  chart.timeScale().fitContent();
+  if (box.clientWidth < NARROW_PX) chart.timeScale().setVisibleLogicalRange({ from: found.length - NARROW_SESSIONS, to: found.length + 14 });
+  else chart.timeScale().fitContent();
   box.dataset.drawn = ticker;
 }
 

@@ -14,6 +14,17 @@ const PENS = [
   { colour: "--good", width: 1.6, dash: [2, 3] },
 ];
 
+const DAY = 86_400;
+const [MONTH, YEAR] = [30 * DAY, 365 * DAY]; // as uPlot counts them: then it goes by the calendar
+const STEPS = [...[1, 2, 3, 4, 5, 7, 10, 14].map((each) => each * DAY), ...[1, 2, 3, 6].map((each) => each * MONTH), ...[1, 2, 5, 10].map((each) => each * YEAR)];
+// By the least step: the tick's words, and those below it where a year begins.
+const YEAR_BELOW = "\n{YYYY}";
+const DATES = [
+  [YEAR, "{YYYY}", null, null, null, null, null, null, 1],
+  [MONTH, "{MMM}", YEAR_BELOW, null, null, null, null, null, 1],
+  [DAY, "{D} {MMM}", YEAR_BELOW, null, null, null, null, null, 1],
+];
+
 function shown(value, unit) {
   if (value === null || value === undefined) return "–";
   const places = Math.abs(value) < 10 ? 4 : Math.abs(value) < 1000 ? 2 : 0;
@@ -51,11 +62,13 @@ class Chart {
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
         scales: { x: { time: !axis } },
         axes: [
-          { ...look, ...(axis ? { label: axis, labelSize: 18, labelFont: "12px system-ui" } : {}) },
-          { ...look, size: 64, space: 36, values: (_, ticks) => ticks.map((each) => shown(each, unit)) },
+          { ...look, ...(axis ? { label: axis, labelSize: 18, labelFont: "12px system-ui" } : { incrs: STEPS, values: DATES }) },
+          { ...look, size: 64, space: this.height === HEIGHT.small ? 20 : 36, values: (_, ticks) => ticks.map((each) => shown(each, unit)) },
         ],
+        // Where the pointer is elsewhere the newest values stand below.
+        hooks: { setLegend: [(made) => made.legend.idx ?? made.setLegend({ idx: x.length - 1 }, false)] },
         series: [
-          axis ? { label: axis } : { value: (_, at) => (at ? new Date(at * 1000).toISOString().slice(0, 10) : "–") },
+          axis ? { label: axis } : { label: "Session", value: (_, at) => (at ? new Date(at * 1000).toISOString().slice(0, 10) : "–") },
           ...lines.map((line, index) => ({
             label: line.name,
             stroke: colour(PENS[index].colour),

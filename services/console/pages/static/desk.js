@@ -1,7 +1,8 @@
-// What every page has: the theme's switch, the menu, logging out, countdowns, live regions.
+// What every page has: the theme's switch, the menu, logging out, countdowns, live regions, tables that fit.
 
 import { ask, tell } from "./ask.js";
 import "./live.js";
+import "./tables.js";
 import { switchTheme } from "./themed.js";
 
 document.getElementById("theme").addEventListener("click", switchTheme);
