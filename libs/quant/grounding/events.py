@@ -161,7 +161,8 @@ def _spoken_of(
     told = _told(text, figure, said, owners)
     news = told or (_news(said, owners) if _NEWS.search(text) else [])
     yield from (each.known_on for each in news if each.known_on)
-    if _AS_OF.search(text) and facts.as_of:
+    # Things happen on a day; what is found at a day is so as of then.
+    if facts.as_of and (_AS_OF.search(text) or said.before(figure, 4).endswith(" at ")):
         yield facts.as_of
     traded = _PRICED.search(text) or not (reports or told)
     if traded and not _is_to_come(figure, facts) and _is_traded(text, said):
