@@ -10,6 +10,10 @@ from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
 _NONE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b", re.IGNORECASE)
+_ORDER = re.compile(
+    r"\b(?:accumulate|buy|add|sell|trim|exit|enter|re-?enter|reduce)\b[^.,;:\d]*$", re.IGNORECASE
+)
+"""Before the price of an order, which must stand in the evidence: nothing lies beyond it yet."""
 _NO_BOUND = re.compile(r"\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$")
 """An arrow, or a sign between two figures: "81.79 > 76.61 (20d)" says what both are."""
 FAR = 2.0
@@ -49,7 +53,7 @@ def is_bound(figure: Figure, said: Sentence) -> bool:
 def _side(figure: Figure, said: Sentence) -> int | None:
     """1 for a bound that lies below what it speaks of, -1 for one above it."""
     before = said.before(figure, 40)
-    if _NO_BOUND.search(before):
+    if _NO_BOUND.search(before) or (figure.unit == "money" and _ORDER.search(before)):
         return None
     if words.BOUND_ABOVE.search(before):
         return 1
@@ -69,7 +73,7 @@ def _is_end(figure: Figure, said: Sentence, side: int) -> bool:
             having = facts.having(name)
             values = [having[owner].value for owner in group if owner in having]
             sizes = [value if figure.signed else abs(value) for value in values]
-            if sizes and figure.says((min if side > 0 else max)(sizes)):
+            if len(sizes) > 1 and figure.says((min if side > 0 else max)(sizes)):
                 return True
     return False
 

@@ -138,13 +138,14 @@ _DATES = tuple(
 _NAMES = re.compile(
     r"\b[A-Z][A-Za-z]*\(\s?\d+(?:\s?,\s?\d+)*\s?\)"  # RSI(14), MACD(12, 26, 9)
     r"|\b\d+(?:-\d+)?-(?!\d|cents?\b|percent|(?:mill|bill|trill)ion|dollars?\b|euros?\b)(?:[A-Za-z]+|(?=,|\s(?:and|or)\s))"  # 50-day, 10-K, "20- and"
-    r"|\b[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
+    r"|\b(?!(?:mid|late|early|end)-(?:19|20)\d\d\b)[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
     r"|\b(?:[QH][1-4]|FY)(?:\s'?\d{2,4})?\b|\b\d[QH]\d{2,4}\b"  # Q3 2012, 4Q23
     r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\d{1,2}[.)](?=\s)"  # numbers of a list
     r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[ckmbxCKMBX]|[bmtBMT][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
     r"|(?<![$€£.,])\b(?:(?:1|3|6|12)[mM]|\d{1,3}(?:[DSE]MA|[dse]ma))\b"  # 3m, 200DMA
     r"|\b(?:S&P|Dow|\w*DAX|MSCI|ASX|SMI|IBEX|AEX|Nifty|Hang Seng|Top|Web|Group|CAC|FTSE|Nikkei|Russell|Nasdaq|Stoxx|TOPIX|Form|ISO|Rule|Section|"
     r"Chapter|Phase|Level|Tier|Fortune|Windows|Basel|Article|Note|Item|Figure|Table)(?:\s\d{1,4}\b)"
+    r"|(?<=\b[Tt]he )(?!E\d)[A-Z][a-z]+ \d{1,2}\b(?![.,]?\d|%)(?=\s[a-z])"  # the Nexus 7 tablet
     r"|\b(?:iPhone|Boeing|Airbus|Model|Xbox|PlayStation|Galaxy)\s\d+[A-Za-z]*\b",
     re.MULTILINE,
 )

@@ -157,7 +157,8 @@ def _wholly(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) 
     near = any(
         each.start - figure.end < PART_CHARS for each in said.figures if each.start >= figure.end
     )
-    return not near or ours == whole
+    things = _things(said.after(figure, 40)) & _things(headline.text[theirs.end : theirs.end + 40])
+    return not near or ours == whole or bool(things)
 
 
 def _kind(figure: Figure) -> str:

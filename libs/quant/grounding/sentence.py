@@ -27,7 +27,7 @@ _RIGHT_BEHIND = re.compile(
 # Between words that name a quantity and its figure: "RSI (14) now stands at about 55".
 _LEADS_TO = re.compile(
     r"^(?:[\s:=(~]|\(\d+(?:,\s?\d+)*\)|\b(?:of|at|in|as|to|an?|the|"
-    r"per|for|is|was)\b)*$",
+    r"per|for|is|was|already|still|now|only|just|currently|about|roughly|around)\b)*$",
     re.IGNORECASE,
 )
 

@@ -214,7 +214,7 @@ def _is_amount(figure: Figure, unit: str) -> bool:
     if unit == "percent":
         return figure.unit == "points" or figure.text.endswith(("bps", "points"))
     if figure.unit == "points":
-        return unit == "number"
+        return unit in {"money", "number"}
     return figure.unit in {"money", "number"} and unit in {"money", "number"}
 
 
@@ -236,9 +236,13 @@ def _product(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[
             yield Candidate(top.value / base.value, "money", parts)
         elif top.concept == _price_of(base, figure, said):
             yield Candidate(top.value * base.value, "money", parts)
-    if {top.concept, base.concept} == {CLOSE, "atr_14"} and top.concept == CLOSE:
-        yield Candidate(top.value - base.value, "money", parts)
-        yield Candidate(top.value + base.value, "money", parts)
+    if (top.concept, base.concept) == (CLOSE, "atr_14"):
+        told = said.direction(figure)
+        yield from (
+            Candidate(top.value + sign * base.value, "money", parts)
+            for sign in (-1, 1)
+            if sign == (told or sign)
+        )
 
 
 def _price_of(held: Fact, figure: Figure, said: Sentence) -> str:

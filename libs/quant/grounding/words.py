@@ -17,7 +17,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
         OWN,
         r"(?:fundamental|technical|risk|sentiment|composite)(?:[_ ]score)?(?=\s\d)|scores?\b|scored\b|"
         r"confidence|conviction|odds|chance|probability|likelihood|horizon|weights?\b|budget|"
-        r"allocation|risk limit|(?:single-name |position )(?:cap|limit|size)|sizing|reward[- ]to[- ]risk target|within(?=\s\d+ (?:days|weeks|sessions))",
+        r"signal strength|allocation|risk limit|(?:single-name |position )(?:cap|limit|size)|sizing|reward[- ]to[- ]risk target|within(?=\s\d+ (?:days|weeks|sessions))",
     ),
     (
         OTHER,
@@ -34,7 +34,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("operating_income operating_margin_pct", r"operating (?:profit|income|loss)\b(?! margin)"),
     ("net_income profit_margin_pct", r"(?:net )?(?:profit|income)\b(?! margin)|net loss\b(?! of \S+ (?:a|per) share)"),
     ("invested position_value position_cost", r"invested\b|positions (?:are worth|come to|total)"),
-    ("position_value order_value market_cap", r"worth\b|would cost|releases?\b|frees?\b(?: up)?|proceeds"),
+    ("order_value", r"would cost"),
+    ("position_value order_value market_cap", r"worth\b|releases?\b|frees?\b(?: up)?|proceeds"),
     ("band_width bollinger_upper bollinger_lower sma_20", r"(?<!upper )(?<!lower )bollinger(?: bands?| range| channel)?\b|band ?width|bands?\b"),
     ("rsi_14", r"rsis?(?:[_ ]?14)?\b|relative strength(?: index)?|14-day rsi"),
     ("macd_histogram", r"macd[_ ]hist(?:ogram)?|hist(?:ogram)?\b"),
@@ -61,7 +62,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     (
         "momentum_1m_pct",
         r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
-        r"mom(?:entum)? 1m\b|1-?mo?\b|(?:(?:a|the|one|1|past|last|trailing)[ -])?month(?:ly|-on-month|\'s)?\b(?: momentum)?",
+        r"mom(?:entum)? 1m\b|1-?mo?\b|(?:(?:a|the|one|1|past|last|trailing)[ -]|(?<!-))month(?:ly|-on-month|\'s)?\b(?: momentum)?",
     ),
     ("day_change_pct", r"day_change_pct|day changes?|daily (?:changes?|moves?|gains?|loss(?:es)?)|on the day\b|day's (?:gain|loss|change|move)|in a day\b"),
     ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|trading was|turnover|traded\b(?= \d)"),
@@ -75,6 +76,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("revenue_ttm", r"revenues?\b(?:_ttm)?|sales\b|top line"),
     ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|shares:|shares in issue"),
     ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
+    ("eps_ttm", r"(?:trailing|ttm|twelve-month|12-month) (?:(?:twelve|12)[- ]months? )?(?:eps|earnings)\b(?: per share)?|eps_ttm"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
     ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought (?:at|for)|entry(?: price)?\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
@@ -82,6 +84,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("quantity average_cost close", r"@"),
     ("order_quantity", r"on order|(?:buy|sale) of|orders?\b|orders? for|to be bought"),
     ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)\b|(?<!its )(?<!'s )own\b|shares? held|positions?\b|stakes?\b"),
+    ("close", r"closing (?:low|high)s?\b"),
     ("low", r"as low as|lows?\b|lowest|trough\w*|bottom(?:ed)?"),
     ("high", r"as high as|the top(?= on)|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
     ("open", r"open(?:ed|s|ing)?\b(?! orders?)"),
@@ -124,7 +127,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 _BARE_SPAN = re.compile(
-    r"\b(?:one|three)\b(?=\s?(?:[.,;()]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE
+    r"\b(?:one|three)\b(?=\s?(?:[.,;()\n]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE
 )
 _SPAN_OF = {"one": "momentum_1m_pct", "three": "momentum_3m_pct"}
 
@@ -229,7 +232,7 @@ EITHER_BASE = re.compile(
 )
 """Words of a way to go, which is measured from where one stands."""
 CLOSES = re.compile(
-    r"\bclos(?:es|ing prices|ing levels)\b(?! (?:on|at|above|below|under|over|near)\b)|\b(?:low|high)(?:est)? close\b",
+    r"\bclos(?:es|ing prices|ing levels)\b(?! (?:on|at|above|below|under|over(?! (?:the|its|these|those|all)\b)|near)\b)|\b(?:low|high)(?:est)? close\b|\bclosing (?:low|high)\b",
     re.IGNORECASE,
 )
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
