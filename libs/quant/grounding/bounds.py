@@ -45,6 +45,11 @@ def holds(figure: Figure, said: Sentence) -> bool | None:
     return False
 
 
+def is_order(figure: Figure, said: Sentence) -> bool:
+    """Whether a figure is the price of an order: "buy below $90"."""
+    return figure.unit == "money" and bool(_ORDER.search(said.before(figure, 40)))
+
+
 def is_bound(figure: Figure, said: Sentence) -> bool:
     """Whether words say that something lies above or below a figure."""
     return _side(figure, said) is not None
@@ -53,7 +58,7 @@ def is_bound(figure: Figure, said: Sentence) -> bool:
 def _side(figure: Figure, said: Sentence) -> int | None:
     """1 for a bound that lies below what it speaks of, -1 for one above it."""
     before = said.before(figure, 40)
-    if _NO_BOUND.search(before) or (figure.unit == "money" and _ORDER.search(before)):
+    if _NO_BOUND.search(before) or is_order(figure, said):
         return None
     if words.BOUND_ABOVE.search(before):
         return 1

@@ -78,6 +78,8 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if not _is_asked(fact, figure, said):
             continue
+        if fact.ticker is None and fact.place == "mean" and not said.is_mean(figure):
+            continue
         plain = fact.concept == CLOSE and fact.place not in {"extreme", "mean", "unnamed"}
         if plain and figure.unit == "money" and words.BETWEEN.search(said.before(figure, 40)):
             continue
@@ -128,7 +130,9 @@ def _is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether words near a figure ask for an extreme, or for a session's range."""
     asked = {"extreme": (words.LOWEST, words.HIGHEST), "unnamed": (words.RANGE,)}
     patterns = asked.get(fact.place, ())
-    return not patterns or any(each.search(said.around(figure)) for each in patterns)
+    # "at its high of $82 on volume of 3 million": the high is the price's.
+    near = said.near_words(figure) if fact.concept == VOLUME else said.around(figure)
+    return not patterns or any(each.search(near) for each in patterns)
 
 
 def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
@@ -282,6 +286,8 @@ def _over_tickers(said: Sentence) -> Iterator[Fact]:
             unit = group[0].unit
             if said.asks_mean():
                 yield Fact(concept, fmean(values), unit, None, "mean")
+            if said.has(words.SUM):
+                yield Fact(concept, sum(values), unit, None, "sum")
             if said.about is not None:
                 continue
             if said.has(words.LOWEST):

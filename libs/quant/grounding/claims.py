@@ -11,7 +11,7 @@ from libs.quant.grounding.sentence import Sentence
 LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
 """Where oscillators are called oversold, neutral and overbought, by convention."""
 _ORDERED = re.compile(
-    r"(?:\b(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|select|limit|"
+    r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|select|limit|"
     r"purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
     r"|^(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
     r"|^cut\b|\b(?:position|stake|weight) of\b)"
@@ -50,6 +50,7 @@ _ODDS = re.compile(r"\b(?:odds|chances?|probability|likelihood)\b[^.;\d]*$", re.
 """Odds are the writer's own, whatever they are of."""
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
+_IN = re.compile(r"\b(?:after|in|every|within)\s$", re.IGNORECASE)
 _EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b")
 DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
 HISTORY = re.compile(
@@ -74,7 +75,8 @@ def claims(figure: Figure, said: Sentence) -> bool:
     )
     if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
         return False
-    if _is_supposed(figure, said):
+    if _is_supposed(figure, said) or (figure.unit == "year" and said.text.rstrip().endswith("?")):
+        # A question may ask of any years.
         return False
     if figure.unit == "date" and not figure.day:
         # "since June" of this year only says of what; "the best since last June" is a claim.
@@ -92,6 +94,8 @@ def claims(figure: Figure, said: Sentence) -> bool:
     days = figure.unit == "days" or (
         figure.unit in {"number", "count"} and _HORIZON.match(said.after(figure, 30))
     )
+    if days and _IN.search(before) and not said.has(_EVENT):
+        return False
     if days and figure.unit != "count":
         history = HISTORY.match(said.after(figure, 30))
         event = said.has(_EVENT)

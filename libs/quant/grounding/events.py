@@ -44,7 +44,7 @@ _SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
 """Before a date that starts a period: an extreme of it is of some other day."""
 _LAST = re.compile(r"\b(?:ends?|ended|ending|last|latest|newest)\b[^.,;]{0,12}$", re.IGNORECASE)
 _EXTREME = re.compile(
-    r"\b(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
+    r"\b(?P<closing>closing\s)?(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
     r"(?:\s(?P<what>volume|close))?",
     re.IGNORECASE,
 )
@@ -246,11 +246,12 @@ def _sessions(figure: Figure, said: Sentence, tickers: tuple[str | None, ...]) -
 
 def _extreme(match: re.Match[str], said: Sentence, ticker: str) -> Iterator[date]:
     name, what = match["name"].lower(), (match["what"] or "").lower()
+    closing = CLOSE if match["closing"] else ""
     high = name.startswith(("high", "peaked", "heaviest", "busiest"))
     traded = name in {"heaviest", "busiest", "lightest", "quietest"}
     if traded or what == VOLUME or (name == "peaked" and said.names(VOLUME)):
         column = said.facts.column(ticker, VOLUME)
     else:
-        column = said.facts.column(ticker, CLOSE if what == CLOSE else "high" if high else "low")
+        column = said.facts.column(ticker, CLOSE if CLOSE in {what, closing} else "high" if high else "low")
     if column:
         yield (max if high else min)(column, key=lambda each: each[1])[0]

@@ -13,6 +13,11 @@ from libs.quant.grounding.sentence import Sentence
 NEAR_CHARS = 32
 SMALL_MAX = 20
 PART_CHARS = 14
+_BEFORE = re.compile(r"\bto\s\S+(?:\s[a-z]+)?\sfrom\s$")
+_CHANGED = re.compile(
+    r"\b(?:raised|lifted|cut|lowered|new|now|latest|current)\b(?:(?!\bfrom\b)[^.;,\d])*$",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(r"\b(?:a|the) headline\b|[\"“”]", re.IGNORECASE)
 _LOSS = re.compile(r"\bloss(?:es)?\b", re.IGNORECASE)
 _PARTITIVE = re.compile(r"^\s(?:out )?of\s(?:the\s|its\s)?(?:\d|[a-z]+\s(?!\())")
@@ -37,13 +42,26 @@ def quoted(said: Sentence) -> Iterator[tuple[Figure, Fact]]:
         told = {theirs.value for figure, theirs in equal if figure.unit != "date"}
         for figure, theirs in equal:
             owners = said.tickers(figure)
-            if owners and headline.ticker not in owners:
+            if (owners and headline.ticker not in owners) or _is_of_another(figure, headline, said):
                 continue
             if _wholly(figure, theirs, headline, said) and (
                 (len(told) > 1 and not _is_small(figure, said))
                 or _same(figure, theirs, headline, said)
             ):
                 yield figure, _fact(theirs, headline)
+
+
+def _is_of_another(figure: Figure, headline: Headline, said: Sentence) -> bool:
+    """Whether this tells why one quantity is absent, and the figure is of another that is."""
+    absent = {
+        each.text.partition(":")[0]
+        for each in said.facts.headlines
+        if each.ticker == headline.ticker and each.known_on is None
+    }
+    ahead = [each for each in said.mentions if each.end <= figure.start][-1:]
+    spoken = absent & {name for each in ahead for name in each.concepts}
+    name = headline.text.partition(":")[0]
+    return bool(spoken) and "_" in name and name not in spoken
 
 
 def is_refuted(figure: Figure, said: Sentence) -> bool:
@@ -108,6 +126,9 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
     if ours == "money" and lost and not _LOSS.search(said.before(figure, 80)):
         return False
     if _is_whole(theirs, headline.text) and not _WHOLE.search(said.before(figure, 10)):
+        return False
+    if _BEFORE.search(headline.text[: theirs.start]) and _CHANGED.search(said.before(figure, 40)):
+        # "raised to $95 from $85": the raised one is not what it was.
         return False
     if _is_small(figure, said):
         # Small numbers are everywhere: the thing that is counted must be the headline's.

@@ -36,6 +36,7 @@ _BROKEN = re.compile(
     r"[,;:()]|\b(?:and|but|or|while|with|by|than|when|after|above|below|over|under|of|on|in|for|per|has|at)\b",
     re.IGNORECASE,
 )
+_NAMED_AT = re.compile(r"^[\w -]+\s(?:of|at|\()\s?$|^[\w -]+\s\($")
 LEADS_CHARS = 40
 _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
@@ -80,9 +81,17 @@ class Sentence(Spoken):
         """
         text = self.unnamed
         if figure is not None:
-            ahead = [each.end for each in self.figures if each.end <= figure.start]
+            ahead = [
+                each.end
+                for each in self.figures
+                if each.end <= figure.start and each.unit != "count"
+            ]
             text = text[ahead[-1] if ahead else 0 : figure.start]
         return bool(words.MEAN.search(text))
+
+    def is_mean(self, figure: Figure) -> bool:
+        """Whether words beside a figure say that it is a mean."""
+        return self.asks_mean(figure) or bool(words.MEAN.search(self.after(figure, 14)))
 
     @cached_property
     def numbers(self) -> frozenset[int]:
@@ -285,6 +294,28 @@ class Sentence(Spoken):
             return self.compared_with(same[-1]) if same else ()
         return ()
 
+    def compared_figure(self, figure: Figure) -> Fact | None:
+        """What stands with the name that a figure is measured from: "below the peak of $82"."""
+        found = words.COMPARED.match(self.after(figure, 60))
+        behind = [each for each in self.figures if each.start >= figure.end][:1]
+        for each in behind if found else ():
+            between = self.text[figure.end + found.end() : each.start] if found else ""
+            if len(between) < LEADS_CHARS and _NAMED_AT.search(between):
+                return self.traced.get(each)
+        return None
+
+    def held_against(self, figure: Figure) -> tuple[str | None, tuple[str, ...]]:
+        """The ticker and quantity of "volatility is twice ECHO's"; None where there are none."""
+        if figure.unit not in {"times", "ratio"}:
+            return None, ()
+        name = next((n for n in self.named if 0 <= n.start - figure.end <= 1), None)
+        spoken = [each for each in self.mentions if each.end <= figure.start][-1:] or [
+            each for each in self.mentions if name and 0 <= each.start - name.end <= len("'s ")
+        ]
+        if name is None or not spoken or not self.text.startswith("'s", name.end):
+            return None, ()
+        return name.ticker, spoken[0].concepts
+
     def rival(self, figure: Figure) -> str | None:
         """The ticker that "above" or "more than" behind a figure is said of: "above ECHO's"."""
         found = words.COMPARED.match(self.after(figure))
@@ -378,6 +409,10 @@ class Sentence(Spoken):
     def direction(self, figure: Figure) -> int:
         """-1 for words that point down, 1 for up, 0 where there are none."""
         text = words.OVER_TIME.sub(lambda match: " " * len(match.group()), self.text)
+        for each in self.mentions:
+            if each.concepts[0].startswith("bollinger"):
+                # The lower band may well lie above.
+                text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
         named = [each for each in self.mentions if each.start >= figure.end][:1]
         # "a 9.5% three-month slump": past a name that is the figure's own, one word counts.
         cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]

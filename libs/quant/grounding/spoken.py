@@ -10,13 +10,14 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import Fact, Facts
+from libs.quant.grounding.facts import PRICES, VOLUME, Fact, Facts
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.words import Mention
 
 P = TypeVar("P", Figure, Mention, "Named")
 
 NEAR_CHARS = 25
+HISTORIC = frozenset({*PRICES, VOLUME})
 ADJACENT_CHARS = 8
 
 SENTENCE_CHARS_MAX = 500
@@ -128,6 +129,15 @@ class Spoken:
         """The words about a figure, as far as they may say which one of several it is."""
         return self.before(figure, 80) + " " + self.after(figure, 45)
 
+    def near_words(self, figure: Figure) -> str:
+        """The words about a figure up to the figures beside it."""
+        others = [each for each in self.figures if each.unit not in {"date", "count"}]
+        start = max((each.end for each in others if each.end <= figure.start), default=0)
+        end = min(
+            (each.start for each in others if each.start >= figure.end), default=len(self.text)
+        )
+        return self.text[start : figure.start] + " " + self.text[figure.end : end]
+
     def clause(self, figure: Figure) -> str:
         """The words around a figure up to the next commas."""
         left = re.split(r"[,;:(]\s", self.text[: figure.start])[-1]
@@ -154,6 +164,8 @@ class Spoken:
         behind = self._said_behind(figure)
         if behind is not None:
             return (behind.ticker,)
+        if self._is_end_of_all(figure):
+            return ()
         taken = {self._said_behind(other) for other in self.figures if other is not figure}
         free = [name for name in self.named if name not in taken or self.about is None]
         ahead = [name for name in free if name.end <= figure.start]
@@ -174,6 +186,26 @@ class Spoken:
         if not self.named and _OF_THEM.search(self.text):
             return tuple(dict.fromkeys(each.ticker for each in self.named_before))
         return (self.subject,) if self.subject else ()
+
+    def _is_end_of_all(self, figure: Figure) -> bool:
+        """Whether this is an end of "P/E from 14.8 to 28.4", said of no ticker: of all of them.
+
+        What has a history (a price, a volume) ranges over its sessions, of the ticker before it.
+        """
+        if self.about is not None:
+            return False
+        for one, two in pairwise(self.figures):
+            if figure in {one, two} and one.unit == two.unit in {"percent", "number", "times"}:
+                between = self.text[one.end : two.start]
+                ends = {"from": " to ", "between": " and "}
+                opened = re.search(r"\b(from|between)\s$", self.text[: one.start], re.IGNORECASE)
+                spoken = [each for each in self.mentions if each.end <= one.start][-1:]
+                owned = [n for n in self.named if spoken and spoken[0].end <= n.start < one.start]
+                mine = [n for n in self.named if spoken and n.end < spoken[0].start]
+                beside = mine and not re.search(r"[,;]", self.text[mine[-1].end : one.start])
+                if opened and between == ends[opened[1].lower()] and spoken:
+                    return not (owned or beside or {*spoken[0].concepts} & HISTORIC)
+        return False
 
     @cached_property
     def everyone(self) -> tuple[str, ...]:
@@ -282,7 +314,13 @@ class Spoken:
     def days_for(self, figure: Figure) -> list[date]:
         """The days that a figure without a date of its own may be of: those told before it."""
         told = [day for start, day in self._days_at if start < figure.start]
-        return told or [*self.days]
+        return told or [
+            day
+            for start, day in self._days_at
+            if not any(
+                figure.end <= each.start < start and each.unit != "date" for each in self.figures
+            )
+        ]
 
     def _weekday(self, clause: str) -> date | None:
         """The last session of a weekday that is named, as_of's week."""

@@ -59,11 +59,15 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if words.PER_SHARE.search(said.before(figure, 16)):
         # "sales per share are $61" are made of the sales.
         told = False
-    if told and not said.is_held(figure) and "shares_outstanding" not in tight:
+    held = tight != ("order_value",) and said.is_held(figure)
+    if told and not held and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
+    rival, measured = said.held_against(figure)
     for top, base in permutations(_parts(figure, said), 2):
         if owners and not {top.ticker, base.ticker} & {*owners, None}:
+            continue
+        if rival and not (base.ticker == rival and top.concept in measured):
             continue
         if _may_meet(top, base, said):
             yield from _step(top, base, figure, said)
@@ -71,7 +75,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
 
 def _listed_mean(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """The mean of the figures that were just given, where the words ask for one."""
-    if not (said.asks_mean(figure) or words.MEAN.search(said.after(figure, 14))):
+    if not said.is_mean(figure):
         return
     given = [
         *said.recalled,
@@ -130,7 +134,7 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
     if "before" in {top.place, base.place}:
         other = base if top.place == "before" else top
         alike = top.concept == base.concept and top.ticker == base.ticker
-        return alike and other.place not in {"before", "extreme", "mean"}
+        return alike and other.place not in {"before", "extreme", "mean"} and _follows(top, base, said)
     if {top.concept, base.concept} <= LEVELS and not _are_levels(top, base, said):
         return False
     if top.ticker != base.ticker and None not in {top.ticker, base.ticker}:
@@ -141,6 +145,13 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
             or (top.concept == CLOSE and {top.ticker, base.ticker} <= {*said.everyone, said.about})
         )
     return top.value != base.value and not (top.concept == base.concept and top.place == "unnamed")
+
+
+def _follows(top: Fact, base: Fact, said: Sentence) -> bool:
+    """Whether one of two is of the session right after the other's; without a day it is the last."""
+    days = [day for day, _ in said.facts.rows.get(top.ticker or "", [])]
+    places = sorted(days.index(each.session or days[-1]) for each in (top, base))
+    return places[1] - places[0] == 1
 
 
 def _are_levels(top: Fact, base: Fact, said: Sentence) -> bool:
@@ -254,6 +265,9 @@ def _price_of(held: Fact, figure: Figure, said: Sentence) -> str:
 def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
     compared, rival = said.compared_with(figure), said.rival(figure)
+    given = said.compared_figure(figure)
+    if given is not None and given.concept == base.concept and given.value != base.value:
+        return False
     start, end = said.from_to
     told = not compared
     if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):
