@@ -2,7 +2,7 @@
 """Bounds: whether "above 580" or "between 50 and 56" is true of what it speaks of."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from libs.quant.grounding import words
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, unit_of
@@ -16,6 +16,7 @@ _ORDER = re.compile(
 """Before the price of an order, which must stand in the evidence: nothing lies beyond it yet."""
 _NO_BOUND = re.compile(r"\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$")
 """An arrow, or a sign between two figures: "81.79 > 76.61 (20d)" says what both are."""
+_EVERY = re.compile(r"\b(?:all|every|each)\b", re.IGNORECASE)
 FAR = 2.0
 """A bound that is further from a value than this factor says nothing of it."""
 
@@ -72,7 +73,9 @@ def _side(figure: Figure, said: Sentence) -> int | None:
 def _is_end(figure: Figure, said: Sentence, side: int) -> bool:
     """Whether a figure is the lowest or highest of what is named, over the tickers spoken of."""
     facts = said.facts
-    groups = (said.everyone, said.tickers(figure), facts.tickers, facts.having("average_cost"))
+    groups: list[Collection[str]] = [facts.tickers, facts.having("average_cost")]
+    if not _EVERY.search(said.text):
+        groups += [said.everyone, said.tickers(figure)]
     for group in groups:
         for name in _bounded(figure, said):
             having = facts.having(name)

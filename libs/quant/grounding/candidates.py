@@ -74,7 +74,8 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if not tight and _needs_name(fact, figure, said):
             continue
-        if fact.ticker is None and fact.place == "extreme" and said.named_ahead(figure):
+        alone = said.tickers(figure) and said.named_ahead(figure)
+        if fact.ticker is None and fact.place == "extreme" and alone:
             continue
         if not _is_asked(fact, figure, said):
             continue

@@ -277,6 +277,7 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
 SAME_UNITS = frozenset(
     {
         ("number", "money"), ("number", "number"), ("money", "headline"), ("points", "percent"),
+        ("points", "money"),
         ("points", "number"),
         ("times", "number"), ("ratio", "times"), ("ratio", "number"), ("number", "times"),
         ("number", "ratio"), ("count", "times"), ("count", "number"),

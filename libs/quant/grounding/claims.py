@@ -18,6 +18,12 @@ _ORDERED = re.compile(
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
+_THEIRS = re.compile(
+    r"\b(?:it|they|that|which|management|company|group|plant|deal|board)\s"
+    r"(?:should|will|would|may|might|could|can|(?:wants|plans|intends|expects|aims|hopes) to)\s$",
+    re.IGNORECASE,
+)
+"""Before what another does: "it should raise sales by 15%" is no order of the writer's."""
 _OWN_COUNT = re.compile(
     r"^\s(?:of \d+ votes|votes?\b|for\b,|against\b|to (?:buy|sell)\b|scored\b|"
     r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
@@ -73,8 +79,10 @@ def claims(figure: Figure, said: Sentence) -> bool:
         and _TO_TRADE.match(said.after(figure, 9))
         and not said.before(figure, 4).lower().endswith(("all ", "of "))
     )
-    if (shares or figure.unit in {"percent", "ratio"}) and _ORDERED.search(said.before(figure, 60)):
-        return False
+    if shares or figure.unit in {"percent", "ratio"}:
+        ordered = _ORDERED.search(said.before(figure, 60))
+        if ordered and not _THEIRS.search(said.before(figure, 60)[: ordered.start()]):
+            return False
     if _is_supposed(figure, said) or (figure.unit == "year" and said.text.rstrip().endswith("?")):
         # A question may ask of any years.
         return False

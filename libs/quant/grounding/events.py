@@ -23,6 +23,9 @@ _REPORT = re.compile(
 )
 _CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b", re.IGNORECASE)
 _FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers)\b", re.IGNORECASE)
+_RECORDED = re.compile(
+    r"\b(?:recorded|known|dated|dates|stamped|filed|on file|unchanged)\b", re.IGNORECASE
+)
 _AHEAD = re.compile(
     r"\b(?:next|due|will|scheduled|tomorrow|upcoming|ahead|reports|away|from now|out|follows|"
     r"coming|may|should)\b",
@@ -39,6 +42,8 @@ _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
 _WITHIN = re.compile(r"\b(?:within|next|coming)\s$", re.IGNORECASE)
 _WEEKDAY = re.compile(words.WEEKDAY.pattern + r",?\s(?:the\s)?$", re.IGNORECASE)
 _AS_OF = re.compile(r"\bas of\b", re.IGNORECASE)
+_STANDS = re.compile(r"\b(?:as of|at)\s$", re.IGNORECASE)
+"""Before the day that a text is written as of; an event is on a day."""
 _OF_A_DAY = re.compile(r"\b(?:high|low) of\s$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
 """Before a date that starts a period: an extreme of it is of some other day."""
@@ -111,6 +116,8 @@ def is_event(figure: Figure, said: Sentence) -> bool:
     # A period does not start today.
     today = said.facts.as_of if _SINCE.search(said.before(figure, 10)) else None
     named = _WEEKDAY.search(said.before(figure, 14))
+    if _STANDS.search(said.before(figure, 8)) and figure.is_day(said.facts.as_of or date.min):
+        return True
     return any(
         figure.is_day(day)
         and day != today
@@ -156,6 +163,8 @@ def _spoken_of(
         yield from _of(facts, owners, *_reports(text))
     if _CALENDAR.search(text):
         yield from _of(facts, owners, "until")
+    if _RECORDED.search(text):
+        yield from _of(facts, owners, "estimate_known", "figures_known")
     if _FIGURES.search(text):
         yield from _of(facts, owners, "period_end", "figures_known")
     told = _told(text, figure, said, owners)
@@ -172,6 +181,9 @@ def _spoken_of(
 def _is_refuted(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> bool:
     """Whether a figure that the date dates is of another session."""
     rows = [row for ticker in tickers for _, row in said.facts.rows.get(ticker, [])]
+    ahead = list(_EXTREME.finditer(said.clause(figure).partition(figure.text)[0]))[-1:]
+    if any(figure.is_day(day) for m in ahead for t in tickers for day in _extreme(m, said, t)):
+        return False
     return not _SINCE.search(said.before(figure, 10)) and any(
         said.dated_by(each) is figure and _in_row(each, row) for each in said.failed for row in rows
     )

@@ -33,6 +33,8 @@ WITHIN = {
     ("entries", "period_end"): "period_next",
     ("last_reported", "period_end"): "period_last",
     ("figures", "known_at"): "figures_known",
+    ("upcoming", "known_at"): "estimate_known",
+    ("entries", "known_at"): "estimate_known",
     ("items", "known_at"): "headline_date",
     ("cash", "amount"): "cash",
     ("equity", "amount"): "equity",

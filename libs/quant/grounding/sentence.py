@@ -309,7 +309,9 @@ class Sentence(Spoken):
         if figure.unit not in {"times", "ratio"}:
             return None, ()
         name = next((n for n in self.named if 0 <= n.start - figure.end <= 1), None)
-        spoken = [each for each in self.mentions if each.end <= figure.start][-1:] or [
+        ahead = [each for each in self.mentions if each.end <= figure.start]
+        # "the highest in the set, twice ECHO's": highest of what was named.
+        spoken = [each for each in ahead if not {"high", "low"} & {*each.concepts}][-1:] or [
             each for each in self.mentions if name and 0 <= each.start - name.end <= len("'s ")
         ]
         if name is None or not spoken or not self.text.startswith("'s", name.end):
