@@ -35,8 +35,11 @@ def holds(figure: Figure, said: Sentence) -> bool | None:
     every = between or words.ALL.search(said.text)
     none = _NONE.search(said.before(figure))
     owners = said.everyone if every or none else said.tickers(figure)
-    if len(owners) < 2 and (every or none) and said.about is None:
-        owners = ()
+    if (every or none) and said.about is None:
+        if len(owners) < 2:
+            owners = ()
+        elif _EVERY.search(said.text) and not said.named:
+            owners = tuple(said.facts.tickers)
     owners = owners or said.everyone or tuple(said.facts.tickers)
     for name in _bounded(figure, said):
         values = [value for owner in owners for value in _values(name, figure, said, owner)]

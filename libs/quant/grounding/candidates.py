@@ -77,6 +77,8 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         alone = said.tickers(figure) and said.named_ahead(figure)
         if fact.ticker is None and fact.place == "extreme" and alone:
             continue
+        if said.is_end_of_all(figure) and not _ends(fact, said):
+            continue
         if not _is_asked(fact, figure, said):
             continue
         if fact.ticker is None and fact.place == "mean" and not said.is_mean(figure):
@@ -134,6 +136,12 @@ def _is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
     # "at its high of $82 on volume of 3 million": the high is the price's.
     near = said.near_words(figure) if fact.concept == VOLUME else said.around(figure)
     return not patterns or any(each.search(near) for each in patterns)
+
+
+def _ends(fact: Fact, said: Sentence) -> bool:
+    """Whether a quantity is the lowest or highest of all tickers that have it."""
+    values = [each.value for each in said.facts.having(fact.concept).values()]
+    return bool(values) and fact.value in {min(values), max(values)}
 
 
 def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import lru_cache
 from statistics import fmean
 
@@ -61,6 +62,7 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
     named_before: Sequence[Named] = ()
     carried: Sequence[words.Mention] = ()
     recalled: Sequence[Fact] = ()
+    told_day: date | None = None
     for start, end in sentences(text):
         said = Sentence(
             text=text[start:end],
@@ -81,11 +83,13 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             carried=carried,
             recalled=recalled,
             named_before=named_before,
+            told_day=told_day,
         )
         checked += [_placed(each, start) for each in _check_sentence(said)]
         if said.named:
             subject = said.named[-1].ticker
             named_before = said.named
+        told_day = said.days[-1] if said.days else told_day
         recalled = tuple(said.traced.values())
         carried = said.mentions
     checked += _check_names(text, facts)

@@ -37,7 +37,7 @@ _TRADED = re.compile(r"\b(?:sell|buy|trim|purchase)\s$", re.IGNORECASE)
 _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
-_HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
+_HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:(?:trading|business|calendar)\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
 _OF_SHARES = re.compile(r"^\s(?:out )?of (?:the |our |its )?(?P<whole>\d[\d,]*)(?: \w+)? shares\b")
 _AWAITED = re.compile(
     r"\b(?:to|would|could|should|if|once|until|unless|when|wait|before|after|may|might|will|on)\s"

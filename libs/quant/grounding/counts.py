@@ -260,7 +260,8 @@ def _property(figure: Figure, said: Sentence) -> Callable[[str], bool] | None:
         return beyond
     bound, sign = _bound(text), _points(figure, said)
     concepts = [c for m in said.mentions for c in m.concepts]
-    moves = [c for c in concepts if c.endswith("_pct")] or [DAY_CHANGE]
+    moves = [c for c in concepts if c.endswith("_pct") and not said.has(words.LAST)]
+    moves = moves or [DAY_CHANGE]
     if bound:
         line, up = bound
         # "rose by more than 2%" is a bound on the size of the move.

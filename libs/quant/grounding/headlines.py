@@ -132,7 +132,12 @@ def _same(figure: Figure, theirs: Figure, headline: Headline, said: Sentence) ->
         return False
     if _is_small(figure, said):
         # Small numbers are everywhere: the thing that is counted must be the headline's.
-        return bool(_things(said.after(figure, 40)) & words.stems(headline.text[theirs.end :]))
+        things = _things(said.after(figure, 40))
+        if not things and figure.unit == "ratio":
+            # "halted twice": what comes before it.
+            told = headline.text[: theirs.start][-PART_CHARS:]
+            return bool(words.stems(said.before(figure, PART_CHARS)) & words.stems(told))
+        return bool(things & words.stems(headline.text[theirs.end :]))
     if said.has(_QUOTED):
         return True
     start = max(0, theirs.start - NEAR_CHARS)

@@ -29,7 +29,10 @@ _ENDS = re.compile(
 
 _SAID_OF = re.compile(r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$", re.IGNORECASE)
 
-_OF_DAY = re.compile(r"^,? (?:the|its|a) [a-z -]{3,20} (?:of|on) $", re.IGNORECASE)
+_OF_DAY = re.compile(
+    r"^,? (?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ shares (?:on|of) (?:\w+day,? )?(?:the )?$",
+    re.IGNORECASE,
+)
 """Between a figure and its date: "$25.52, the low of June 6"."""
 _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b)")
 
@@ -115,6 +118,7 @@ class Spoken:
     carried: Sequence[Mention] = ()
     recalled: Sequence[Fact] = ()
     named_before: Sequence[Named] = ()
+    told_day: date | None = None
     answers: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     def before(self, figure: Figure, chars: int = 60) -> str:
@@ -164,7 +168,7 @@ class Spoken:
         behind = self._said_behind(figure)
         if behind is not None:
             return (behind.ticker,)
-        if self._is_end_of_all(figure):
+        if self.is_end_of_all(figure):
             return ()
         taken = {self._said_behind(other) for other in self.figures if other is not figure}
         free = [name for name in self.named if name not in taken or self.about is None]
@@ -187,7 +191,7 @@ class Spoken:
             return tuple(dict.fromkeys(each.ticker for each in self.named_before))
         return (self.subject,) if self.subject else ()
 
-    def _is_end_of_all(self, figure: Figure) -> bool:
+    def is_end_of_all(self, figure: Figure) -> bool:
         """Whether this is an end of "P/E from 14.8 to 28.4", said of no ticker: of all of them.
 
         What has a history (a price, a volume) ranges over its sessions, of the ticker before it.
@@ -306,7 +310,11 @@ class Spoken:
 
     @cached_property
     def _days_at(self) -> list[tuple[int, date]]:
+        dates: list[tuple[int, date | None]]
         dates = [(each.start, self.resolve(each)) for each in self.figures if each.unit == "date"]
+        for match in words.THAT_DAY.finditer(self.text):
+            told = [each for each in dates if each[0] < match.start()] or [(0, self.told_day)]
+            dates.append((match.start(), told[-1][1]))
         weekdays = words.WEEKDAY.finditer(self.text)
         dates += [(match.start(), self._weekday(match.group())) for match in weekdays]
         return [(start, day) for start, day in dates if day]
@@ -354,6 +362,9 @@ class Spoken:
     def _session(self, figure: Figure) -> date | None:
         clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
         owner = _WEEKDAYS.search(self.before(figure, 40))
+        if that := words.THAT_DAY.search(self.clause(figure)):
+            same = self.text.find(that.group())
+            return next((day for start, day in self._days_at if start == same), None)
         if weekday := self._weekday(owner.group() if owner else clause):
             return weekday
         dated = self.dated_by(figure)

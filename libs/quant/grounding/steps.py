@@ -144,6 +144,9 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
             or bool({top, base} & {*told})
             or (top.concept == CLOSE and {top.ticker, base.ticker} <= {*said.everyone, said.about})
         )
+    if top.concept == base.concept in {"high", "low"} and not {top, base} & {*told}:
+        # A distance is the price's, where the sentence gives neither of two highs.
+        return False
     return top.value != base.value and not (top.concept == base.concept and top.place == "unnamed")
 
 
@@ -160,7 +163,8 @@ def _are_levels(top: Fact, base: Fact, said: Sentence) -> bool:
         return False
     if top.concept.startswith("bollinger") and base.concept.startswith("bollinger"):
         return True
-    subjects = [each for each in said.mentions if not words.BEHIND.search(said.text[: each.start])]
+    alone = [each for each in said.mentions if len(each.concepts) == 1]
+    subjects = [each for each in alone if not words.BEHIND.search(said.text[: each.start])]
     return any({top.concept, base.concept} & {*each.concepts} for each in subjects)
 
 

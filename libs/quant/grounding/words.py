@@ -238,6 +238,7 @@ CLOSES = re.compile(
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 CALENDAR = frozenset({*WEEKDAYS, *"january february march april may june july august".split()}
                      | {*"september october november december".split()})  # fmt: skip
+THAT_DAY = re.compile(r"\b(?:that|the same) (?:day|session)\b", re.IGNORECASE)
 WEEKDAY = re.compile(rf"\b(?P<day>{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
 RATIO = re.compile(
     r"\b(?:times|ratio|multiple|p/s|price[- /]to[- /]sales|fraction)\b", re.IGNORECASE
