@@ -74,14 +74,7 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if not tight and _needs_name(fact, figure, said):
             continue
-        alone = said.tickers(figure) and said.named_ahead(figure)
-        if fact.ticker is None and fact.place == "extreme" and alone:
-            continue
-        if said.is_end_of_all(figure) and not _ends(fact, said):
-            continue
-        if not _is_asked(fact, figure, said):
-            continue
-        if fact.ticker is None and fact.place == "mean" and not said.is_mean(figure):
+        if not (_is_over_all(fact, figure, said) and _is_asked(fact, figure, said)):
             continue
         plain = fact.concept == CLOSE and fact.place not in {"extreme", "mean", "unnamed"}
         if plain and figure.unit == "money" and words.BETWEEN.search(said.before(figure, 40)):
@@ -138,10 +131,16 @@ def _is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
     return not patterns or any(each.search(near) for each in patterns)
 
 
-def _ends(fact: Fact, said: Sentence) -> bool:
-    """Whether a quantity is the lowest or highest of all tickers that have it."""
-    values = [each.value for each in said.facts.having(fact.concept).values()]
-    return bool(values) and fact.value in {min(values), max(values)}
+def _is_over_all(fact: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether what is summed up over tickers may be meant, and nothing less where all are."""
+    if said.is_end_of_all(figure):
+        values = [each.value for each in said.facts.having(fact.concept).values()]
+        return bool(values) and fact.value in {min(values), max(values)}
+    if fact.ticker is not None:
+        return True
+    if fact.place == "mean":
+        return said.is_mean(figure)
+    return fact.place != "extreme" or not (said.tickers(figure) and said.named_ahead(figure))
 
 
 def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:

@@ -227,8 +227,8 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
     if figure.unit == "ratio":
         return abs(figure.value - abs(scaled)) <= RATIO_TOLERANCE * abs(scaled)
     # Where one buys or sells is no round figure of what is.
-    written = replace(figure, zeros=0) if bounds.is_order(figure, said) else figure
-    if not written.says(scaled, money=value.unit == "money"):
+    exactly = replace(figure, zeros=0) if bounds.is_order(figure, said) else figure
+    if not exactly.says(scaled, money=value.unit == "money"):
         return False
     if figure.loose:
         return True

@@ -11,8 +11,8 @@ from libs.quant.grounding.sentence import Sentence
 LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
 """Where oscillators are called oversold, neutral and overbought, by convention."""
 _ORDERED = re.compile(
-    r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|select|limit|"
-    r"purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
+    r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|"
+    r"select|limit|purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
     r"|^(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
     r"|^cut\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
@@ -37,7 +37,10 @@ _TRADED = re.compile(r"\b(?:sell|buy|trim|purchase)\s$", re.IGNORECASE)
 _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
-_HORIZON = re.compile(r"^\s*(?:to \d+\s)?(?:(?:trading|business|calendar)\s)?(?:days|weeks|months|years|sessions)\b", re.IGNORECASE)
+_HORIZON = re.compile(
+    r"^\s*(?:to \d+\s)?(?:(?:trading|business|calendar)\s)?(?:days|weeks|months|years|sessions)\b",
+    re.IGNORECASE,
+)
 _OF_SHARES = re.compile(r"^\s(?:out )?of (?:the |our |its )?(?P<whole>\d[\d,]*)(?: \w+)? shares\b")
 _AWAITED = re.compile(
     r"\b(?:to|would|could|should|if|once|until|unless|when|wait|before|after|may|might|will|on)\s"

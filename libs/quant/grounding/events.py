@@ -264,6 +264,8 @@ def _extreme(match: re.Match[str], said: Sentence, ticker: str) -> Iterator[date
     if traded or what == VOLUME or (name == "peaked" and said.names(VOLUME)):
         column = said.facts.column(ticker, VOLUME)
     else:
-        column = said.facts.column(ticker, CLOSE if CLOSE in {what, closing} else "high" if high else "low")
+        column = said.facts.column(
+            ticker, CLOSE if CLOSE in {what, closing} else "high" if high else "low"
+        )
     if column:
         yield (max if high else min)(column, key=lambda each: each[1])[0]

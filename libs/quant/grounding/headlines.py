@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911  (a list of refusals, one a line)
 """Figures of headlines: grounded where the text says of them what the headline says."""
 
 import re

@@ -5,16 +5,17 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from operator import itemgetter
 
 from libs.quant.grounding import words
+from libs.quant.grounding.compared import Compared
 from libs.quant.grounding.facts import CLOSE, LEVELS, PRICES, Fact, unit_of
 from libs.quant.grounding.figures import Figure
-from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, Spoken, once, rows_of
+from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, once, rows_of
 from libs.quant.grounding.units import fits, kin
 from libs.quant.grounding.words import Mention
 
 PERIOD_CHARS = 15
+LEADS_CHARS = 40
 
 # Between a figure and the words right behind that name it: "29.63 is its 20-day average".
 _RIGHT_BEHIND = re.compile(
@@ -31,21 +32,14 @@ _LEADS_TO = re.compile(
     re.IGNORECASE,
 )
 
-_FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGNORECASE)
 _BROKEN = re.compile(
     r"[,;:()]|\b(?:and|but|or|while|with|by|than|when|after|above|below|over|under|of|on|in|for|per|has|at)\b",
     re.IGNORECASE,
 )
-_NAMED_AT = re.compile(r"^[\w -]+\s(?:of|at|\()\s?$|^[\w -]+\s\($")
-LEADS_CHARS = 40
 _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
-_BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
-HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
-"""Between two levels: neither is a distance."""
-_IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
 SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"})
@@ -53,7 +47,7 @@ SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
-class Sentence(Spoken):
+class Sentence(Compared):
     """A sentence of which one can ask what a figure is."""
 
     @cached_property
@@ -265,69 +259,6 @@ class Sentence(Spoken):
         gap = self.text[group[-1].end : row[0].start]
         return bool(_ROW_BEHIND.match(gap)) and all(map(fits, group, row))
 
-    @once
-    def compared_with(self, figure: Figure) -> tuple[str, ...]:
-        """What "above", "below" or "from" behind a figure is said of; empty where nothing is."""
-        right = self.after(figure, 60)
-        found = words.COMPARED.match(right)
-        if found is None:
-            ahead = [each for each in self.mentions if each.end <= figure.start]
-            beyond = ahead and self.text[ahead[-1].end : figure.start] == " by "
-            return ahead[-1].concepts if beyond else ()
-        start = figure.end + found.end()
-        for mention in self.mentions:
-            if mention.end > start and mention.start <= start + NEAR_CHARS:
-                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
-                    # "$31.59 against an ATR of $25.04": two figures, each its own.
-                    return ()
-                return () if self._any_figure(start, mention.start) else mention.concepts
-        if words.IT.match(self.text[start:]):
-            ahead = [each for each in self.mentions if each.end <= figure.start]
-            return ahead[-1].concepts if ahead else ()
-        if _BROKEN_OFF.match(self.text[start:]):
-            # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
-            same = [
-                each
-                for each in self.figures
-                if each.end <= figure.start and each.unit == figure.unit
-            ]
-            return self.compared_with(same[-1]) if same else ()
-        return ()
-
-    def compared_figure(self, figure: Figure) -> Fact | None:
-        """What stands with the name that a figure is measured from: "below the peak of $82"."""
-        found = words.COMPARED.match(self.after(figure, 60))
-        behind = [each for each in self.figures if each.start >= figure.end][:1]
-        for each in behind if found else ():
-            between = self.text[figure.end + found.end() : each.start] if found else ""
-            if len(between) < LEADS_CHARS and _NAMED_AT.search(between):
-                return self.traced.get(each)
-        return None
-
-    def held_against(self, figure: Figure) -> tuple[str | None, tuple[str, ...]]:
-        """The ticker and quantity of "volatility is twice ECHO's"; None where there are none."""
-        if figure.unit not in {"times", "ratio"}:
-            return None, ()
-        name = next((n for n in self.named if 0 <= n.start - figure.end <= 1), None)
-        ahead = [each for each in self.mentions if each.end <= figure.start]
-        # "the highest in the set, twice ECHO's": highest of what was named.
-        spoken = [each for each in ahead if not {"high", "low"} & {*each.concepts}][-1:] or [
-            each for each in self.mentions if name and 0 <= each.start - name.end <= len("'s ")
-        ]
-        if name is None or not spoken or not self.text.startswith("'s", name.end):
-            return None, ()
-        return name.ticker, spoken[0].concepts
-
-    def rival(self, figure: Figure) -> str | None:
-        """The ticker that "above" or "more than" behind a figure is said of: "above ECHO's"."""
-        found = words.COMPARED.match(self.after(figure))
-        start = figure.end + found.end() if found else -1
-        return next((each.ticker for each in self.named if each.start == start), None)
-
-    def starts(self, figure: Figure) -> bool:
-        """Whether a figure is where a change starts: "from 569.05"."""
-        return bool(_FROM.search(self.before(figure, 32)))
-
     @property
     def from_to(self) -> tuple[Fact | None, Fact | None]:
         """Where "from A to B" says that a change starts and ends."""
@@ -368,13 +299,6 @@ class Sentence(Spoken):
             each.unit == "ratio" and words.OF.match(self.after(each)) for each in last
         )
 
-    @once
-    def is_compared(self, figure: Figure) -> bool:
-        """Whether a comparison follows a figure, or words of a distance stand with it."""
-        return bool(
-            words.COMPARED.match(self.after(figure)) or words.GAP.search(self.clause(figure))
-        )
-
     def is_own(self, figure: Figure) -> bool:
         """Whether the writer's own words ("a weight of") reach a figure; they end with a clause."""
         if self.tight(figure) == (words.OWN,):
@@ -404,33 +328,6 @@ class Sentence(Spoken):
             or self.direction(figure)
             or self.is_compared(figure)
         )
-
-    # --- direction ---
-
-    @once
-    def direction(self, figure: Figure) -> int:
-        """-1 for words that point down, 1 for up, 0 where there are none."""
-        text = words.OVER_TIME.sub(lambda match: " " * len(match.group()), self.text)
-        for each in self.mentions:
-            if each.concepts[0].startswith("bollinger"):
-                # The lower band may well lie above.
-                text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
-        named = [each for each in self.mentions if each.start >= figure.end][:1]
-        # "a 9.5% three-month slump": past a name that is the figure's own, one word counts.
-        cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]
-        end = min([figure.end + 40, *cuts])
-        right = re.split(r"[,;:(]", text[figure.end : end])[0]
-        near = re.match(
-            r"^\W*(?:or\s[$€£\d.%]+\s|a share\s|per share\s|percentage points\s|points\s|is\s)*",
-            right,
-        )
-        first = right[near.end() if near else 0 :]
-        for sign, pattern in ((-1, words.DOWN), (1, words.UP)):
-            if pattern.match(first):
-                return sign
-        left = re.split(r";", text[: figure.start])[-1]
-        told = words.directions(left)[-1:] or sorted(words.directions(right), key=itemgetter(1))
-        return told[0][1] if told else 0
 
 
 def _is_period(mention: Mention) -> bool:

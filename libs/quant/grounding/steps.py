@@ -12,10 +12,11 @@ from statistics import fmean
 
 from libs.quant.grounding import words
 from libs.quant.grounding.candidates import MOVED_TO, REFERENCES, Candidate, is_one_of, named
+from libs.quant.grounding.compared import HELD_AGAINST
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, LEVELS, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.headlines import is_earlier, siblings
-from libs.quant.grounding.sentence import HELD_AGAINST, Sentence
+from libs.quant.grounding.sentence import Sentence
 
 PARTS_MAX = 40
 """Quantities of one sentence that are put together in pairs."""
@@ -134,7 +135,9 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
     if "before" in {top.place, base.place}:
         other = base if top.place == "before" else top
         alike = top.concept == base.concept and top.ticker == base.ticker
-        return alike and other.place not in {"before", "extreme", "mean"} and _follows(top, base, said)
+        return (
+            alike and other.place not in {"before", "extreme", "mean"} and _follows(top, base, said)
+        )
     if {top.concept, base.concept} <= LEVELS and not _are_levels(top, base, said):
         return False
     if top.ticker != base.ticker and None not in {top.ticker, base.ticker}:
@@ -151,7 +154,7 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
 
 
 def _follows(top: Fact, base: Fact, said: Sentence) -> bool:
-    """Whether one of two is of the session right after the other's; without a day it is the last."""
+    """Whether one is of the session right after the other's; without a day it is the last."""
     days = [day for day, _ in said.facts.rows.get(top.ticker or "", [])]
     places = sorted(days.index(each.session or days[-1]) for each in (top, base))
     return places[1] - places[0] == 1
@@ -269,9 +272,6 @@ def _price_of(held: Fact, figure: Figure, said: Sentence) -> str:
 def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a change is of `base`: what follows "above", else what is earlier or a reference."""
     compared, rival = said.compared_with(figure), said.rival(figure)
-    given = said.compared_figure(figure)
-    if given is not None and given.concept == base.concept and given.value != base.value:
-        return False
     start, end = said.from_to
     told = not compared
     if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):

@@ -1,0 +1,104 @@
+"""What a figure of a sentence is held against, and the direction that words give it."""
+
+import re
+from operator import itemgetter
+
+from libs.quant.grounding import words
+from libs.quant.grounding.dated import Dated
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.spoken import NEAR_CHARS, once
+
+_FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGNORECASE)
+_BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
+HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
+"""Between two levels: neither is a distance."""
+_IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
+
+
+class Compared(Dated):
+    """A sentence of which one can ask what a figure is measured from."""
+
+    @once
+    def compared_with(self, figure: Figure) -> tuple[str, ...]:
+        """What "above", "below" or "from" behind a figure is said of; empty where nothing is."""
+        right = self.after(figure, 60)
+        found = words.COMPARED.match(right)
+        if found is None:
+            ahead = [each for each in self.mentions if each.end <= figure.start]
+            beyond = ahead and self.text[ahead[-1].end : figure.start] == " by "
+            return ahead[-1].concepts if beyond else ()
+        start = figure.end + found.end()
+        for mention in self.mentions:
+            if mention.end > start and mention.start <= start + NEAR_CHARS:
+                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
+                    # "$31.59 against an ATR of $25.04": two figures, each its own.
+                    return ()
+                return () if self._any_figure(start, mention.start) else mention.concepts
+        if words.IT.match(self.text[start:]):
+            ahead = [each for each in self.mentions if each.end <= figure.start]
+            return ahead[-1].concepts if ahead else ()
+        if _BROKEN_OFF.match(self.text[start:]):
+            # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
+            same = [
+                each
+                for each in self.figures
+                if each.end <= figure.start and each.unit == figure.unit
+            ]
+            return self.compared_with(same[-1]) if same else ()
+        return ()
+
+    def held_against(self, figure: Figure) -> tuple[str | None, tuple[str, ...]]:
+        """The ticker and quantity of "volatility is twice ECHO's"; None where there are none."""
+        if figure.unit not in {"times", "ratio"}:
+            return None, ()
+        name = next((n for n in self.named if 0 <= n.start - figure.end <= 1), None)
+        ahead = [each for each in self.mentions if each.end <= figure.start]
+        # "the highest in the set, twice ECHO's": highest of what was named.
+        spoken = [each for each in ahead if not {"high", "low"} & {*each.concepts}][-1:] or [
+            each for each in self.mentions if name and 0 <= each.start - name.end <= len("'s ")
+        ]
+        if name is None or not spoken or not self.text.startswith("'s", name.end):
+            return None, ()
+        return name.ticker, spoken[0].concepts
+
+    def rival(self, figure: Figure) -> str | None:
+        """The ticker that "above" or "more than" behind a figure is said of: "above ECHO's"."""
+        found = words.COMPARED.match(self.after(figure))
+        start = figure.end + found.end() if found else -1
+        return next((each.ticker for each in self.named if each.start == start), None)
+
+    def starts(self, figure: Figure) -> bool:
+        """Whether a figure is where a change starts: "from 569.05"."""
+        return bool(_FROM.search(self.before(figure, 32)))
+
+    @once
+    def is_compared(self, figure: Figure) -> bool:
+        """Whether a comparison follows a figure, or words of a distance stand with it."""
+        return bool(
+            words.COMPARED.match(self.after(figure)) or words.GAP.search(self.clause(figure))
+        )
+
+    @once
+    def direction(self, figure: Figure) -> int:
+        """-1 for words that point down, 1 for up, 0 where there are none."""
+        text = words.OVER_TIME.sub(lambda match: " " * len(match.group()), self.text)
+        for each in self.mentions:
+            if each.concepts[0].startswith("bollinger"):
+                # The lower band may well lie above.
+                text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
+        named = [each for each in self.mentions if each.start >= figure.end][:1]
+        # "a 9.5% three-month slump": past a name that is the figure's own, one word counts.
+        cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]
+        end = min([figure.end + 40, *cuts])
+        right = re.split(r"[,;:(]", text[figure.end : end])[0]
+        near = re.match(
+            r"^\W*(?:or\s[$€£\d.%]+\s|a share\s|per share\s|percentage points\s|points\s|is\s)*",
+            right,
+        )
+        first = right[near.end() if near else 0 :]
+        for sign, pattern in ((-1, words.DOWN), (1, words.UP)):
+            if pattern.match(first):
+                return sign
+        left = re.split(r";", text[: figure.start])[-1]
+        told = words.directions(left)[-1:] or sorted(words.directions(right), key=itemgetter(1))
+        return told[0][1] if told else 0

@@ -1,0 +1,148 @@
+"""Which day each figure of a sentence is of."""
+
+import re
+from datetime import date, timedelta
+from functools import cached_property
+from itertools import pairwise
+
+from libs.quant.grounding import words
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.spoken import Spoken, once
+
+ADJACENT_CHARS = 8
+_OF_DAY = re.compile(
+    r"^,? (?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ shares (?:on|of) (?:\w+day,? )?(?:the )?$",
+    re.IGNORECASE,
+)
+"""Between a figure and its date: "$25.52, the low of June 6"."""
+_APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b)")
+_CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
+_FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
+_WEEKDAYS = re.compile(rf"{words.WEEKDAY.pattern}'s\s[a-z -]*$", re.IGNORECASE)
+
+
+class Dated(Spoken):
+    """A sentence of which one can ask which session a figure is of."""
+
+    @cached_property
+    def days(self) -> tuple[date, ...]:
+        """The days that the sentence names."""
+        return tuple(day for _, day in self._days_at)
+
+    @cached_property
+    def _days_at(self) -> list[tuple[int, date]]:
+        dates: list[tuple[int, date | None]]
+        dates = [(each.start, self.resolve(each)) for each in self.figures if each.unit == "date"]
+        for match in words.THAT_DAY.finditer(self.text):
+            told = [each for each in dates if each[0] < match.start()] or [(0, self.told_day)]
+            dates.append((match.start(), told[-1][1]))
+        weekdays = words.WEEKDAY.finditer(self.text)
+        dates += [(match.start(), self._weekday(match.group())) for match in weekdays]
+        return [(start, day) for start, day in dates if day]
+
+    def days_for(self, figure: Figure) -> list[date]:
+        """The days that a figure without a date of its own may be of: those told before it."""
+        told = [day for start, day in self._days_at if start < figure.start]
+        return told or [
+            day
+            for start, day in self._days_at
+            if not any(
+                figure.end <= each.start < start and each.unit != "date" for each in self.figures
+            )
+        ]
+
+    def _weekday(self, clause: str) -> date | None:
+        """The last session of a weekday that is named, as_of's week."""
+        match = words.WEEKDAY.search(clause)
+        if match is None or self.facts.as_of is None:
+            return None
+        back = (self.facts.as_of.weekday() - words.WEEKDAYS.index(match["day"].lower())) % 7
+        return self.facts.as_of - timedelta(days=back)
+
+    @once
+    def sessions(self, figure: Figure) -> frozenset[date | None]:
+        """The sessions that a price may be of; empty where the words do not say."""
+        rows = self.facts.rows.get(next(iter(self.tickers(figure)), ""), [])
+        known = {day for day, _ in rows}
+        as_of = self.facts.as_of
+        ahead = re.split(r"[,;(]", self.before(figure, 40))[-1]
+        clause = ahead + self.after(figure, 22)
+        if rows[1:] and words.PREVIOUS.search(clause):
+            return frozenset({rows[-2][0]})
+        own = ahead + re.split(r"[,;(]", self.after(figure, 34))[0]
+        if rows and words.LAST.search(own):
+            return frozenset({rows[-1][0], None})
+        if words.NEXT.search(own):
+            told = self.days_for(figure)
+            return frozenset(after for (day, _), (after, _) in pairwise(rows) if day in told)
+        if rows and _FIRST.search(self.before(figure, 20)):
+            return frozenset({rows[0][0]})
+        days = {self._session(figure)} & known
+        return frozenset({*days, *((None,) if as_of in days else ())})
+
+    def _session(self, figure: Figure) -> date | None:
+        clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
+        owner = _WEEKDAYS.search(self.before(figure, 40))
+        if that := words.THAT_DAY.search(self.clause(figure)):
+            same = self.text.find(that.group())
+            return next((day for start, day in self._days_at if start == same), None)
+        if weekday := self._weekday(owner.group() if owner else clause):
+            return weekday
+        dated = self.dated_by(figure)
+        return self.resolve(dated) if dated else None
+
+    @once
+    def dated_by(self, figure: Figure) -> Figure | None:
+        """The date that the words give a figure: the next behind it, else the last before it."""
+        days = [each for each in self.figures if each.unit == "date"]
+        several = len({*self.days}) > 1
+        behind = [each for each in days if each.start >= figure.end][:1]
+        ahead = [each for each in days if each.end <= figure.start][-1:]
+        for each in behind:
+            between = self.text[figure.end : each.start]
+            if between in {" (", "("}:
+                return each
+            if several and len(between) > ADJACENT_CHARS and not _OF_DAY.search(between):
+                continue
+            if not _APART.search(between) and not self._any_figure(figure.end, each.start):
+                return each
+        for each in ahead:
+            start = each.end if several else 0
+            between = self.text[each.end : figure.start]
+            if _CLAUSE.search(between) or (several and re.search(r",|\band\b", between)):
+                continue
+            if not self._figure_between(start, figure.start, figure):
+                return each
+        return None
+
+    def _figure_between(self, start: int, end: int, figure: Figure) -> bool:
+        return any(
+            start <= other.start < end and other.unit == figure.unit for other in self.figures
+        )
+
+    def resolve(self, figure: Figure) -> date | None:
+        """The day a date means, in as_of's year where it names none."""
+        as_of = self.facts.as_of
+        if as_of is None and figure.year is None:
+            return None
+        if not figure.month:
+            return self._in_month(figure.day)
+        if not figure.day:
+            return None
+        years = [figure.year] if figure.year else [as_of.year, as_of.year - 1] if as_of else []
+        for year in years:
+            try:
+                day = date(year or 0, figure.month, figure.day)
+            except ValueError:
+                continue
+            if as_of is None or day <= as_of or figure.year:
+                return day
+        return None
+
+    def _in_month(self, day: int) -> date | None:
+        """ "the 8th": of as_of's month, or of the month before."""
+        as_of = self.facts.as_of
+        if as_of is None:
+            return None
+        ends = as_of if day <= as_of.day else as_of.replace(day=1) - timedelta(days=1)
+        return ends.replace(day=day) if day <= ends.day else None
