@@ -4,6 +4,7 @@ import time
 from itertools import islice
 
 import pytest
+from pydantic import JsonValue
 
 from libs.quant.grounding.check import check_map, check_number, check_text
 from libs.quant.grounding.facts import Facts, Given, read
@@ -28,7 +29,7 @@ RATES_MAX = {
 FAULTS_MAX, ALARMS_MAX = 0.05, 0.02
 WORST_TEXT_S = 30.0
 
-PRICE = {
+PRICE: dict[str, JsonValue] = {
     "as_of": "2024-03-15",
     "ticker": "ALFA",
     "session": "2024-03-15",
@@ -37,7 +38,7 @@ PRICE = {
     "volume": 2_677_695,
     "currency": "USD",
 }
-OTHER = PRICE | {"ticker": "ECHO", "price": 28.21, "day_change_pct": -1.81}
+OTHER: dict[str, JsonValue] = PRICE | {"ticker": "ECHO", "price": 28.21, "day_change_pct": -1.81}
 INDICATORS = {"ticker": "ALFA", "values": {"close": 81.79, "rsi_14": 79.4878, "sma_50": 73.4118}}
 COMPANY = {
     "ticker": "ALFA",
@@ -68,7 +69,15 @@ NEWS = {
         }
     ],
 }
-RESULTS = (PRICE, OTHER, INDICATORS, COMPANY, HISTORY, NEWS, {"error": {"message": "no data"}})
+RESULTS: tuple[JsonValue, ...] = (
+    PRICE,
+    OTHER,
+    INDICATORS,
+    COMPANY,
+    HISTORY,
+    NEWS,
+    {"error": {"message": "no data"}},
+)
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +269,7 @@ def test_what_is_said_of_no_ticker_is_said_of_all(right: str, wrong: str, facts:
     assert ungrounded(wrong, facts, None) != []
 
 
-NEWCOMER = {
+NEWCOMER: dict[str, JsonValue] = {
     "ticker": "INDI",
     "absent": {"sma_50": "needs 50 bars, has 30", "rsi_14": "needs 250 bars, has 30"},
     "upcoming": {"report_date": "2024-03-22", "known_at": "2024-02-07", "eps_estimate": 0.5},
