@@ -38,7 +38,7 @@ PRICE: dict[str, JsonValue] = {
     "volume": 2_677_695,
     "currency": "USD",
 }
-OTHER: dict[str, JsonValue] = PRICE | {"ticker": "ECHO", "price": 28.21, "day_change_pct": -1.81}
+OTHER = PRICE | {"ticker": "ECHO", "price": 28.21, "day_change_pct": -1.81}
 INDICATORS = {"ticker": "ALFA", "values": {"close": 81.79, "rsi_14": 79.4878, "sma_50": 73.4118}}
 COMPANY = {
     "ticker": "ALFA",
@@ -69,15 +69,7 @@ NEWS = {
         }
     ],
 }
-RESULTS: tuple[JsonValue, ...] = (
-    PRICE,
-    OTHER,
-    INDICATORS,
-    COMPANY,
-    HISTORY,
-    NEWS,
-    {"error": {"message": "no data"}},
-)
+RESULTS = (PRICE, OTHER, INDICATORS, COMPANY, HISTORY, NEWS, {"error": {"message": "no data"}})
 
 
 @pytest.fixture(scope="module")
