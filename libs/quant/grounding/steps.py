@@ -150,7 +150,9 @@ def _may_meet(top: Fact, base: Fact, said: Sentence) -> bool:
     if top.concept == base.concept in {"high", "low"} and not {top, base} & {*told}:
         # A distance is the price's, where the sentence gives neither of two highs.
         return False
-    return top.value != base.value and not (top.concept == base.concept and top.place == "unnamed")
+    if top.concept == base.concept:
+        return top.value != base.value and top.place != "unnamed"
+    return True
 
 
 def _follows(top: Fact, base: Fact, said: Sentence) -> bool:
