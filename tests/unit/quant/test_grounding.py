@@ -102,6 +102,13 @@ def test_few_faults_put_into_sound_claims_pass_and_few_sound_ones_are_marked_whe
     assert sum(len(alarms(each)) for each in right) <= ALARMS_MAX * claims
 
 
+def test_a_price_that_is_its_own_high_is_no_percent_below_it() -> None:
+    flat = {**HISTORY, "rows": [["2024-03-15", 81.79, 81.79, 81.79, 81.79, 2_677_695]]}
+    facts = read([Given(f"E{n}", "tool", each) for n, each in enumerate((PRICE, flat))])
+    assert ungrounded("It is 0% below its high.", facts) == []
+    assert ungrounded("It is 2% below its high.", facts) == ["2%"]
+
+
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
