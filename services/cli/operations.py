@@ -70,6 +70,11 @@ def list_operations(
     if json:
         emit(nodes)
         return
+    if not nodes:
+        none = "no operations yet: deskbus cycle request --as-of 2012-06-29"
+        filtered = "no such operation; completed ones are looked for in the newest 2,000 cycles"
+        err().print(filtered if kind or status else none, style="dim")
+        return
     made = table("id", "cycle", "what", "status", ("took", "right"), "tokens · cost", "result")
     for node in nodes:
         made.add_row(

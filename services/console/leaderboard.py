@@ -20,8 +20,6 @@ from services.console.store import Store
 
 CYCLES_MAX = 1_000
 """Cycles looked at, the newest: four years of one a day. Earlier ones with `since` and `until`."""
-MEMORIES_MAX = 3_000
-"""Memories, the newest, whose outcomes are read: some pipelines in each of the cycles."""
 JUDGED_AFTER = OUTCOME_SESSIONS[0]
 """Sessions after which a pick is a hit or not."""
 COMPLETED = "completed"
@@ -186,7 +184,8 @@ async def _counted(
             of_pipeline.picks += row["picks"]
             of_pipeline.vetoes += row["vetoes"]
     since = began or min(day for each in ran.values() for day in each.cycles.values())
-    told = await store.outcomes_told(accounts, since, JUDGED_AFTER, MEMORIES_MAX)
+    # A cycle leaves each account a memory at most, so no outcome of these cycles is left out.
+    told = await store.outcomes_told(accounts, since, JUDGED_AFTER, CYCLES_MAX * len(accounts))
     once = {(row["cycle_id"], row["pipeline"], row["ticker"], row["action"]): row for row in told}
     for (cycle, name, _, action), row in once.items():
         if UUID(cycle) in inside.get(name, ()):

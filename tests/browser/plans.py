@@ -58,7 +58,7 @@ async def whole_readings(db: "asyncpg.Connection[asyncpg.Record]") -> tuple[int,
         planned += 1
         found += [
             Reading(name, table, rows[table])
-            for table in _read_whole(answer, partial)
+            for table in read_whole(answer, partial)
             if table in rows
         ]
     return planned, found
@@ -83,7 +83,7 @@ async def _large_tables(db: "asyncpg.Connection[asyncpg.Record]") -> Mapping[str
     return {row["relname"]: row["n_live_tup"] for row in found}
 
 
-def _read_whole(
+def read_whole(
     plan: Mapping[str, Any], partial: Set[str], *, all_of_it: bool = False
 ) -> Iterator[str]:
     """The tables below a node that are read whole; `all_of_it`: what is above asks for each row."""
@@ -93,4 +93,4 @@ def _read_whole(
         yield plan["Relation Name"]
     below = (all_of_it or kind in BLOCKING) and kind != "Limit"
     for inner in plan.get("Plans", ()):
-        yield from _read_whole(inner, partial, all_of_it=below)
+        yield from read_whole(inner, partial, all_of_it=below)
