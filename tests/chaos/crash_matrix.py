@@ -118,8 +118,9 @@ WHERE = {
 ASKS = ("claim", "reserve", "record", "result")
 """The points right after which the orchestrator has a question."""
 LATE_PAID = "call"
-"""Between the lease's check and the call's first byte: who is frozen here calls when thawed. No
-promise covers it, and the table counts it."""
+"""Between the lease's check and the call's first byte: who is frozen here calls when thawed, for
+the operation that the point is of or for one beside it in its process. No promise covers it, and
+the table counts it."""
 FROZEN_STEPS = ("picks", "analyst")
 
 
@@ -151,13 +152,15 @@ class Story:
 @dataclass(frozen=True)
 class Found:
     """One cycle that was hit: how many paid calls were begun again, which of them and of the tools
-    although their replies were on record, and how it ended."""
+    although their replies were on record, whether whoever was frozen was about to send these, and
+    how it ended."""
 
     fault: Fault
     point: Point
     calls_again: int
     repeated: tuple[str, ...]
     tools_repeated: tuple[str, ...]
+    was_sending: bool
     same: bool
     refused: bool
     took_s: float
@@ -165,8 +168,7 @@ class Found:
     @property
     def is_sound(self) -> bool:
         """Whether every promise was kept."""
-        late_paid = self.fault.freezes and self.point.what == LATE_PAID
-        paid_once = late_paid or not self.repeated
+        paid_once = self.was_sending or not self.repeated
         # Tools are free and only read: who wakes up may run some before it is refused.
         run_once = self.fault.freezes or not self.tools_repeated
         return self.same and self.refused and paid_once and run_once
@@ -356,11 +358,13 @@ class Matrix:
         lines = [line for line in desk.model.lines()[asked_before:] if line["what"] == "begin"]
         requests = Counter(line["request"] for line in lines)
         entries = await self._entries(cycle_id)
+        repeated = _repeated(entries, lines)
         return Found(
             fault=fault,
             point=point,
             calls_again=requests.total() - len(requests),
-            repeated=_repeated(entries, lines),
+            repeated=repeated,
+            was_sending=fault.freezes and self._was_sending(cycle_id, point, entries, repeated),
             tools_repeated=self._tools_repeated(entries),
             same=await self._story(cycle_id) == self.reference,
             refused=refused,
@@ -395,6 +399,32 @@ class Matrix:
             if line["pid"] == pid and line.get("asked_at", 0) > frozen["at"]
         ]
         return not {"ok", "granted"} & {*said}
+
+    def _was_sending(
+        self,
+        cycle_id: UUID,
+        point: Point,
+        entries: Sequence[Mapping[str, Any]],
+        agents: Sequence[str],
+    ) -> bool:
+        """Whether the process that was frozen had come to a call of each agent, and no further."""
+        here = {"what": point.what, "number": point.number}
+        passed = self._desk.passed(point.op_id(cycle_id))
+        frozen = next(line for line in passed if here.items() <= line.items())
+        for agent in agents:
+            op_id = next(
+                entry["op_id"]
+                for entry in entries
+                if entry["kind"] == "model" and entry["request"]["agent"] == agent
+            )
+            before = [
+                line["what"]
+                for line in self._desk.passed(op_id)
+                if "what" in line and line["pid"] == frozen["pid"] and line["at"] <= frozen["at"]
+            ]
+            if before[-1:] != [LATE_PAID]:
+                return False
+        return True
 
     async def _points(self, cycle_id: UUID) -> Sequence[Point]:
         """The points that a cycle has passed, in their order."""
