@@ -8,7 +8,7 @@ from datetime import date
 from functools import lru_cache
 from statistics import fmean
 
-from libs.quant.grounding import bounds, counts, events, headlines, words
+from libs.quant.grounding import bounds, counts, doubt, events, headlines, words
 from libs.quant.grounding.candidates import MULTIPLES, Candidate, stated
 from libs.quant.grounding.claims import DAYS, HISTORY, claims
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, REPORTED, Fact, Facts
@@ -143,6 +143,9 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
         if not _in_quotes(figure, said) and bounds.holds(figure, said) is None:
             _trace(figure, said, stated(figure, said))
     _drop_moves(said)
+    for figure in made:
+        if not (_in_quotes(figure, said) or bounds.is_bound(figure, said)):
+            _doubt(figure, said)
     events.date_again(made, said)
     # A day is judged last: by what the figures of that day turned out to be.
     for figure in sorted(made, key=lambda each: each.unit == "date"):
@@ -150,6 +153,12 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
         if not grounded:
             said.failed.append(figure)
         yield Checked(figure.start, figure.end, figure.text, grounded, _sought(figure, said))
+
+
+def _doubt(figure: Figure, said: Sentence) -> None:
+    """Trace a figure that is no step either to an equal quantity that no words speak against."""
+    if figure not in said.traced and not _trace(figure, said, derived(figure, said)):
+        _trace(figure, said, doubt.quantities(figure, said))
 
 
 def _drop_moves(said: Sentence) -> None:
@@ -177,7 +186,7 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
         return False
     match figure.unit:
         case "date":
-            return events.is_event(figure, said)
+            return events.is_event(figure, said) or doubt.is_day(figure, said)
         case "year":
             return any(
                 day.year == figure.value for days in said.facts.dates.values() for day in days
@@ -195,7 +204,8 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
                     return True
                 if counts.NOUNS.match(said.after(figure)):
                     return False
-            return _trace(figure, said, derived(figure, said))
+            offered = (*derived(figure, said), *doubt.steps(figure, said))
+            return _trace(figure, said, offered)
 
 
 def _in_quotes(figure: Figure, said: Sentence) -> bool:

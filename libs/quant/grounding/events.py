@@ -15,8 +15,9 @@ MONTHS_MAX = 3
 DAILY = frozenset({*PRICES, VOLUME, DAY_CHANGE})
 REPORTS = ("report_next", "report_last")
 PERIODS = ("period_end", "period_next", "period_last")
+EVENTS = (*REPORTS, *PERIODS, "figures_known", "estimate_known", "until")
 _PERIOD = re.compile(r"quarter (?:to|ended|ending)\W*$|period\b[^.;]*$", re.IGNORECASE)
-_REPORT = re.compile(
+REPORT = re.compile(
     r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
     re.IGNORECASE,
@@ -109,7 +110,7 @@ def is_event(figure: Figure, said: Sentence) -> bool:
     )
     if days and not period:
         known = {*days.values()}
-        if all(fact.concept == "headline" for fact in days) and _REPORT.search(said.text):
+        if all(fact.concept == "headline" for fact in days) and REPORT.search(said.text):
             # What a headline says was earned was reported on a day of its own.
             known |= {*_of(said.facts, said.tickers(figure), *_reports(said.text))}
         return any(figure.is_day(day) for day in known)
@@ -158,7 +159,7 @@ def _spoken_of(
 ) -> Iterator[date]:
     """The days of the reports, headlines and sessions that some words may speak of."""
     facts = said.facts
-    reports = _REPORT.search(text) or _is_to_come(figure, facts)
+    reports = REPORT.search(text) or _is_to_come(figure, facts)
     if reports:
         yield from _of(facts, owners, *_reports(text))
     if _CALENDAR.search(text):

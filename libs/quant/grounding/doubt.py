@@ -1,0 +1,124 @@
+"""The benefit of the doubt: what the evidence says of a ticker, where no words speak against it.
+
+The other readings go from words to quantities, and a text may describe a quantity in words that no
+table has. Its figure is then that of a quantity of its ticker all the same. So what no reading has
+found is looked for once more from the evidence: any quantity, step or day of the ticker will do,
+unless words beside the figure name another one. The more digits, the less an equal figure is an
+accident; what is seldom given without its name (an average, a band) is believed only with it.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from itertools import permutations
+
+from libs.quant.grounding import words
+from libs.quant.grounding.candidates import TECHNICAL, Candidate
+from libs.quant.grounding.events import EVENTS, REPORT
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
+from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.sentence import Sentence
+
+STEP_DIGITS = 2
+"""Digits that a figure must have to be a step which no words ask for."""
+_STATED = frozenset({"money", "number", "percent"})
+_STEPPED = _STATED | {"points"}
+_EXTREMES = (words.RANGE, words.LOWEST, words.HIGHEST)
+_ENDS = re.compile(r"\b(?:quarter|period|accounts|year|to|through|end\w*|closed)\b", re.IGNORECASE)
+"""Before the day that a period of a report ends on, and not the day of the report."""
+
+
+def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    """Every quantity of the figure's ticker, unless the words before it name another."""
+    if figure.unit not in _STATED or not figure.is_precise:
+        return
+    if said.tight(figure) == (words.OTHER,):
+        return
+    bound = {*said.sought(figure)} - {words.OTHER}
+    for ticker in said.tickers(figure):
+        for fact in (*said.facts.of(ticker), *_of_sessions(ticker, figure, said)):
+            unnamed = fact.concept.startswith(TECHNICAL) and not said.names(fact.concept)
+            if unnamed or (bound and fact.concept not in bound):
+                continue
+            if fact.unit != "money" or figure.unit != "percent":
+                signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
+                yield Candidate(fact.value, fact.unit, (fact,), signed)
+
+
+def _of_sessions(ticker: str, figure: Figure, said: Sentence) -> Iterator[Fact]:
+    """Prices and volumes of the days that the words tell, and the extremes that they ask for."""
+    rows = said.facts.rows.get(ticker, [])
+    told: set[date | None] = {day for day in said.sessions(figure) if day}
+    told = told or {*said.days, said.told_day, *(day for day, _ in rows[-1:])}
+    for day, row in rows:
+        if day in told:
+            yield from (_of_day(name, value, ticker, "row", day) for name, value in row.items())
+    if len(rows) > 1 and any(map(said.has, _EXTREMES)):
+        for name in (*PRICES, VOLUME):
+            column = sorted(said.facts.column(ticker, name), key=lambda each: each[1])
+            for day, value in {column[0], column[-1]} if column else ():
+                yield _of_day(name, value, ticker, "extreme", day)
+
+
+def steps(figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    """One step between two figures that the sentence gives, or between one and the price."""
+    digits = re.sub(r"\D", "", figure.text).lstrip("0")
+    if figure.unit not in _STEPPED or len(digits) < STEP_DIGITS:
+        return
+    if said.tight(figure) == (words.OTHER,):
+        return
+    given = [fact for each, fact in said.traced.items() if each is not figure]
+    for ticker in said.tickers(figure):
+        given += said.facts.now(ticker, CLOSE)[:1]
+    once = {(fact.concept, fact.value, fact.ticker): fact for fact in given}
+    for top, base in permutations(once.values(), 2):
+        if top.unit == base.unit != "percent" and base.value and _are_alike(top, base):
+            yield from _step(top, base, figure, said)
+
+
+def _are_alike(one: Fact, two: Fact) -> bool:
+    alike = one.ticker == two.ticker or one.concept == two.concept
+    return alike or "headline" in {one.concept, two.concept}
+
+
+def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    change, parts = top.value - base.value, (top, base)
+    if figure.unit != "percent":
+        yield Candidate(change, top.unit, parts, signed=True)
+        return
+    compared = said.compared_with(figure)
+    if base.concept in compared or top.concept not in compared:
+        yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
+    if abs(top.value) < abs(base.value):
+        yield Candidate(top.value / base.value * 100, "percent", parts)
+
+
+def is_day(figure: Figure, said: Sentence) -> bool:
+    """Whether a date is a day of its ticker's evidence, where it dates no figure of another."""
+    dates = [
+        *said.failed,
+        *(each for each, fact in said.traced.items() if not _is_of(figure, fact)),
+    ]
+    if any(said.dated_by(each) is figure for each in dates):
+        return False
+    if REPORT.search(said.clause(figure)) and not _ENDS.search(said.before(figure, 30)):
+        return False
+    facts = said.facts
+    owners = said.tickers(figure) or said.everyone or tuple(facts.tickers)
+    days = [
+        day
+        for owner in (*owners, None)
+        for name in EVENTS
+        for day in facts.dates.get((owner, name), [])
+    ]
+    days += [each.known_on for each in facts.headlines if each.known_on and each.ticker in owners]
+    days += [day for owner in owners for day, _ in facts.rows.get(owner, [])[:1]]
+    return any(figure.is_day(day) for day in (*days, *filter(None, (facts.as_of,))))
+
+
+def _is_of(day: Figure, fact: Fact) -> bool:
+    return fact.session is None or day.is_day(fact.session)
+
+
+def _of_day(name: str, value: float, ticker: str, place: str, day: date) -> Fact:
+    return Fact(name, value, "number" if name == VOLUME else "money", ticker, place, day)
