@@ -287,7 +287,9 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
         return True
     if not compared:
         stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
-        return bool(stands) or _earlier(base, top, said)
+        # Beyond what has no name here lies an amount, whichever of the two is measured from.
+        beyond = _is_amount(figure, top.unit) and words.BEYOND.match(said.after(figure))
+        return bool(stands or beyond) or _earlier(base, top, said)
     if not (is_one_of(base, compared) or is_one_of(top, compared)):
         return words.OTHER in compared and "headline" in {base.concept, top.concept}
     if is_one_of(top, compared):

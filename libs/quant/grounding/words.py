@@ -144,7 +144,7 @@ def _is_adjective(match: re.Match[str]) -> bool:
 
 
 DOWN = re.compile(
-    r"\b(?:f[ae]ll(?:s|ing|en)?|los(?:t|e|es|ing|s|ses)|down|drop(?:s|ped|ping)?|slid(?:e|es)?|slip\w*|"
+    r"\b(?:f[ae]ll(?:s|ing|en)?|los(?:t|e|es|ing|s|ses)|down|drop(?:s|ped|ping)?|slid\w*|slip\w*|"
     r"declin\w+|decreas\w+|below|under|beneath|south of|lower|cheaper|miss(?:ed|es)?|negative|weaker|shr[aiu]nk|"
     r"slump\w*|s[iau]nk\w*|shed(?:s|ding)?|tumbl\w+|plung\w+|plummet\w*|eas(?:ed|es|ing)|retreat\w*|g[ai]ve(?:s|n)? (?:up|back)|worse|poorer|weaken\w*|minus|short of|that cost|has cost|costs? us|setback|less\b|fewer|under water|in the red|off(?=\s[$€£\d]|\s$)|underwater|behind|less than|discount)\b",
     re.IGNORECASE,
@@ -175,11 +175,11 @@ OVER_TIME = re.compile(
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
-    r"(?:\b(?:above|over|north of|more than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
+    r"(?:\b(?:above|over|north of|(?:more|higher|greater|larger) than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
     re.IGNORECASE,
 )
 BOUND_BELOW = re.compile(
-    r"(?:\b(?:below|under|south of|less than|fewer than|at most|beneath)\s|(?<!\w)<=?\s?|≤\s?)$",
+    r"(?:\b(?:below|under|south of|(?:less|fewer|lower|smaller|cheaper) than|at most|beneath)\s|(?<!\w)<=?\s?|≤\s?)$",
     re.IGNORECASE,
 )
 BETWEEN = re.compile(r"\bbetween\s(?:[-+−]?[$€£]?[\d.,]+%?\sand\s)?$", re.IGNORECASE)
@@ -188,7 +188,7 @@ LINE = re.compile(
     r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
 )
 MEAN = re.compile(
-    r"\b(?:on average|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
+    r"\b(?:on average|typical|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
     re.IGNORECASE,
 )
 PREVIOUS = re.compile(
@@ -254,7 +254,7 @@ GAP = re.compile(
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
 BEYOND = re.compile(
-    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy)\b",
+    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind)\b",
     re.IGNORECASE,
 )
 COMPARED = re.compile(
