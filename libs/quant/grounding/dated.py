@@ -43,6 +43,8 @@ class Dated(Spoken):
     def days_for(self, figure: Figure) -> list[date]:
         """The days that a figure without a date of its own may be of: those told before it."""
         told = [day for start, day in self._days_at if start < figure.start]
+        if not self._days_at and self.told_day:
+            return [self.told_day]
         return told or [
             day
             for start, day in self._days_at

@@ -180,9 +180,10 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
         or said.restates(figure)
         or _kind(top) == _kind(base) == "account"
     )
+    both = {top, base} <= {*said.traced.values()} and not said.direction(figure)
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
-        if figure.unit == "percent" and (share or part) and _is_whole(base, figure, said):
+        if figure.unit == "percent" and (share or part or both) and _is_whole(base, figure, said):
             yield Candidate(top.value / base.value * 100, "percent", parts)
         elif _is_ratio(top, base) and (
             figure.unit in {"times", "ratio"}

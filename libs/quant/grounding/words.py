@@ -78,7 +78,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm", r"(?:trailing|ttm|twelve-month|12-month) (?:(?:twelve|12)[- ]months? )?(?:eps|earnings)\b(?: per share)?|eps_ttm"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
-    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought (?:at|for)|entry(?: price)?\b|purchase price|cost (?:a|per) share|our cost"),
+    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought\b|entry(?: price)?\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
     ("cash", r"cash\b|uninvested\b"),
     ("quantity average_cost close", r"@"),
