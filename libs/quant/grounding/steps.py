@@ -101,7 +101,7 @@ def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     for ticker in (*said.everyone, None):
         facts += [fact for name in _implied(figure, said) for fact in said.facts.now(ticker, name)]
     # What is said of a session's range without its name is not put together with others.
-    ranged, mean = words.RANGE.search(said.clause(figure)), words.MEAN.search(said.around(figure))
+    ranged, mean = said.has(words.RANGE), words.MEAN.search(said.around(figure))
     facts = [
         each
         for each in facts

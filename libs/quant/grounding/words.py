@@ -210,7 +210,7 @@ IN_A_SESSION = re.compile(
     re.IGNORECASE,
 )
 RANGE = re.compile(
-    r"\b(?:range[ds]?|between|intraday|swing|spread|dipped|touched|tagged|tested|(?:after|with) an? (?:high|low))\b",
+    r"\b(?:range[ds]?|between|intraday|swing|spread|spann?\w*|dipped|touched|tagged|tested|(?:after|with) an? (?:high|low))\b",
     re.IGNORECASE,
 )
 HIGHEST = re.compile(
