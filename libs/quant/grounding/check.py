@@ -234,7 +234,9 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
     scaled = _in_unit(figure, value, said)
     if scaled is None or not _currency_fits(figure, value, said):
         return False
-    if figure.unit == "ratio":
+    if figure.unit == "ratio" or (
+        figure.unit == "times" and figure.step >= 1 and figure.value < 10
+    ):
         return abs(figure.value - abs(scaled)) <= RATIO_TOLERANCE * abs(scaled)
     # Where one buys or sells is no round figure of what is.
     exactly = replace(figure, zeros=0) if bounds.is_order(figure, said) else figure

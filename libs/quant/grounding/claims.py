@@ -11,8 +11,8 @@ from libs.quant.grounding.sentence import Sentence
 LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
 """Where oscillators are called oversold, neutral and overbought, by convention."""
 _ORDERED = re.compile(
-    r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|"
-    r"select|limit|purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
+    r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell|trim|pick|choose|select|limit|"
+    r"purchase|stake|cap|reduc|rais|keep|tak|buy|allocat|invest|add|put|siz|risk)m?(?:e|ing|t?ing)?\b"
     r"|^(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
     r"|^cut\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
@@ -59,8 +59,8 @@ _ODDS = re.compile(r"\b(?:odds|chances?|probability|likelihood)\b[^.;\d]*$", re.
 """Odds are the writer's own, whatever they are of."""
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
-_IN = re.compile(r"\b(?:after|in|every|within)\s$", re.IGNORECASE)
-_EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b")
+_IN = re.compile(r"\b(?:after|in|every|within|following|coming|next|subsequent)\s$", re.IGNORECASE)
+_EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b", re.IGNORECASE)
 DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
 HISTORY = re.compile(
     r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|"
@@ -94,7 +94,7 @@ def claims(figure: Figure, said: Sentence) -> bool:
         return events.is_past(figure, said.facts)
     if figure.meant and figure.unit == "count":
         return (
-            bool(DAYS.match(said.after(figure)))
+            bool(DAYS.match(said.after(figure)) and said.has(_EVENT))
             or counts.is_refuted(figure, said)
             or headlines.is_refuted(figure, said)
         )

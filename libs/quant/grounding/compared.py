@@ -9,6 +9,9 @@ from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, once
 
 _FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGNORECASE)
+_BY = re.compile(r"\bby\s(?:about\s|some\s)?$", re.IGNORECASE)
+_ASIDE = re.compile(r"^(?:\s\([^()]*\)|,[^,;]*,|\s(?:at|of) \S+)?\sby\b", re.IGNORECASE)
+"""What may stand between what is exceeded and by how much: its value, said aside."""
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
@@ -24,9 +27,7 @@ class Compared(Dated):
         right = self.after(figure, 60)
         found = words.COMPARED.match(right)
         if found is None:
-            ahead = [each for each in self.mentions if each.end <= figure.start]
-            beyond = ahead and self.text[ahead[-1].end : figure.start] == " by "
-            return ahead[-1].concepts if beyond else ()
+            return self._exceeded(figure)
         start = figure.end + found.end()
         for mention in self.mentions:
             if mention.end > start and mention.start <= start + NEAR_CHARS:
@@ -35,8 +36,9 @@ class Compared(Dated):
                     return ()
                 return () if self._any_figure(start, mention.start) else mention.concepts
         if words.IT.match(self.text[start:]):
-            ahead = [each for each in self.mentions if each.end <= figure.start]
-            return ahead[-1].concepts if ahead else ()
+            return tuple(
+                name for each in self.mentions if each.end <= figure.start for name in each.concepts
+            )
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
             same = [
@@ -46,6 +48,14 @@ class Compared(Dated):
             ]
             return self.compared_with(same[-1]) if same else ()
         return ()
+
+    def _exceeded(self, figure: Figure) -> tuple[str, ...]:
+        """What something lies beyond: "ahead of the 200-day ($486.60) by 20.0%"."""
+        ahead = [each for each in self.mentions if each.end <= figure.start]
+        if not ahead or not _BY.search(self.before(figure, 12)):
+            return ()
+        passed = self.text[ahead[-1].end : figure.start]
+        return ahead[-1].concepts if _ASIDE.match(passed) else ()
 
     def held_against(self, figure: Figure) -> tuple[str | None, tuple[str, ...]]:
         """The ticker and quantity of "volatility is twice ECHO's"; None where there are none."""

@@ -16,6 +16,8 @@ NOUNS = re.compile(
 )
 """What is only ever counted."""
 _OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
+PARTS_MAX = 13
+"""Things of which a text counts some."""
 _OF_WHICH = re.compile(
     r"\b(?:\d+|none|one|two|three|four|five|six|seven|eight|nine|ten|most) (?:out )?of "
     r"(?:the |all |its |our )?(?:last |past )?$",
@@ -50,7 +52,7 @@ _IN_A_ROW = re.compile(
     r"consecutive|successive)\b"
 )
 _OTHERS = re.compile(
-    r"^\s(?:of (?:the )?\w+ )?(?:analysts|brokers|quarters|years|plants|jobs|customers)\b",
+    r"^\s(?:of (?:\w+ ){1,3})?(?:analysts|brokers|quarters|years|plants|jobs|customers)\b",
     re.IGNORECASE,
 )
 """What the evidence never counts: only a headline can."""
@@ -83,7 +85,11 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         if every or part:
             return
     listed = next((key for word, key in _LIST.items() if _counts(word, right)), None)
-    if listed is not None:
+    if part and (listed or _COMPANIES.search(right[:25])):
+        known = [] if listed else [*_having(figure, said)]
+        # What no tool says of each ("one of the four items is an advertisement") is not refuted.
+        yield from known or range(1, PARTS_MAX)
+    elif listed is not None:
         yield from _listed(listed, said.tickers(figure) or (None,), said.facts)
     elif part:
         yield from _having(figure, said)

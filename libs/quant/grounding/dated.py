@@ -43,6 +43,8 @@ class Dated(Spoken):
     def days_for(self, figure: Figure) -> list[date]:
         """The days that a figure without a date of its own may be of: those told before it."""
         told = [day for start, day in self._days_at if start < figure.start]
+        if not self._days_at and self.told_day:
+            return [self.told_day]
         return told or [
             day
             for start, day in self._days_at
@@ -65,7 +67,8 @@ class Dated(Spoken):
         rows = self.facts.rows.get(next(iter(self.tickers(figure)), ""), [])
         known = {day for day, _ in rows}
         as_of = self.facts.as_of
-        ahead = re.split(r"[,;(]", self.before(figure, 40))[-1]
+        # "doubled from the day before to 129 million": what follows "to" is of no day before.
+        ahead = re.split(r"[,;(]|\bfrom\b[^,;(]*\bto\s", self.before(figure, 40))[-1]
         clause = ahead + self.after(figure, 22)
         if rows[1:] and words.PREVIOUS.search(clause):
             return frozenset({rows[-2][0]})

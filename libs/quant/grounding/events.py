@@ -16,7 +16,9 @@ DAILY = frozenset({*PRICES, VOLUME, DAY_CHANGE})
 REPORTS = ("report_next", "report_last")
 PERIODS = ("period_end", "period_next", "period_last")
 EVENTS = (*REPORTS, *PERIODS, "figures_known", "estimate_known", "until")
-_PERIOD = re.compile(r"quarter (?:to|ended|ending)\W*$|period\b[^.;]*$", re.IGNORECASE)
+_PERIOD = re.compile(
+    r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE
+)
 REPORT = re.compile(
     r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
@@ -103,7 +105,12 @@ def _in_row(figure: Figure, row: Mapping[str, float]) -> str:
 
 def is_event(figure: Figure, said: Sentence) -> bool:
     """Whether a date is the day of what the sentence says of it."""
-    told = [fact for each, fact in said.traced.items() if said.dated_by(each) is figure]
+    told = [
+        fact
+        for each, fact in said.traced.items()
+        if said.dated_by(each) is figure
+        and (fact.concept != "headline" or "," not in said.between(each, figure))
+    ]
     days = {fact: day for fact in told if (day := _day_of(fact, said.facts))}
     period = _SINCE.search(said.before(figure, 10)) and all(
         fact.place in {"extreme", "mean"} for fact in told

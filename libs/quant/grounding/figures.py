@@ -236,9 +236,9 @@ def figures(text: str) -> tuple[Figure, ...]:
 def _ranges(found: list[Figure], text: str) -> Iterator[Figure]:
     """The figures; the first end of a range is in the unit of the second: "2-3%"."""
     for one, two in zip_longest(found, found[1:]):
-        joined = two and text[one.end : two.start] in {"-", "–", " to "}
-        if joined and one.unit == "number" and two.text.endswith("%"):
-            yield replace(one, unit="percent")
+        joined = two and text[one.end : two.start] in {"-", "–", " to ", " and ", " or "}
+        if joined and one.unit == "number" and two.unit in {"percent", "times"}:
+            yield replace(one, unit=two.unit)
         else:
             yield one
 

@@ -14,7 +14,6 @@ from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, once, rows_of
 from libs.quant.grounding.units import fits, kin
 from libs.quant.grounding.words import Mention
 
-PERIOD_CHARS = 15
 LEADS_CHARS = 40
 
 # Between a figure and the words right behind that name it: "29.63 is its 20-day average".
@@ -44,6 +43,11 @@ PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
 SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"})
 """What is counted in shares."""
+_ONE_NAME = re.compile(
+    r"^\s(?:(?:is|was|are|were|of|over|in|for|the|its|an?|past|last|measured)\s?)+$", re.IGNORECASE
+)
+"""Between two names of one quantity."""
+_IS_SAID = re.compile(r"^\s(?:is|are|was|were|would|will|comes?|came)\b", re.IGNORECASE)
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
@@ -105,10 +109,9 @@ class Sentence(Compared):
         if tagged := self._tagged(figure, fitting):
             return tagged
         ahead = [each for each in fitting if each.end <= figure.start]
-        if len(ahead) > 1 and _is_period(ahead[-1]):
-            # "volatility over three months is 32%": a period may only say when.
-            gap = self.text[ahead[-2].end : ahead[-1].start]
-            if len(gap) < PERIOD_CHARS and not self._any_figure(ahead[-2].end, figure.start):
+        if len(ahead) > 1 and _ONE_NAME.match(self.text[ahead[-2].end : ahead[-1].start]):
+            # "volatility over three months is 32%", "the account is worth $5": either may name it.
+            if not self._any_figure(ahead[-2].end, figure.start):
                 return (*ahead[-2].concepts, *ahead[-1].concepts)
         if ahead and (pair := self._paired(figure, ahead[-1])):
             return pair
@@ -131,6 +134,9 @@ class Sentence(Compared):
 
     def _leads_to(self, ahead: Mention, figure: Figure) -> bool:
         """Whether a name goes straight to a figure: nothing between them is said of another."""
+        if words.BEHIND.search(self.text[: ahead.start]) and _IS_SAID.match(self.text[ahead.end :]):
+            # "a stop under the close would be $80": what is measured from is not what is said.
+            return False
         gap, start = "", ahead.end
         for day in (each for each in self.figures if each.unit == "date"):
             if start <= day.start and day.end <= figure.start:
@@ -328,7 +334,3 @@ class Sentence(Compared):
             or self.direction(figure)
             or self.is_compared(figure)
         )
-
-
-def _is_period(mention: Mention) -> bool:
-    return mention.concepts[0].startswith("momentum")

@@ -118,6 +118,10 @@ class Spoken:
         """The words behind a figure."""
         return self.text[figure.end : figure.end + chars]
 
+    def between(self, one: Figure, two: Figure) -> str:
+        """The words between two figures."""
+        return self.text[min(one.end, two.end) : max(one.start, two.start)]
+
     def around(self, figure: Figure) -> str:
         """The words about a figure, as far as they may say which one of several it is."""
         return self.before(figure, 80) + " " + self.after(figure, 45)

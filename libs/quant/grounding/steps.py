@@ -101,7 +101,7 @@ def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     for ticker in (*said.everyone, None):
         facts += [fact for name in _implied(figure, said) for fact in said.facts.now(ticker, name)]
     # What is said of a session's range without its name is not put together with others.
-    ranged, mean = words.RANGE.search(said.clause(figure)), words.MEAN.search(said.around(figure))
+    ranged, mean = said.has(words.RANGE), words.MEAN.search(said.around(figure))
     facts = [
         each
         for each in facts
@@ -180,9 +180,10 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
         or said.restates(figure)
         or _kind(top) == _kind(base) == "account"
     )
+    both = {top, base} <= {*said.traced.values()} and not said.direction(figure)
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
-        if figure.unit == "percent" and (share or part) and _is_whole(base, figure, said):
+        if figure.unit == "percent" and (share or part or both) and _is_whole(base, figure, said):
             yield Candidate(top.value / base.value * 100, "percent", parts)
         elif _is_ratio(top, base) and (
             figure.unit in {"times", "ratio"}
@@ -287,7 +288,9 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
         return True
     if not compared:
         stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
-        return bool(stands) or _earlier(base, top, said)
+        # Beyond what has no name here lies an amount, whichever of the two is measured from.
+        beyond = _is_amount(figure, top.unit) and words.BEYOND.match(said.after(figure))
+        return bool(stands or beyond) or _earlier(base, top, said)
     if not (is_one_of(base, compared) or is_one_of(top, compared)):
         return words.OTHER in compared and "headline" in {base.concept, top.concept}
     if is_one_of(top, compared):

@@ -78,7 +78,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm", r"(?:trailing|ttm|twelve-month|12-month) (?:(?:twelve|12)[- ]months? )?(?:eps|earnings)\b(?: per share)?|eps_ttm"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
-    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought (?:at|for)|entry(?: price)?\b|purchase price|cost (?:a|per) share|our cost"),
+    ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought\b|entry(?: price)?\b|purchase price|cost (?:a|per) share|our cost"),
     ("equity", r"(?:total |account )?equity\b|(?:account|portfolio)(?: value)?\b|net asset value|the book\b"),
     ("cash", r"cash\b|uninvested\b"),
     ("quantity average_cost close", r"@"),
@@ -144,7 +144,7 @@ def _is_adjective(match: re.Match[str]) -> bool:
 
 
 DOWN = re.compile(
-    r"\b(?:f[ae]ll(?:s|ing|en)?|los(?:t|e|es|ing|s|ses)|down|drop(?:s|ped|ping)?|slid(?:e|es)?|slip\w*|"
+    r"\b(?:f[ae]ll(?:s|ing|en)?|los(?:t|e|es|ing|s|ses)|down|drop(?:s|ped|ping)?|slid\w*|slip\w*|"
     r"declin\w+|decreas\w+|below|under|beneath|south of|lower|cheaper|miss(?:ed|es)?|negative|weaker|shr[aiu]nk|"
     r"slump\w*|s[iau]nk\w*|shed(?:s|ding)?|tumbl\w+|plung\w+|plummet\w*|eas(?:ed|es|ing)|retreat\w*|g[ai]ve(?:s|n)? (?:up|back)|worse|poorer|weaken\w*|minus|short of|that cost|has cost|costs? us|setback|less\b|fewer|under water|in the red|off(?=\s[$€£\d]|\s$)|underwater|behind|less than|discount)\b",
     re.IGNORECASE,
@@ -175,11 +175,11 @@ OVER_TIME = re.compile(
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
-    r"(?:\b(?:above|over|north of|more than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
+    r"(?:\b(?:above|over|north of|(?:more|higher|greater|larger) than|at least|beyond|exceed\w*|upwards of)\s|>=?\s?|≥\s?)$",
     re.IGNORECASE,
 )
 BOUND_BELOW = re.compile(
-    r"(?:\b(?:below|under|south of|less than|fewer than|at most|beneath)\s|(?<!\w)<=?\s?|≤\s?)$",
+    r"(?:\b(?:below|under|south of|(?:less|fewer|lower|smaller|cheaper) than|at most|beneath)\s|(?<!\w)<=?\s?|≤\s?)$",
     re.IGNORECASE,
 )
 BETWEEN = re.compile(r"\bbetween\s(?:[-+−]?[$€£]?[\d.,]+%?\sand\s)?$", re.IGNORECASE)
@@ -188,7 +188,7 @@ LINE = re.compile(
     r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
 )
 MEAN = re.compile(
-    r"\b(?:on average|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
+    r"\b(?:on average|typical|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
     re.IGNORECASE,
 )
 PREVIOUS = re.compile(
@@ -210,7 +210,7 @@ IN_A_SESSION = re.compile(
     re.IGNORECASE,
 )
 RANGE = re.compile(
-    r"\b(?:range[ds]?|between|intraday|swing|spread|dipped|touched|tagged|tested|(?:after|with) an? (?:high|low))\b",
+    r"\b(?:range[ds]?|between|intraday|swing|spread|spann?\w*|dipped|touched|tagged|tested|(?:after|with) an? (?:high|low))\b",
     re.IGNORECASE,
 )
 HIGHEST = re.compile(
@@ -254,7 +254,7 @@ GAP = re.compile(
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
 BEYOND = re.compile(
-    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy)\b",
+    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind)\b",
     re.IGNORECASE,
 )
 COMPARED = re.compile(
