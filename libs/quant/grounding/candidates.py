@@ -74,16 +74,16 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if not tight and _needs_name(fact, figure, said):
             continue
-        if not (_is_over_all(fact, figure, said) and _is_asked(fact, figure, said)):
+        if not (_is_over_all(fact, figure, said) and is_asked(fact, figure, said)):
             continue
         plain = fact.concept == CLOSE and fact.place not in {"extreme", "mean", "unnamed"}
         if plain and figure.unit == "money" and words.BETWEEN.search(said.before(figure, 40)):
             continue
         if fact.place == "before" and not said.starts(figure):
             continue
-        if not tight and fact.concept in LEVELS and _named_later(fact, figure, said):
+        if not tight and fact.concept in LEVELS and named_later(fact, figure, said):
             continue
-        if not _at_that_time(fact, figure, said):
+        if not at_that_time(fact, figure, said):
             continue
         signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
         yield Candidate(fact.value, fact.unit, (fact,), signed)
@@ -122,7 +122,7 @@ def is_one_of(fact: Fact, tight: Sequence[str]) -> bool:
     return fact.concept in tight or (fact.place == "extreme" and bool({"high", "low"} & {*tight}))
 
 
-def _is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
+def is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether words near a figure ask for an extreme, or for a session's range."""
     asked = {"extreme": (words.LOWEST, words.HIGHEST), "unnamed": (words.RANGE,)}
     patterns = asked.get(fact.place, ())
@@ -143,7 +143,7 @@ def _is_over_all(fact: Fact, figure: Figure, said: Sentence) -> bool:
     return fact.place != "extreme" or not (said.tickers(figure) and said.named_ahead(figure))
 
 
-def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
+def named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a quantity is only named behind a figure."""
     ahead = (*said.carried, *(each for each in said.mentions if each.start < figure.start))
     return all(fact.concept not in each.concepts for each in ahead)
@@ -164,7 +164,7 @@ def _needs_name(fact: Fact, figure: Figure, said: Sentence) -> bool:
     return False
 
 
-def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
+def at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """A price of a session belongs to figures that the words date so, and only to them."""
     if said.asks_mean(figure) and not (
         fact.concept in said.tight(figure) and fact.unit != "number"

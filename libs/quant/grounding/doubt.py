@@ -13,7 +13,7 @@ from datetime import date
 from itertools import permutations
 
 from libs.quant.grounding import words
-from libs.quant.grounding.candidates import TECHNICAL, Candidate
+from libs.quant.grounding.candidates import TECHNICAL, Candidate, at_that_time, is_asked, named_later
 from libs.quant.grounding.events import EVENTS, REPORT
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
@@ -37,8 +37,10 @@ def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     bound = {*said.sought(figure)} - {words.OTHER}
     for ticker in said.tickers(figure):
         for fact in (*said.facts.of(ticker), *_of_sessions(ticker, figure, said)):
-            unnamed = fact.concept.startswith(TECHNICAL) and not said.names(fact.concept)
+            unnamed = fact.concept.startswith(TECHNICAL) and named_later(fact, figure, said)
             if unnamed or (bound and fact.concept not in bound):
+                continue
+            if not (is_asked(fact, figure, said) and at_that_time(fact, figure, said)):
                 continue
             if fact.unit != "money" or figure.unit != "percent":
                 signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
