@@ -186,7 +186,7 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
         return False
     match figure.unit:
         case "date":
-            return events.is_event(figure, said) or doubt.is_day(figure, said)
+            return events.is_event(figure, said)
         case "year":
             return any(
                 day.year == figure.value for days in said.facts.dates.values() for day in days

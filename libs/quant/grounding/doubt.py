@@ -13,8 +13,13 @@ from datetime import date
 from itertools import permutations
 
 from libs.quant.grounding import words
-from libs.quant.grounding.candidates import TECHNICAL, Candidate, at_that_time, is_asked, named_later
-from libs.quant.grounding.events import EVENTS, REPORT
+from libs.quant.grounding.candidates import (
+    TECHNICAL,
+    Candidate,
+    at_that_time,
+    is_asked,
+    named_later,
+)
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
@@ -24,8 +29,6 @@ STEP_DIGITS = 2
 _STATED = frozenset({"money", "number", "percent"})
 _STEPPED = _STATED | {"points"}
 _EXTREMES = (words.RANGE, words.LOWEST, words.HIGHEST)
-_ENDS = re.compile(r"\b(?:quarter|period|accounts|year|to|through|end\w*|closed)\b", re.IGNORECASE)
-"""Before the day that a period of a report ends on, and not the day of the report."""
 
 
 def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
@@ -93,33 +96,6 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
         yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
     if abs(top.value) < abs(base.value):
         yield Candidate(top.value / base.value * 100, "percent", parts)
-
-
-def is_day(figure: Figure, said: Sentence) -> bool:
-    """Whether a date is a day of its ticker's evidence, where it dates no figure of another."""
-    dates = [
-        *said.failed,
-        *(each for each, fact in said.traced.items() if not _is_of(figure, fact)),
-    ]
-    if any(said.dated_by(each) is figure for each in dates):
-        return False
-    if REPORT.search(said.clause(figure)) and not _ENDS.search(said.before(figure, 30)):
-        return False
-    facts = said.facts
-    owners = said.tickers(figure) or said.everyone or tuple(facts.tickers)
-    days = [
-        day
-        for owner in (*owners, None)
-        for name in EVENTS
-        for day in facts.dates.get((owner, name), [])
-    ]
-    days += [each.known_on for each in facts.headlines if each.known_on and each.ticker in owners]
-    days += [day for owner in owners for day, _ in facts.rows.get(owner, [])[:1]]
-    return any(figure.is_day(day) for day in (*days, *filter(None, (facts.as_of,))))
-
-
-def _is_of(day: Figure, fact: Fact) -> bool:
-    return fact.session is None or day.is_day(fact.session)
 
 
 def _of_day(name: str, value: float, ticker: str, place: str, day: date) -> Fact:

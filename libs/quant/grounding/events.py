@@ -150,15 +150,24 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
         return
     if _is_refuted(figure, said, tickers):
         return
-    for text in (said.clause(figure), said.text):
-        days = {*_spoken_of(text, figure, said, everyone)}
-        if days:
-            yield from days
-            return
+    beside = {*_spoken_of(said.clause(figure), figure, said, everyone)}
+    yield from _ends(said.facts, tickers)
+    if beside:
+        yield from beside
+        return
+    yield from _spoken_of(said.text, figure, said, everyone)
     if said.facts.as_of:
         yield said.facts.as_of
-    yield from _of(said.facts, everyone, *REPORTS)
+    yield from _of(said.facts, everyone, *EVENTS)
     yield from (each.known_on for each in _news(said, everyone) if each.known_on)
+
+
+def _ends(facts: Facts, tickers: tuple[str, ...]) -> Iterator[date]:
+    """The days that the evidence starts and ends on, which any text may tell."""
+    if facts.as_of:
+        yield facts.as_of
+    yield from _of(facts, (None,), "until")
+    yield from (facts.rows[ticker][0][0] for ticker in tickers if facts.rows.get(ticker))
 
 
 def _spoken_of(
