@@ -15,7 +15,9 @@ MONTHS_MAX = 3
 DAILY = frozenset({*PRICES, VOLUME, DAY_CHANGE})
 REPORTS = ("report_next", "report_last")
 PERIODS = ("period_end", "period_next", "period_last")
-_PERIOD = re.compile(r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE)
+_PERIOD = re.compile(
+    r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE
+)
 _REPORT = re.compile(
     r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
@@ -108,6 +110,9 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         if said.dated_by(each) is figure
         and (fact.concept != "headline" or "," not in said.between(each, figure))
     ]
+    made = [parts for each, parts in said.made_of.items() if said.dated_by(each) is figure]
+    if any(part.session and figure.is_day(part.session) for parts in made for part in parts):
+        return True
     days = {fact: day for fact in told if (day := _day_of(fact, said.facts))}
     period = _SINCE.search(said.before(figure, 10)) and all(
         fact.place in {"extreme", "mean"} for fact in told
