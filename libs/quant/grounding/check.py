@@ -91,7 +91,7 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             named_before = said.named
         told_day = said.days[-1] if said.days else told_day
         recalled = tuple(said.traced.values())
-        carried = said.mentions
+        carried = said.mentions or carried
     checked += _check_names(text, facts)
     return tuple(sorted(checked, key=lambda each: each.start))
 
@@ -175,6 +175,8 @@ def _trace(figure: Figure, said: Sentence, offered: Iterable[Candidate]) -> bool
         if _agrees(figure, candidate, said):
             if len(candidate.parts) == 1:
                 said.traced.setdefault(figure, candidate.parts[0])
+            else:
+                said.made_of.setdefault(figure, candidate.parts)
             return True
     return False
 
@@ -198,7 +200,9 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
         case _:
             bound = None if figure.unit == "ratio" else bounds.holds(figure, said)
             if bound is not None:
-                return bound
+                # "above $29.85, where it closed on 5 May" is that day's close.
+                told = not bound and figure.is_precise and said.sessions(figure)
+                return bound or bool(told and _trace(figure, said, stated(figure, said)))
             if figure.unit == "number" and figure.step >= 1 and not figure.currency:
                 if _counted(figure, said):
                     return True

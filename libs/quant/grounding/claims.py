@@ -13,7 +13,7 @@ LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
 _ORDERED = re.compile(
     r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell|trim|pick|choose|select|limit|"
     r"purchase|stake|cap|reduc|rais|keep|tak|buy|allocat|invest|add|put|siz|risk)m?(?:e|ing|t?ing)?\b"
-    r"|^(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
+    r"|(?:^|[,;:]\s)(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
     r"|^cut\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
@@ -29,6 +29,11 @@ _OWN_COUNT = re.compile(
     r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
     re.IGNORECASE,
 )
+_GRADE = re.compile(
+    r"(?:^|[.,;:(]\s|\band\s)(?!is|are|was|were|at|of|by|to|an?\b|the\b|its?\b)[a-z]{3,}\s$",
+    re.IGNORECASE,
+)
+"""A word of its own before a grade."""
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
 _ON_SCALE = re.compile(r"^/(?:5|10|100)\b(?!\.?\d|\s[a-z]+s\b)")
 """Behind a rating of the writer's own: "momentum 9/10"."""
@@ -128,6 +133,9 @@ def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
     if figure.unit == "number":
         if _ON_SCALE.match(said.after(figure, 16)):
             return True
+        if figure.value <= 1 and figure.step < 1 and not said.sought(figure):
+            # "; urgency 0.8": a grade has no name that a tool knows.
+            return bool(_GRADE.search(said.before(figure, 40)))
         if whole and _TRADED.search(before):
             return True
     on_scale = _SCALE.search(before) and figure.value in SCALES

@@ -12,6 +12,8 @@ _FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGN
 _BY = re.compile(r"\bby\s(?:about\s|some\s)?$", re.IGNORECASE)
 _ASIDE = re.compile(r"^(?:\s\([^()]*\)|,[^,;]*,|\s(?:at|of) \S+)?\sby\b", re.IGNORECASE)
 """What may stand between what is exceeded and by how much: its value, said aside."""
+_OR = re.compile(r"^,?\sor\s[-+$€£\d.]+%?,?(?=\s)")
+"""Behind a figure that is said in another unit: "$31.94, or 20%, behind"."""
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
@@ -100,9 +102,10 @@ class Compared(Dated):
         # "a 9.5% three-month slump": past a name that is the figure's own, one word counts.
         cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]
         end = min([figure.end + 40, *cuts])
-        right = re.split(r"[,;:(]", text[figure.end : end])[0]
+        aside = _OR.match(text[figure.end : end])
+        right = re.split(r"[,;:(]", text[figure.end + (aside.end() if aside else 0) : end])[0]
         near = re.match(
-            r"^\W*(?:or\s[$€£\d.%]+\s|a share\s|per share\s|percentage points\s|points\s|is\s)*",
+            r"^\W*(?:a share\s|per share\s|percentage points\s|points\s|is\s)*",
             right,
         )
         first = right[near.end() if near else 0 :]

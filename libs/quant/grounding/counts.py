@@ -15,7 +15,9 @@ NOUNS = re.compile(
     re.IGNORECASE,
 )
 """What is only ever counted."""
-_OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
+_OF_THE = re.compile(
+    r"^\s+(?:(?:days |sessions )?out )?of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE
+)
 PARTS_MAX = 13
 """Things of which a text counts some."""
 _OF_WHICH = re.compile(
@@ -126,7 +128,7 @@ def _sizes(figure: Figure, said: Sentence, right: str, *, whole: bool = False) -
 
 
 def _counts(word: str, right: str) -> bool:
-    return bool(re.match(rf"^\W*(?:\w+\s){{0,2}}{word}", right))
+    return bool(re.match(rf"^\W*(?:\w+\s){{0,3}}{word}", right))
 
 
 def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
@@ -203,6 +205,7 @@ def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[
 
 def _companies(said: Sentence) -> Iterator[int]:
     facts = said.facts
+    yield len({each.ticker for each in said.named})
     yield from {len(set(names)) for names in facts.sources.values()}
     yield from (
         count

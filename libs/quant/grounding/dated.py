@@ -11,11 +11,11 @@ from libs.quant.grounding.spoken import Spoken, once
 
 ADJACENT_CHARS = 8
 _OF_DAY = re.compile(
-    r"^,? (?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ shares (?:on|of) (?:\w+day,? )?(?:the )?$",
+    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
     re.IGNORECASE,
 )
 """Between a figure and its date: "$25.52, the low of June 6"."""
-_APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b)")
+_APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b|where\b|when\b)")
 _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
 _WEEKDAYS = re.compile(rf"{words.WEEKDAY.pattern}'s\s[a-z -]*$", re.IGNORECASE)

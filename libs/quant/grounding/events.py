@@ -19,7 +19,7 @@ EVENTS = (*REPORTS, *PERIODS, "figures_known", "estimate_known", "until")
 _PERIOD = re.compile(
     r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE
 )
-REPORT = re.compile(
+_REPORT = re.compile(
     r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
     re.IGNORECASE,
@@ -111,13 +111,16 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         if said.dated_by(each) is figure
         and (fact.concept != "headline" or "," not in said.between(each, figure))
     ]
+    made = [parts for each, parts in said.made_of.items() if said.dated_by(each) is figure]
+    if any(part.session and figure.is_day(part.session) for parts in made for part in parts):
+        return True
     days = {fact: day for fact in told if (day := _day_of(fact, said.facts))}
     period = _SINCE.search(said.before(figure, 10)) and all(
         fact.place in {"extreme", "mean"} for fact in told
     )
     if days and not period:
         known = {*days.values()}
-        if all(fact.concept == "headline" for fact in days) and REPORT.search(said.text):
+        if all(fact.concept == "headline" for fact in days) and _REPORT.search(said.text):
             # What a headline says was earned was reported on a day of its own.
             known |= {*_of(said.facts, said.tickers(figure), *_reports(said.text))}
         return any(figure.is_day(day) for day in known)
@@ -175,7 +178,7 @@ def _spoken_of(
 ) -> Iterator[date]:
     """The days of the reports, headlines and sessions that some words may speak of."""
     facts = said.facts
-    reports = REPORT.search(text) or _is_to_come(figure, facts)
+    reports = _REPORT.search(text) or _is_to_come(figure, facts)
     if reports:
         yield from _of(facts, owners, *_reports(text))
     if _CALENDAR.search(text):

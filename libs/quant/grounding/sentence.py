@@ -20,7 +20,7 @@ LEADS_CHARS = 40
 _RIGHT_BEHIND = re.compile(
     r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
     r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at|"
-    r"against|versus|vs|ahead|behind|short|off|beyond|between|within|before|after|until)[a-z-]+\s){0,2}$",
+    r"against|versus|vs|ahead|behind|short|off|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
     re.IGNORECASE,
 )
 
@@ -41,8 +41,9 @@ _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECA
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
-SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"})
+SHARES = frozenset({"volume", "quantity", "quantity_after", "order_quantity", "shares_outstanding"})
 """What is counted in shares."""
+_APPOSED = re.compile(r"^,\s(?:the|its|an?|our)\s$", re.IGNORECASE)
 _ONE_NAME = re.compile(
     r"^\s(?:(?:is|was|are|were|of|over|in|for|the|its|an?|past|last|measured)\s?)+$", re.IGNORECASE
 )
@@ -157,6 +158,13 @@ class Sentence(Compared):
             if each.start >= figure.end and gap in {" (", "("} and rest == ")":
                 return each.concepts
         return ()
+
+    def is_named_behind(self, figure: Figure) -> bool:
+        """Whether a level's name stands aside behind it: "below €123.19 (upper band)"."""
+        fitting = [each for each in self.mentions if fits(figure, each)]
+        behind = self._behind(figure, fitting)[:1]
+        aside = behind and _APPOSED.match(self.text[figure.end : behind[0].start])
+        return bool(self._tagged(figure, fitting) or aside)
 
     def _ends_move(self, figure: Figure, ahead: Sequence[Mention]) -> bool:
         """Whether a move leads to a level: "down 1.8% on the day to 28.21"."""

@@ -102,6 +102,7 @@ class Spoken:
     named: Sequence[Named]
     mentions: Sequence[Mention]
     traced: dict[Figure, Fact] = field(default_factory=dict)
+    made_of: dict[Figure, tuple[Fact, ...]] = field(default_factory=dict)
     failed: list[Figure] = field(default_factory=list)
     subject: str | None = None
     carried: Sequence[Mention] = ()

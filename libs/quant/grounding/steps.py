@@ -61,7 +61,8 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         # "sales per share are $61" are made of the sales.
         told = False
     held = tight != ("order_value",) and said.is_held(figure)
-    if told and not held and "shares_outstanding" not in tight:
+    moved = DAY_CHANGE in tight and (said.days or said.told_day)
+    if told and not held and not moved and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
     rival, measured = said.held_against(figure)
@@ -180,6 +181,8 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
         or said.restates(figure)
         or _kind(top) == _kind(base) == "account"
     )
+    # "11.4% of the stake" is a share or a loss, where it does not say of what.
+    unnamed = words.OF.match(said.after(figure, 12)) and not said.compared_with(figure)
     both = {top, base} <= {*said.traced.values()} and not said.direction(figure)
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
@@ -200,7 +203,11 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     if alike and top.unit == base.unit:
         if is_base(base, top, figure, said):
             change = top.value - base.value
-            if figure.unit in {"percent", "ratio"} and top.unit != "percent" and not share:
+            if (
+                figure.unit in {"percent", "ratio"}
+                and top.unit != "percent"
+                and (not share or unnamed)
+            ):
                 yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
             if _is_amount(figure, top.unit) and (top.unit != "percent" or said.changes(figure)):
                 yield Candidate(change, top.unit, parts, signed=True)
@@ -282,8 +289,11 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
         return start.value == base.value and reached
     if top.ticker != base.ticker and rival:
         return base.ticker == rival
-    if words.EITHER_BASE.search(said.clause(figure)) or (
-        top.concept in said.beside(figure) and base.concept == CLOSE != top.concept
+    distance = _is_amount(figure, top.unit) and words.GAP.search(said.clause(figure))
+    if (
+        (distance and not compared)
+        or words.EITHER_BASE.search(said.clause(figure))
+        or (top.concept in said.beside(figure) and base.concept == CLOSE != top.concept)
     ):
         return True
     if not compared:

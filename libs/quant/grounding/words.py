@@ -17,7 +17,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
         OWN,
         r"(?:fundamental|technical|risk|sentiment|composite)(?:[_ ]score)?(?=\s\d)|scores?\b|scored\b|"
         r"confidence|conviction|odds|chance|probability|likelihood|horizon|weights?\b|budget|"
-        r"signal strength|allocation|risk limit|(?:single-name |position )(?:cap|limit|size)|sizing|reward[- ]to[- ]risk target|within(?=\s\d+ (?:days|weeks|sessions))",
+        r"signal strength|allocation|risk limit|ceiling|(?:single-name |position )(?:cap|limit|size)|sizing|reward[- ]to[- ]risk target|within(?=\s\d+ (?:days|weeks|sessions))",
     ),
     (
         OTHER,
@@ -52,13 +52,14 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("ema_12 ema_26", r"emas\b"),
     ("sma_20 sma_50 sma_200", r"smas\b|(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
-    ("atr_14", r"atrs?(?:[_ ]?14)?\b|average true range|14-day atr|atr\(14\)"),
+    ("atr_14", r"atrs?(?:[_ ]?14)?\b|(?:average )?true range|14-day atr|atr\(14\)"),
     ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b"),
     (
         "momentum_3m_pct",
         r"(?:three|3)-month (?:momentum|return|gain|loss|change)|momentum_3m_pct|"
-        r"mom(?:entum)? 3m\b|3-?mo?\b|(?:three|3)[- ]months?\b|quarter(?:ly|\'s)?\b(?: momentum)?",
+        r"mom(?:entum)? 3m\b|3-?mo?\b|(?:three|3)[- ]months?\b(?! (?:figure|reading|number))|quarter(?:ly|\'s)?\b(?: momentum)?",
     ),
+    ("momentum_3m_pct volatility_3m_pct", r"(?:three|3)-month (?:figure|reading|number)\b"),
     (
         "momentum_1m_pct",
         r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
@@ -75,7 +76,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("market_cap position_value", r"(?:market|mkt\.?)[ _](?:value|cap(?:italisation|italization)?)|capitali[sz]ation|(?:company|group|it) is worth|valued\b|of value\b|valuation of"),
     ("revenue_ttm", r"revenues?\b(?:_ttm)?|sales\b|top line"),
     ("shares_outstanding", r"shares(?: are)? outstanding|shares_outstanding|shares:|shares in issue"),
-    ("eps_next eps_estimate", r"estimates?\b|estimated|expected|expects|expectations|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
+    ("eps_next eps_estimate", r"estimates?\b|estimated|expect(?:s|ed|ations)?\b|cons(?:ensus)?\b|forecast\w*|pencilled in|look(?:ed|s)? for|seen at|the street|est\b|feared"),
     ("eps_ttm", r"(?:trailing|ttm|twelve-month|12-month) (?:(?:twelve|12)[- ]months? )?(?:eps|earnings)\b(?: per share)?|eps_ttm"),
     ("eps_ttm eps_actual", r"(?:lost|loses|loss(?:es)?(?: of)?)(?= \S+(?: cents)? (?:a|per) share)|earnings(?: of| per share)?|eps(?:_ttm)?\b|earn(?:ed|s)|net loss(?= of)|loss(?= (?:was|of) (?:\$|\d+ cents))"),
     ("average_cost position_cost", r"average[_ ]cost|costs? (?:of|basis|price)|cost\b(?! (?:us|the|it|of living|cut))|paid(?: price)?\b|bought\b|entry(?: price)?\b|purchase price|cost (?:a|per) share|our cost"),
@@ -83,6 +84,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("cash", r"cash\b|uninvested\b"),
     ("quantity average_cost close", r"@"),
     ("order_quantity", r"on order|(?:buy|sale) of|orders?\b|orders? for|to be bought"),
+    ("quantity_after", r"(?:holding|position|stake)s?(?= to \d)"),
     ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)\b|(?<!its )(?<!'s )own\b|shares? held|positions?\b|stakes?\b"),
     ("close", r"closing (?:low|high)s?\b"),
     ("low", r"as low as|lows?\b|lowest|trough\w*|bottom(?:ed)?"),
@@ -113,7 +115,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
     found = [
         Mention(match.start(), match.end(), tuple(_NAMED[int(match.lastgroup[1:])][0].split()))
         for match in _MENTION.finditer(text)
-        if match.lastgroup and not _is_adjective(match)
+        if match.lastgroup and not _is_adjective(match) and not _is_of_no_band(match)
     ]
     if any(each.concepts[0].startswith("momentum") for each in found):
         # "over one and three months", "-13.8% in one month, -9.1% in three".
@@ -130,6 +132,12 @@ _BARE_SPAN = re.compile(
     r"\b(?:one|three)\b(?=\s?(?:[.,;()\n]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE
 )
 _SPAN_OF = {"one": "momentum_1m_pct", "three": "momentum_3m_pct"}
+
+
+def _is_of_no_band(match: re.Match[str]) -> bool:
+    """Whether "the lower" is not said of the bands."""
+    bare = match.group().lower() in {"the lower", "lower one", "upper one"}
+    return bare and "band" not in match.string[: match.start()].lower()
 
 
 def _is_adjective(match: re.Match[str]) -> bool:
@@ -210,7 +218,7 @@ IN_A_SESSION = re.compile(
     re.IGNORECASE,
 )
 RANGE = re.compile(
-    r"\b(?:range[ds]?|between|intraday|swing|spread|spann?\w*|dipped|touched|tagged|tested|(?:after|with) an? (?:high|low))\b",
+    r"\b(?:range[ds]?|between|intraday|swing|spread|spann?\w*|dipped|touched|tagged|tested|during the (?:day|session)|(?:after|with) an? (?:high|low))\b",
     re.IGNORECASE,
 )
 HIGHEST = re.compile(
@@ -260,7 +268,7 @@ BEYOND = re.compile(
 COMPARED = re.compile(
     r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
-    r"ahead|off|north|south|clear|short|shy|of|versus|vs|against|than)\b[\s.]*)+"
+    r"ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind|of|versus|vs|against|than)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this|own)\s)*",
     re.IGNORECASE,
 )
