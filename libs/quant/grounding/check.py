@@ -83,6 +83,7 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             carried=carried,
             recalled=recalled,
             named_before=named_before,
+            topics=frozenset(name for each in mentioned for name in each.concepts),
             told_day=told_day,
         )
         checked += [_placed(each, start) for each in _check_sentence(said)]

@@ -26,6 +26,7 @@ from libs.quant.grounding.sentence import Sentence
 
 STEP_DIGITS = 2
 """Digits that a figure must have to be a step which no words ask for."""
+OWN_CHARS = 8
 _STATED = frozenset({"money", "number", "percent"})
 _STEPPED = _STATED | {"points"}
 _EXTREMES = (words.RANGE, words.LOWEST, words.HIGHEST)
@@ -33,14 +34,19 @@ _EXTREMES = (words.RANGE, words.LOWEST, words.HIGHEST)
 
 def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """Every quantity of the figure's ticker, unless the words before it name another."""
-    if figure.unit not in _STATED or not figure.is_precise:
+    if figure.unit not in _STATED:
+        return
+    vague = not figure.is_precise
+    if vague and figure.unit != "percent":
         return
     if said.tight(figure) == (words.OTHER,):
         return
     bound = {*said.sought(figure)} - {words.OTHER}
     for ticker in said.tickers(figure):
         for fact in (*said.facts.of(ticker), *_of_sessions(ticker, figure, said)):
-            unnamed = fact.concept.startswith(TECHNICAL) and named_later(fact, figure, said)
+            unnamed = fact.concept.startswith(TECHNICAL) and not _is_named(fact, figure, said)
+            if vague and fact.concept not in said.topics:
+                continue
             if unnamed or (bound and fact.concept not in bound):
                 continue
             if not (is_asked(fact, figure, said) and at_that_time(fact, figure, said)):
@@ -48,6 +54,15 @@ def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             if fact.unit != "money" or figure.unit != "percent":
                 signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
                 yield Candidate(fact.value, fact.unit, (fact,), signed)
+
+
+def _is_named(fact: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a quantity is named before a figure, or behind it without a figure of its own."""
+    own = [each.start for each in said.figures if each.start > figure.start]
+    behind = [each for each in said.mentions if each.start > figure.start]
+    taken = [each for each in behind if any(0 <= start - each.end < OWN_CHARS for start in own)]
+    free = [each for each in (*said.carried, *said.mentions) if each not in taken]
+    return any(fact.concept in each.concepts for each in free)
 
 
 def _of_sessions(ticker: str, figure: Figure, said: Sentence) -> Iterator[Fact]:

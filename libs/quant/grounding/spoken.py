@@ -108,6 +108,7 @@ class Spoken:
     carried: Sequence[Mention] = ()
     recalled: Sequence[Fact] = ()
     named_before: Sequence[Named] = ()
+    topics: frozenset[str] = frozenset()
     told_day: date | None = None
     answers: dict[tuple[str, int], Any] = field(default_factory=dict)
 
