@@ -37,8 +37,6 @@ def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if figure.unit not in _STATED:
         return
     vague = not figure.is_precise
-    if vague and figure.unit != "percent":
-        return
     if said.tight(figure) == (words.OTHER,):
         return
     bound = {*said.sought(figure)} - {words.OTHER}
