@@ -31,6 +31,10 @@ TECHNICAL = ("sma", "ema", "bollinger", "band", "macd", "atr", "rsi", "bars", "p
 """What is never given without its name, as a price or an average cost may be."""
 
 _INTRADAY = re.compile(r"\b(?:lowest low|highest high|intraday)\b[^.;]{0,12}$", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"(?:\b(?:to|at|from|between|and|since|for|was|is|current)|[:(,]|^)\s?$", re.IGNORECASE
+)
+"""Before a figure that needs no name only where it is the price."""
 MOVED_TO = re.compile(r"(?:%|percent),?\s(?:[a-z]+,?\s){0,3}(?:to|at)\s$")
 
 
@@ -87,6 +91,38 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
         yield Candidate(fact.value, fact.unit, (fact,), signed)
+
+
+def unnamed(figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    """What a precise figure that no name is beside may be: any quantity of its ticker and day."""
+    plain = _PLAIN.search(said.before(figure))
+    if (
+        said.tight(figure)
+        or not figure.is_precise
+        or figure.unit == "percent"
+        or said.compared_with(figure)
+        or plain
+        or said.is_owned(figure)
+        or said.is_mean(figure)
+    ):
+        return
+    for owner in said.tickers(figure):
+        rows = said.facts.rows.get(owner, [])
+        days = said.sessions(figure)
+        if not days or None in days:
+            for fact in said.facts.of(owner):
+                yield Candidate(fact.value, fact.unit, (fact,), fact.unit == "percent")
+        for day, row in rows:
+            if day in days or (day == rows[-1][0] and not days):
+                for name, value in row.items():
+                    fact = Fact(name, value, _unit(name), owner, "row", day)
+                    yield Candidate(value, fact.unit, (fact,))
+        for name, pick in (("high", max), ("low", min)) if not days else ():
+            column = said.facts.column(owner, name)
+            if column:
+                day, value = pick(column, key=lambda each: each[1])
+                fact = Fact(name, value, _unit(name), owner, "extreme", day)
+                yield Candidate(value, fact.unit, (fact,))
 
 
 def _offered(
