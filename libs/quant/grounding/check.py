@@ -61,6 +61,7 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
     subject: str | None = None
     named_before: Sequence[Named] = ()
     carried: Sequence[words.Mention] = ()
+    before: Sequence[words.Mention] = ()
     recalled: Sequence[Fact] = ()
     told_day: date | None = None
     for start, end in sentences(text):
@@ -92,7 +93,8 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             named_before = said.named
         told_day = said.days[-1] if said.days else told_day
         recalled = tuple(said.traced.values())
-        carried = said.mentions or carried
+        carried = (*said.mentions, *before) if said.mentions else carried
+        before = said.mentions or before
     checked += _check_names(text, facts)
     return tuple(sorted(checked, key=lambda each: each.start))
 
@@ -258,7 +260,8 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         pointed = said.direction(figure)
         if pointed:
             return pointed * scaled > 0 or not figure.value
-        return scaled >= 0 or len(value.parts) > 1
+        # Without a name beside it, a verb that no table has may say the sign.
+        return scaled >= 0 or len(value.parts) > 1 or not said.tight(figure)
     if scaled < 0:
         # Who writes a minus writes it everywhere.
         ahead = [each.end for each in said.figures if each.end <= figure.start]

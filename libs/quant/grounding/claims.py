@@ -29,6 +29,8 @@ _OWN_COUNT = re.compile(
     r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
     re.IGNORECASE,
 )
+BARE_CHARS = 24
+"""A sentence that gives nothing but a number."""
 _GRADE = re.compile(
     r"(?:^|[.,;:(]\s|\band\s)(?!is|are|was|were|at|of|by|to|an?\b|the\b|its?\b)[a-z]{3,}\s$",
     re.IGNORECASE,
@@ -135,7 +137,7 @@ def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
             return True
         if figure.value <= 1 and figure.step < 1 and not said.sought(figure):
             # "; urgency 0.8": a grade has no name that a tool knows.
-            return bool(_GRADE.search(said.before(figure, 40)))
+            return bool(_GRADE.search(said.before(figure, 40)) or len(said.text) < BARE_CHARS)
         if whole and _TRADED.search(before):
             return True
     on_scale = _SCALE.search(before) and figure.value in SCALES

@@ -5,6 +5,7 @@ from operator import itemgetter
 
 from libs.quant.grounding import words
 from libs.quant.grounding.dated import Dated
+from libs.quant.grounding.facts import LEVELS
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, once
 
@@ -57,7 +58,8 @@ class Compared(Dated):
         if not ahead or not _BY.search(self.before(figure, 12)):
             return ()
         passed = self.text[ahead[-1].end : figure.start]
-        return ahead[-1].concepts if _ASIDE.match(passed) else ()
+        beyond = figure.unit == "percent" or LEVELS & {*ahead[-1].concepts}
+        return ahead[-1].concepts if beyond and _ASIDE.match(passed) else ()
 
     def held_against(self, figure: Figure) -> tuple[str | None, tuple[str, ...]]:
         """The ticker and quantity of "volatility is twice ECHO's"; None where there are none."""

@@ -11,7 +11,7 @@ from libs.quant.grounding.spoken import Spoken, once
 
 ADJACENT_CHARS = 8
 _OF_DAY = re.compile(
-    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
+    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ on \w+day,? (?:the )?$|^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
     re.IGNORECASE,
 )
 """Between a figure and its date: "$25.52, the low of June 6"."""
@@ -105,7 +105,8 @@ class Dated(Spoken):
             between = self.text[figure.end : each.start]
             if between in {" (", "("}:
                 return each
-            if several and len(between) > ADJACENT_CHARS and not _OF_DAY.search(between):
+            far = len(between) > ADJACENT_CHARS or " and " in between
+            if several and far and not _OF_DAY.search(between):
                 continue
             if not _APART.search(between) and not self._any_figure(figure.end, each.start):
                 return each

@@ -24,7 +24,7 @@ _REPORT = re.compile(
     r"missed|announced with)\b",
     re.IGNORECASE,
 )
-_CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b", re.IGNORECASE)
+_CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b|\bby\b", re.IGNORECASE)
 _FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers)\b", re.IGNORECASE)
 _RECORDED = re.compile(
     r"\b(?:recorded|known|dated|dates|stamped|filed|on file|unchanged)\b", re.IGNORECASE
@@ -38,7 +38,7 @@ _BEHIND = re.compile(
     r"\b(?:reported|last|latest|beat|missed|published|came|previous|prior|announced|ago|earned)\b",
     re.IGNORECASE,
 )
-_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news)\b", re.IGNORECASE)
+_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news|dated)\b", re.IGNORECASE)
 _PRICED = re.compile(r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", re.IGNORECASE)
 _MONTH = re.compile(rf"\b(?:{'|'.join(words.CALENDAR)})\b", re.IGNORECASE)
 _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
@@ -53,7 +53,7 @@ _SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
 _LAST = re.compile(r"\b(?:ends?|ended|ending|last|latest|newest)\b[^.,;]{0,12}$", re.IGNORECASE)
 _EXTREME = re.compile(
     r"\b(?P<closing>closing\s)?(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
-    r"(?:\s(?P<what>volume|close))?",
+    r"(?:\s\(?(?P<what>volume|close))?",
     re.IGNORECASE,
 )
 

@@ -183,7 +183,8 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     )
     # "11.4% of the stake" is a share or a loss, where it does not say of what.
     unnamed = words.OF.match(said.after(figure, 12)) and not said.compared_with(figure)
-    both = {top, base} <= {*said.traced.values()} and not said.direction(figure)
+    told = {(fact.concept, fact.value) for fact in said.traced.values()}
+    both = {(each.concept, each.value) for each in parts} <= told and not said.direction(figure)
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
         if figure.unit == "percent" and (share or part or both) and _is_whole(base, figure, said):

@@ -44,8 +44,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("bollinger_upper", r"(?:upper|top) (?:bollinger )?(?:band|line|boundary)|bollinger_upper|upper one"),
     ("bollinger_lower", r"(?:lower|bottom) (?:bollinger )?(?:band|line|boundary)|bollinger_lower|(?:the lower|lower one)(?=(?: at)? [$€]?\d|[,.;]|\s(?:one|while|and)\b)"),
     ("sma_20", r"(?:middle|mid)(?: bollinger)? (?:band|line|one)|bollinger_middle"),
-    ("ema_12", r"12-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?12\)?|12-day line"),
-    ("ema_26", r"26-day (?:ema|exponential)(?: moving)?(?: average)?|ema[-_ ]?\(?26\)?|26-day line"),
+    ("ema_12", r"ema[-_ ]?\(?12\)?|12-day\b(?: ema| exponential)?(?: moving)?(?: average| line)?"),
+    ("ema_26", r"ema[-_ ]?\(?26\)?|26-day\b(?: ema| exponential)?(?: moving)?(?: average| line)?"),
     ("sma_20", r"20-(?=,|\s(?:and|or)\s)|20[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?20\)?(?!\d)"),
     ("sma_50", r"50-(?=,|\s(?:and|or)\s)|50[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?50\)?(?!\d)"),
     ("sma_200", r"200-(?=,|\s(?:and|or)\s)|200[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?200\)?(?!\d)"),
@@ -66,7 +66,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
         r"mom(?:entum)? 1m\b|1-?mo?\b|(?:(?:a|the|one|1|past|last|trailing)[ -]|(?<!-))month(?:ly|-on-month|\'s)?\b(?: momentum)?",
     ),
     ("day_change_pct", r"day_change_pct|day changes?|daily (?:changes?|moves?|gains?|loss(?:es)?)|on the day\b|day's (?:gain|loss|change|move)|in a day\b"),
-    ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|trading was|turnover|traded\b(?= \d)"),
+    ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|chang\w+ hands(?! (?:at|for))|trading was|turnover|traded\b(?= \d)"),
     ("operating_margin_pct", r"operating_margin_pct|(?:operating\b|op\b\.?)(?: profit)?(?: margins?)?"),
     ("profit_margin_pct operating_margin_pct", r"margins\b(?= \d)"),
     ("profit_margin_pct", r"\bnet\b(?= *(?:[,.;)]|$|\d))|(?:net (?:profit |income )?|profit )?margins?\b|profit_margin_pct|profitability"),
@@ -158,7 +158,7 @@ DOWN = re.compile(
     re.IGNORECASE,
 )
 UP = re.compile(
-    r"\b(?:r[io]se[sn]?|rising|gain(?:s|ed|ing)?|put on|up|above|over|clear of|north of|higher|jump\w*|climb\w*|add(?:ed|s)|beat(?:s|en)?|"
+    r"\b(?:r[io]se[sn]?|rising|gain(?:s|ed|ing)?|put on|up|above|over|clear of|north of|higher|in front|jump\w*|climb\w*|add(?:ed|s)|beat(?:s|en)?|"
     r"grew|grow\w*|increas\w+|ahead|profit\w*|earn(?:ed|s)?|positive|upside|bounc\w+|advanc\w+|in the black|"
     r"surprise|soar\w*|surg\w+|rall(?:y|ied|ies)|rebound\w*|recover\w*|improv\w+|outperform\w*|better|stronger|top(?:s|ped)|premium|dearer|raised|lifted|busier|exceed\w*)\b",
     re.IGNORECASE,
@@ -196,7 +196,7 @@ LINE = re.compile(
     r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
 )
 MEAN = re.compile(
-    r"\b(?:on average|typical|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
+    r"\b(?:on average|typical|normal|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
     re.IGNORECASE,
 )
 PREVIOUS = re.compile(
@@ -222,11 +222,11 @@ RANGE = re.compile(
     re.IGNORECASE,
 )
 HIGHEST = re.compile(
-    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:highs?|highest|top(?! line| band)|peak\w*|most|largest|record|best|strongest|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    r"\bextremes?\b|\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:highs?|highest|top(?! line| band)|peak\w*|most|largest|record|best|strongest|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
 LOWEST = re.compile(
-    r"\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|worst|weakest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
+    r"\bextremes?\b|\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|worst|weakest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
 PER_SHARE = re.compile(r"\b(?:a|per) share\b", re.IGNORECASE)
@@ -255,20 +255,20 @@ SUM = re.compile(
     r"\b(?:together|combined|in all|totals?|sum|come to|comes to|altogether)\b", re.IGNORECASE
 )
 GAP = re.compile(
-    r"\b(?:wide|width|spread|gap|range|room|short of|shy of|within|away|leaves|moved?|moves|distance|difference|between|"
+    r"\b(?:wide|width|spread|gap|range|room|short of|shy of|within|away|further|leaves|moved?|moves|distance|difference|between|"
     r"swing|apart|left|overhead|cushion|buffer|(?<!upper )(?<!lower )(?<!bollinger )bands?|separat\w+)\b",
     re.IGNORECASE,
 )
 """Words of a distance, which has no sign."""
 OF = re.compile(r"^\s*(?:is\s|a\s|was\s)?of\s", re.IGNORECASE)
 BEYOND = re.compile(
-    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind)\b",
+    r"^\s(?:above|over|below|under|beneath|higher|lower|ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind|in front|further)\b",
     re.IGNORECASE,
 )
 COMPARED = re.compile(
     r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
-    r"ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind|of|versus|vs|against|than)\b[\s.]*)+"
+    r"ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind|in front|of|versus|vs|against|than)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this|own)\s)*",
     re.IGNORECASE,
 )
@@ -306,7 +306,7 @@ _STOP = frozenset(
     of on only over said says some than that the their them then there these they this those to
     was were what when which while who will with would share shares made tests headline
     headlines year day first million billion thousand trillion cents cent dollars euros euro
-    percent points
+    percent points one two three four five six seven eight nine ten
     """.split()
 )
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
