@@ -211,7 +211,11 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
                     return True
                 if counts.NOUNS.match(said.after(figure)):
                     return False
-            offered = (*derived(figure, said), *doubt.steps(figure, said))
+            offered = (
+                *derived(figure, said),
+                *doubt.over_groups(figure, said),
+                *doubt.steps(figure, said),
+            )
             return _trace(figure, said, offered)
 
 

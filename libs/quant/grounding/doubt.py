@@ -8,9 +8,10 @@ accident; what is seldom given without its name (an average, a band) is believed
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from itertools import permutations
+from statistics import fmean
 
 from libs.quant.grounding import words
 from libs.quant.grounding.candidates import (
@@ -26,6 +27,9 @@ from libs.quant.grounding.sentence import Sentence
 
 STEP_DIGITS = 2
 """Digits that a figure must have to be a step which no words ask for."""
+_OTHERS = re.compile(
+    r"\b(?:others?|rest|exclud\w+|aside|besides|except|without|remaining)\b", re.IGNORECASE
+)
 OWN_CHARS = 8
 _STATED = frozenset({"money", "number", "percent"})
 _STEPPED = _STATED | {"points"}
@@ -76,6 +80,36 @@ def _of_sessions(ticker: str, figure: Figure, said: Sentence) -> Iterator[Fact]:
             column = sorted(said.facts.column(ticker, name), key=lambda each: each[1])
             for day, value in {column[0], column[-1]} if column else ():
                 yield _of_day(name, value, ticker, "extreme", day)
+
+
+def over_groups(figure: Figure, said: Sentence) -> Iterator[Candidate]:
+    """A mean or an end of a quantity over a group of tickers, where words ask for one."""
+    if figure.unit not in _STATED or said.tight(figure) == (words.OTHER,):
+        return
+    picks: list[Callable[[list[float]], float]] = []
+    if words.MEAN.search(said.near_words(figure)):
+        picks.append(fmean)
+    ends = said.about is None and any(p.search(said.near_words(figure)) for p in _EXTREMES)
+    if not picks and not ends:
+        return
+    moves = (DAY_CHANGE,) if figure.unit == "percent" else ()
+    for concept in dict.fromkeys((*said.concepts, *moves)):
+        having = said.facts.having(concept)
+        facts = [*having.values()]
+        groups = [facts]
+        if _OTHERS.search(said.text):
+            groups += ([each for each in facts if each is not left] for left in facts)
+        groups += [
+            [each for each in facts if each.value > 0],
+            [each for each in facts if each.value < 0],
+        ]
+        held = said.facts.having("average_cost")
+        groups.append([each for each in facts if each.ticker in held])
+        for group in groups:
+            if len(group) > 1:
+                for pick in (*picks, *((min, max) if ends and group is facts else ())):
+                    value = pick([each.value for each in group])
+                    yield Candidate(value, group[0].unit, tuple(group), signed=True)
 
 
 def steps(figure: Figure, said: Sentence) -> Iterator[Candidate]:
