@@ -30,6 +30,7 @@ STEP_DIGITS = 2
 _OTHERS = re.compile(
     r"\b(?:others?|rest|exclud\w+|aside|besides|except|without|remaining)\b", re.IGNORECASE
 )
+PERIODIC = ("momentum_1m_pct", "momentum_3m_pct", "volatility_3m_pct")
 OWN_CHARS = 8
 _STATED = frozenset({"money", "number", "percent"})
 _STEPPED = _STATED | {"points"}
@@ -44,6 +45,9 @@ def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if said.tight(figure) == (words.OTHER,):
         return
     bound = {*said.sought(figure)} - {words.OTHER}
+    if figure.unit == "percent" and bound & {*PERIODIC}:
+        # "over three months" says of what or since when.
+        bound |= {name for name in PERIODIC if said.names(name)}
     for ticker in said.tickers(figure):
         for fact in (*said.facts.of(ticker), *_of_sessions(ticker, figure, said)):
             unnamed = fact.concept.startswith(TECHNICAL) and not _is_named(fact, figure, said)
