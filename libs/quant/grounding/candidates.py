@@ -113,7 +113,7 @@ def unnamed(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             for fact in said.facts.of(owner):
                 yield Candidate(fact.value, fact.unit, (fact,), fact.unit == "percent")
         for day, row in rows:
-            if day in days or (day == rows[-1][0] and not days):
+            if day in (days or _dated(said, rows)):
                 for name, value in row.items():
                     fact = Fact(name, value, _unit(name), owner, "row", day)
                     yield Candidate(value, fact.unit, (fact,))
@@ -205,7 +205,7 @@ def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     if said.asks_mean(figure) and not (
         fact.concept in said.tight(figure) and fact.unit != "number"
     ):
-        return fact.place == "mean" or fact.concept == "average_cost"
+        return fact.place == "mean" or fact.concept in {"average_cost", "atr_14"}
     closes = said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure))
     if closes and fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
         return False

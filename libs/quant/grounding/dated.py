@@ -17,6 +17,7 @@ _OF_DAY = re.compile(
 """Between a figure and its date: "$25.52, the low of June 6"."""
 _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b|where\b|when\b)")
 _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
+_NOW = re.compile(r"^,?\s(?:now|today|currently)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
 _WEEKDAYS = re.compile(rf"{words.WEEKDAY.pattern}'s\s[a-z -]*$", re.IGNORECASE)
 
@@ -86,6 +87,8 @@ class Dated(Spoken):
     def _session(self, figure: Figure) -> date | None:
         clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
         owner = _WEEKDAYS.search(self.before(figure, 40))
+        if _NOW.match(self.after(figure)):
+            return self.facts.as_of
         if that := words.THAT_DAY.search(self.clause(figure)):
             same = self.text.find(that.group())
             return next((day for start, day in self._days_at if start == same), None)

@@ -41,8 +41,12 @@ _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECA
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
+WHOLES = frozenset({"market_cap", "position_value", "equity", "cash"})
+"""Amounts that are never given a share."""
 SHARES = frozenset({"volume", "quantity", "quantity_after", "order_quantity", "shares_outstanding"})
 """What is counted in shares."""
+_TO_THE = re.compile(r"\b(?:to|from) (?:the|its) $", re.IGNORECASE)
+"""Before a name that a distance is measured to: "To the upper band: $4.93"."""
 _APPOSED = re.compile(r"^,\s(?:the|its|an?|our)\s$", re.IGNORECASE)
 _ONE_NAME = re.compile(
     r"^\s(?:(?:is|was|are|were|of|over|in|for|the|its|an?|past|last|measured)\s?)+$", re.IGNORECASE
@@ -107,6 +111,8 @@ class Sentence(Compared):
         fitting = [each for each in self.mentions if fits(figure, each)]
         if self.after(figure, 7) == " shares":
             fitting = [each for each in fitting if SHARES & {*each.concepts, words.OTHER}]
+        if words.PER_SHARE.match(self.after(figure, 10).lstrip()):
+            fitting = [each for each in fitting if not WHOLES & {*each.concepts}]
         if tagged := self._tagged(figure, fitting):
             return tagged
         ahead = [each for each in fitting if each.end <= figure.start]
@@ -135,7 +141,12 @@ class Sentence(Compared):
 
     def _leads_to(self, ahead: Mention, figure: Figure) -> bool:
         """Whether a name goes straight to a figure: nothing between them is said of another."""
-        if words.BEHIND.search(self.text[: ahead.start]) and _IS_SAID.match(self.text[ahead.end :]):
+        to = _TO_THE.search(self.text[: ahead.start]) and self.text[ahead.end :][:1] == ":"
+        if (
+            to
+            or words.BEHIND.search(self.text[: ahead.start])
+            and _IS_SAID.match(self.text[ahead.end :])
+        ):
             # "a stop under the close would be $80": what is measured from is not what is said.
             return False
         gap, start = "", ahead.end

@@ -52,8 +52,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("ema_12 ema_26", r"emas\b"),
     ("sma_20 sma_50 sma_200", r"smas\b|(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
-    ("atr_14", r"atrs?(?:[_ ]?14)?\b|(?:average )?true range|14-day atr|atr\(14\)"),
-    ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b"),
+    ("atr_14", r"atrs?(?:[_ ]?14)?\b|(?:(?:average|typical|normal) )?(?:true|(?:average|typical|normal)(?: day's| daily)?) range|14-day atr|atr\(14\)"),
+    ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b|annuali[sz]ed swings?"),
     (
         "momentum_3m_pct",
         r"(?:three|3)-month (?:momentum|return|gain|loss|change)|momentum_3m_pct|"
@@ -266,7 +266,7 @@ BEYOND = re.compile(
     re.IGNORECASE,
 )
 COMPARED = re.compile(
-    r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
+    r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|apiece\s|each\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
     r"ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind|in front|of|versus|vs|against|than)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this|own)\s)*",
@@ -278,7 +278,7 @@ BEHIND = re.compile(
     re.IGNORECASE,
 )
 """Before a name that something is measured from."""
-IT = re.compile(r"^(?:it|that|this|them|own)\b", re.IGNORECASE)
+IT = re.compile(r"^(?:it|that|this|them|own|here)\b", re.IGNORECASE)
 _ADJECTIVE = re.compile(
     r"\b(?:is|are|was|were|too|very|so|quite|remains?|relatively|looks?|stays?)\s$", re.IGNORECASE
 )
