@@ -135,7 +135,7 @@ def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
     if figure.unit == "number":
         if _ON_SCALE.match(said.after(figure, 16)):
             return True
-        if figure.value <= 1 and figure.step < 1 and not said.sought(figure):
+        if figure.value <= 1 and figure.step < 1 and not said.near(figure):
             # "; urgency 0.8": a grade has no name that a tool knows.
             return bool(_GRADE.search(said.before(figure, 40)) or len(said.text) < BARE_CHARS)
         if whole and _TRADED.search(before):

@@ -11,7 +11,8 @@ from libs.quant.grounding.spoken import Spoken, once
 
 ADJACENT_CHARS = 8
 _OF_DAY = re.compile(
-    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ on \w+day,? (?:the )?$|^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
+    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ on \w+day,? (?:the )?$|"
+    r"^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
     re.IGNORECASE,
 )
 """Between a figure and its date: "$25.52, the low of June 6"."""

@@ -116,10 +116,13 @@ class Sentence(Compared):
         if tagged := self._tagged(figure, fitting):
             return tagged
         ahead = [each for each in fitting if each.end <= figure.start]
-        if len(ahead) > 1 and _ONE_NAME.match(self.text[ahead[-2].end : ahead[-1].start]):
+        if (
+            len(ahead) > 1
+            and _ONE_NAME.match(self.text[ahead[-2].end : ahead[-1].start])
+            and not self._any_figure(ahead[-2].end, figure.start)
+        ):
             # "volatility over three months is 32%", "the account is worth $5": either may name it.
-            if not self._any_figure(ahead[-2].end, figure.start):
-                return (*ahead[-2].concepts, *ahead[-1].concepts)
+            return (*ahead[-2].concepts, *ahead[-1].concepts)
         if ahead and (pair := self._paired(figure, ahead[-1])):
             return pair
         if self._ends_move(figure, ahead):
@@ -142,11 +145,8 @@ class Sentence(Compared):
     def _leads_to(self, ahead: Mention, figure: Figure) -> bool:
         """Whether a name goes straight to a figure: nothing between them is said of another."""
         to = _TO_THE.search(self.text[: ahead.start]) and self.text[ahead.end :][:1] == ":"
-        if (
-            to
-            or words.BEHIND.search(self.text[: ahead.start])
-            and _IS_SAID.match(self.text[ahead.end :])
-        ):
+        said_of = words.BEHIND.search(self.text[: ahead.start])
+        if to or (said_of and _IS_SAID.match(self.text[ahead.end :])):
             # "a stop under the close would be $80": what is measured from is not what is said.
             return False
         gap, start = "", ahead.end
