@@ -72,7 +72,9 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         )
     ):
         # "GOOG $332" is its price, and so is what it "lost 1.81% to"; "GOOG $200bn" is its value.
-        offered = [fact for fact in offered if fact.concept in {*PRICES, "market_cap"}]
+        offered = [
+            fact for fact in offered if fact.concept in {*PRICES, "market_cap", "position_value"}
+        ]
     for fact in offered:
         if tight and not is_one_of(fact, tight):
             continue

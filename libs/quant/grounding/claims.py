@@ -32,8 +32,7 @@ _OWN_COUNT = re.compile(
 BARE_CHARS = 24
 """A sentence that gives nothing but a number."""
 _GRADE = re.compile(
-    r"(?:^|[.,;:(]\s|\band\s)(?!is|are|was|were|at|of|by|to|an?\b|the\b|its?\b)[a-z]{3,}\s$",
-    re.IGNORECASE,
+    r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)[a-z]{3,}\s$"
 )
 """A word of its own before a grade."""
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
@@ -135,7 +134,7 @@ def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
     if figure.unit == "number":
         if _ON_SCALE.match(said.after(figure, 16)):
             return True
-        if figure.value <= 1 and figure.step < 1 and not said.near(figure):
+        if figure.value <= 1 and figure.step < 1 and not said.sought(figure):
             # "; urgency 0.8": a grade has no name that a tool knows.
             return bool(_GRADE.search(said.before(figure, 40)) or len(said.text) < BARE_CHARS)
         if whole and _TRADED.search(before):

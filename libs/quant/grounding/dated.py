@@ -90,7 +90,7 @@ class Dated(Spoken):
         owner = _WEEKDAYS.search(self.before(figure, 40))
         if _NOW.match(self.after(figure)):
             return self.facts.as_of
-        if that := words.THAT_DAY.search(self.clause(figure)):
+        if that := words.THAT_DAY.search(self.near_words(figure)):
             same = self.text.find(that.group())
             return next((day for start, day in self._days_at if start == same), None)
         if weekday := self._weekday(owner.group() if owner else clause):

@@ -20,7 +20,7 @@ LEADS_CHARS = 40
 _RIGHT_BEHIND = re.compile(
     r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
     r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at|"
-    r"against|versus|vs|ahead|behind|short|off|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
+    r"against|versus|vs|ahead|behind|short|off|out|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
     re.IGNORECASE,
 )
 
@@ -41,12 +41,14 @@ _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECA
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
-WHOLES = frozenset({"market_cap", "position_value", "equity", "cash"})
+WHOLES = frozenset({"market_cap", "position_value", "equity", "cash", "net_income"})
 """Amounts that are never given a share."""
 SHARES = frozenset({"volume", "quantity", "quantity_after", "order_quantity", "shares_outstanding"})
 """What is counted in shares."""
 _TO_THE = re.compile(r"\b(?:to|from) (?:the|its) $", re.IGNORECASE)
 """Before a name that a distance is measured to: "To the upper band: $4.93"."""
+_GOES_ON = re.compile(r"^\s(?:is|are|was|were|has|have|had|will|would)\b", re.IGNORECASE)
+"""Behind a name that starts a clause of its own."""
 _APPOSED = re.compile(r"^,\s(?:the|its|an?|our)\s$", re.IGNORECASE)
 _ONE_NAME = re.compile(
     r"^\s(?:(?:is|was|are|were|of|over|in|for|the|its|an?|past|last|measured)\s?)+$", re.IGNORECASE
@@ -236,10 +238,13 @@ class Sentence(Compared):
         for name in self.named:
             gap = gap.replace(name.ticker, "")
         own = re.match(
-            r"^\s*(?:at|of|is|was|:)?\s*(?:about\s)?\(?[-+(−$€£\d]", self.text[mention.end :]
+            r"^\s*(?:at|of|is|was|:|north of|south of|above|over|below|under)?\s*(?:about\s)?"
+            r"\(?[-+(−$€£\d]",
+            self.text[mention.end :],
         )
         article = re.search(r",\s(?:the|its|a|an)\s", gap)
-        return bool(_RIGHT_BEHIND.match(gap)) and not own and not ("," in gap and not article)
+        starts = "," in gap and (not article or _GOES_ON.match(self.text[mention.end :]))
+        return bool(_RIGHT_BEHIND.match(gap)) and not own and not starts
 
     def _behind(self, figure: Figure, fitting: Sequence[Mention]) -> list[Mention]:
         """Mentions behind a figure; a period names no quantity that has no percent."""

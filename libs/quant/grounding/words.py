@@ -65,6 +65,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
         r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
         r"mom(?:entum)? 1m\b|1-?mo?\b|(?:(?:a|the|one|1|past|last|trailing)[ -]|(?<!-))month(?:ly|-on-month|\'s)?\b(?: momentum)?",
     ),
+    ("momentum_1m_pct momentum_3m_pct", r"momentum\b"),
     ("day_change_pct", r"day_change_pct|day changes?|daily (?:changes?|moves?|gains?|loss(?:es)?)|on the day\b|day's (?:gain|loss|change|move)|in a day\b"),
     ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|chang\w+ hands(?! (?:at|for))|trading was|turnover|traded\b(?= \d)"),
     ("operating_margin_pct", r"operating_margin_pct|(?:operating\b|op\b\.?)(?: profit)?(?: margins?)?"),
@@ -229,7 +230,7 @@ LOWEST = re.compile(
     r"\bextremes?\b|\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|worst|weakest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
-PER_SHARE = re.compile(r"\b(?:a|per) share\b", re.IGNORECASE)
+PER_SHARE = re.compile(r"\b(?:(?:a|per) share|each|apiece)\b", re.IGNORECASE)
 SURPRISE = re.compile(
     r"\b(?:beat\w*|miss\w*|surprise\w*|topped|better|worse|than|expected|consensus)\b",
     re.IGNORECASE,

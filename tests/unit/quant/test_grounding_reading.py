@@ -109,7 +109,8 @@ def test_what_is_owned_is_read_by_its_names(right: str, wrong: str, facts: Facts
 @pytest.mark.parametrize(
     ("own", "claimed"),
     [
-        ("Adding 400 shares; urgency 0.8.", "It added 400 shares; momentum 0.8."),
+        ("Adding 400 shares.", "It added 400 shares."),
+        ("It looks strong; urgency 0.8.", "It looks strong, from 0.8."),
         ("Over the following 20 sessions it may rise.", "Over the last 20 sessions it rose."),
         ("Hold exposure to 40%.", "The exposure fell to 40%."),
         ("Until then, 0.15.", "Until then, the correlation averages 0.15."),
