@@ -68,7 +68,9 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         )
     ):
         # "GOOG $332" is its price, and so is what it "lost 1.81% to"; "GOOG $200bn" is its value.
-        offered = [fact for fact in offered if fact.concept in {*PRICES, "market_cap"}]
+        offered = [
+            fact for fact in offered if fact.concept in {*PRICES, "market_cap", "position_value"}
+        ]
     for fact in offered:
         if tight and not is_one_of(fact, tight):
             continue
@@ -169,7 +171,7 @@ def at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     if said.asks_mean(figure) and not (
         fact.concept in said.tight(figure) and fact.unit != "number"
     ):
-        return fact.place == "mean" or fact.concept == "average_cost"
+        return fact.place == "mean" or fact.concept in {"average_cost", "atr_14"}
     closes = said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure))
     if closes and fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
         return False

@@ -32,8 +32,7 @@ _OWN_COUNT = re.compile(
 BARE_CHARS = 24
 """A sentence that gives nothing but a number."""
 _GRADE = re.compile(
-    r"(?:^|[.,;:(]\s|\band\s)(?!is|are|was|were|at|of|by|to|an?\b|the\b|its?\b)[a-z]{3,}\s$",
-    re.IGNORECASE,
+    r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)[a-z]{3,}\s$"
 )
 """A word of its own before a grade."""
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")

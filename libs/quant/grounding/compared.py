@@ -37,7 +37,9 @@ class Compared(Dated):
                 if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
                     # "$31.59 against an ATR of $25.04": two figures, each its own.
                     return ()
-                return () if self._any_figure(start, mention.start) else mention.concepts
+                given = [each for each in self.figures if start <= each.start < mention.start]
+                known = {self.traced[each].concept for each in given if each in self.traced}
+                return mention.concepts if not given or known & {*mention.concepts} else ()
         if words.IT.match(self.text[start:]):
             return tuple(
                 name for each in self.mentions if each.end <= figure.start for name in each.concepts

@@ -33,7 +33,8 @@ _MOVED = re.compile(r"^\s(?:rose|fell|gained|lost)\b")
 _LAST = re.compile(r"\b(?:last|past) $", re.IGNORECASE)
 _CALENDAR = re.compile(r"\bcalendar\b", re.IGNORECASE)
 _IN_A_WEEK = re.compile(
-    r"\b(?:(?:within|inside) (?:a|one|the) week|(?:next|coming) (?:week|seven days)|week ahead|(?:with)?in seven days)\b",
+    r"\b(?:(?:within|inside) (?:a|one|the) week|(?:next|coming) (?:week|seven days)|week ahead|"
+    r"(?:with)?in seven days)\b",
     re.IGNORECASE,
 )
 _HELD = re.compile(r"^[^.;,]{0,14}\b(?:positions|holdings|lines)\b")

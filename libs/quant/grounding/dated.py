@@ -11,12 +11,14 @@ from libs.quant.grounding.spoken import Spoken, once
 
 ADJACENT_CHARS = 8
 _OF_DAY = re.compile(
-    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ on \w+day,? (?:the )?$|^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
+    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ on \w+day,? (?:the )?$|"
+    r"^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
     re.IGNORECASE,
 )
 """Between a figure and its date: "$25.52, the low of June 6"."""
 _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b|where\b|when\b)")
 _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
+_NOW = re.compile(r"^,?\s(?:now|today|currently)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
 _WEEKDAYS = re.compile(rf"{words.WEEKDAY.pattern}'s\s[a-z -]*$", re.IGNORECASE)
 
@@ -86,7 +88,9 @@ class Dated(Spoken):
     def _session(self, figure: Figure) -> date | None:
         clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
         owner = _WEEKDAYS.search(self.before(figure, 40))
-        if that := words.THAT_DAY.search(self.clause(figure)):
+        if _NOW.match(self.after(figure)):
+            return self.facts.as_of
+        if that := words.THAT_DAY.search(self.near_words(figure)):
             same = self.text.find(that.group())
             return next((day for start, day in self._days_at if start == same), None)
         if weekday := self._weekday(owner.group() if owner else clause):

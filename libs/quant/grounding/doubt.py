@@ -19,7 +19,6 @@ from libs.quant.grounding.candidates import (
     Candidate,
     at_that_time,
     is_asked,
-    named_later,
 )
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure

@@ -124,6 +124,9 @@ def is_event(figure: Figure, said: Sentence) -> bool:
             # What a headline says was earned was reported on a day of its own.
             known |= {*_of(said.facts, said.tickers(figure), *_reports(said.text))}
         return any(figure.is_day(day) for day in known)
+    starts = (rows[0][0] for t in said.tickers(figure) if (rows := said.facts.rows.get(t)))
+    if _SINCE.search(said.before(figure, 10)) and any(map(figure.is_day, starts)):
+        return True
     # A period does not start today.
     today = said.facts.as_of if _SINCE.search(said.before(figure, 10)) else None
     named = _WEEKDAY.search(said.before(figure, 14))

@@ -20,7 +20,7 @@ LEADS_CHARS = 40
 _RIGHT_BEHIND = re.compile(
     r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
     r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at|"
-    r"against|versus|vs|ahead|behind|short|off|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
+    r"against|versus|vs|ahead|behind|short|off|out|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
     re.IGNORECASE,
 )
 
@@ -41,8 +41,14 @@ _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECA
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
+WHOLES = frozenset({"market_cap", "position_value", "equity", "cash", "net_income"})
+"""Amounts that are never given a share."""
 SHARES = frozenset({"volume", "quantity", "quantity_after", "order_quantity", "shares_outstanding"})
 """What is counted in shares."""
+_TO_THE = re.compile(r"\b(?:to|from) (?:the|its) $", re.IGNORECASE)
+"""Before a name that a distance is measured to: "To the upper band: $4.93"."""
+_GOES_ON = re.compile(r"^\s(?:is|are|was|were|has|have|had|will|would)\b", re.IGNORECASE)
+"""Behind a name that starts a clause of its own."""
 _APPOSED = re.compile(r"^,\s(?:the|its|an?|our)\s$", re.IGNORECASE)
 _ONE_NAME = re.compile(
     r"^\s(?:(?:is|was|are|were|of|over|in|for|the|its|an?|past|last|measured)\s?)+$", re.IGNORECASE
@@ -107,13 +113,18 @@ class Sentence(Compared):
         fitting = [each for each in self.mentions if fits(figure, each)]
         if self.after(figure, 7) == " shares":
             fitting = [each for each in fitting if SHARES & {*each.concepts, words.OTHER}]
+        if words.PER_SHARE.match(self.after(figure, 10).lstrip()):
+            fitting = [each for each in fitting if not WHOLES & {*each.concepts}]
         if tagged := self._tagged(figure, fitting):
             return tagged
         ahead = [each for each in fitting if each.end <= figure.start]
-        if len(ahead) > 1 and _ONE_NAME.match(self.text[ahead[-2].end : ahead[-1].start]):
+        if (
+            len(ahead) > 1
+            and _ONE_NAME.match(self.text[ahead[-2].end : ahead[-1].start])
+            and not self._any_figure(ahead[-2].end, figure.start)
+        ):
             # "volatility over three months is 32%", "the account is worth $5": either may name it.
-            if not self._any_figure(ahead[-2].end, figure.start):
-                return (*ahead[-2].concepts, *ahead[-1].concepts)
+            return (*ahead[-2].concepts, *ahead[-1].concepts)
         if ahead and (pair := self._paired(figure, ahead[-1])):
             return pair
         if self._ends_move(figure, ahead):
@@ -135,7 +146,9 @@ class Sentence(Compared):
 
     def _leads_to(self, ahead: Mention, figure: Figure) -> bool:
         """Whether a name goes straight to a figure: nothing between them is said of another."""
-        if words.BEHIND.search(self.text[: ahead.start]) and _IS_SAID.match(self.text[ahead.end :]):
+        to = _TO_THE.search(self.text[: ahead.start]) and self.text[ahead.end :][:1] == ":"
+        said_of = words.BEHIND.search(self.text[: ahead.start])
+        if to or (said_of and _IS_SAID.match(self.text[ahead.end :])):
             # "a stop under the close would be $80": what is measured from is not what is said.
             return False
         gap, start = "", ahead.end
@@ -225,10 +238,13 @@ class Sentence(Compared):
         for name in self.named:
             gap = gap.replace(name.ticker, "")
         own = re.match(
-            r"^\s*(?:at|of|is|was|:)?\s*(?:about\s)?\(?[-+(−$€£\d]", self.text[mention.end :]
+            r"^\s*(?:at|of|is|was|:|north of|south of|above|over|below|under)?\s*(?:about\s)?"
+            r"\(?[-+(−$€£\d]",
+            self.text[mention.end :],
         )
         article = re.search(r",\s(?:the|its|a|an)\s", gap)
-        return bool(_RIGHT_BEHIND.match(gap)) and not own and not ("," in gap and not article)
+        starts = "," in gap and (not article or _GOES_ON.match(self.text[mention.end :]))
+        return bool(_RIGHT_BEHIND.match(gap)) and not own and not starts
 
     def _behind(self, figure: Figure, fitting: Sequence[Mention]) -> list[Mention]:
         """Mentions behind a figure; a period names no quantity that has no percent."""

@@ -38,7 +38,7 @@ _JOINED = re.compile(
 _OF_THEM = re.compile(r"\bof (?:them|these|those)\b", re.IGNORECASE)
 _OWNS = re.compile(r"^(?:'s)?\s$")
 _RIVAL = re.compile(
-    r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
+    r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s|what\s)?$",
     re.IGNORECASE,
 )
 _COMPARED_TO = re.compile(r"\b(?:than|as|versus|vs\.?|against|unlike|like)\s$", re.IGNORECASE)

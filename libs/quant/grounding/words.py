@@ -52,8 +52,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("ema_12 ema_26", r"emas\b"),
     ("sma_20 sma_50 sma_200", r"smas\b|(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
-    ("atr_14", r"atrs?(?:[_ ]?14)?\b|(?:average )?true range|14-day atr|atr\(14\)"),
-    ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b"),
+    ("atr_14", r"atrs?(?:[_ ]?14)?\b|(?:(?:average|typical|normal) )?(?:true|(?:average|typical|normal)(?: day's| daily)?) range|14-day atr|atr\(14\)"),
+    ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b|annuali[sz]ed swings?"),
     (
         "momentum_3m_pct",
         r"(?:three|3)-month (?:momentum|return|gain|loss|change)|momentum_3m_pct|"
@@ -65,6 +65,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
         r"(?:one|1)-month (?:momentum|return|gain|loss|change)|momentum_1m_pct|"
         r"mom(?:entum)? 1m\b|1-?mo?\b|(?:(?:a|the|one|1|past|last|trailing)[ -]|(?<!-))month(?:ly|-on-month|\'s)?\b(?: momentum)?",
     ),
+    ("momentum_1m_pct momentum_3m_pct", r"momentum\b"),
     ("day_change_pct", r"day_change_pct|day changes?|daily (?:changes?|moves?|gains?|loss(?:es)?)|on the day\b|day's (?:gain|loss|change|move)|in a day\b"),
     ("volume", r"volumes?\b|shares? (?:were )?(?:changed hands|traded)|chang\w+ hands(?! (?:at|for))|trading was|turnover|traded\b(?= \d)"),
     ("operating_margin_pct", r"operating_margin_pct|(?:operating\b|op\b\.?)(?: profit)?(?: margins?)?"),
@@ -229,7 +230,7 @@ LOWEST = re.compile(
     r"\bextremes?\b|\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|worst|weakest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
-PER_SHARE = re.compile(r"\b(?:a|per) share\b", re.IGNORECASE)
+PER_SHARE = re.compile(r"\b(?:(?:a|per) share|each|apiece)\b", re.IGNORECASE)
 SURPRISE = re.compile(
     r"\b(?:beat\w*|miss\w*|surprise\w*|topped|better|worse|than|expected|consensus)\b",
     re.IGNORECASE,
@@ -266,7 +267,7 @@ BEYOND = re.compile(
     re.IGNORECASE,
 )
 COMPARED = re.compile(
-    r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|percentage points\s|points\s|away\s|overhead\s)*"
+    r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|apiece\s|each\s|percentage points\s|points\s|away\s|overhead\s)*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
     r"ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|behind|in front|of|versus|vs|against|than)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this|own)\s)*",
@@ -278,7 +279,7 @@ BEHIND = re.compile(
     re.IGNORECASE,
 )
 """Before a name that something is measured from."""
-IT = re.compile(r"^(?:it|that|this|them|own)\b", re.IGNORECASE)
+IT = re.compile(r"^(?:it|that|this|them|own|here)\b", re.IGNORECASE)
 _ADJECTIVE = re.compile(
     r"\b(?:is|are|was|were|too|very|so|quite|remains?|relatively|looks?|stays?)\s$", re.IGNORECASE
 )

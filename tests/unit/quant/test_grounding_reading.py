@@ -1,0 +1,129 @@
+"""How loosely the grounding checker reads: each rule from both sides."""
+
+import pytest
+from pydantic import JsonValue
+
+from libs.quant.grounding.check import check_text
+from libs.quant.grounding.facts import Facts, Given, read
+from libs.quant.grounding.figures import figures
+from tests.unit.quant.test_grounding import RESULTS
+
+BANDS: dict[str, JsonValue] = {
+    "ticker": "ALFA",
+    "values": {
+        "bollinger_upper": 83.23,
+        "bollinger_lower": 69.99,
+        "macd": 2.45,
+        "macd_histogram": 0.41,
+        "atr_14": 1.57,
+    },
+}
+ACCOUNT: dict[str, JsonValue] = {
+    "cash": {"amount": "18640.00", "currency": "USD"},
+    "equity": {"amount": "103507.00", "currency": "USD"},
+    "positions": [
+        {
+            "ticker": "ECHO",
+            "quantity": 1150,
+            "average_cost": {"amount": "31.84", "currency": "USD"},
+            "price": {"amount": "28.21", "currency": "USD"},
+        }
+    ],
+    "open_orders": [{"ticker": "ECHO", "quantity": 85}],
+}
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    every = (*RESULTS, BANDS, ACCOUNT)
+    return read([Given(f"E{n}", "tool", result) for n, result in enumerate(every)])
+
+
+def ungrounded(text: str, facts: Facts, about: str | None = "ALFA") -> list[str]:
+    return [each.text for each in check_text(text, facts, about) if not each.grounded]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        # Two names that are one, and a name that is only measured from.
+        ("The histogram of MACD reads 0.41.", "The histogram of RSI reads 73.41."),
+        ("A stop one ATR under the close would be $80.22.", "A stop on it would be $80.75."),
+        ("$1.44 below the upper band.", "$1.44 above the upper band."),
+        ("To the upper band: $1.44.", "To the upper band: $1.57."),
+        ("The upper band is $1.44 further up.", "The upper band is $1.57 further up."),
+        # What lies beyond something is named before "by", or with its value said aside.
+        (
+            "Ahead of the 50-day average ($73.41) by 11.4%.",
+            "Ahead of the 50-day average ($73.41) by 10.2%.",
+        ),
+        ("Below $83.23 (upper band) for now.", "Below $84.23 (upper band) for now."),
+        # A distance from what has no name here has no base.
+        ("The 50-day, $8.38 beneath the market, helps.", "It is $8.83 beneath the market."),
+        # The day of the sentence before goes on, unless "now" ends it.
+        (
+            "On March 14 it closed at $80.75. The shares touched $80.37.",
+            "On March 14 it closed at $80.75. The shares touched $80.72.",
+        ),
+        (
+            "It closed at $80.75 on March 14 and stands at $81.79 now.",
+            "It closed at $80.75 on March 14 and stands at $81.27 now.",
+        ),
+        (
+            "Volume fell from the day before to 2.68 million.",
+            "Volume fell from the day before to 3.57 million.",
+        ),
+        ("The sessions since March 13 were calm.", "The sessions since March 12 were calm."),
+        # A date is right where what is computed of it is of that day.
+        ("It is up 0.6% since March 13.", "It is up 0.6% since March 12."),
+        # A share of two given figures needs no word, a loss "of the stake" no name.
+        ("Sales were $980 million, profit $132 million: 13.5%.", "Sales $980 million: 17.5%."),
+        ("Its price is 3 times ECHO's.", "Its price is 4 times ECHO's."),
+        # A part that no tool tells apart is not refuted, but its whole is.
+        ("One of the two tickers is odd.", "One of the five tickers is odd."),
+        # An amount that nothing names may be any of its ticker's, but not where it is the price.
+        ("It went as far down as $80.57 on Friday.", "It went down to $80.57."),
+        ("Its costs are what they are. $81.79 a share.", "Its value: $3.27 million a share."),
+    ],
+)
+def test_a_reading_that_may_be_meant_passes_and_one_that_may_not_is_marked(
+    right: str, wrong: str, facts: Facts
+) -> None:
+    assert ungrounded(right, facts) == []
+    assert ungrounded(wrong, facts) != []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("The account is worth $103,507.", "The account is worth $105,307."),
+        ("Lift the holding to 1,235 shares.", "A holding of 1,235 shares."),
+        ("$3.63 apiece below their $31.84 cost.", "$3.36 apiece below their $31.84 cost."),
+    ],
+)
+def test_what_is_owned_is_read_by_its_names(right: str, wrong: str, facts: Facts) -> None:
+    assert ungrounded(right, facts, "ECHO") == []
+    assert ungrounded(wrong, facts, "ECHO") != []
+
+
+@pytest.mark.parametrize(
+    ("own", "claimed"),
+    [
+        ("Adding 400 shares.", "It added 400 shares."),
+        ("It looks strong; urgency 0.8.", "It looks strong, from 0.8."),
+        ("Over the following 20 sessions it may rise.", "Over the last 20 sessions it rose."),
+        ("Hold exposure to 40%.", "The exposure fell to 40%."),
+        ("Until then, 0.15.", "Until then, the correlation averages 0.15."),
+        ("Over the past three months it rose.", "Over the past three sessions it rose 9%."),
+    ],
+)
+def test_orders_grades_and_horizons_are_the_writers_own(
+    own: str, claimed: str, facts: Facts
+) -> None:
+    assert ungrounded(own, facts) == []
+    assert ungrounded(claimed, facts) != []
+
+
+def test_the_first_end_of_a_range_has_the_unit_of_the_second() -> None:
+    assert [each.unit for each in figures("between 14.8 and 46.2 times")] == ["times", "times"]
+    assert [each.unit for each in figures("14.8, then 46.2 times")] == ["number", "times"]
