@@ -74,9 +74,9 @@ def _of_sessions(ticker: str, figure: Figure, said: Sentence) -> Iterator[Fact]:
     """Prices and volumes of the days that the words tell, and the extremes that they ask for."""
     rows = said.facts.rows.get(ticker, [])
     told: set[date | None] = {day for day in said.sessions(figure) if day}
-    told = told or {*said.days, said.told_day, *(day for day, _ in rows[-1:])}
+    dated = told or {*said.days, said.told_day}
     for day, row in rows:
-        if day in told:
+        if day in dated:
             yield from (_of_day(name, value, ticker, "row", day) for name, value in row.items())
     if len(rows) > 1 and any(map(said.has, _EXTREMES)):
         for name in (*PRICES, VOLUME):
@@ -90,7 +90,7 @@ def over_groups(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if figure.unit not in _STATED or said.tight(figure) == (words.OTHER,):
         return
     picks: list[Callable[[list[float]], float]] = []
-    if words.MEAN.search(said.near_words(figure)):
+    if said.is_mean(figure):
         picks.append(fmean)
     ends = said.about is None and any(p.search(said.near_words(figure)) for p in _EXTREMES)
     if not picks and not ends:
