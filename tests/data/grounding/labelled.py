@@ -23,6 +23,8 @@ PARTS = (
     "held_out_8",
 )
 """What a checker may be built with: read, print and search it freely."""
+PARAPHRASED = "paraphrased"
+"""Sound fields of the parts said again in other words: for building, with `mutated`'s faults."""
 UNSEEN: tuple[str, ...] = ()
 """What a checker is measured with, once: run it for its rates only (README.md)."""
 
@@ -74,7 +76,7 @@ def part_of(statement_id: str) -> str:
 
 
 def statements(part: str) -> tuple[Statement, ...]:
-    """All statements of one part, by its name in `PARTS` or `UNSEEN`."""
+    """All statements of one part, by its name in `PARTS` or `UNSEEN`, or `PARAPHRASED`."""
     lines = (HERE / f"{part}.jsonl").read_bytes().splitlines()
     return tuple(_statement(orjson.loads(line)) for line in lines)
 
