@@ -8,7 +8,7 @@ accident; what is seldom given without its name (an average, a band) is believed
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from itertools import permutations
 from statistics import fmean
@@ -26,33 +26,35 @@ from libs.quant.grounding.sentence import Sentence
 
 STEP_DIGITS = 2
 """Digits that a figure must have to be a step which no words ask for."""
-_OTHERS = re.compile(
-    r"\b(?:others?|rest|exclud\w+|aside|besides|except|without|remaining)\b", re.IGNORECASE
-)
-PERIODIC = ("momentum_1m_pct", "momentum_3m_pct", "volatility_3m_pct")
 OWN_CHARS = 8
+"""How near behind a name its own figure stands."""
+PERIODIC = ("momentum_1m_pct", "momentum_3m_pct", "volatility_3m_pct")
+"""What is of a period: "over three months" says of which one, or only since when."""
 _STATED = frozenset({"money", "number", "percent"})
 _STEPPED = _STATED | {"points"}
 _EXTREMES = (words.RANGE, words.LOWEST, words.HIGHEST)
+_OTHERS = re.compile(
+    r"\b(?:others?|rest|exclud\w+|aside|besides|except|without|remaining|apart)\b", re.IGNORECASE
+)
 
 
 def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
-    """Every quantity of the figure's ticker, unless the words before it name another."""
-    if figure.unit not in _STATED:
-        return
-    vague = not figure.is_precise
-    if said.tight(figure) == (words.OTHER,):
+    """Every quantity of the figure's ticker, unless the words before it name another.
+
+    A figure of few digits is believed only where the text names its quantity somewhere.
+    """
+    if figure.unit not in _STATED or said.tight(figure) == (words.OTHER,):
         return
     bound = {*said.sought(figure)} - {words.OTHER}
     if figure.unit == "percent" and bound & {*PERIODIC}:
-        # "over three months" says of what or since when.
         bound |= {name for name in PERIODIC if said.names(name)}
     for ticker in said.tickers(figure):
         for fact in (*said.facts.of(ticker), *_of_sessions(ticker, figure, said)):
-            unnamed = fact.concept.startswith(TECHNICAL) and not _is_named(fact, figure, said)
-            if vague and fact.concept not in said.topics:
+            if not figure.is_precise and fact.concept not in said.topics:
                 continue
-            if unnamed or (bound and fact.concept not in bound):
+            if bound and fact.concept not in bound:
+                continue
+            if fact.concept.startswith(TECHNICAL) and not _is_named(fact, figure, said):
                 continue
             if not (is_asked(fact, figure, said) and at_that_time(fact, figure, said)):
                 continue
@@ -86,33 +88,33 @@ def _of_sessions(ticker: str, figure: Figure, said: Sentence) -> Iterator[Fact]:
 
 
 def over_groups(figure: Figure, said: Sentence) -> Iterator[Candidate]:
-    """A mean or an end of a quantity over a group of tickers, where words ask for one."""
+    """A mean or an end of a quantity over a group of tickers, where words beside it ask for one."""
     if figure.unit not in _STATED or said.tight(figure) == (words.OTHER,):
         return
-    picks: list[Callable[[list[float]], float]] = []
-    if said.is_mean(figure):
-        picks.append(fmean)
-    ends = said.about is None and any(p.search(said.near_words(figure)) for p in _EXTREMES)
-    if not picks and not ends:
-        return
+    near = said.near_words(figure)
+    ends = said.about is None and any(pattern.search(near) for pattern in _EXTREMES)
+    mean = said.is_mean(figure)
     moves = (DAY_CHANGE,) if figure.unit == "percent" else ()
-    for concept in dict.fromkeys((*said.concepts, *moves)):
-        having = said.facts.having(concept)
-        facts = [*having.values()]
-        groups = [facts]
-        if _OTHERS.search(said.text):
-            groups += ([each for each in facts if each is not left] for left in facts)
-        groups += [
-            [each for each in facts if each.value > 0],
-            [each for each in facts if each.value < 0],
-        ]
-        held = said.facts.having("average_cost")
-        groups.append([each for each in facts if each.ticker in held])
-        for group in groups:
+    for concept in dict.fromkeys((*said.concepts, *moves)) if mean or ends else ():
+        every = [*said.facts.having(concept).values()]
+        for group in _groups(every, said) if mean else ():
             if len(group) > 1:
-                for pick in (*picks, *((min, max) if ends and group is facts else ())):
-                    value = pick([each.value for each in group])
-                    yield Candidate(value, group[0].unit, tuple(group), signed=True)
+                value = fmean(fact.value for fact in group)
+                yield Candidate(value, group[0].unit, tuple(group), signed=True)
+        if ends and len(every) > 1:
+            for fact in (f(every, key=lambda each: each.value) for f in (min, max)):
+                yield Candidate(fact.value, fact.unit, (fact,), signed=True)
+
+
+def _groups(every: list[Fact], said: Sentence) -> Iterator[list[Fact]]:
+    """All that have a quantity, who rose, who fell, who is held; all but one where words say so."""
+    yield every
+    yield [fact for fact in every if fact.value > 0]
+    yield [fact for fact in every if fact.value < 0]
+    held = said.facts.having("average_cost")
+    yield [fact for fact in every if fact.ticker in held]
+    if said.has(_OTHERS):
+        yield from ([fact for fact in every if fact is not left] for left in every)
 
 
 def steps(figure: Figure, said: Sentence) -> Iterator[Candidate]:
