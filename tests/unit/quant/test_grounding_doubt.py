@@ -1,5 +1,7 @@
 """The benefit of the doubt: what no reading finds passes where no words speak against it."""
 
+from typing import Any
+
 import pytest
 from pydantic import JsonValue
 
@@ -12,7 +14,7 @@ def indicators(ticker: str, **values: JsonValue) -> dict[str, JsonValue]:
     return {"ticker": ticker, "values": values}
 
 
-RESULTS = (
+RESULTS: tuple[Any, ...] = (
     PRICE,
     PRICE | {"ticker": "ECHO", "price": 28.21, "day_change_pct": -1.81},
     PRICE | {"ticker": "DLTA", "price": 194.21, "day_change_pct": 0.52},
