@@ -172,7 +172,6 @@ def _ends(facts: Facts, tickers: tuple[str, ...]) -> Iterator[date]:
     """The days that the evidence starts and ends on, which any text may tell."""
     if facts.as_of:
         yield facts.as_of
-    yield from _of(facts, (None,), "until")
     yield from (facts.rows[ticker][0][0] for ticker in tickers if facts.rows.get(ticker))
 
 
