@@ -23,6 +23,7 @@ from libs.quant.grounding.candidates import (
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
+from libs.quant.grounding.steps import earlier
 
 STEP_DIGITS = 2
 """Digits that a figure must have to be a step which no words ask for."""
@@ -144,7 +145,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
         yield Candidate(change, top.unit, parts, signed=True)
         return
     compared = said.compared_with(figure)
-    if base.concept in compared or top.concept not in compared:
+    if base.concept in compared or (top.concept not in compared and earlier(base, top, said)):
         yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
     if abs(top.value) < abs(base.value):
         yield Candidate(top.value / base.value * 100, "percent", parts)

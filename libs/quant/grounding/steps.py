@@ -301,15 +301,15 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
         stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
         # Beyond what has no name here lies an amount, whichever of the two is measured from.
         beyond = _is_amount(figure, top.unit) and words.BEYOND.match(said.after(figure))
-        return bool(stands or beyond) or _earlier(base, top, said)
+        return bool(stands or beyond) or earlier(base, top, said)
     if not (is_one_of(base, compared) or is_one_of(top, compared)):
         return words.OTHER in compared and "headline" in {base.concept, top.concept}
     if is_one_of(top, compared):
-        return is_one_of(base, compared) and _earlier(base, top, said)
+        return is_one_of(base, compared) and earlier(base, top, said)
     return True
 
 
-def _earlier(base: Fact, top: Fact, said: Sentence) -> bool:
+def earlier(base: Fact, top: Fact, said: Sentence) -> bool:
     """Whether one quantity comes before another in time, or is what the other is measured from."""
     if base.ticker == top.ticker and base.session and top.session and base.session != top.session:
         return base.session < top.session
