@@ -11,7 +11,7 @@ from libs.quant.grounding.compared import Compared
 from libs.quant.grounding.facts import CLOSE, LEVELS, PRICES, Fact, unit_of
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, once, rows_of
-from libs.quant.grounding.units import fits, kin
+from libs.quant.grounding.units import SHARES, fits, kin
 from libs.quant.grounding.words import Mention
 
 LEADS_CHARS = 40
@@ -43,8 +43,6 @@ PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
 WHOLES = frozenset({"market_cap", "position_value", "equity", "cash", "net_income"})
 """Amounts that are never given a share."""
-SHARES = frozenset({"volume", "quantity", "quantity_after", "order_quantity", "shares_outstanding"})
-"""What is counted in shares."""
 _TO_THE = re.compile(r"\b(?:to|from) (?:the|its) $", re.IGNORECASE)
 """Before a name that a distance is measured to: "To the upper band: $4.93"."""
 _GOES_ON = re.compile(r"^\s(?:is|are|was|were|has|have|had|will|would)\b", re.IGNORECASE)
