@@ -13,7 +13,9 @@ _FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGN
 _BY = re.compile(r"\bby\s(?:about\s|some\s)?$", re.IGNORECASE)
 _ASIDE = re.compile(r"^(?:\s\([^()]*\)|,[^,;]*,|\s(?:at|of) \S+)?\sby\b", re.IGNORECASE)
 """What may stand between what is exceeded and by how much: its value, said aside."""
-_OR = re.compile(r"^,?\sor\s[-+$€£\d.]+%?,?(?=\s)")
+_OR = re.compile(
+    r"^,?\s(?:or|that is|namely|i\.e\.,?)\s[-+$€£\d.]+%?(?:\s(?:a|per) share)?,?(?=\s)"
+)
 """Behind a figure that is said in another unit: "$31.94, or 20%, behind"."""
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
@@ -32,14 +34,6 @@ class Compared(Dated):
         if found is None:
             return self._exceeded(figure)
         start = figure.end + found.end()
-        for mention in self.mentions:
-            if mention.end > start and mention.start <= start + NEAR_CHARS:
-                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
-                    # "$31.59 against an ATR of $25.04": two figures, each its own.
-                    return ()
-                given = [each for each in self.figures if start <= each.start < mention.start]
-                known = {self.traced[each].concept for each in given if each in self.traced}
-                return mention.concepts if not given or known & {*mention.concepts} else ()
         if words.IT.match(self.text[start:]):
             return tuple(
                 name for each in self.mentions if each.end <= figure.start for name in each.concepts
@@ -52,6 +46,14 @@ class Compared(Dated):
                 if each.end <= figure.start and each.unit == figure.unit
             ]
             return self.compared_with(same[-1]) if same else ()
+        for mention in self.mentions:
+            if mention.end > start and mention.start <= start + NEAR_CHARS:
+                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
+                    # "$31.59 against an ATR of $25.04": two figures, each its own.
+                    return ()
+                given = [each for each in self.figures if start <= each.start < mention.start]
+                known = {self.traced[each].concept for each in given if each in self.traced}
+                return mention.concepts if not given or known & {*mention.concepts} else ()
         return ()
 
     def _exceeded(self, figure: Figure) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ LEADS_CHARS = 40
 _RIGHT_BEHIND = re.compile(
     r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
     r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at|"
-    r"against|versus|vs|ahead|behind|short|off|out|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
+    r"against|versus|vs|who|which|that|what|where|ahead|behind|short|off|out|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
     re.IGNORECASE,
 )
 
@@ -53,6 +53,7 @@ _ONE_NAME = re.compile(
 )
 """Between two names of one quantity."""
 _IS_SAID = re.compile(r"^\s(?:is|are|was|were|would|will|comes?|came)\b", re.IGNORECASE)
+_ON_AVERAGE = re.compile(r"^\s(?:(?:on|in|at)\s)?(?:the\s)?(?:average|mean|norm)(?=[,;:.)])")
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
@@ -89,7 +90,10 @@ class Sentence(Compared):
                 for each in self.figures
                 if each.end <= figure.start and each.unit != "count"
             ]
-            text = text[ahead[-1] if ahead else 0 : figure.start]
+            # With the figure itself, by which "averages 24.7%" is told from a name.
+            text = text[ahead[-1] if ahead else 0 : figure.end]
+            # "Up 2.4% on average: MSFT 2.27%" is a mean of the first.
+            text = _ON_AVERAGE.sub("", text) if ahead else text
         return bool(words.MEAN.search(text))
 
     def is_mean(self, figure: Figure) -> bool:
@@ -119,7 +123,7 @@ class Sentence(Compared):
         if (
             len(ahead) > 1
             and _ONE_NAME.match(self.text[ahead[-2].end : ahead[-1].start])
-            and not self._any_figure(ahead[-2].end, figure.start)
+            and not self._any_figure(ahead[-1].end, figure.start)
         ):
             # "volatility over three months is 32%", "the account is worth $5": either may name it.
             return (*ahead[-2].concepts, *ahead[-1].concepts)
@@ -172,6 +176,8 @@ class Sentence(Compared):
 
     def is_named_behind(self, figure: Figure) -> bool:
         """Whether a level's name stands aside behind it: "below €123.19 (upper band)"."""
+        if self.near(figure):
+            return False
         fitting = [each for each in self.mentions if fits(figure, each)]
         behind = self._behind(figure, fitting)[:1]
         aside = behind and _APPOSED.match(self.text[figure.end : behind[0].start])

@@ -286,7 +286,8 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     start, end = said.from_to
     told = not compared
     if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):
-        reached = top.concept in {start.concept, CLOSE} if end is None else top.value == end.value
+        reached = top.concept in {start.concept, CLOSE} or _is_goal(top, figure, said)
+        reached = reached if end is None else top.value == end.value
         return start.value == base.value and reached
     if top.ticker != base.ticker and rival:
         return base.ticker == rival
@@ -307,6 +308,12 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     if is_one_of(top, compared):
         return is_one_of(base, compared) and _earlier(base, top, said)
     return True
+
+
+def _is_goal(top: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a way leads to a level: "from $28.21 it is a $0.51 drop to the lower band"."""
+    behind = [each for each in said.mentions if each.start >= figure.end][:1]
+    return any(top.concept in LEVELS & {*each.concepts} for each in behind)
 
 
 def _earlier(base: Fact, top: Fact, said: Sentence) -> bool:

@@ -51,7 +51,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("sma_50", r"50-(?=,|\s(?:and|or)\s)|50[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?50\)?(?!\d)"),
     ("sma_200", r"200-(?=,|\s(?:and|or)\s)|200[- ]?d(?:ay|ma)?\b(?: simple)?(?: moving)?(?: average| line| sma| ma| one| mean)?|sma[-_ ]?\(?200\)?(?!\d)"),
     ("ema_12 ema_26", r"emas\b"),
-    ("sma_20 sma_50 sma_200", r"smas\b|(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)"),
+    ("sma_20 sma_50 sma_200", r"smas\b|(?:moving |long |short )*averages\b(?! [\d$€£])|(?:long|medium|short)-term (?:trend|average)s?"),
     (OTHER, r"\d{1,3}-day (?:moving )?(?:average|line|ema|sma)"),
     ("atr_14", r"atrs?(?:[_ ]?14)?\b|(?:(?:average|typical|normal) )?(?:true|(?:average|typical|normal)(?: day's| daily)?) range|14-day atr|atr\(14\)"),
     ("volatility_3m_pct", r"(?:three-month |3-month )?volatilit\w+|volatile|vol\b|turbulen\w+|annuali[sz]ed swings?"),
@@ -131,7 +131,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 _BARE_SPAN = re.compile(
-    r"\b(?:one|three)\b(?=\s?(?:[.,;()\n]|$|(?:and|or|to|versus|vs)\b))", re.IGNORECASE
+    r"\b(?:one|three)\b(?=\s?(?:[.,;()\n]|$|(?:and|or|to|versus|vs)\b))|(?<=\bover )(?:one|three)(?=\s[-+−]?\d)", re.IGNORECASE
 )
 _SPAN_OF = {"one": "momentum_1m_pct", "three": "momentum_3m_pct"}
 
@@ -181,7 +181,7 @@ SIDE = re.compile(
 """Beyond which side of what something lies; of a line that is drawn, its value."""
 # "over" that tells a time and no direction.
 OVER_TIME = re.compile(
-    r"\bover (?:one|three)(?=[.,;)]|$)|\bover (?:(?:the|a|an|its|past|last) )*(?:\w+ )?(?:sessions?|months?|weeks?|years?|days?|quarters?)\b",
+    r"\bover (?:one|three)(?=[.,;)]|$)|\bover (?:all|the) (?:two|three|four|five|six|seven|eight)\b|\bover (?:(?:the|a|an|its|past|last) )*(?:\w+ )?(?:sessions?|months?|weeks?|years?|days?|quarters?)\b",
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
