@@ -20,6 +20,8 @@ _OR = re.compile(
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
+_SAID_ASIDE = re.compile(r",\s(?:or|that is|namely|i\.e\.,?)\s$")
+_IS_BEYOND = re.compile(r"^\s(?:is|was)\s(?:above|below|over|under|beneath)\s")
 _IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 
 
@@ -109,12 +111,21 @@ class Compared(Dated):
         cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]
         end = min([figure.end + 40, *cuts])
         aside = _OR.match(text[figure.end : end])
-        right = re.split(r"[,;:(]", text[figure.end + (aside.end() if aside else 0) : end])[0]
+        start = figure.end + (aside.end() if aside else 0)
+        if _SAID_ASIDE.search(self.before(figure, 16)):
+            # "barely, that is 1.8%, above its lower band": its comma ends nothing.
+            start += text.startswith(", ", start)
+        right = re.split(r"[,;:(]", text[start:end])[0]
         near = re.match(
             r"^\W*(?:a share\s|per share\s|percentage points\s|points\s|is\s)*",
             right,
         )
         first = right[near.end() if near else 0 :]
+        if re.match(r"off\b(?! (?:its|the|their|that)\b)", first):
+            return -1
+        if _IS_BEYOND.match(right):
+            # "whose 7.5% is below the mean": the figure itself is what is compared.
+            first = right = ""
         for sign, pattern in ((-1, words.DOWN), (1, words.UP)):
             if pattern.match(first):
                 return sign

@@ -54,6 +54,9 @@ _ONE_NAME = re.compile(
 """Between two names of one quantity."""
 _IS_SAID = re.compile(r"^\s(?:is|are|was|were|would|will|comes?|came)\b", re.IGNORECASE)
 _ON_AVERAGE = re.compile(r"^\s(?:(?:on|in|at)\s)?(?:the\s)?(?:average|mean|norm)(?=[,;:.)])")
+_PART = re.compile(r"^\s(?:out )?of\s[$€£\d]")
+_SHARE_OF = re.compile(r"(?:%|percent|\bout)\sof\s$")
+"""Before an amount that something is a share of."""
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
@@ -113,7 +116,7 @@ class Sentence(Compared):
         if listed:
             return listed
         fitting = [each for each in self.mentions if fits(figure, each)]
-        if self.after(figure, 7) == " shares":
+        if self.after(figure, 7) == " shares" or self._counts_shares(figure):
             fitting = [each for each in fitting if SHARES & {*each.concepts, words.OTHER}]
         if words.PER_SHARE.match(self.after(figure, 10).lstrip()):
             fitting = [each for each in fitting if not WHOLES & {*each.concepts}]
@@ -126,15 +129,19 @@ class Sentence(Compared):
             and not self._any_figure(ahead[-1].end, figure.start)
         ):
             # "volatility over three months is 32%", "the account is worth $5": either may name it.
-            return (*ahead[-2].concepts, *ahead[-1].concepts)
+            both = tuple(name for name in ahead[-1].concepts if name in ahead[-2].concepts)
+            return both or (*ahead[-2].concepts, *ahead[-1].concepts)
         if ahead and (pair := self._paired(figure, ahead[-1])):
             return pair
         if self._ends_move(figure, ahead):
             return (CLOSE,)
+        behind = self._behind(figure, fitting)
+        if behind and self.text[figure.end : behind[0].start] in {" of ", " in "}:
+            # "1.66x sales: €3.15bn of market cap"
+            return self._earnings(figure, behind[0].concepts)
         leads = bool(ahead) and self._leads_to(ahead[-1], figure)
         if leads and ahead[-1].concepts != (words.OTHER,):
             return self._earnings(figure, ahead[-1].concepts)
-        behind = self._behind(figure, fitting)
         if behind and self._names_what_is_before(figure, behind[0]):
             return self._earnings(figure, behind[0].concepts)
         if leads:
@@ -146,11 +153,23 @@ class Sentence(Compared):
         # "MACD 2.45/2.05/0.40": the line, its signal, their difference.
         return kin(self.tight(head)) if apart.strip() == "/" else self.tight(head)
 
+    def _counts_shares(self, figure: Figure) -> bool:
+        """Whether a whole number stands right before a ticker: "20 GOOG, to buy"."""
+        whole = figure.unit == "number" and figure.step >= 1 and not figure.currency
+        return whole and any(each.start == figure.end + 1 for each in self.named)
+
     def _leads_to(self, ahead: Mention, figure: Figure) -> bool:
         """Whether a name goes straight to a figure: nothing between them is said of another."""
         to = _TO_THE.search(self.text[: ahead.start]) and self.text[ahead.end :][:1] == ":"
         said_of = words.BEHIND.search(self.text[: ahead.start])
-        if to or (said_of and _IS_SAID.match(self.text[ahead.end :])):
+        left = re.search(r"\bfrom\s(?:\S+'s\s)?$", self.text[: ahead.start], re.IGNORECASE)
+        straight = _LEADS_TO.match(self.text[ahead.end : figure.start])
+        if (
+            to
+            or (said_of and _IS_SAID.match(self.text[ahead.end :]))
+            or (left and not straight)
+            or (figure.unit == "money" and _PART.match(self.after(figure, 12)))
+        ):
             # "a stop under the close would be $80": what is measured from is not what is said.
             return False
         gap, start = "", ahead.end
@@ -233,8 +252,14 @@ class Sentence(Compared):
 
     def sought(self, figure: Figure) -> tuple[str, ...]:
         """The quantity that a figure most likely is: named beside it, or last before it."""
+        if self.is_whole(figure):
+            return self.tight(figure)
         ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
         return self.tight(figure) or (ahead[-1].concepts if ahead else ())
+
+    def is_whole(self, figure: Figure) -> bool:
+        """Whether an amount is what a share is of, and not what has the share: "18% of $103,507"."""
+        return figure.unit == "money" and bool(_SHARE_OF.search(self.before(figure, 10)))
 
     def _names_what_is_before(self, figure: Figure, mention: Mention) -> bool:
         """`$25.52, the low of June 6`, but not the low in `$34.63, the low at $26.43`."""
