@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from libs.quant.grounding import words
 from libs.quant.grounding.dated import Dated
-from libs.quant.grounding.facts import LEVELS
+from libs.quant.grounding.facts import CLOSE, LEVELS
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, once
 
@@ -36,10 +36,12 @@ class Compared(Dated):
         if found is None:
             return self._exceeded(figure)
         start = figure.end + found.end()
+        if self.text.startswith("here", start):
+            return (CLOSE,)
         if words.IT.match(self.text[start:]):
-            return tuple(
-                name for each in self.mentions if each.end <= figure.start for name in each.concepts
-            )
+            said = [each.concepts for each in self.mentions if each.end <= figure.start]
+            given = [fact.concept for each, fact in self.traced.items() if each.end <= figure.start]
+            return (*(name for names in said for name in names), *given)
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
             same = [

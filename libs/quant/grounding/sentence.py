@@ -18,7 +18,7 @@ LEADS_CHARS = 40
 
 # Between a figure and the words right behind that name it: "29.63 is its 20-day average".
 _RIGHT_BEHIND = re.compile(
-    r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
+    r"^[\s(,]*(?:(?:above|below|overhead),\s)?(?:which\s)?(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
     r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at|"
     r"against|versus|vs|who|which|that|what|where|ahead|behind|short|off|out|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
     re.IGNORECASE,
@@ -57,6 +57,7 @@ _ON_AVERAGE = re.compile(r"^\s(?:(?:on|in|at)\s)?(?:the\s)?(?:average|mean|norm)
 _PART = re.compile(r"^\s(?:out )?of\s[$€£\d]")
 _SHARE_OF = re.compile(r"(?:%|percent|\bout)\sof\s$")
 """Before an amount that something is a share of."""
+_STARTS_ANEW = re.compile(r"^.*:\s(?=[^\W\d]+\s[^\W\d]+\s)")
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
@@ -97,6 +98,7 @@ class Sentence(Compared):
             text = text[ahead[-1] if ahead else 0 : figure.end]
             # "Up 2.4% on average: MSFT 2.27%" is a mean of the first.
             text = _ON_AVERAGE.sub("", text) if ahead else text
+            text = _STARTS_ANEW.sub("", text)
         return bool(words.MEAN.search(text))
 
     def is_mean(self, figure: Figure) -> bool:
@@ -271,7 +273,7 @@ class Sentence(Compared):
             r"\(?[-+(−$€£\d]",
             self.text[mention.end :],
         )
-        article = re.search(r",\s(?:the|its|a|an)\s", gap)
+        article = re.search(r",\s(?:which\sis\s)?(?:the|its|a|an)\s", gap)
         starts = "," in gap and (not article or _GOES_ON.match(self.text[mention.end :]))
         return bool(_RIGHT_BEHIND.match(gap)) and not own and not starts
 

@@ -90,7 +90,7 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)\b|(?<!its )(?<!'s )own\b|shares? held|positions?\b|stakes?\b"),
     ("close", r"closing (?:low|high)s?\b"),
     ("low", r"as low as|lows?\b|lowest|trough\w*|bottom(?:ed)?"),
-    ("high", r"as high as|the top(?= on)|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
+    ("high", r"as high as|the top(?= on|[.,;)])|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
     ("open", r"open(?:ed|s|ing)?\b(?! orders?)"),
     ("bars", r"bars\b"),
     ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quotes?\b|quoted at|last(?=:?\s[$€£]?\d+\.\d)|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over)|current_price"),
@@ -162,7 +162,7 @@ DOWN = re.compile(
 UP = re.compile(
     r"\b(?:r[io]se[sn]?|rising|gain(?:s|ed|ing)?|put on|up|above|over|clear of|north of|higher|in front|jump\w*|climb\w*|add(?:ed|s)|beat(?:s|en)?|"
     r"grew|grow\w*|increas\w+|ahead|profit\w*|earn(?:ed|s)?|positive|upside|bounc\w+|advanc\w+|in the black|"
-    r"surprise|soar\w*|surg\w+|rall(?:y|ied|ies)|rebound\w*|recover\w*|improv\w+|outperform\w*|better|stronger|top(?:s|ped)|premium|dearer|raised|lifted|busier|exceed\w*)\b",
+    r"surprise|soar\w*|surg\w+|rall(?:y|ied|ies)|rebound\w*|recover\w*|improv\w+|outperform\w*|better|stronger|top(?:s|ped)|premium|dear(?:er)?|raised|lifted|busier|exceed\w*)\b",
     re.IGNORECASE,
 )
 _POINTS = re.compile(rf"(?P<down>{DOWN.pattern})|(?P<up>{UP.pattern})", re.IGNORECASE)
@@ -181,7 +181,7 @@ SIDE = re.compile(
 """Beyond which side of what something lies; of a line that is drawn, its value."""
 # "over" that tells a time and no direction.
 OVER_TIME = re.compile(
-    r"\bover (?:one|three)(?=[.,;)]|$)|\bover (?:all|the) (?:two|three|four|five|six|seven|eight)\b|\bover (?:(?:the|a|an|its|past|last) )*(?:\w+ )?(?:sessions?|months?|weeks?|years?|days?|quarters?)\b",
+    r"\bover (?:one|three)(?=[.,;)]|$|\s[-+−]?\d)|\bover (?:all|the) (?:two|three|four|five|six|seven|eight)\b|\bover (?:(?:the|a|an|its|past|last) )*(?:\w+ )?(?:sessions?|months?|weeks?|years?|days?|quarters?|spans?|periods?|stretch|window)\b",
     re.IGNORECASE,
 )
 BOUND_ABOVE = re.compile(
@@ -211,7 +211,7 @@ NEXT = re.compile(
     re.IGNORECASE,
 )
 FIRST = re.compile(
-    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|trading days|close to close|opened)\b",
+    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|trading days|close to close|opened|beg[aiu]n\w*)\b",
     re.IGNORECASE,
 )
 IN_A_SESSION = re.compile(
@@ -251,7 +251,7 @@ CALENDAR = frozenset({*WEEKDAYS, *"january february march april may june july au
 THAT_DAY = re.compile(r"\b(?:that|the same) (?:day|session)\b", re.IGNORECASE)
 WEEKDAY = re.compile(rf"\b(?P<day>{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
 RATIO = re.compile(
-    r"\b(?:times|ratio|multiple|p/s|price[- /]to[- /]sales|fraction|factor)\b", re.IGNORECASE
+    r"\b(?:times|ratio|multiple|p/s|price[- /]to[- /]sales|fraction|factor|for (?:every|each))\b", re.IGNORECASE
 )
 SUM = re.compile(
     r"\b(?:together|combined|in all|totals?|sum|come to|comes to|altogether)\b", re.IGNORECASE
@@ -268,7 +268,7 @@ BEYOND = re.compile(
     re.IGNORECASE,
 )
 COMPARED = re.compile(
-    r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|apiece\s|each\s|percentage points\s|points\s|away\s|overhead\s)*"
+    r"^[\s,]*(?:or\s[$€£\d.%]+,?\s|(?:a|per) share\s|apiece\s|each\s|percentage points\s|points\s|away\s|overhead\s|down\s(?=from)|up\s(?=from))*"
     r"(?:\b(?:above|over|below|under(?! water)|beneath|higher|lower|more|less|cheaper|dearer|better|worse|from|"
     r"ahead|off|north|south|clear|short|shy|outside|inside|beyond|past|through|behind|in front|of|versus|vs|against|than|dear to)\b[\s.]*)+"
     r"(?:(?:its|the|their|an?|our|what|that|this|own)\s)*",
