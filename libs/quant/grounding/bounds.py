@@ -16,7 +16,9 @@ _ORDER = re.compile(
     r"\b(?:accumulate|buy|add|sell|trim|exit|enter|re-?enter|reduce)\b[^.,;:\d]*$", re.IGNORECASE
 )
 """Before the price of an order, which must stand in the evidence: nothing lies beyond it yet."""
-_NO_BOUND = re.compile(r"\b(?:no|not|nowhere|never) \w+ than\s$|\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$")
+_NO_BOUND = re.compile(
+    r"\b(?:no|not|nowhere|never) \w+ than\s$|\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$"
+)
 """An arrow, or a sign between two figures: "81.79 > 76.61 (20d)" says what both are."""
 _EVERY = re.compile(r"\b(?:all|every|each)\b", re.IGNORECASE)
 FAR = 2.0

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911  (a list of readings, one a line)
 """What a figure of a sentence is held against, and the direction that words give it."""
 
 import re
@@ -21,6 +22,11 @@ _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
 _SAID_ASIDE = re.compile(r",\s(?:or|that is|namely|i\.e\.,?)\s$")
+_POINTED = re.compile(r"(?P<down>off)\b(?! (?:its|the|their|that)\b)|more\b(?! than)")
+"""Words that point right behind a figure, and elsewhere do not: "took 0.85% off"."""
+_ABOUT_MEAN = re.compile(
+    r"\b(?:above|below|over|under|than)\s(?:\S+\s){1,3}(?:mean|average|norm)\s(?:of|at)\s$"
+)
 _IS_BEYOND = re.compile(r"^\s(?:is|was)\s(?:above|below|over|under|beneath)\s")
 _IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 
@@ -40,7 +46,8 @@ class Compared(Dated):
             return (CLOSE,)
         if words.IT.match(self.text[start:]):
             said = [each.concepts for each in self.mentions if each.end <= figure.start]
-            given = [fact.concept for each, fact in self.traced.items() if each.end <= figure.start]
+            told = [fact for each, fact in self.traced.items() if each.end <= figure.start]
+            given = ("headline",) if any(fact.concept == "headline" for fact in told) else ()
             return (*(name for names in said for name in names), *given)
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
@@ -123,14 +130,14 @@ class Compared(Dated):
             right,
         )
         first = right[near.end() if near else 0 :]
-        if re.match(r"off\b(?! (?:its|the|their|that)\b)", first):
-            return -1
+        if told := _POINTED.match(first):
+            return -1 if told["down"] else 1
         if _IS_BEYOND.match(right):
             # "whose 7.5% is below the mean": the figure itself is what is compared.
             first = right = ""
         for sign, pattern in ((-1, words.DOWN), (1, words.UP)):
             if pattern.match(first):
                 return sign
-        left = re.split(r";", text[: figure.start])[-1]
+        left = _ABOUT_MEAN.sub("", re.split(r";", text[: figure.start])[-1])
         told = words.directions(left)[-1:] or sorted(words.directions(right), key=itemgetter(1))
         return told[0][1] if told else 0

@@ -260,7 +260,7 @@ class Sentence(Compared):
         return self.tight(figure) or (ahead[-1].concepts if ahead else ())
 
     def is_whole(self, figure: Figure) -> bool:
-        """Whether an amount is what a share is of, and not what has the share: "18% of $103,507"."""
+        """Whether an amount is what a share is of: "18% of $103,507"."""
         return figure.unit == "money" and bool(_SHARE_OF.search(self.before(figure, 10)))
 
     def _names_what_is_before(self, figure: Figure, mention: Mention) -> bool:

@@ -131,7 +131,8 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 _BARE_SPAN = re.compile(
-    r"\b(?:one|three)\b(?=\s?(?:[.,;()\n]|$|(?:and|or|to|versus|vs)\b))|(?<=\bover )(?:one|three)(?=\s[-+−]?\d)", re.IGNORECASE
+    r"\b(?:one|three)\b(?=\s?(?:[.,;()\n]|$|(?:and|or|to|versus|vs)\b))|(?<=\bover )(?:one|three)(?=\s[-+−]?\d)",
+    re.IGNORECASE,
 )
 _SPAN_OF = {"one": "momentum_1m_pct", "three": "momentum_3m_pct"}
 
@@ -251,7 +252,8 @@ CALENDAR = frozenset({*WEEKDAYS, *"january february march april may june july au
 THAT_DAY = re.compile(r"\b(?:that|the same) (?:day|session)\b", re.IGNORECASE)
 WEEKDAY = re.compile(rf"\b(?P<day>{'|'.join(WEEKDAYS)})\b", re.IGNORECASE)
 RATIO = re.compile(
-    r"\b(?:times|ratio|multiple|p/s|price[- /]to[- /]sales|fraction|factor|for (?:every|each))\b", re.IGNORECASE
+    r"\b(?:times|ratio|multiple|p/s|price[- /]to[- /]sales|fraction|factor|for (?:every|each))\b",
+    re.IGNORECASE,
 )
 SUM = re.compile(
     r"\b(?:together|combined|in all|totals?|sum|come to|comes to|altogether)\b", re.IGNORECASE
