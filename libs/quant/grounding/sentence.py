@@ -274,7 +274,9 @@ class Sentence(Compared):
             self.text[mention.end :],
         )
         article = re.search(r",\s(?:which\sis\s)?(?:the|its|a|an)\s", gap)
-        starts = "," in gap and (not article or _GOES_ON.match(self.text[mention.end :]))
+        starts = "," in gap and (
+            not article or _GOES_ON.match(self.text[mention.end :]) or bool(self.near(figure))
+        )
         return bool(_RIGHT_BEHIND.match(gap)) and not own and not starts
 
     def _behind(self, figure: Figure, fitting: Sequence[Mention]) -> list[Mention]:
