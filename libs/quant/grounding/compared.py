@@ -45,10 +45,10 @@ class Compared(Dated):
         if self.text.startswith("here", start):
             return (CLOSE,)
         if words.IT.match(self.text[start:]):
-            said = [each.concepts for each in self.mentions if each.end <= figure.start]
-            told = [fact for each, fact in self.traced.items() if each.end <= figure.start]
-            given = ("headline",) if any(fact.concept == "headline" for fact in told) else ()
-            return (*(name for names in said for name in names), *given)
+            ahead = [each for each in self.mentions if each.end <= figure.start]
+            told = [fact.concept for each, fact in self.traced.items() if each.end <= figure.start]
+            given = ("headline",) if "headline" in told else ()
+            return (*(name for each in ahead for name in each.concepts), *given)
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
             same = [
@@ -130,8 +130,8 @@ class Compared(Dated):
             right,
         )
         first = right[near.end() if near else 0 :]
-        if told := _POINTED.match(first):
-            return -1 if told["down"] else 1
+        if pointed := _POINTED.match(first):
+            return -1 if pointed["down"] else 1
         if _IS_BEYOND.match(right):
             # "whose 7.5% is below the mean": the figure itself is what is compared.
             first = right = ""

@@ -197,12 +197,16 @@ class Sentence(Compared):
 
     def is_named_behind(self, figure: Figure) -> bool:
         """Whether a level's name stands aside behind it: "below €123.19 (upper band)"."""
-        if self.near(figure):
+        if self._is_led(figure):
             return False
         fitting = [each for each in self.mentions if fits(figure, each)]
         behind = self._behind(figure, fitting)[:1]
         aside = behind and _APPOSED.match(self.text[figure.end : behind[0].start])
         return bool(self._tagged(figure, fitting) or aside)
+
+    def _is_led(self, figure: Figure) -> bool:
+        """Whether a name that is no price's leads to a figure: "a P/E north of 75, its sales"."""
+        return bool({*self.near(figure)} - {*PRICES})
 
     def _ends_move(self, figure: Figure, ahead: Sequence[Mention]) -> bool:
         """Whether a move leads to a level: "down 1.8% on the day to 28.21"."""
@@ -275,7 +279,7 @@ class Sentence(Compared):
         )
         article = re.search(r",\s(?:which\sis\s)?(?:the|its|a|an)\s", gap)
         starts = "," in gap and (
-            not article or _GOES_ON.match(self.text[mention.end :]) or bool(self.near(figure))
+            not article or _GOES_ON.match(self.text[mention.end :]) or self._is_led(figure)
         )
         return bool(_RIGHT_BEHIND.match(gap)) and not own and not starts
 
