@@ -47,8 +47,8 @@ class Compared(Dated):
         if words.IT.match(self.text[start:]):
             ahead = [each for each in self.mentions if each.end <= figure.start]
             told = [fact.concept for each, fact in self.traced.items() if each.end <= figure.start]
-            given = ("headline",) if "headline" in told else ()
-            return (*(name for each in ahead for name in each.concepts), *given)
+            quoted = ("headline",) if "headline" in told else ()
+            return (*(name for each in ahead for name in each.concepts), *quoted)
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
             same = [
