@@ -106,6 +106,8 @@ def _offered(
             if fact.concept == DAY_CHANGE
             or (fact.unit != "percent" and not fact.concept.startswith(TECHNICAL))
         ]
+    if said.is_whole(figure):
+        offered += said.facts.now(None, "equity")
     if figure.unit == "times" and not said.sought(figure):
         offered += [f for o in owners for name in MULTIPLES for f in said.facts.now(o, name)]
     if figure.unit == "number" and figure.step >= 1 and said.is_owned(figure):

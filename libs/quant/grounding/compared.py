@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911  (a list of readings, one a line)
 """What a figure of a sentence is held against, and the direction that words give it."""
 
 import re
@@ -5,7 +6,7 @@ from operator import itemgetter
 
 from libs.quant.grounding import words
 from libs.quant.grounding.dated import Dated
-from libs.quant.grounding.facts import LEVELS
+from libs.quant.grounding.facts import CLOSE, LEVELS
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, once
 
@@ -13,11 +14,20 @@ _FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGN
 _BY = re.compile(r"\bby\s(?:about\s|some\s)?$", re.IGNORECASE)
 _ASIDE = re.compile(r"^(?:\s\([^()]*\)|,[^,;]*,|\s(?:at|of) \S+)?\sby\b", re.IGNORECASE)
 """What may stand between what is exceeded and by how much: its value, said aside."""
-_OR = re.compile(r"^,?\sor\s[-+$€£\d.]+%?,?(?=\s)")
+_OR = re.compile(
+    r"^,?\s(?:or|that is|namely|i\.e\.,?)\s[-+$€£\d.]+%?(?:\s(?:a|per) share)?,?(?=\s)"
+)
 """Behind a figure that is said in another unit: "$31.94, or 20%, behind"."""
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
+_SAID_ASIDE = re.compile(r",\s(?:or|that is|namely|i\.e\.,?)\s$")
+_POINTED = re.compile(r"(?P<down>off)\b(?! (?:its|the|their|that)\b)|more\b(?! than)")
+"""Words that point right behind a figure, and elsewhere do not: "took 0.85% off"."""
+_ABOUT_MEAN = re.compile(
+    r"\b(?:above|below|over|under|than)\s(?:\S+\s){1,3}(?:mean|average|norm)\s(?:of|at)\s$"
+)
+_IS_BEYOND = re.compile(r"^\s(?:is|was)\s(?:above|below|over|under|beneath)\s")
 _IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 
 
@@ -32,18 +42,13 @@ class Compared(Dated):
         if found is None:
             return self._exceeded(figure)
         start = figure.end + found.end()
-        for mention in self.mentions:
-            if mention.end > start and mention.start <= start + NEAR_CHARS:
-                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
-                    # "$31.59 against an ATR of $25.04": two figures, each its own.
-                    return ()
-                given = [each for each in self.figures if start <= each.start < mention.start]
-                known = {self.traced[each].concept for each in given if each in self.traced}
-                return mention.concepts if not given or known & {*mention.concepts} else ()
+        if self.text.startswith("here", start):
+            return (CLOSE,)
         if words.IT.match(self.text[start:]):
-            return tuple(
-                name for each in self.mentions if each.end <= figure.start for name in each.concepts
-            )
+            ahead = [each for each in self.mentions if each.end <= figure.start]
+            told = [fact.concept for each, fact in self.traced.items() if each.end <= figure.start]
+            quoted = ("headline",) if "headline" in told else ()
+            return (*(name for each in ahead for name in each.concepts), *quoted)
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
             same = [
@@ -52,6 +57,14 @@ class Compared(Dated):
                 if each.end <= figure.start and each.unit == figure.unit
             ]
             return self.compared_with(same[-1]) if same else ()
+        for mention in self.mentions:
+            if mention.end > start and mention.start <= start + NEAR_CHARS:
+                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
+                    # "$31.59 against an ATR of $25.04": two figures, each its own.
+                    return ()
+                given = [each for each in self.figures if start <= each.start < mention.start]
+                known = {self.traced[each].concept for each in given if each in self.traced}
+                return mention.concepts if not given or known & {*mention.concepts} else ()
         return ()
 
     def _exceeded(self, figure: Figure) -> tuple[str, ...]:
@@ -107,15 +120,24 @@ class Compared(Dated):
         cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]
         end = min([figure.end + 40, *cuts])
         aside = _OR.match(text[figure.end : end])
-        right = re.split(r"[,;:(]", text[figure.end + (aside.end() if aside else 0) : end])[0]
+        start = figure.end + (aside.end() if aside else 0)
+        if _SAID_ASIDE.search(self.before(figure, 16)):
+            # "barely, that is 1.8%, above its lower band": its comma ends nothing.
+            start += text.startswith(", ", start)
+        right = re.split(r"[,;:(]", text[start:end])[0]
         near = re.match(
             r"^\W*(?:a share\s|per share\s|percentage points\s|points\s|is\s)*",
             right,
         )
         first = right[near.end() if near else 0 :]
+        if pointed := _POINTED.match(first):
+            return -1 if pointed["down"] else 1
+        if _IS_BEYOND.match(right):
+            # "whose 7.5% is below the mean": the figure itself is what is compared.
+            first = right = ""
         for sign, pattern in ((-1, words.DOWN), (1, words.UP)):
             if pattern.match(first):
                 return sign
-        left = re.split(r";", text[: figure.start])[-1]
+        left = _ABOUT_MEAN.sub("", re.split(r";", text[: figure.start])[-1])
         told = words.directions(left)[-1:] or sorted(words.directions(right), key=itemgetter(1))
         return told[0][1] if told else 0

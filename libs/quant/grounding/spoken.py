@@ -126,7 +126,7 @@ class Spoken:
 
     def around(self, figure: Figure) -> str:
         """The words about a figure, as far as they may say which one of several it is."""
-        return self.before(figure, 80) + " " + self.after(figure, 45)
+        return self.before(figure, 80) + figure.text + self.after(figure, 45)
 
     def near_words(self, figure: Figure) -> str:
         """The words about a figure up to the figures beside it."""

@@ -286,7 +286,8 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     start, end = said.from_to
     told = not compared
     if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):
-        reached = top.concept in {start.concept, CLOSE} if end is None else top.value == end.value
+        reached = top.concept in {start.concept, CLOSE} or _is_goal(top, figure, said)
+        reached = reached if end is None else top.value == end.value
         return start.value == base.value and reached
     if top.ticker != base.ticker and rival:
         return base.ticker == rival
@@ -309,6 +310,12 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     return True
 
 
+def _is_goal(top: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a way leads to a level: "from $28.21 it is a $0.51 drop to the lower band"."""
+    behind = [each for each in said.mentions if each.start >= figure.end][:1]
+    return any(top.concept in LEVELS & {*each.concepts} for each in behind)
+
+
 def earlier(base: Fact, top: Fact, said: Sentence) -> bool:
     """Whether one quantity comes before another in time, or is what the other is measured from."""
     if base.ticker == top.ticker and base.session and top.session and base.session != top.session:
@@ -318,7 +325,7 @@ def earlier(base: Fact, top: Fact, said: Sentence) -> bool:
     if base.ticker != top.ticker:
         return True
     if base.concept == "headline":
-        return is_earlier(base, top, said)
+        return isearlier(base, top, said)
     if {base.place, top.place} & {"mean", "extreme"}:
         return base.place in {"mean", "extreme"}
     return base.session is not None and top.session is None
