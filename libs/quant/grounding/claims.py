@@ -18,6 +18,17 @@ _ORDERED = re.compile(
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
+_LIMIT = re.compile(
+    r"\b(?:limit|ceiling|floor|cap|maximum|minimum|budget)\b[^.;,\d]{0,30}$|"
+    r"\b(?:no|any|each|every|single)\s(?:one\s|single\s)?(?:position|line|name|holding|stock)\b"
+    r"[^.;,\d]{0,30}$|"
+    r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b[^.;,\d]{0,20}\b(?:stops?|grow|"
+    r"no (?:more|less|greater|higher|lower) than|at most|at least|up to)\b[^.;,\d]{0,8}$|"
+    r"\b(?:I|we)(?:'d|'ll|\swould|\swill)?\s(?:start|spend|begin|go|open|want|aim)\b[^.;,\d]{0,20}$|"
+    r"\bspend (?:at most|no more than|up to)\s$",
+    re.IGNORECASE,
+)
+"""Before a limit that the writer sets: "no position over 5%", "a floor of 20%"."""
 _THEIRS = re.compile(
     r"\b(?:it|they|that|which|management|company|group|plant|deal|board)\s"
     r"(?:should|will|would|may|might|could|can|(?:wants|plans|intends|expects|aims|hopes) to)\s$",
@@ -32,7 +43,8 @@ _OWN_COUNT = re.compile(
 BARE_CHARS = 24
 """A sentence that gives nothing but a number."""
 _GRADE = re.compile(
-    r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)[a-z]{3,}\s$"
+    r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)"
+    r"(?:[A-Za-z]{3,}\s)?[A-Za-z]{3,}:?\s$"
 )
 """A word of its own before a grade."""
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
@@ -92,6 +104,9 @@ def claims(figure: Figure, said: Sentence) -> bool:
         ordered = _ORDERED.search(said.before(figure, 60))
         if ordered and not _THEIRS.search(said.before(figure, 60)[: ordered.start()]):
             return False
+    limited = figure.unit == "percent" and figure.step >= 1 and not figure.signed
+    if limited and _LIMIT.search(said.before(figure, 60)):
+        return False
     if _is_supposed(figure, said) or (figure.unit == "year" and said.text.rstrip().endswith("?")):
         # A question may ask of any years.
         return False

@@ -20,7 +20,7 @@ _PERIOD = re.compile(
     r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE
 )
 _REPORT = re.compile(
-    r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
+    r"\b(?:report(?:s|ed|ing)?|publish(?:es|ed|ing)?|print|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
     re.IGNORECASE,
 )

@@ -25,7 +25,12 @@ _ENDS = re.compile(
     r"(?<=[.!?])(?<!\best\.)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bvs\.)(?<!\bcons\.)(?<!\bavg\.)(?<!\bapprox\.)(?<!\bop\.)[\"”)]?\s+(?=[A-Z(\"“€$£\d])|\n+|\s\|\s"
 )
 
-_SAID_OF = re.compile(r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$", re.IGNORECASE)
+_SAID_OF = re.compile(
+    r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$|^,\s(?:which|that)\s(?:is|was|of)\s$|"
+    r"^\s[a-z]+(?:\s[a-z]+)?\sby\s$|^\s(?:in|at|for)\sthe\s[a-z -]+\s\($",
+    re.IGNORECASE,
+)
+"""Between a figure and the ticker behind that it is of: "4.80%, which is MSFT"."""
 
 
 RIVALS = re.compile(r"^\s(?:versus|vs\.?|against|compared with)\s$", re.IGNORECASE)
@@ -41,8 +46,13 @@ _RIVAL = re.compile(
     r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s|what\s)?$",
     re.IGNORECASE,
 )
-_COMPARED_TO = re.compile(r"\b(?:than|as|versus|vs\.?|against|unlike|like)\s$", re.IGNORECASE)
+_COMPARED_TO = re.compile(
+    r"\b(?:than|as|versus|vs\.?|against|unlike|like|(?:that|those) of|times)\s$", re.IGNORECASE
+)
 """Before a ticker that the one spoken of is held against: "twice as volatile as IBM"."""
+_LATTER = re.compile(r"\bthe (?P<which>latter|former)\b", re.IGNORECASE)
+_IT = re.compile(r"\bits?\b", re.IGNORECASE)
+_IT_STARTS = re.compile(r"^its?\b", re.IGNORECASE)
 _GOES_ON = re.compile(
     r"^(?:[\s,:()/|]|'s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
     re.IGNORECASE,
@@ -165,6 +175,8 @@ class Spoken:
             return (behind.ticker,)
         if self.is_end_of_all(figure):
             return ()
+        if meant := self._pronoun(figure):
+            return (meant,)
         taken = {self._said_behind(other) for other in self.figures if other is not figure}
         free = [name for name in self.named if name not in taken or self.about is None]
         ahead = [name for name in free if name.end <= figure.start]
@@ -185,6 +197,17 @@ class Spoken:
         if not self.named and _OF_THEM.search(self.text):
             return tuple(dict.fromkeys(each.ticker for each in self.named_before))
         return (self.subject,) if self.subject else ()
+
+    def _pronoun(self, figure: Figure) -> str | None:
+        """The ticker that "the latter" or a returning "it" stands for, where it is last named."""
+        names = [name for name in self.named if name.end <= figure.start]
+        start = names[-1].end if names else 0
+        for match in reversed(list(_LATTER.finditer(self.text, start, figure.start))):
+            pair = list(dict.fromkeys(each.ticker for each in (*self.named_before, *names)))[-2:]
+            if len(pair) > 1:
+                return pair[match["which"].lower() == "latter"]
+        back = self.about is None and names and _IT_STARTS.match(self.text)
+        return self.subject if back and _IT.search(self.text, start, figure.start) else None
 
     def is_end_of_all(self, figure: Figure) -> bool:
         """Whether this is an end of "P/E from 14.8 to 28.4", said of no ticker: of all of them.
