@@ -19,7 +19,7 @@ _ORDERED = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"\b(?:limit|ceiling|floor|cap|maximum|minimum|budget)\b[^.;,\d]{0,30}$|"
+    r"\b(?:limit|ceiling|floor|cap|maximum|minimum|budget)\b[^.;,:\d]{0,30}(?::\s)?$|"
     r"\b(?:no|any|each|every|single)\s(?:one\s|single\s)?(?:position|line|name|holding|stock)\b"
     r"[^.;,\d]{0,30}$|"
     r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b[^.;,\d]{0,20}\b(?:stops?|grow|"
@@ -44,7 +44,7 @@ BARE_CHARS = 24
 """A sentence that gives nothing but a number."""
 _GRADE = re.compile(
     r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)"
-    r"(?:[A-Za-z]{3,}\s)?[A-Za-z]{3,}:?\s$"
+    r"(?:[A-Za-z]{3,}|[A-Z][a-z]+\s[a-z]{3,}:)\s$"
 )
 """A word of its own before a grade."""
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
@@ -79,7 +79,7 @@ _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", 
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
 _IN = re.compile(r"\b(?:after|in|every|within|following|coming|next|subsequent)\s$", re.IGNORECASE)
 _EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b", re.IGNORECASE)
-DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
+DAYS = re.compile(r"^\s(?:calendar\s)?days\b", re.IGNORECASE)
 HISTORY = re.compile(
     r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|"
     r"^\s*(?:bars|sessions|trading days)\b",

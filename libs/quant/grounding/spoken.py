@@ -50,6 +50,15 @@ _COMPARED_TO = re.compile(
     r"\b(?:than|as|versus|vs\.?|against|unlike|like|(?:that|those) of|times)\s$", re.IGNORECASE
 )
 """Before a ticker that the one spoken of is held against: "twice as volatile as IBM"."""
+_OPENED = re.compile(r"\b(from|between|of)\s$", re.IGNORECASE)
+_TO_END = {
+    "from": (" to ", " up to ", " down to "), "between": (" and ",), "of": ("-", "–"),
+}  # fmt: skip
+"""What joins the ends of a range, by the word that opens it."""
+_LEFT_OUT = re.compile(
+    r"\b(?:excluding|except(?: for)?|without|(?:aside|apart) from)\s$", re.IGNORECASE
+)
+"""Before a ticker that the others are spoken of without."""
 _LATTER = re.compile(r"\bthe (?P<which>latter|former)\b", re.IGNORECASE)
 _IT = re.compile(r"\bits?\b", re.IGNORECASE)
 _IT_STARTS = re.compile(r"^its?\b", re.IGNORECASE)
@@ -179,6 +188,10 @@ class Spoken:
             return (meant,)
         taken = {self._said_behind(other) for other in self.figures if other is not figure}
         free = [name for name in self.named if name not in taken or self.about is None]
+        others = [n for n in free if not _LEFT_OUT.search(self.text[: n.start])]
+        if free and not others and self.about is None:
+            return ()
+        free = others
         ahead = [name for name in free if name.end <= figure.start]
         if ahead:
             # Behind a comparison ("dearer than Foxtrot; volume 5 million") the topic may be back.
@@ -219,13 +232,12 @@ class Spoken:
         for one, two in pairwise(self.figures):
             if figure in {one, two} and one.unit == two.unit in {"percent", "number", "times"}:
                 between = self.text[one.end : two.start]
-                ends = {"from": " to ", "between": " and "}
-                opened = re.search(r"\b(from|between)\s$", self.text[: one.start], re.IGNORECASE)
+                opened = _OPENED.search(self.text[: one.start])
                 spoken = [each for each in self.mentions if each.end <= one.start][-1:]
                 owned = [n for n in self.named if spoken and spoken[0].end <= n.start < one.start]
                 mine = [n for n in self.named if spoken and n.end < spoken[0].start]
                 beside = mine and not re.search(r"[,;]", self.text[mine[-1].end : one.start])
-                if opened and between == ends[opened[1].lower()] and spoken:
+                if opened and between in _TO_END[opened[1].lower()] and spoken:
                     return not (owned or beside or {*spoken[0].concepts} & HISTORIC)
         return False
 

@@ -201,7 +201,7 @@ MEAN = re.compile(
     re.IGNORECASE,
 )
 PREVIOUS = re.compile(
-    r"\b(?:day|session) before\b|\b(?:previous|prior) (?:day|session|close)|\byesterday",
+    r"\b(?:day|session) before\b|\bbefore the weekend\b|\b(?:previous|prior) (?:day|session|close)|\byesterday",
     re.IGNORECASE,
 )
 LAST = re.compile(r"\b(?:last|latest|final) (?:day|session)\b", re.IGNORECASE)
@@ -210,7 +210,7 @@ NEXT = re.compile(
     re.IGNORECASE,
 )
 FIRST = re.compile(
-    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|trading days|close to close|opened)\b",
+    r"\b(?:first|since|from|listing|listed|debut\w*|begun|began|opening (?:day|session)|sessions|trading days|close to close|opened)\b",
     re.IGNORECASE,
 )
 IN_A_SESSION = re.compile(
