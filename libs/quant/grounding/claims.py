@@ -14,7 +14,7 @@ _ORDERED = re.compile(
     r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell|trim|pick|choose|select|limit|"
     r"purchase|stake|cap|reduc|rais|keep|tak|buy|allocat|invest|add|put|siz|risk)m?(?:e|ing|t?ing)?\b"
     r"|(?:^|[,;:]\s)(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
-    r"|^cut\b|\b(?:position|stake|weight) of\b)"
+    r"|^cut\b|\broom for\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
@@ -25,7 +25,7 @@ _LIMIT = re.compile(
     r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b[^.;,\d]{0,20}\b(?:stops?|grow|"
     r"no (?:more|less|greater|higher|lower) than|at most|at least|up to)\b[^.;,\d]{0,8}$|"
     r"\b(?:I|we)(?:'d|'ll|\swould|\swill)?\s(?:start|spend|begin|go|open|want|aim)\b[^.;,\d]{0,20}$|"
-    r"\bspend (?:at most|no more than|up to)\s$",
+    r"\b(?:long|short)\s[A-Z.]+\sat\s$|\bspend (?:at most|no more than|up to)\s$",
     re.IGNORECASE,
 )
 """Before a limit that the writer sets: "no position over 5%", "a floor of 20%"."""
@@ -104,8 +104,9 @@ def claims(figure: Figure, said: Sentence) -> bool:
         ordered = _ORDERED.search(said.before(figure, 60))
         if ordered and not _THEIRS.search(said.before(figure, 60)[: ordered.start()]):
             return False
-    limited = figure.unit == "percent" and figure.step >= 1 and not figure.signed
-    if limited and _LIMIT.search(said.before(figure, 60)):
+    weight = figure.unit == "number" and figure.value < 1 and figure.step < 1
+    limited = weight or (figure.unit == "percent" and figure.step >= 1)
+    if limited and not figure.signed and _LIMIT.search(said.before(figure, 60)):
         return False
     if _is_supposed(figure, said) or (figure.unit == "year" and said.text.rstrip().endswith("?")):
         # A question may ask of any years.
@@ -190,7 +191,8 @@ def _is_line(figure: Figure, said: Sentence) -> bool:
         return False
     if figure.value in LINES and not said.tight(figure) and said.sought(figure) == ("rsi_14",):
         # The reading is given already: "RSI 55.9 has room before 70".
-        return any(each.step < 1 for each in said.figures if each.end <= figure.start)
+        ahead = [each for each in said.figures if each.end <= figure.start]
+        return any(each.step < 1 or said.tight(each) == ("rsi_14",) for each in ahead)
     around = said.before(figure, 34) + said.after(figure, 14)
     return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
 
@@ -207,5 +209,8 @@ def _drawn(figure: Figure, said: Sentence) -> bool:
         said.text,
     )
     return bool(
-        counted or re.search(r"\bfirst (?:close )?$", said.before(figure, 22)[: -len(side.group())])
+        counted
+        or re.search(
+            r"\b(?:first|last) (?:close |finish )?$", said.before(figure, 22)[: -len(side.group())]
+        )
     )

@@ -43,8 +43,8 @@ _HELD = re.compile(r"^[^.;,]{0,14}\b(?:positions|holdings|lines)\b")
 _HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per|in|on) \w+|\sso far)*:[^.;]*$", re.IGNORECASE)
 _NEWS = re.compile(r"\bnews\b", re.IGNORECASE)
 _PUBLISHED = re.compile(
-    r"^\s(?:of (?:them|those|these) )?(?:(?:is|are|was|were) )?(?:published |printed |dated |from |in )+"
-    rf"(?P<month>{'|'.join(MONTHS)})\b"
+    r"^\s(?:of (?:them|those|these) )?(?:(?:is|are|was|were) )?"
+    rf"(?:published |printed |dated |from |in )+(?P<month>{'|'.join(MONTHS)})\b"
 )
 _LIST = {
     "headline": "items", "stories": "items", "news items": "items", "items": "items",
@@ -106,6 +106,8 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         yield from known or range(1, PARTS_MAX)
     elif listed is not None:
         yield from _listed(listed, said.tickers(figure) or (None,), said.facts)
+        if said.about is None and not said.named:
+            yield from _listed(listed, (None,), said.facts)
     elif part:
         yield from _having(figure, said)
     else:

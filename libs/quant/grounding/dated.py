@@ -49,9 +49,10 @@ class Dated(Spoken):
     def days_for(self, figure: Figure) -> list[date]:
         """The days that a figure without a date of its own may be of: those told before it."""
         told = [day for start, day in self._days_at if start < figure.start]
-        if not told and self.told_day:
-            return [self.told_day]
-        return told or [
+        if told:
+            return told
+        last = [self.told_day] if self.told_day else []
+        return last + [
             day
             for start, day in self._days_at
             if not any(

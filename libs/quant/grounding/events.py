@@ -31,8 +31,8 @@ _RECORDED = re.compile(
     r"\b(?:recorded|known|dated|dates|stamped|filed|on file|unchanged)\b", re.IGNORECASE
 )
 _AHEAD = re.compile(
-    r"\b(?:next|due|will|publish(?:es)?|scheduled|tomorrow|upcoming|ahead|reports|away|from now|out|follows|"
-    r"coming|may|should)\b",
+    r"\b(?:next|due|will|publish(?:es)?|scheduled|tomorrow|upcoming|ahead|reports|away|out|"
+    r"from now|follows|coming|may|should)\b",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(

@@ -143,7 +143,7 @@ _NAMES = re.compile(
     r"|\b(?!(?:mid|late|early|end)-(?:19|20)\d\d\b)[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
     r"|\b(?:[QH][1-4]|FY)(?:\s'?\d{2,4})?\b|\b\d[QH]\d{2,4}\b"  # Q3 2012, 4Q23
     r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\d{1,2}[.)](?=\s)"  # numbers of a list
-    r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\(\d{1,2}\)(?=\s[A-Z])"  # (1) Oil
+    r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n)|(?<=\*\s))\(\d{1,2}\)(?=\s[A-Z])"  # (1) Oil
     r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[ckmbxCKMBX]|[bmtBMT][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
     r"|(?<![$€£.,])\b(?:\d{1,3} d|(?:1|3|6|12)[mM]|\d{1,3}(?:[DSE]MA|[dse]ma))\b"  # 3m, 200DMA
     r"|\b(?:S&P|Dow|\w*DAX|MSCI|ASX|SMI|IBEX|AEX|Nifty|Hang Seng|Top|Web|Group|CAC|FTSE|Nikkei|Russell|Nasdaq|Stoxx|TOPIX|Form|ISO|Rule|Section|"

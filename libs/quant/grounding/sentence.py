@@ -35,6 +35,7 @@ _BROKEN = re.compile(
     r"[,;:()]|\b(?:and|but|or|while|with|by|than|when|after|above|below|over|under|of|on|in|for|per|has|at)\b",
     re.IGNORECASE,
 )
+_ON_AVERAGE = re.compile(r"^\s(?:on average|in the mean)\b", re.IGNORECASE)
 _UP_TO = re.compile(r"\bto\s(?:about\s)?$", re.IGNORECASE)
 _OPENED = re.compile(r"^\s?\($|^,?\s(?:or|i\.e\.,?|=)\s(?:about\s)?$", re.IGNORECASE)
 _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECASE)
@@ -91,7 +92,14 @@ class Sentence(Compared):
                 for each in self.figures
                 if each.end <= figure.start and each.unit != "count"
             ]
-            text = text[ahead[-1] if ahead else 0 : figure.start]
+            # "up 2.4% on average (AAPL 2.63%)": the mean is the figure's that stands before it.
+            owner = [each.start for each in self.named if self.text[each.end : figure.start] == " "]
+            start = max((*ahead[-1:], *owner), default=0)
+            text = (
+                _ON_AVERAGE.sub("", text[start : figure.start])
+                if ahead
+                else text[start : figure.start]
+            )
         return bool(words.MEAN.search(text))
 
     def is_mean(self, figure: Figure) -> bool:

@@ -50,15 +50,14 @@ _COMPARED_TO = re.compile(
     r"\b(?:than|as|versus|vs\.?|against|unlike|like|(?:that|those) of|times)\s$", re.IGNORECASE
 )
 """Before a ticker that the one spoken of is held against: "twice as volatile as IBM"."""
-_OPENED = re.compile(r"\b(from|between|of)\s$", re.IGNORECASE)
-_TO_END = {
-    "from": (" to ", " up to ", " down to "), "between": (" and ",), "of": ("-", "–"),
-}  # fmt: skip
+_OPENED = re.compile(r"\b(from|between)\s$", re.IGNORECASE)
+_TO_END = {"from": (" to ", " up to ", " down to "), "between": (" and ",)}
 """What joins the ends of a range, by the word that opens it."""
 _LEFT_OUT = re.compile(
     r"\b(?:excluding|except(?: for)?|without|(?:aside|apart) from)\s$", re.IGNORECASE
 )
 """Before a ticker that the others are spoken of without."""
+_ORDER = re.compile(r"\border (?:for|of|over) $", re.IGNORECASE)
 _LATTER = re.compile(r"\bthe (?P<which>latter|former)\b", re.IGNORECASE)
 _IT = re.compile(r"\bits?\b", re.IGNORECASE)
 _IT_STARTS = re.compile(r"^its?\b", re.IGNORECASE)
@@ -182,16 +181,18 @@ class Spoken:
         behind = self._said_behind(figure)
         if behind is not None:
             return (behind.ticker,)
-        if self.is_end_of_all(figure):
+        taken = {self._said_behind(other) for other in self.figures if other is not figure}
+        free = [
+            name
+            for name in self.named
+            if (name not in taken or self.about is None)
+            and not _LEFT_OUT.search(self.text[: name.start])
+        ]
+        of_all = self.about is None and self.named and not free
+        if of_all or self.is_end_of_all(figure):
             return ()
         if meant := self._pronoun(figure):
             return (meant,)
-        taken = {self._said_behind(other) for other in self.figures if other is not figure}
-        free = [name for name in self.named if name not in taken or self.about is None]
-        others = [n for n in free if not _LEFT_OUT.search(self.text[: n.start])]
-        if free and not others and self.about is None:
-            return ()
-        free = others
         ahead = [name for name in free if name.end <= figure.start]
         if ahead:
             # Behind a comparison ("dearer than Foxtrot; volume 5 million") the topic may be back.
@@ -203,12 +204,13 @@ class Spoken:
         following = [name for name in free if name.start >= figure.end]
         if following and self.subject and self._are_rivals:
             return (self.subject,)
-        if following and len({name.ticker for name in self.named}) == 1:
-            return (following[0].ticker,)
-        if following and self._near(figure, following[0].start):
+        alone = len({name.ticker for name in self.named}) == 1
+        if following and (alone or self._near(figure, following[0].start)):
             return (following[0].ticker,)
         if not self.named and _OF_THEM.search(self.text):
             return tuple(dict.fromkeys(each.ticker for each in self.named_before))
+        if not self.named and _ORDER.search(self.before(figure, 20)):
+            return tuple(self.facts.having("order_quantity"))
         return (self.subject,) if self.subject else ()
 
     def _pronoun(self, figure: Figure) -> str | None:
