@@ -118,7 +118,8 @@ class Dated(Spoken):
             far = len(between) > ADJACENT_CHARS or " and " in between
             if several and far and not _OF_DAY.search(between):
                 continue
-            if not _APART.search(between) and not self._any_figure(figure.end, each.start):
+            apart = _APART.search(between) and not _OF_DAY.search(between)
+            if not apart and not self._any_figure(figure.end, each.start):
                 return each
         for each in ahead:
             start = each.end if several else 0

@@ -197,7 +197,7 @@ LINE = re.compile(
     r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
 )
 MEAN = re.compile(
-    r"\b(?:on average|typical|norm(?:al)?|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
+    r"\b(?:on average|typical|normal|norm(?! (?!of\b)[a-z])|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
     re.IGNORECASE,
 )
 PREVIOUS = re.compile(
