@@ -19,11 +19,15 @@ _ORDERED = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"\b(?:limit|ceiling|floor|cap|maximum|minimum|budget)\b[^.;,:\d]{0,30}(?::\s)?$|"
-    r"\b(?:no|any|each|every|single)\s(?:one\s|single\s)?(?:position|line|name|holding|stock)\b"
-    r"[^.;,\d]{0,30}$|"
+    r"\b(?:limit|ceiling|floor|(?<!market )(?<!large )(?<!mid )(?<!small )cap)\b"
+    r"[^.;,:\d]{0,30}(?::\s)?$|"
+    r"\b(?:maximum|minimum|budget)(?:\s(?:of|is|for|weight|position|cash|exposure))*:?\s$|"
+    r"\b(?:no|any|single)\s(?:one\s|single\s)?(?:position|line|name|holding)"
+    r"(?:\s(?:may|should|must|can|will|to|be|take|over|above|beyond|exceeds?|"
+    r"(?:more|larger|greater|higher) than))*:?\s$|"
+    r"\b(?:hold|keep)\s[a-z ]{3,20}\s(?:to|at|under|below)\s$|"
     r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b[^.;,\d]{0,20}\b(?:stops?|grow|"
-    r"no (?:more|less|greater|higher|lower) than|at most|at least|up to)\b[^.;,\d]{0,8}$|"
+    r"no (?:more|less|greater|higher|lower) than|at most|at least)\b[^.;,\d]{0,8}$|"
     r"\b(?:I|we)(?:'d|'ll|\swould|\swill)?\s(?:start|spend|begin|go|open|want|aim)\b[^.;,\d]{0,20}$|"
     r"\b(?:long|short)\s[A-Z.]+\sat\s$|\bspend (?:at most|no more than|up to)\s$",
     re.IGNORECASE,

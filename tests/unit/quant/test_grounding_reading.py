@@ -117,6 +117,8 @@ def test_what_is_owned_is_read_by_its_names(right: str, wrong: str, facts: Facts
         ("Over the past three months it rose.", "Over the past three sessions it rose 9%."),
         # A limit of the writer's, and what has a name.
         ("No position over 5%.", "A volatility over 95%."),
+        ("No name may exceed 30%.", "No name gained more than 1%, the market cap fell 20%."),
+        ("We hold every line to 5% at most.", "Every line lost 5% at most."),
         ("The weight stops at 0.25.", "The correlation stops at 0.25."),
         ("Limit for any name: 35%.", "Our limit is kept: it gained 35%."),
         ("Exposure no greater than 50%.", "A month no better than 50%."),
