@@ -40,6 +40,8 @@ _BEHIND = re.compile(
     re.IGNORECASE,
 )
 _NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news|dated)\b", re.IGNORECASE)
+_OF_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news) (?:of|on|from) $", re.IGNORECASE)
+"""Before the day that some news are of, and no other."""
 _PRICED = re.compile(r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", re.IGNORECASE)
 _MONTH = re.compile(rf"\b(?:{'|'.join(words.CALENDAR)})\b", re.IGNORECASE)
 _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
@@ -169,7 +171,8 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
     if _is_refuted(figure, said, tickers):
         return
     beside = {*_spoken_of(said.clause(figure), figure, said, everyone)}
-    yield from _ends(said.facts, tickers)
+    if not (beside and _OF_NEWS.search(said.before(figure, 16))):
+        yield from _ends(said.facts, tickers)
     if beside:
         yield from beside
         return

@@ -95,11 +95,7 @@ class Sentence(Compared):
             # "up 2.4% on average (AAPL 2.63%)": the mean is the figure's that stands before it.
             owner = [each.start for each in self.named if self.text[each.end : figure.start] == " "]
             start = max((*ahead[-1:], *owner), default=0)
-            text = (
-                _ON_AVERAGE.sub("", text[start : figure.start])
-                if ahead
-                else text[start : figure.start]
-            )
+            text = _ON_AVERAGE.sub("" if ahead else r"\g<0>", text[start : figure.start])
         return bool(words.MEAN.search(text))
 
     def is_mean(self, figure: Figure) -> bool:
