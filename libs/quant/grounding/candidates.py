@@ -240,7 +240,7 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
 
 def _dated(said: Sentence, rows: Sequence[Row]) -> set[date]:
     """The sessions that the words mean; always the last."""
-    chosen = {rows[-1][0], *(said.days or ([said.told_day] if said.told_day else []))}
+    chosen = {rows[-1][0], *said.days, *([said.told_day] if said.told_day else [])}
     if said.has(words.PREVIOUS):
         chosen |= {day for (day, _), (after, _) in pairwise(rows) if after in chosen}
     if said.has(words.NEXT):

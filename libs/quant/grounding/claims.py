@@ -14,10 +14,25 @@ _ORDERED = re.compile(
     r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell|trim|pick|choose|select|limit|"
     r"purchase|stake|cap|reduc|rais|keep|tak|buy|allocat|invest|add|put|siz|risk)m?(?:e|ing|t?ing)?\b"
     r"|(?:^|[,;:]\s)(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
-    r"|^cut\b|\b(?:position|stake|weight) of\b)"
+    r"|^cut\b|\broom for\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
+_LIMIT = re.compile(
+    r"\b(?:limit|ceiling|floor|(?<!market )(?<!large )(?<!mid )(?<!small )cap)\b"
+    r"[^.;,:\d]{0,30}(?::\s)?$|"
+    r"\b(?:maximum|minimum|budget)(?:\s(?:of|is|for|weight|position|cash|exposure))*:?\s$|"
+    r"\b(?:no|any|single)\s(?:one\s|single\s)?(?:position|line|name|holding)"
+    r"(?:\s(?:may|should|must|can|will|to|be|take|over|above|beyond|exceeds?|"
+    r"(?:more|larger|greater|higher) than))*:?\s$|"
+    r"\b(?:hold|keep)\s[a-z ]{3,20}\s(?:to|at|under|below)\s$|"
+    r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b[^.;,\d]{0,20}\b(?:stops?|grow|"
+    r"no (?:more|less|greater|higher|lower) than|at most|at least)\b[^.;,\d]{0,8}$|"
+    r"\b(?:I|we)(?:'d|'ll|\swould|\swill)?\s(?:start|spend|begin|go|open|want|aim)\b[^.;,\d]{0,20}$|"
+    r"\b(?:long|short)\s[A-Z.]+\sat\s$|\bspend (?:at most|no more than|up to)\s$",
+    re.IGNORECASE,
+)
+"""Before a limit that the writer sets: "no position over 5%", "a floor of 20%"."""
 _THEIRS = re.compile(
     r"\b(?:it|they|that|which|management|company|group|plant|deal|board)\s"
     r"(?:should|will|would|may|might|could|can|(?:wants|plans|intends|expects|aims|hopes) to)\s$",
@@ -32,7 +47,8 @@ _OWN_COUNT = re.compile(
 BARE_CHARS = 24
 """A sentence that gives nothing but a number."""
 _GRADE = re.compile(
-    r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)[a-z]{3,}\s$"
+    r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)"
+    r"(?:[A-Za-z]{3,}|[A-Z][a-z]+\s[a-z]{3,}:)\s$"
 )
 """A word of its own before a grade."""
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
@@ -67,7 +83,7 @@ _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", 
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
 _IN = re.compile(r"\b(?:after|in|every|within|following|coming|next|subsequent)\s$", re.IGNORECASE)
 _EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b", re.IGNORECASE)
-DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
+DAYS = re.compile(r"^\s(?:calendar\s)?days\b", re.IGNORECASE)
 HISTORY = re.compile(
     r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|"
     r"^\s*(?:bars|sessions|trading days)\b",
@@ -92,6 +108,10 @@ def claims(figure: Figure, said: Sentence) -> bool:
         ordered = _ORDERED.search(said.before(figure, 60))
         if ordered and not _THEIRS.search(said.before(figure, 60)[: ordered.start()]):
             return False
+    weight = figure.unit == "number" and figure.value < 1 and figure.step < 1
+    limited = weight or (figure.unit == "percent" and figure.step >= 1)
+    if limited and not figure.signed and _LIMIT.search(said.before(figure, 60)):
+        return False
     if _is_supposed(figure, said) or (figure.unit == "year" and said.text.rstrip().endswith("?")):
         # A question may ask of any years.
         return False
@@ -175,7 +195,8 @@ def _is_line(figure: Figure, said: Sentence) -> bool:
         return False
     if figure.value in LINES and not said.tight(figure) and said.sought(figure) == ("rsi_14",):
         # The reading is given already: "RSI 55.9 has room before 70".
-        return any(each.step < 1 for each in said.figures if each.end <= figure.start)
+        ahead = [each for each in said.figures if each.end <= figure.start]
+        return any(each.step < 1 or said.tight(each) == ("rsi_14",) for each in ahead)
     around = said.before(figure, 34) + said.after(figure, 14)
     return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
 
@@ -192,5 +213,8 @@ def _drawn(figure: Figure, said: Sentence) -> bool:
         said.text,
     )
     return bool(
-        counted or re.search(r"\bfirst (?:close )?$", said.before(figure, 22)[: -len(side.group())])
+        counted
+        or re.search(
+            r"\b(?:first|last) (?:close |finish )?$", said.before(figure, 22)[: -len(side.group())]
+        )
     )

@@ -31,6 +31,9 @@ _IS_BEYOND = re.compile(r"^\s(?:is|was)\s(?:above|below|over|under|beneath)\s")
 _IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 
 
+_PAST = re.compile(r"\b(?:behind|ahead of|below|above|under|over|beneath)\s$", re.IGNORECASE)
+
+
 class Compared(Dated):
     """A sentence of which one can ask what a figure is measured from."""
 
@@ -115,6 +118,11 @@ class Compared(Dated):
             if each.concepts[0].startswith("bollinger"):
                 # The lower band may well lie above.
                 text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
+        for name in (each for each in self.named if each.end <= figure.start):
+            # "well behind FB (5.1%)": who is behind is another.
+            past = _PAST.search(text[: name.start])
+            if past:
+                text = text[: past.start()] + " " * len(past.group()) + text[name.start :]
         named = [each for each in self.mentions if each.start >= figure.end][:1]
         # "a 9.5% three-month slump": past a name that is the figure's own, one word counts.
         cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]

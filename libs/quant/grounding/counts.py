@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from libs.quant.grounding import words
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, Facts
-from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.figures import MONTHS, Figure
 from libs.quant.grounding.sentence import Sentence
 
 NOUNS = re.compile(
@@ -29,7 +29,9 @@ _OF_WHICH = re.compile(
 _RESEARCHED = re.compile(
     r"\b(?:researched|examined|checked|looked at|read|priced|covered)\b", re.IGNORECASE
 )
-_MOVED = re.compile(r"^\s(?:rose|fell|gained|lost)\b")
+_MOVED = re.compile(
+    r"^\s(?:rose|fell|gained|lost|(?:are|were|stand|trade|closed)\s(?:higher|lower|up|down))\b"
+)
 _LAST = re.compile(r"\b(?:last|past) $", re.IGNORECASE)
 _CALENDAR = re.compile(r"\bcalendar\b", re.IGNORECASE)
 _IN_A_WEEK = re.compile(
@@ -38,7 +40,12 @@ _IN_A_WEEK = re.compile(
     re.IGNORECASE,
 )
 _HELD = re.compile(r"^[^.;,]{0,14}\b(?:positions|holdings|lines)\b")
-_HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per) \w+)?:[^.;]*$", re.IGNORECASE)
+_HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per|in|on) \w+|\sso far)*:[^.;]*$", re.IGNORECASE)
+_NEWS = re.compile(r"\bnews\b", re.IGNORECASE)
+_PUBLISHED = re.compile(
+    r"^\s(?:of (?:them|those|these) )?(?:(?:is|are|was|were) )?"
+    rf"(?:published |printed |dated |from |in )+(?P<month>{'|'.join(MONTHS)})\b"
+)
 _LIST = {
     "headline": "items", "stories": "items", "news items": "items", "items": "items",
     "position": "positions", "holding": "positions", "open order": "open_orders",
@@ -72,6 +79,11 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     if head and not re.match(r"\s\w", right):
         # "Headlines: ALFA 7, FOXT 6": what is counted stands at the head of the list.
         right = f" {head['what'].lower()}"
+    if right.startswith(" entries") and said.has(_NEWS):
+        right = " items"
+    if dated := _PUBLISHED.match(right):
+        yield _published(dated["month"], said.tickers(figure), said.facts)
+        return
     part = _OF_THE.match(said.after(figure))
     if _OTHERS.match(right) or _OTHERS.match(said.before(figure, 1)):
         return
@@ -94,6 +106,8 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         yield from known or range(1, PARTS_MAX)
     elif listed is not None:
         yield from _listed(listed, said.tickers(figure) or (None,), said.facts)
+        if said.about is None and not said.named:
+            yield from _listed(listed, (None,), said.facts)
     elif part:
         yield from _having(figure, said)
     else:
@@ -202,6 +216,12 @@ def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[
     chosen = own if own and owners != (None,) else every
     if chosen or any(name == key for _, name in facts.counts):
         yield sum(chosen)
+
+
+def _published(month: str, owners: tuple[str | None, ...], facts: Facts) -> int:
+    """How many headlines became known in a month."""
+    known = [each.known_on for each in facts.headlines if each.ticker in owners and each.known_on]
+    return sum(1 for day in known if day.month == MONTHS.index(month) + 1)
 
 
 def _companies(said: Sentence) -> Iterator[int]:

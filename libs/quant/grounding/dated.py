@@ -1,17 +1,18 @@
 """Which day each figure of a sentence is of."""
 
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import pairwise
 
 from libs.quant.grounding import words
-from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.figures import MONTHS, Figure
 from libs.quant.grounding.spoken import Spoken, once
 
 ADJACENT_CHARS = 8
 _OF_DAY = re.compile(
-    r"^,? (?:at )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ on \w+day,? (?:the )?$|"
+    r"^,? (?:(?:at|is|was) )?(?:the|its|a) [a-z -]{3,20} (?:of|on) $|^ on \w+day,? (?:the )?$|"
     r"^ shares,? (?:on|of) (?:\w+day,? )?(?:the )?$",
     re.IGNORECASE,
 )
@@ -20,6 +21,9 @@ _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b|where\b|w
 _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
 _NOW = re.compile(r"^,?\s(?:now|today|currently)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
+_RIVAL_DAY = re.compile(r"[,;(]|\b(?:versus|vs|against)\b", re.IGNORECASE)
+"""What parts a figure from the day of another."""
+_MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b", re.IGNORECASE)
 _WEEKDAYS = re.compile(rf"{words.WEEKDAY.pattern}'s\s[a-z -]*$", re.IGNORECASE)
 
 
@@ -45,9 +49,10 @@ class Dated(Spoken):
     def days_for(self, figure: Figure) -> list[date]:
         """The days that a figure without a date of its own may be of: those told before it."""
         told = [day for start, day in self._days_at if start < figure.start]
-        if not self._days_at and self.told_day:
-            return [self.told_day]
-        return told or [
+        if told:
+            return told
+        last = [self.told_day] if self.told_day else []
+        return last + [
             day
             for start, day in self._days_at
             if not any(
@@ -86,7 +91,8 @@ class Dated(Spoken):
         return frozenset({*days, *((None,) if as_of in days else ())})
 
     def _session(self, figure: Figure) -> date | None:
-        clause = re.split(r"[,;(]", self.before(figure, 14))[-1] + self.after(figure, 16)
+        ahead = _RIVAL_DAY.split(self.before(figure, 14))[-1]
+        clause = ahead + _RIVAL_DAY.split(self.after(figure, 16))[0]
         owner = _WEEKDAYS.search(self.before(figure, 40))
         if _NOW.match(self.after(figure)):
             return self.facts.as_of
@@ -112,7 +118,8 @@ class Dated(Spoken):
             far = len(between) > ADJACENT_CHARS or " and " in between
             if several and far and not _OF_DAY.search(between):
                 continue
-            if not _APART.search(between) and not self._any_figure(figure.end, each.start):
+            apart = _APART.search(between) and not _OF_DAY.search(between)
+            if not apart and not self._any_figure(figure.end, each.start):
                 return each
         for each in ahead:
             start = each.end if several else 0
@@ -134,7 +141,7 @@ class Dated(Spoken):
         if as_of is None and figure.year is None:
             return None
         if not figure.month:
-            return self._in_month(figure.day)
+            return self._in_month(figure)
         if not figure.day:
             return None
         years = [figure.year] if figure.year else [as_of.year, as_of.year - 1] if as_of else []
@@ -147,10 +154,14 @@ class Dated(Spoken):
                 return day
         return None
 
-    def _in_month(self, day: int) -> date | None:
-        """ "the 8th": of as_of's month, or of the month before."""
-        as_of = self.facts.as_of
+    def _in_month(self, figure: Figure) -> date | None:
+        """ "the 8th": of the month that the sentence names, else of as_of's or the one before."""
+        as_of, day = self.facts.as_of, figure.day
         if as_of is None:
             return None
+        named = list(_MONTH.finditer(self.text, 0, figure.start))
+        if named:
+            month = MONTHS.index(named[-1].group().lower()) + 1
+            return self.resolve(replace(figure, month=month))
         ends = as_of if day <= as_of.day else as_of.replace(day=1) - timedelta(days=1)
         return ends.replace(day=day) if day <= ends.day else None

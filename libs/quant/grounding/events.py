@@ -15,23 +15,24 @@ MONTHS_MAX = 3
 DAILY = frozenset({*PRICES, VOLUME, DAY_CHANGE})
 REPORTS = ("report_next", "report_last")
 PERIODS = ("period_end", "period_next", "period_last")
+ESTIMATES = frozenset({"eps_next", "eps_estimate"})
 EVENTS = (*REPORTS, *PERIODS, "figures_known", "estimate_known", "until")
 _PERIOD = re.compile(
     r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE
 )
 _REPORT = re.compile(
-    r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
+    r"\b(?:report(?:s|ed|ing)?|publish(?:es|ed|ing)?|print|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
     re.IGNORECASE,
 )
 _CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b|\bby\b", re.IGNORECASE)
-_FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers)\b", re.IGNORECASE)
+_FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers|accounts)\b", re.IGNORECASE)
 _RECORDED = re.compile(
     r"\b(?:recorded|known|dated|dates|stamped|filed|on file|unchanged)\b", re.IGNORECASE
 )
 _AHEAD = re.compile(
-    r"\b(?:next|due|will|scheduled|tomorrow|upcoming|ahead|reports|away|from now|out|follows|"
-    r"coming|may|should)\b",
+    r"\b(?:next|due|will|publish(?:es)?|scheduled|tomorrow|upcoming|ahead|reports|away|out|"
+    r"from now|follows|coming|may|should)\b",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(
@@ -39,6 +40,8 @@ _BEHIND = re.compile(
     re.IGNORECASE,
 )
 _NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news|dated)\b", re.IGNORECASE)
+_OF_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news) (?:of|on|from) $", re.IGNORECASE)
+"""Before the day that some news are of, and no other."""
 _PRICED = re.compile(r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", re.IGNORECASE)
 _MONTH = re.compile(rf"\b(?:{'|'.join(words.CALENDAR)})\b", re.IGNORECASE)
 _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
@@ -129,6 +132,8 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         return True
     # A period does not start today.
     today = said.facts.as_of if _SINCE.search(said.before(figure, 10)) else None
+    if _is_beside(figure, said):
+        return True
     named = _WEEKDAY.search(said.before(figure, 14))
     if _STANDS.search(said.before(figure, 8)) and figure.is_day(said.facts.as_of or date.min):
         return True
@@ -138,6 +143,15 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         and (not named or words.WEEKDAYS[day.weekday()] == named["day"].lower())
         for day in _days(figure, said)
     )
+
+
+def _is_beside(figure: Figure, said: Sentence) -> bool:
+    """Whether a figure right beside a date is of that session: "found its low on March 8 at $1"."""
+    known = [each for each in said.figures if each in said.traced or each in said.failed]
+    ahead = [each for each in known if each.end <= figure.start][-1:]
+    behind = [each for each in known if each.start >= figure.end][:1]
+    days = [said.traced[each].session for each in (*ahead, *behind) if each in said.traced]
+    return any(day and figure.is_day(day) for day in days)
 
 
 def _day_of(fact: Fact, facts: Facts) -> date | None:
@@ -157,7 +171,8 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
     if _is_refuted(figure, said, tickers):
         return
     beside = {*_spoken_of(said.clause(figure), figure, said, everyone)}
-    yield from _ends(said.facts, tickers)
+    if not (beside and _OF_NEWS.search(said.before(figure, 16))):
+        yield from _ends(said.facts, tickers)
     if beside:
         yield from beside
         return
@@ -185,7 +200,8 @@ def _spoken_of(
         yield from _of(facts, owners, *_reports(text))
     if _CALENDAR.search(text):
         yield from _of(facts, owners, "until")
-    if _RECORDED.search(text):
+    estimated = any(fact.concept in ESTIMATES for fact in said.traced.values())
+    if _RECORDED.search(text) or (estimated and _AS_OF.search(said.before(figure, 8))):
         yield from _of(facts, owners, "estimate_known", "figures_known")
     if _FIGURES.search(text):
         yield from _of(facts, owners, "period_end", "figures_known")

@@ -94,10 +94,11 @@ class Sentence(Compared):
                 for each in self.figures
                 if each.end <= figure.start and each.unit != "count"
             ]
+            # "up 2.4% on average (AAPL 2.63%)": the mean is the figure's that stands before it.
+            owner = [each.start for each in self.named if self.text[each.end : figure.start] == " "]
+            start = max((*ahead[-1:], *owner), default=0)
             # With the figure itself, by which "averages 24.7%" is told from a name.
-            text = text[ahead[-1] if ahead else 0 : figure.end]
-            # "Up 2.4% on average: MSFT 2.27%" is a mean of the first.
-            text = _ON_AVERAGE.sub("", text) if ahead else text
+            text = _ON_AVERAGE.sub("" if ahead else r"\g<0>", text[start : figure.end])
             text = _STARTS_ANEW.sub("", text)
         return bool(words.MEAN.search(text))
 

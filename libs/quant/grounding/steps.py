@@ -325,7 +325,7 @@ def earlier(base: Fact, top: Fact, said: Sentence) -> bool:
     if base.ticker != top.ticker:
         return True
     if base.concept == "headline":
-        return isearlier(base, top, said)
+        return is_earlier(base, top, said)
     if {base.place, top.place} & {"mean", "extreme"}:
         return base.place in {"mean", "extreme"}
     return base.session is not None and top.session is None

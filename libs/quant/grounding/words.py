@@ -199,11 +199,11 @@ LINE = re.compile(
     r"\b(?:overbought|oversold|line|threshold|level of|mark|territory|neutral)\b", re.IGNORECASE
 )
 MEAN = re.compile(
-    r"\b(?:on average|typical|normal|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean|norm)\b(?! (?:true|cost))",
+    r"\b(?:on average|typical|normal|norm(?! (?!of\b)[a-z])|average|averaged|averaging|(?<!both )(?<!all )(?<!moving )(?<!the )averages(?= [\d$€£])|mean)\b(?! (?:true|cost))",
     re.IGNORECASE,
 )
 PREVIOUS = re.compile(
-    r"\b(?:day|session) before\b|\b(?:previous|prior) (?:day|session|close)|\byesterday",
+    r"\b(?:day|session) before\b|\bbefore the weekend\b|\b(?:previous|prior) (?:day|session|close)|\byesterday",
     re.IGNORECASE,
 )
 LAST = re.compile(r"\b(?:last|latest|final) (?:day|session)\b", re.IGNORECASE)
@@ -212,7 +212,7 @@ NEXT = re.compile(
     re.IGNORECASE,
 )
 FIRST = re.compile(
-    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|trading days|close to close|opened|beg[aiu]n\w*)\b",
+    r"\b(?:first|since|from|listing|listed|debut\w*|sessions|trading days|close to close|opened|beg[aiu]n\w*|opening (?:day|session))\b",
     re.IGNORECASE,
 )
 IN_A_SESSION = re.compile(

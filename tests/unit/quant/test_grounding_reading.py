@@ -115,6 +115,18 @@ def test_what_is_owned_is_read_by_its_names(right: str, wrong: str, facts: Facts
         ("Hold exposure to 40%.", "The exposure fell to 40%."),
         ("Until then, 0.15.", "Until then, the correlation averages 0.15."),
         ("Over the past three months it rose.", "Over the past three sessions it rose 9%."),
+        # A limit of the writer's, and what has a name.
+        ("No position over 5%.", "A volatility over 95%."),
+        ("No name may exceed 30%.", "No name gained more than 1%, the market cap fell 20%."),
+        ("We hold every line to 5% at most.", "Every line lost 5% at most."),
+        ("The weight stops at 0.25.", "The correlation stops at 0.25."),
+        ("Limit for any name: 35%.", "Our limit is kept: it gained 35%."),
+        ("Exposure no greater than 50%.", "A month no better than 50%."),
+        ("Net read: -0.7.", "Their correlation was 0.7."),
+        ("Room for 10 more.", "Room was for 10 holdings."),
+        ("RSI of 79.5, well past 70.", "RSI of 79.5, and 70 the day before."),
+        ("Upside. (1) Orders came in.", "Upside (17) of orders."),
+        ("The last close over $81 was Friday's.", "It is worth $81."),
     ],
 )
 def test_orders_grades_and_horizons_are_the_writers_own(
@@ -127,3 +139,39 @@ def test_orders_grades_and_horizons_are_the_writers_own(
 def test_the_first_end_of_a_range_has_the_unit_of_the_second() -> None:
     assert [each.unit for each in figures("between 14.8 and 46.2 times")] == ["times", "times"]
     assert [each.unit for each in figures("14.8, then 46.2 times")] == ["number", "times"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        # Who is meant where the name last said is another's.
+        ("Of ALFA and ECHO the latter costs $28.21.", "Of ALFA and ECHO the former costs $28.21."),
+        ("ALFA led. It rose, as ECHO fell, and it is at $81.79.", "ALFA led. ECHO is at $81.79."),
+        ("A gain of 1.29%, which is ALFA.", "A gain of 1.29%, which is ECHO."),
+        ("ALFA led. At $81.79 it is dearer than that of ECHO.", "ECHO led, and is at $81.79."),
+        ("ALFA was well ahead of ECHO (-1.81%).", "ALFA was well ahead of ECHO (+1.81%)."),
+        ("An order for 85 shares is open.", "An order for 58 shares is open."),
+        # A mean is of the figure that stands with it.
+        ("It is -0.26% on average (ALFA 1.29%).", "It is 1.29% on average (ALFA 1.18%)."),
+        ("News items in total: 1.", "News items in total: 3."),
+    ],
+)
+def test_whose_a_figure_is_where_others_are_named(right: str, wrong: str, facts: Facts) -> None:
+    assert ungrounded(right, facts, None) == []
+    assert ungrounded(wrong, facts, None) != []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        # The day that words name, and the days that others are of.
+        ("In March: on the 14th $80.75.", "In February: on the 14th $80.75."),
+        ("$80.75 was the close on the 14th, not on the 13th.", "$81.79 was the close on the 14th."),
+        ("$81.79 on Friday against $80.75 on the 14th.", "$80.75 on Friday against $81.79 before."),
+        ("It ended the week at $81.79, from $80.75 (14 March).", "It is at $81.79 (14 March)."),
+        ("It changed hands 2,677,695 times.", "It changed hands 2,766,695 times."),
+    ],
+)
+def test_when_a_figure_was_so(right: str, wrong: str, facts: Facts) -> None:
+    assert ungrounded(right, facts) == []
+    assert ungrounded(wrong, facts) != []
