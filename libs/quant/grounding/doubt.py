@@ -23,7 +23,7 @@ from libs.quant.grounding.candidates import (
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
-from libs.quant.grounding.steps import earlier
+from libs.quant.grounding.steps import earlier, kind
 
 STEP_DIGITS = 2
 """Digits that a figure must have to be a step which no words ask for."""
@@ -135,8 +135,9 @@ def steps(figure: Figure, said: Sentence) -> Iterator[Candidate]:
 
 
 def _are_alike(one: Fact, two: Fact) -> bool:
-    alike = one.ticker == two.ticker or one.concept == two.concept
-    return alike or "headline" in {one.concept, two.concept}
+    """Whether two quantities are of one kind, and of one ticker or the same; or of a headline."""
+    same = one.ticker == two.ticker or one.concept == two.concept
+    return (same and kind(one) == kind(two)) or "headline" in {one.concept, two.concept}
 
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:

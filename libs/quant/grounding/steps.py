@@ -179,7 +179,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     share = (
         words.OF.match(said.after(figure, 12))
         or said.restates(figure)
-        or _kind(top) == _kind(base) == "account"
+        or kind(top) == kind(base) == "account"
     )
     # "11.4% of the stake" is a share or a loss, where it does not say of what.
     unnamed = words.OF.match(said.after(figure, 12)) and not said.compared_with(figure)
@@ -196,7 +196,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
             yield Candidate(top.value / base.value, "times", parts)
     if not base.value:
         return
-    alike = _kind(top) == _kind(base) or (
+    alike = kind(top) == kind(base) or (
         top.unit == "money"
         and "headline" in {top.concept, base.concept}
         and 1 / FAR < abs(top.value / base.value) < FAR
@@ -227,14 +227,14 @@ def _is_ratio(top: Fact, base: Fact) -> bool:
     """Whether one quantity is so many times another: of one kind, or a known multiple."""
     pair = {top.concept, base.concept}
     return (
-        _kind(top) == _kind(base)
+        kind(top) == kind(base)
         or "headline" in pair
         or (top.concept, base.concept) == ("market_cap", "revenue_ttm")
-        or {_kind(top), _kind(base)} == {"price", "earnings"}
+        or {kind(top), kind(base)} == {"price", "earnings"}
     )
 
 
-def _kind(fact: Fact) -> str:
+def kind(fact: Fact) -> str:
     """What a quantity is like: only like quantities are added, compared and subtracted."""
     return LIKE.get(fact.concept, "price" if fact.unit == "money" else fact.unit)
 
@@ -285,7 +285,7 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     compared, rival = said.compared_with(figure), said.rival(figure)
     start, end = said.from_to
     told = not compared
-    if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):
+    if start and (start.value in {base.value, top.value} or (told and kind(start) == kind(base))):
         reached = top.concept in {start.concept, CLOSE} or _is_goal(top, figure, said)
         reached = reached if end is None else top.value == end.value
         return start.value == base.value and reached
