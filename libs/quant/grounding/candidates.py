@@ -175,7 +175,7 @@ def at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     ):
         return fact.place == "mean" or fact.concept in {"average_cost", "atr_14"}
     closes = said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure))
-    if closes and fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
+    if closes and fact.concept in {"high", "low"}:
         return False
     if fact.place == "extreme" and fact.concept == CLOSE and _INTRADAY.search(said.before(figure)):
         return False

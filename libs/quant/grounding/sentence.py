@@ -57,6 +57,7 @@ _ON_AVERAGE = re.compile(r"^\s(?:(?:on|in|at)\s)?(?:the\s)?(?:average|mean|norm)
 _PART = re.compile(r"^\s(?:out )?of\s[$€£\d]")
 _SHARE_OF = re.compile(r"(?:%|percent|\bout)\sof\s$")
 """Before an amount that something is a share of."""
+_OF_THE_ONE_BEFORE = re.compile(r"^[^,;]*\b(?:on average|in the mean)[,;]")
 _STARTS_ANEW = re.compile(r"^.*:\s(?=[^\W\d]+\s[^\W\d]+\s)")
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
@@ -100,6 +101,8 @@ class Sentence(Compared):
             # With the figure itself, by which "averages 24.7%" is told from a name.
             text = _ON_AVERAGE.sub("" if ahead else r"\g<0>", text[start : figure.end])
             text = _STARTS_ANEW.sub("", text)
+            # "38.9 on average, from 21.0": behind a comma it is said of the one before.
+            text = _OF_THE_ONE_BEFORE.sub("", text) if ahead else text
         return bool(words.MEAN.search(text))
 
     def is_mean(self, figure: Figure) -> bool:

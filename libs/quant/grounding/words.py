@@ -89,8 +89,8 @@ _NAMED: tuple[tuple[str, str], ...] = (
     ("quantity_after", r"(?:holding|position|stake)s?(?= to \d)"),
     ("quantity", r"hold(?:s|ing|ings)?\b|held\b|own(?:s|ed)\b|(?<!its )(?<!'s )own\b|shares? held|positions?\b|stakes?\b"),
     ("close", r"closing (?:low|high)s?\b"),
-    ("low", r"as low as|lows?\b|lowest|trough\w*|bottom(?:ed)?"),
-    ("high", r"as high as|the top(?= on|[.,;)])|highs?\b|topped (?:out )?at|highest|peak(?:ed)?"),
+    ("low", r"as low as|lows?\b|lowest(?: price)?|trough\w*|bottom(?:ed)?"),
+    ("high", r"as high as|the top(?= on|[.,;)])|highs?\b|topped (?:out )?at|highest(?: price)?|peak(?:ed)?"),
     ("open", r"open(?:ed|s|ing)?\b(?! orders?)"),
     ("bars", r"bars\b"),
     ("close", r"clos(?:e|es|ed|ing)\b|(?<!target )prices?\b|priced at|quotes?\b|quoted at|last(?=:?\s[$€£]?\d+\.\d)|settled|finished at|ended (?=at|\w+day)|trad(?:es|ing|ed) (?=at|below|above|under|over)|current_price"),
@@ -156,7 +156,7 @@ def _is_adjective(match: re.Match[str]) -> bool:
 
 DOWN = re.compile(
     r"\b(?:f[ae]ll(?:s|ing|en)?|los(?:t|e|es|ing|s|ses)|down|drop(?:s|ped|ping)?|slid\w*|slip\w*|"
-    r"declin\w+|decreas\w+|below|under|beneath|south of|lower|cheaper|miss(?:ed|es)?|negative|weaker|shr[aiu]nk|"
+    r"declin\w+|decreas\w+|reduc\w+|cut(?:s|ting)?(?! out)|below|under|beneath|south of|lower|cheaper|miss(?:ed|es)?|negative|weaker|shr[aiu]nk|"
     r"slump\w*|s[iau]nk\w*|shed(?:s|ding)?|tumbl\w+|plung\w+|plummet\w*|eas(?:ed|es|ing)|retreat\w*|g[ai]ve(?:s|n)? (?:up|back)|worse|poorer|weaken\w*|minus|short of|that cost|has cost|costs? us|setback|less\b|fewer|(?:took|taken|taking)(?= (?:off |away )?(?:about )?[$€£]?\d)|under water|in the red|off(?=\s[$€£\d]|\s$)|underwater|behind|less than|discount)\b",
     re.IGNORECASE,
 )
