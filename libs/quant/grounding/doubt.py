@@ -142,14 +142,15 @@ def _are_alike(one: Fact, two: Fact) -> bool:
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
     change, parts = top.value - base.value, (top, base)
-    if figure.unit != "percent":
-        yield Candidate(change, top.unit, parts, signed=True)
-        return
     compared = said.compared_with(figure)
-    if base.concept in compared or (top.concept not in compared and earlier(base, top, said)):
-        yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
-    if abs(top.value) < abs(base.value):
-        yield Candidate(top.value / base.value * 100, "percent", parts)
+    based = base.concept in compared or (top.concept not in compared and earlier(base, top, said))
+    if figure.unit == "percent":
+        if based:
+            yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
+        if abs(top.value) < abs(base.value):
+            yield Candidate(top.value / base.value * 100, "percent", parts)
+    elif based or not compared:
+        yield Candidate(change, top.unit, parts, signed=True)
 
 
 def _of_day(name: str, value: float, ticker: str, place: str, day: date) -> Fact:

@@ -71,6 +71,9 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if rival and not (base.ticker == rival and top.concept in measured):
             continue
+        if top.ticker != base.ticker and top.concept in tight and not said.is_compared(figure):
+            # "65 shares" are shares of one, and no difference of two.
+            continue
         if _may_meet(top, base, said):
             yield from _step(top, base, figure, said)
 
@@ -262,7 +265,8 @@ def _product(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[
         yield Candidate(abs(top.value * base.value / 100), "money", parts)
     if base.concept in HELD and top.unit == "money" and base.value:
         if top.concept in {"market_cap", "revenue_ttm", "headline"}:
-            yield Candidate(top.value / base.value, "money", parts)
+            if words.PER_SHARE.search(said.before(figure, 20) + said.after(figure, 20)):
+                yield Candidate(top.value / base.value, "money", parts)
         elif top.concept == _price_of(base, figure, said):
             yield Candidate(top.value * base.value, "money", parts)
     if (top.concept, base.concept) == (CLOSE, "atr_14"):

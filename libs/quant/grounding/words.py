@@ -232,7 +232,7 @@ LOWEST = re.compile(
     r"\bextremes?\b|\b(?!latest|nearest|honest)\w{3,}iest\b|\b(?:lows?|lowest|least|smallest|worst|weakest|trough\w*|bottom\w*|range[sd]?|spans?|runs?|ran|between)\b|\b(?:from|of)\s\S{1,12}(?:\s\([^)]*\))?\sto\s\W?\d",
     re.IGNORECASE,
 )
-PER_SHARE = re.compile(r"\b(?:(?:a|per) share|each|apiece)\b", re.IGNORECASE)
+PER_SHARE = re.compile(r"\b(?:(?:a|per) share|each|apiece|share count)\b", re.IGNORECASE)
 SURPRISE = re.compile(
     r"\b(?:beat\w*|miss\w*|surprise\w*|topped|better|worse|than|expected|consensus)\b",
     re.IGNORECASE,
