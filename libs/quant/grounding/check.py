@@ -86,6 +86,7 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             named_before=named_before,
             topics=frozenset(name for each in mentioned for name in each.concepts),
             told_day=told_day,
+            so_far=frozenset({about or "", *(n.ticker for n in names if n.start < end)}),
         )
         checked += [_placed(each, start) for each in _check_sentence(said)]
         if said.named:

@@ -114,6 +114,7 @@ def _groups(every: list[Fact], said: Sentence) -> Iterator[list[Fact]]:
     yield [fact for fact in every if fact.value < 0]
     held = said.facts.having("average_cost")
     yield [fact for fact in every if fact.ticker in held]
+    yield [fact for fact in every if fact.ticker in said.so_far]
     if said.has(_OTHERS):
         yield from ([fact for fact in every if fact is not left] for left in every)
 

@@ -127,6 +127,7 @@ class Spoken:
     recalled: Sequence[Fact] = ()
     named_before: Sequence[Named] = ()
     topics: frozenset[str] = frozenset()
+    so_far: frozenset[str] = frozenset()
     told_day: date | None = None
     answers: dict[tuple[str, int], Any] = field(default_factory=dict)
 

@@ -25,6 +25,7 @@ WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
 """What an amount is a share of, where a percentage stands beside it and no words say of what."""
 _BARE = re.compile(r"^\s(?:lower|higher|below|above|under)\s?(?:[,.;)]|$)", re.IGNORECASE)
 """Behind a level that is given, measured from where the price stands: "at 88.93, 1.1% lower"."""
+_SINCE = re.compile(r"^\ssince\b", re.IGNORECASE)
 FAR = 100.0
 """An amount of a headline is not held against one that differs by this factor."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
@@ -179,6 +180,9 @@ def _are_levels(top: Fact, base: Fact, said: Sentence) -> bool:
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
     parts = (top, base)
+    if _SINCE.match(said.after(figure, 10)) and top.concept in {"high", "low", "open"}:
+        # "lost 8.9% since February 20": until now.
+        return
     share = (
         words.OF.match(said.after(figure, 12))
         or said.restates(figure)
