@@ -15,6 +15,7 @@ from statistics import fmean
 
 from libs.quant.grounding import words
 from libs.quant.grounding.candidates import (
+    REFERENCES,
     TECHNICAL,
     Candidate,
     at_that_time,
@@ -45,6 +46,9 @@ def quantities(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     A figure of few digits is believed only where the text names its quantity somewhere.
     """
     if figure.unit not in _STATED or said.tight(figure) == (words.OTHER,):
+        return
+    if figure.unit == "percent" and {*said.compared_with(figure)} & (REFERENCES | {CLOSE}):
+        # "19.9% under the 50-day" is measured, not stated.
         return
     bound = {*said.sought(figure)} - {words.OTHER}
     if figure.unit == "percent" and bound & {*PERIODIC}:
