@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from libs.quant.grounding import words
-from libs.quant.grounding.compared import Compared
+from libs.quant.grounding.averaged import Averaged
 from libs.quant.grounding.facts import CLOSE, LEVELS, PRICES, Fact, unit_of
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, once, rows_of
@@ -53,16 +53,13 @@ _ONE_NAME = re.compile(
 )
 """Between two names of one quantity."""
 _IS_SAID = re.compile(r"^\s(?:is|are|was|were|would|will|comes?|came)\b", re.IGNORECASE)
-_ON_AVERAGE = re.compile(r"^\s(?:(?:on|in|at)\s)?(?:the\s)?(?:average|mean|norm)(?=[,;:.)])")
 _PART = re.compile(r"^\s(?:out )?of\s[$€£\d]")
 _SHARE_OF = re.compile(r"(?:%|percent|\bout)\sof\s$")
 """Before an amount that something is a share of."""
-_OF_THE_ONE_BEFORE = re.compile(r"^[^,;]*\b(?:on average|in the mean)[,;]")
-_STARTS_ANEW = re.compile(r"^.*:\s(?=[^\W\d]+\s[^\W\d]+\s)")
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
-class Sentence(Compared):
+class Sentence(Averaged):
     """A sentence of which one can ask what a figure is."""
 
     @cached_property
@@ -74,40 +71,6 @@ class Sentence(Compared):
     def names(self, concept: str) -> bool:
         """Whether the sentence names a quantity, or the one before it does."""
         return concept in self.concepts
-
-    @cached_property
-    def unnamed(self) -> str:
-        """The text without the words that name quantities."""
-        text = self.text
-        for mention in self.mentions:
-            text = text[: mention.start] + "#" * (mention.end - mention.start) + text[mention.end :]
-        return text
-
-    def asks_mean(self, figure: Figure | None = None) -> bool:
-        """Whether words ask for a mean, other than those that name an average or a cost.
-
-        With a figure: the words between it and the figure before.
-        """
-        text = self.unnamed
-        if figure is not None:
-            ahead = [
-                each.end
-                for each in self.figures
-                if each.end <= figure.start and each.unit != "count"
-            ]
-            # "up 2.4% on average (AAPL 2.63%)": the mean is the figure's that stands before it.
-            owner = [each.start for each in self.named if self.text[each.end : figure.start] == " "]
-            start = max((*ahead[-1:], *owner), default=0)
-            # With the figure itself, by which "averages 24.7%" is told from a name.
-            text = _ON_AVERAGE.sub("" if ahead else r"\g<0>", text[start : figure.end])
-            text = _STARTS_ANEW.sub("", text)
-            # "38.9 on average, from 21.0": behind a comma it is said of the one before.
-            text = _OF_THE_ONE_BEFORE.sub("", text) if ahead else text
-        return bool(words.MEAN.search(text))
-
-    def is_mean(self, figure: Figure) -> bool:
-        """Whether words beside a figure say that it is a mean."""
-        return self.asks_mean(figure) or bool(words.MEAN.search(self.after(figure, 14)))
 
     @cached_property
     def numbers(self) -> frozenset[int]:
