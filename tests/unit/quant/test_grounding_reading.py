@@ -175,3 +175,28 @@ def test_whose_a_figure_is_where_others_are_named(right: str, wrong: str, facts:
 def test_when_a_figure_was_so(right: str, wrong: str, facts: Facts) -> None:
     assert ungrounded(right, facts) == []
     assert ungrounded(wrong, facts) != []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        # What is counted must be so many; a streak that no tool tells is invented.
+        (
+            "It has beaten them for several quarters.",
+            "It has beaten them in seven consecutive quarters.",
+        ),
+        ("It beat, its fourth time.", "It beat, the fourth consecutive beat."),
+        ("It rose on each of the last one sessions.", "It rose on each of the last two sessions."),
+        ("It and ECHO, one of which is news.", "It and ECHO, one of which is in profit."),
+        ("RSI of 79.5; one of the names above 70.", "RSI of 79.5; only two names above 70."),
+        # A headline's wish is its own, and not the writer's.
+        ("I ask for 50% of the budget.", "A headline asks for 50% of the budget."),
+        ("A headline says 12% of the 3,400 jobs go.", "A headline says 21% of the jobs go."),
+        # A line by its name, and sessions to come.
+        ("Neither RSI is under the 30 line.", "Neither RSI is at 30."),
+        ("What of the ten sessions after it?", "What of the ten sessions on file?"),
+    ],
+)
+def test_what_no_tool_counts_is_no_fact(right: str, wrong: str, facts: Facts) -> None:
+    assert ungrounded(right, facts) == []
+    assert ungrounded(wrong, facts) != []
