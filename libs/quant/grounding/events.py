@@ -18,8 +18,15 @@ PERIODS = ("period_end", "period_next", "period_last")
 ESTIMATES = frozenset({"eps_next", "eps_estimate"})
 EVENTS = (*REPORTS, *PERIODS, "figures_known", "estimate_known", "until")
 _PERIOD = re.compile(
-    r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE
+    r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,\d]*$|period\b[^.;\d]*$",
+    re.IGNORECASE,
 )
+_ESTIMATE_OF = re.compile(
+    r"\b(?:estimate|consensus|forecast)\b(?:[^.;,]|\.\d)*\s(?:dates? (?:from|back to)|dated|"
+    r"is from|(?:was )?(?:recorded|stamped|made)(?: on)?)\s$",
+    re.IGNORECASE,
+)
+"""Before the day that an estimate is of, and no other."""
 _REPORT = re.compile(
     r"\b(?:report(?:s|ed|ing)?|publish(?:es|ed|ing)?|print|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
@@ -168,6 +175,11 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
     if _PERIOD.search(said.before(figure, 45)):
         yield from _of(said.facts, everyone, *PERIODS)
         return
+    if _ESTIMATE_OF.search(said.before(figure, 60)):
+        known = [*_of(said.facts, everyone, "estimate_known")]
+        if known:
+            yield from known
+            return
     if _is_refuted(figure, said, tickers):
         return
     beside = {*_spoken_of(said.clause(figure), figure, said, everyone)}

@@ -200,3 +200,39 @@ def test_when_a_figure_was_so(right: str, wrong: str, facts: Facts) -> None:
 def test_what_no_tool_counts_is_no_fact(right: str, wrong: str, facts: Facts) -> None:
     assert ungrounded(right, facts) == []
     assert ungrounded(wrong, facts) != []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        # Each end of a move is of its own day.
+        (
+            "Between March 13 and March 14 it went from $81.27 to $80.75.",
+            "Between March 13 and March 14 it went from $80.75 to $81.27.",
+        ),
+        ("The $28.21 that buyers pay for ECHO.", "The $28.12 that buyers pay for ECHO."),
+        (
+            "For the quarter to December 31 on March 20.",
+            "For the quarter to March 20 on December 31.",
+        ),
+        ("The estimate of $0.42 dates from March 1.", "The estimate of $0.42 dates from March 20."),
+        ("It led, while Foodbank lost 2.4%.", "It led. Forward sales lost 2.4%."),
+        ("It led, while Foodbank lost 2.4%.", "It led, from November, and lost 2.4%."),
+    ],
+)
+def test_a_day_and_a_name_are_of_what_stands_with_them(right: str, wrong: str) -> None:
+    report = {
+        "ticker": "ALFA",
+        "as_of": "2024-03-15",
+        "upcoming": {
+            "report_date": "2024-03-20",
+            "period_end": "2023-12-31",
+            "eps_estimate": 0.42,
+            "known_at": "2024-03-01",
+        },
+    }
+    other = {"ticker": "FB", "price": 31.09, "day_change_pct": -2.4}
+    every = (*RESULTS, report, other)
+    facts = read([Given(f"E{n}", "tool", result) for n, result in enumerate(every)])
+    assert ungrounded(right, facts, None if "while" in right else "ALFA") == []
+    assert ungrounded(wrong, facts) != []
