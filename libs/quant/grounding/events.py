@@ -27,6 +27,8 @@ _ESTIMATE_OF = re.compile(
     re.IGNORECASE,
 )
 """Before the day that an estimate is of, and no other."""
+_ALONE = re.compile(r"^\salone\b", re.IGNORECASE)
+"""Behind the one day that a move is of: it is not the day before, which it is measured from."""
 _REPORT = re.compile(
     r"\b(?:report(?:s|ed|ing)?|publish(?:es|ed|ing)?|print|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
@@ -119,11 +121,14 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         fact
         for each, fact in said.traced.items()
         if said.dated_by(each) is figure
-        and (fact.concept != "headline" or "," not in said.between(each, figure))
+        and (
+            fact.concept != "headline"
+            or not (each.unit == "count" or "," in said.between(each, figure))
+        )
     ]
-    made = [parts for each, parts in said.made_of.items() if said.dated_by(each) is figure]
-    if any(part.session and figure.is_day(part.session) for parts in made for part in parts):
-        return True
+    made = _is_made(figure, said)
+    if made is not None:
+        return made
     days = {fact: day for fact in told if (day := _day_of(fact, said.facts))}
     period = _SINCE.search(said.before(figure, 10)) and all(
         fact.place in {"extreme", "mean"} for fact in told
@@ -150,6 +155,18 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         and (not named or words.WEEKDAYS[day.weekday()] == named["day"].lower())
         for day in _days(figure, said)
     )
+
+
+def _is_made(figure: Figure, said: Sentence) -> bool | None:
+    """Whether a date is that of a step between sessions; None where that decides nothing."""
+    alone = _ALONE.match(said.after(figure, 8))
+    for each, parts in said.made_of.items():
+        ends = [part.session for part in parts if part.session and said.dated_by(each) is figure]
+        if any(map(figure.is_day, [max(ends)] if ends and alone else ends)):
+            return True
+        if ends and alone:
+            return False
+    return None
 
 
 def _is_beside(figure: Figure, said: Sentence) -> bool:

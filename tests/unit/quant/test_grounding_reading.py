@@ -97,6 +97,7 @@ def test_a_reading_that_may_be_meant_passes_and_one_that_may_not_is_marked(
     ("right", "wrong"),
     [
         ("The account is worth $103,507.", "The account is worth $105,307."),
+        ("With 1,150 shares bought at $31.84.", "With 650 shares bought at $31.84."),
         ("Lift the holding to 1,235 shares.", "A holding of 1,235 shares."),
         ("$3.63 apiece below their $31.84 cost.", "$3.36 apiece below their $31.84 cost."),
     ],
@@ -215,6 +216,12 @@ def test_what_no_tool_counts_is_no_fact(right: str, wrong: str, facts: Facts) ->
             "For the quarter to December 31 on March 20.",
             "For the quarter to March 20 on December 31.",
         ),
+        ("It led from $80.75; on March 15 alone 1.3%.", "It led; on March 14 alone it rose 1.3%."),
+        (
+            "One of the names covered on March 15 rose, while ECHO fell.",
+            "One of the names covered on March 19 rose.",
+        ),
+        ("12% of its 3,400 jobs, or 408 positions.", "12% of its 3,400 jobs, or 480 positions."),
         ("The estimate of $0.42 dates from March 1.", "The estimate of $0.42 dates from March 20."),
         ("It led, while Foodbank lost 2.4%.", "It led. Forward sales lost 2.4%."),
         ("It led, while Foodbank lost 2.4%.", "It led, from November, and lost 2.4%."),
@@ -232,7 +239,9 @@ def test_a_day_and_a_name_are_of_what_stands_with_them(right: str, wrong: str) -
         },
     }
     other = {"ticker": "FB", "price": 31.09, "day_change_pct": -2.4}
-    every = (*RESULTS, report, other)
+    title = "Foodbank to close one of its two plants"
+    news = {"ticker": "FB", "items": [{"known_at": "2024-03-04T08:00:00+00:00", "title": title}]}
+    every = (*RESULTS, report, other, news)
     facts = read([Given(f"E{n}", "tool", result) for n, result in enumerate(every)])
     assert ungrounded(right, facts, None if "while" in right else "ALFA") == []
     assert ungrounded(wrong, facts) != []
