@@ -58,7 +58,7 @@ def _two_letters(text: str, facts: Facts) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for ticker in (each for each in facts.tickers if len(each) == LETTERS_MIN - 1):
-        first, second = ticker.lower()
+        first, second = ticker[0].lower(), ticker[1].lower()
         fitting = {
             match.group()
             for match in _CAPITALISED.finditer(text)
