@@ -25,6 +25,7 @@ SUMMED: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean, "avg": fmean, "average": fmean, "max": max, "min": min,
 }  # fmt: skip
 _NEGATIVE = re.compile(r"\b(?:loss(?:es)?|lost|loses|negative|minus)\b", re.IGNORECASE)
+_HELD = re.compile(r"^\sshares\s(?:bought|held|owned|acquired|purchased)\b", re.IGNORECASE)
 _SUMMED_KEY = re.compile(rf"^(?P<how>{'|'.join(SUMMED)})_")
 
 
@@ -211,7 +212,8 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
                 if _counted(figure, said):
                     return True
                 if counts.NOUNS.match(said.after(figure)):
-                    return False
+                    # "12% of its 3,400 jobs, which is 408 positions": of a headline's figures.
+                    return _is_share_told(figure, said)
             offered = (
                 *derived(figure, said),
                 *doubt.over_groups(figure, said),
@@ -243,6 +245,10 @@ def _counted(figure: Figure, said: Sentence) -> bool:
 
 
 def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
+    owners = {part.ticker for part in value.parts}
+    if len(owners) > 1 and said.tickers(figure) and _HELD.match(said.after(figure, 24)):
+        # "with 65 shares bought": of one holding, and no step between two.
+        return False
     scaled = _in_unit(figure, value, said)
     if scaled is None or not _currency_fits(figure, value, said):
         return False
@@ -276,6 +282,17 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
     if value.parts[0].concept.startswith("eps_a") and scaled > 0:
         return not re.search(r"\bloss of\b", said.before(figure, 20))
     return True
+
+
+def _is_share_told(figure: Figure, said: Sentence) -> bool:
+    """Whether a count is a share of another, both told by a headline."""
+    told = [fact for fact in said.traced.values() if fact.concept == "headline"]
+    return any(
+        figure.says(share.value * whole.value / 100)
+        for share in told
+        for whole in told
+        if share.unit == "percent" and whole.unit == "number" and share.place == whole.place
+    )
 
 
 def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:

@@ -59,6 +59,15 @@ _TRADED = re.compile(r"\b(?:sell|buy|trim|purchase)\s$", re.IGNORECASE)
 _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
+_STREAK = re.compile(r"^\s(?:consecutive|straight|successive)\s[a-z]", re.IGNORECASE)
+_TOLD = re.compile(
+    r"\b(?:headline|story|article|item|advertisement)\s(?:[a-z]+ly\s)?"
+    r"(?:asks|calls|says|tells|claims|urges|demands|wants|recommends|advises|promises)\b[^.;,\d]*$",
+    re.IGNORECASE,
+)
+"""Before what a headline wants: no limit, order or score of the writer's own."""
+_THE_LINE = re.compile(r"\bthe\s$", re.IGNORECASE)
+_IS_LINE = re.compile(r"^\s(?:line|mark|level|threshold)\b", re.IGNORECASE)
 _HORIZON = re.compile(
     r"^\s*(?:to \d+\s)?(?:(?:trading|business|calendar)\s)?(?:days|weeks|months|years|sessions)\b",
     re.IGNORECASE,
@@ -120,7 +129,9 @@ def claims(figure: Figure, said: Sentence) -> bool:
         return events.is_past(figure, said.facts)
     if figure.meant and figure.unit == "count":
         return (
-            bool(DAYS.match(said.after(figure)) and said.has(_EVENT))
+            bool(_STREAK.match(said.after(figure, 20)))
+            or counts.is_run(figure, said)
+            or bool(DAYS.match(said.after(figure)) and said.has(_EVENT))
             or counts.is_refuted(figure, said)
             or headlines.is_refuted(figure, said)
         )
@@ -143,6 +154,8 @@ def claims(figure: Figure, said: Sentence) -> bool:
 
 def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
     """The writer's own scores, odds, votes and orders."""
+    if _TOLD.search(said.before(figure, 80)):
+        return False
     whole = figure.unit in {"number", "count"} and figure.step >= 1
     if whole and _OWN_COUNT.match(said.after(figure, 30)):
         return True
@@ -193,6 +206,9 @@ def _is_line(figure: Figure, said: Sentence) -> bool:
     )
     if side:
         return False
+    named = _THE_LINE.search(said.before(figure, 5)) and _IS_LINE.match(said.after(figure, 12))
+    if figure.value in LINES and named:
+        return True
     if figure.value in LINES and not said.tight(figure) and said.sought(figure) == ("rsi_14",):
         # The reading is given already: "RSI 55.9 has room before 70".
         ahead = [each for each in said.figures if each.end <= figure.start]

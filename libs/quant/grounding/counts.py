@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, Facts
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Facts
 from libs.quant.grounding.figures import MONTHS, Figure
 from libs.quant.grounding.sentence import Sentence
 
@@ -29,6 +29,10 @@ _OF_WHICH = re.compile(
 _RESEARCHED = re.compile(
     r"\b(?:researched|examined|checked|looked at|read|priced|covered)\b", re.IGNORECASE
 )
+_DRAWN = re.compile(
+    r"^\s(?:names|stocks|companies|assets|tickers|shares) (?:above|below|under|over)\b"
+)
+"""Behind a count, what it counts by."""
 _MOVED = re.compile(
     r"^\s(?:rose|fell|gained|lost|(?:are|were|stand|trade|closed)\s(?:higher|lower|up|down))\b"
 )
@@ -62,10 +66,23 @@ _IN_A_ROW = re.compile(
     r"consecutive|successive)\b"
 )
 _OTHERS = re.compile(
-    r"^\s(?:of (?:\w+ ){1,3})?(?:analysts|brokers|quarters|years|plants|jobs|customers)\b",
+    r"^\s(?:of (?:\w+ ){1,3})?(?:(?:consecutive|straight|successive) )?"
+    r"(?:analysts|brokers|quarters|years|plants|jobs|customers)\b",
     re.IGNORECASE,
 )
 """What the evidence never counts: only a headline can."""
+_RUN = re.compile(
+    r"^\s(?:consecutive|straight|successive)\s(?!(?:\w+ )?(?:sessions?|days?|clos|gain|loss|rise|"
+    r"fall|advance|decline|drop|up|down|higher|lower|positive|negative|winning|losing))",
+    re.IGNORECASE,
+)
+"""A streak of what no tool counts."""
+_EACH_LAST = re.compile(
+    r"\b(?:each|all|every one) of the (?:last|past|latest|final) $", re.IGNORECASE
+)
+_SESSION = re.compile(r"^\s(?:trading )?(?:sessions|days|closes)\b", re.IGNORECASE)
+_HORIZON = re.compile(r"^\s(?:\w+ )?(?:sessions|days|bars) (?:after|following|before)\b")
+_OF_WHOM = re.compile(r"^\s(?:out )?of (?:which|whom)\b", re.IGNORECASE)
 _NAMES = re.compile(r"^\s(?:names|stocks|companies|assets|tickers|shares)\s(?!have|were given)")
 _SESSIONS = re.compile(
     r"\b(?:sessions?|bars|trading days?|days? of (?:history|prices)|closes)\b", re.IGNORECASE
@@ -85,7 +102,7 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         yield _published(dated["month"], said.tickers(figure), said.facts)
         return
     part = _OF_THE.match(said.after(figure))
-    if _OTHERS.match(right) or _OTHERS.match(said.before(figure, 1)):
+    if _OTHERS.match(right) or _RUN.match(right):
         return
     if _OF_WHICH.search(said.before(figure, 40)):
         yield from _sizes(figure, said, right, whole=True)
@@ -97,10 +114,10 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         held = said.facts.having("average_cost") if _HELD.search(right) else {}
         pool = held or said.facts.having(CLOSE)
         yield sum(1 for ticker in pool if keep(ticker))
-        if every or part:
+        if every or part or _DRAWN.match(right):
             return
     listed = next((key for word, key in _LIST.items() if _counts(word, right)), None)
-    if part and (listed or _COMPANIES.search(right[:25])):
+    if part and (listed or _OF_WHOM.match(right) or _COMPANIES.search(right[:25])):
         known = [] if listed else [*_having(figure, said)]
         # What no tool says of each ("one of the four items is an advertisement") is not refuted.
         yield from known or range(1, PARTS_MAX)
@@ -114,10 +131,37 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         yield from _unlisted(figure, said, right)
 
 
+def is_run(figure: Figure, said: Sentence) -> bool:
+    """Whether a share is said to have moved one way on "each of the last four sessions"."""
+    if not (_EACH_LAST.search(said.before(figure, 24)) and _SESSION.match(said.after(figure, 20))):
+        return False
+    return bool(_way(figure, said)) and any(
+        len(said.facts.column(each, CLOSE)) > figure.value for each in said.tickers(figure)
+    )
+
+
+def _way(figure: Figure, said: Sentence) -> int:
+    """Which way the clause before a figure points, where it speaks of no line and no volume."""
+    clause = re.split(r"[,;]", said.text[: figure.start])[-1]
+    volume = any(VOLUME in each.concepts for each in words.mentions(clause))
+    if volume or words.SIDE.search(clause):
+        return 0
+    found = words.directions(words.OVER_TIME.sub("", clause))
+    return found[-1][1] if found else 0
+
+
+def _run(figure: Figure, said: Sentence) -> Iterator[int]:
+    """Every number of last sessions that all moved the way that is said."""
+    for owner in said.tickers(figure):
+        closes = [value for _, value in said.facts.column(owner, CLOSE)]
+        if len(closes) > 1 and (closes[-1] - closes[-2]) * _way(figure, said) > 0:
+            yield from range(1, _streak(closes) + 1)
+
+
 def is_refuted(figure: Figure, said: Sentence) -> bool:
     """Whether a count that only says which are meant ("the five holdings") is of no such group."""
     right = said.after(figure, 45).lower()
-    if figure.value < 2 or _OTHERS.match(right):
+    if figure.value < 2 or _OTHERS.match(right) or _HORIZON.match(right):
         return False
     known = {*_sizes(figure, said, right)}
     named = {len({each.ticker for each in names}) for names in (said.named, said.named_before)}
@@ -149,6 +193,9 @@ def _counts(word: str, right: str) -> bool:
 def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
     """Counts of answers, reports, sessions and companies."""
     facts = said.facts
+    if is_run(figure, said):
+        yield from _run(figure, said)
+        return
     for word, tool in _TOOLS.items():
         if re.match(rf"^\W*(?:\w+\s)?{word}\b", right):
             yield len(set(facts.sources.get(tool, [])))

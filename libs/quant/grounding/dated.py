@@ -19,6 +19,8 @@ _OF_DAY = re.compile(
 """Between a figure and its date: "$25.52, the low of June 6"."""
 _APART = re.compile(r"[;(]|,\s(?!the\b|its\b|on\b|set\b|made\b|which\b|where\b|when\b)")
 _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
+_OPENED = re.compile(r"\b(between|from)\s$", re.IGNORECASE)
+_JOINS = {"between": " and ", "from": " to "}
 _NOW = re.compile(r"^,?\s(?:now|today|currently)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
 _RIVAL_DAY = re.compile(r"[,;(]|\b(?:versus|vs|against)\b", re.IGNORECASE)
@@ -108,6 +110,9 @@ class Dated(Spoken):
     def dated_by(self, figure: Figure) -> Figure | None:
         """The date that the words give a figure: the next behind it, else the last before it."""
         days = [each for each in self.figures if each.unit == "date"]
+        for one, two in pairwise(days):
+            if figure in (ends := self._ends_of(one, two)):
+                return (one, two)[ends.index(figure)]
         several = len({*self.days}) > 1
         behind = [each for each in days if each.start >= figure.end][:1]
         ahead = [each for each in days if each.end <= figure.start][-1:]
@@ -129,6 +134,17 @@ class Dated(Spoken):
             if not self._figure_between(start, figure.start, figure):
                 return each
         return None
+
+    def _ends_of(self, one: Figure, two: Figure) -> list[Figure]:
+        """The figures of two days: "between May 3 and May 8 it went from $4 to $5"."""
+        opened = _OPENED.search(self.text[: one.start])
+        if not opened or self.text[one.end : two.start] != _JOINS[opened[1].lower()]:
+            return []
+        for start, end in pairwise(each for each in self.figures if each.start >= two.end):
+            went = re.search(r"^[^.,;]*\sfrom\s$", self.text[two.end : start.start])
+            if went and start.unit == end.unit and self.text[start.end : end.start] == " to ":
+                return [start, end]
+        return []
 
     def _figure_between(self, start: int, end: int, figure: Figure) -> bool:
         return any(

@@ -18,8 +18,17 @@ PERIODS = ("period_end", "period_next", "period_last")
 ESTIMATES = frozenset({"eps_next", "eps_estimate"})
 EVENTS = (*REPORTS, *PERIODS, "figures_known", "estimate_known", "until")
 _PERIOD = re.compile(
-    r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,]*$|period\b[^.;]*$", re.IGNORECASE
+    r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,\d]*$|period\b[^.;\d]*$",
+    re.IGNORECASE,
 )
+_ESTIMATE_OF = re.compile(
+    r"\b(?:estimate|consensus|forecast)\b(?:[^.;,]|\.\d)*\s(?:dates? (?:from|back to)|dated|"
+    r"is from|(?:was )?(?:recorded|stamped|made)(?: on)?)\s$",
+    re.IGNORECASE,
+)
+"""Before the day that an estimate is of, and no other."""
+_ALONE = re.compile(r"^\salone\b", re.IGNORECASE)
+"""Behind the one day that a move is of: it is not the day before, which it is measured from."""
 _REPORT = re.compile(
     r"\b(?:report(?:s|ed|ing)?|publish(?:es|ed|ing)?|print|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
@@ -112,11 +121,14 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         fact
         for each, fact in said.traced.items()
         if said.dated_by(each) is figure
-        and (fact.concept != "headline" or "," not in said.between(each, figure))
+        and (
+            fact.concept != "headline"
+            or not (each.unit == "count" or "," in said.between(each, figure))
+        )
     ]
-    made = [parts for each, parts in said.made_of.items() if said.dated_by(each) is figure]
-    if any(part.session and figure.is_day(part.session) for parts in made for part in parts):
-        return True
+    made = _is_made(figure, said)
+    if made is not None:
+        return made
     days = {fact: day for fact in told if (day := _day_of(fact, said.facts))}
     period = _SINCE.search(said.before(figure, 10)) and all(
         fact.place in {"extreme", "mean"} for fact in told
@@ -145,6 +157,18 @@ def is_event(figure: Figure, said: Sentence) -> bool:
     )
 
 
+def _is_made(figure: Figure, said: Sentence) -> bool | None:
+    """Whether a date is that of a step between sessions; None where that decides nothing."""
+    alone = _ALONE.match(said.after(figure, 8))
+    for each, parts in said.made_of.items():
+        ends = [part.session for part in parts if part.session and said.dated_by(each) is figure]
+        if any(map(figure.is_day, [max(ends)] if ends and alone else ends)):
+            return True
+        if ends and alone:
+            return False
+    return None
+
+
 def _is_beside(figure: Figure, said: Sentence) -> bool:
     """Whether a figure right beside a date is of that session: "found its low on March 8 at $1"."""
     known = [each for each in said.figures if each in said.traced or each in said.failed]
@@ -168,6 +192,11 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
     if _PERIOD.search(said.before(figure, 45)):
         yield from _of(said.facts, everyone, *PERIODS)
         return
+    if _ESTIMATE_OF.search(said.before(figure, 60)):
+        known = [*_of(said.facts, everyone, "estimate_known")]
+        if known:
+            yield from known
+            return
     if _is_refuted(figure, said, tickers):
         return
     beside = {*_spoken_of(said.clause(figure), figure, said, everyone)}

@@ -95,7 +95,7 @@ _OF_THE = re.compile(
     re.IGNORECASE,
 )
 _PART_OF = re.compile(
-    r"^\s(?:out\s)?of\s(?:the|them|all|its|our|these|\d{1,2}(?![\d.,])|"
+    r"^\s(?:out\s)?of\s(?:the|them|which|whom|all|its|our|these|\d{1,2}(?![\d.,])|"
     + "|".join(_WORDS)
     + r")\b",
     re.IGNORECASE,

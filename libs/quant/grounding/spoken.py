@@ -27,6 +27,7 @@ _ENDS = re.compile(
 
 _SAID_OF = re.compile(
     r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$|^,\s(?:which|that)\s(?:is|was|of)\s$|"
+    r"^\s(?:that|which)\s(?:[a-z]+\s){1,3}(?:for|of|in)\s$|"
     r"^\s[a-z]+(?:\s[a-z]+)?\sby\s$|^\s(?:in|at|for)\sthe\s[a-z -]+\s\($",
     re.IGNORECASE,
 )
