@@ -91,27 +91,31 @@ def test_ids_are_unique_and_a_claim_is_named_after_its_statement() -> None:
         (item.evidence, item.about, item.text)
         for part in (*EVERY, PARAPHRASED)
         for item in statements(part)
+        if has_words(item.text)
     )
     assert max(texts.values()) == 1
     assert [claim.id for item, claim in ALL if claim.id[:-1] != item.id] == []
 
 
 @pytest.mark.parametrize("part", UNSEEN)
-def test_an_unseen_part_shares_no_id_no_text_and_no_wording_with_another(part: str) -> None:
+def test_an_unseen_part_shares_no_id_and_no_wording_with_another(part: str) -> None:
     others = [
         item for other in (*EVERY, PARAPHRASED) if other != part for item in statements(other)
     ]
     assert {item.id for item in statements(part)}.isdisjoint(item.id for item in others)
-    assert {item.text for item in statements(part)}.isdisjoint(item.text for item in others)
-    known = {wording(item.text) for item in others}
+    known = {wording(item.text) for item in others if has_words(item.text)}
     again = [item.id for item in statements(part) if wording(item.text) in known]
     assert again == []
 
 
 def wording(text: str) -> str:
     """A sentence without its figures, so that the same one with others is seen to be the same."""
-    left = re.sub(r"[\d.,]+", "#", text)
-    return left if re.search(r"[a-z]{2}", left) else text
+    return re.sub(r"[\d.,]+", "#", text)
+
+
+def has_words(text: str) -> bool:
+    """Whether a text is more than a number: two labellers write a price alike, and have to."""
+    return bool(re.search(r"[a-z]{2}", text))
 
 
 @pytest.mark.parametrize("part", EVERY)
