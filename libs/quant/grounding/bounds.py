@@ -10,11 +10,15 @@ from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
 _NONE = re.compile(r"\b(?:no|none|nobody|neither|never|not|nothing)\b", re.IGNORECASE)
+_REACHES = re.compile(r"\b(?:reach(?:es|ed|ing)?|as high as)\s$", re.IGNORECASE)
+"""After "none", a bound: "none of their RSI readings reaching 32"."""
 _ORDER = re.compile(
     r"\b(?:accumulate|buy|add|sell|trim|exit|enter|re-?enter|reduce)\b[^.,;:\d]*$", re.IGNORECASE
 )
 """Before the price of an order, which must stand in the evidence: nothing lies beyond it yet."""
-_NO_BOUND = re.compile(r"\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$")
+_NO_BOUND = re.compile(
+    r"\b(?:no|not|nowhere|never) \w+ than\s$|\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$"
+)
 """An arrow, or a sign between two figures: "81.79 > 76.61 (20d)" says what both are."""
 _EVERY = re.compile(r"\b(?:all|every|each)\b", re.IGNORECASE)
 FAR = 2.0
@@ -62,9 +66,9 @@ def is_bound(figure: Figure, said: Sentence) -> bool:
 def _side(figure: Figure, said: Sentence) -> int | None:
     """1 for a bound that lies below what it speaks of, -1 for one above it."""
     before = said.before(figure, 40)
-    if _NO_BOUND.search(before) or is_order(figure, said):
+    if _NO_BOUND.search(before) or is_order(figure, said) or said.is_named_behind(figure):
         return None
-    if words.BOUND_ABOVE.search(before):
+    if words.BOUND_ABOVE.search(before) or (_NONE.search(before) and _REACHES.search(before)):
         return 1
     if words.BOUND_BELOW.search(before):
         return -1

@@ -68,22 +68,24 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         )
     ):
         # "GOOG $332" is its price, and so is what it "lost 1.81% to"; "GOOG $200bn" is its value.
-        offered = [fact for fact in offered if fact.concept in {*PRICES, "market_cap"}]
+        offered = [
+            fact for fact in offered if fact.concept in {*PRICES, "market_cap", "position_value"}
+        ]
     for fact in offered:
         if tight and not is_one_of(fact, tight):
             continue
         if not tight and _needs_name(fact, figure, said):
             continue
-        if not (_is_over_all(fact, figure, said) and _is_asked(fact, figure, said)):
+        if not (_is_over_all(fact, figure, said) and is_asked(fact, figure, said)):
             continue
         plain = fact.concept == CLOSE and fact.place not in {"extreme", "mean", "unnamed"}
         if plain and figure.unit == "money" and words.BETWEEN.search(said.before(figure, 40)):
             continue
         if fact.place == "before" and not said.starts(figure):
             continue
-        if not tight and fact.concept in LEVELS and _named_later(fact, figure, said):
+        if not tight and fact.concept in LEVELS and named_later(fact, figure, said):
             continue
-        if not _at_that_time(fact, figure, said):
+        if not at_that_time(fact, figure, said):
             continue
         signed = fact.concept == DAY_CHANGE or fact.concept.startswith("momentum")
         yield Candidate(fact.value, fact.unit, (fact,), signed)
@@ -104,6 +106,8 @@ def _offered(
             if fact.concept == DAY_CHANGE
             or (fact.unit != "percent" and not fact.concept.startswith(TECHNICAL))
         ]
+    if said.is_whole(figure):
+        offered += said.facts.now(None, "equity")
     if figure.unit == "times" and not said.sought(figure):
         offered += [f for o in owners for name in MULTIPLES for f in said.facts.now(o, name)]
     if figure.unit == "number" and figure.step >= 1 and said.is_owned(figure):
@@ -122,7 +126,7 @@ def is_one_of(fact: Fact, tight: Sequence[str]) -> bool:
     return fact.concept in tight or (fact.place == "extreme" and bool({"high", "low"} & {*tight}))
 
 
-def _is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
+def is_asked(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether words near a figure ask for an extreme, or for a session's range."""
     asked = {"extreme": (words.LOWEST, words.HIGHEST), "unnamed": (words.RANGE,)}
     patterns = asked.get(fact.place, ())
@@ -143,7 +147,7 @@ def _is_over_all(fact: Fact, figure: Figure, said: Sentence) -> bool:
     return fact.place != "extreme" or not (said.tickers(figure) and said.named_ahead(figure))
 
 
-def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
+def named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a quantity is only named behind a figure."""
     ahead = (*said.carried, *(each for each in said.mentions if each.start < figure.start))
     return all(fact.concept not in each.concepts for each in ahead)
@@ -164,14 +168,14 @@ def _needs_name(fact: Fact, figure: Figure, said: Sentence) -> bool:
     return False
 
 
-def _at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
+def at_that_time(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """A price of a session belongs to figures that the words date so, and only to them."""
     if said.asks_mean(figure) and not (
         fact.concept in said.tight(figure) and fact.unit != "number"
     ):
-        return fact.place == "mean" or fact.concept == "average_cost"
+        return fact.place == "mean" or fact.concept in {"average_cost", "atr_14"}
     closes = said.sought(figure) == (CLOSE,) and words.CLOSES.search(said.before(figure))
-    if closes and fact.place in {"extreme", "unnamed"} and fact.concept in {"high", "low"}:
+    if closes and fact.concept in {"high", "low"}:
         return False
     if fact.place == "extreme" and fact.concept == CLOSE and _INTRADAY.search(said.before(figure)):
         return False
@@ -236,7 +240,7 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
 
 def _dated(said: Sentence, rows: Sequence[Row]) -> set[date]:
     """The sessions that the words mean; always the last."""
-    chosen = {rows[-1][0], *said.days}
+    chosen = {rows[-1][0], *said.days, *([said.told_day] if said.told_day else [])}
     if said.has(words.PREVIOUS):
         chosen |= {day for (day, _), (after, _) in pairwise(rows) if after in chosen}
     if said.has(words.NEXT):

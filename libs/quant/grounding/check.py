@@ -8,7 +8,7 @@ from datetime import date
 from functools import lru_cache
 from statistics import fmean
 
-from libs.quant.grounding import bounds, counts, events, headlines, words
+from libs.quant.grounding import bounds, counts, doubt, events, headlines, words
 from libs.quant.grounding.candidates import MULTIPLES, Candidate, stated
 from libs.quant.grounding.claims import DAYS, HISTORY, claims
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, REPORTED, Fact, Facts
@@ -25,6 +25,7 @@ SUMMED: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean, "avg": fmean, "average": fmean, "max": max, "min": min,
 }  # fmt: skip
 _NEGATIVE = re.compile(r"\b(?:loss(?:es)?|lost|loses|negative|minus)\b", re.IGNORECASE)
+_HELD = re.compile(r"^\sshares\s(?:bought|held|owned|acquired|purchased)\b", re.IGNORECASE)
 _SUMMED_KEY = re.compile(rf"^(?P<how>{'|'.join(SUMMED)})_")
 
 
@@ -61,6 +62,7 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
     subject: str | None = None
     named_before: Sequence[Named] = ()
     carried: Sequence[words.Mention] = ()
+    before: Sequence[words.Mention] = ()
     recalled: Sequence[Fact] = ()
     told_day: date | None = None
     for start, end in sentences(text):
@@ -83,7 +85,9 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             carried=carried,
             recalled=recalled,
             named_before=named_before,
+            topics=frozenset(name for each in mentioned for name in each.concepts),
             told_day=told_day,
+            so_far=frozenset({about or "", *(n.ticker for n in names if n.start < end)}),
         )
         checked += [_placed(each, start) for each in _check_sentence(said)]
         if said.named:
@@ -91,7 +95,8 @@ def check_text(text: str, facts: Facts, about: str | None = None) -> tuple[Check
             named_before = said.named
         told_day = said.days[-1] if said.days else told_day
         recalled = tuple(said.traced.values())
-        carried = said.mentions
+        carried = (*said.mentions, *before) if said.mentions else carried
+        before = said.mentions or before
     checked += _check_names(text, facts)
     return tuple(sorted(checked, key=lambda each: each.start))
 
@@ -143,6 +148,9 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
         if not _in_quotes(figure, said) and bounds.holds(figure, said) is None:
             _trace(figure, said, stated(figure, said))
     _drop_moves(said)
+    for figure in made:
+        if not (_in_quotes(figure, said) or bounds.is_bound(figure, said)):
+            _doubt(figure, said)
     events.date_again(made, said)
     # A day is judged last: by what the figures of that day turned out to be.
     for figure in sorted(made, key=lambda each: each.unit == "date"):
@@ -150,6 +158,12 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
         if not grounded:
             said.failed.append(figure)
         yield Checked(figure.start, figure.end, figure.text, grounded, _sought(figure, said))
+
+
+def _doubt(figure: Figure, said: Sentence) -> None:
+    """Trace a figure that is no step either to an equal quantity that no words speak against."""
+    if figure not in said.traced and not _trace(figure, said, derived(figure, said)):
+        _trace(figure, said, doubt.quantities(figure, said))
 
 
 def _drop_moves(said: Sentence) -> None:
@@ -166,6 +180,8 @@ def _trace(figure: Figure, said: Sentence, offered: Iterable[Candidate]) -> bool
         if _agrees(figure, candidate, said):
             if len(candidate.parts) == 1:
                 said.traced.setdefault(figure, candidate.parts[0])
+            else:
+                said.made_of.setdefault(figure, candidate.parts)
             return True
     return False
 
@@ -189,13 +205,21 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
         case _:
             bound = None if figure.unit == "ratio" else bounds.holds(figure, said)
             if bound is not None:
-                return bound
+                # "above $29.85, where it closed on 5 May" is that day's close.
+                told = not bound and figure.is_precise and said.sessions(figure)
+                return bound or bool(told and _trace(figure, said, stated(figure, said)))
             if figure.unit == "number" and figure.step >= 1 and not figure.currency:
                 if _counted(figure, said):
                     return True
                 if counts.NOUNS.match(said.after(figure)):
-                    return False
-            return _trace(figure, said, derived(figure, said))
+                    # "12% of its 3,400 jobs, which is 408 positions": of a headline's figures.
+                    return _is_share_told(figure, said)
+            offered = (
+                *derived(figure, said),
+                *doubt.over_groups(figure, said),
+                *doubt.steps(figure, said),
+            )
+            return _trace(figure, said, offered)
 
 
 def _in_quotes(figure: Figure, said: Sentence) -> bool:
@@ -221,10 +245,16 @@ def _counted(figure: Figure, said: Sentence) -> bool:
 
 
 def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
+    owners = {part.ticker for part in value.parts}
+    if len(owners) > 1 and said.tickers(figure) and _HELD.match(said.after(figure, 24)):
+        # "with 65 shares bought": of one holding, and no step between two.
+        return False
     scaled = _in_unit(figure, value, said)
     if scaled is None or not _currency_fits(figure, value, said):
         return False
-    if figure.unit == "ratio":
+    if figure.unit == "ratio" or (
+        figure.unit == "times" and figure.step >= 1 and figure.value < 10
+    ):
         return abs(figure.value - abs(scaled)) <= RATIO_TOLERANCE * abs(scaled)
     # Where one buys or sells is no round figure of what is.
     exactly = replace(figure, zeros=0) if bounds.is_order(figure, said) else figure
@@ -241,7 +271,8 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         pointed = said.direction(figure)
         if pointed:
             return pointed * scaled > 0 or not figure.value
-        return scaled >= 0 or len(value.parts) > 1
+        # Without a name beside it, a verb that no table has may say the sign.
+        return scaled >= 0 or len(value.parts) > 1 or not said.tight(figure)
     if scaled < 0:
         # Who writes a minus writes it everywhere.
         ahead = [each.end for each in said.figures if each.end <= figure.start]
@@ -251,6 +282,17 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
     if value.parts[0].concept.startswith("eps_a") and scaled > 0:
         return not re.search(r"\bloss of\b", said.before(figure, 20))
     return True
+
+
+def _is_share_told(figure: Figure, said: Sentence) -> bool:
+    """Whether a count is a share of another, both told by a headline."""
+    told = [fact for fact in said.traced.values() if fact.concept == "headline"]
+    return any(
+        figure.says(share.value * whole.value / 100)
+        for share in told
+        for whole in told
+        if share.unit == "percent" and whole.unit == "number" and share.place == whole.place
+    )
 
 
 def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:

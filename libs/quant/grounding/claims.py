@@ -11,13 +11,28 @@ from libs.quant.grounding.sentence import Sentence
 LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
 """Where oscillators are called oversold, neutral and overbought, by convention."""
 _ORDERED = re.compile(
-    r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell(?:ing)?|trim|pick|choose|"
-    r"select|limit|purchase|stake|cap|reduce|rais(?:e|ing)|keep|take|buy|allocate|invest|add|put|size\w*|risk)\b"
-    r"|^(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
-    r"|^cut\b|\b(?:position|stake|weight) of\b)"
+    r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell|trim|pick|choose|select|limit|"
+    r"purchase|stake|cap|reduc|rais|keep|tak|buy|allocat|invest|add|put|siz|risk)m?(?:e|ing|t?ing)?\b"
+    r"|(?:^|[,;:]\s)(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
+    r"|^cut\b|\broom for\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
+_LIMIT = re.compile(
+    r"\b(?:limit|ceiling|floor|(?<!market )(?<!large )(?<!mid )(?<!small )cap)\b"
+    r"[^.;,:\d]{0,30}(?::\s)?$|"
+    r"\b(?:maximum|minimum|budget)(?:\s(?:of|is|for|weight|position|cash|exposure))*:?\s$|"
+    r"\b(?:no|any|single)\s(?:one\s|single\s)?(?:position|line|name|holding)"
+    r"(?:\s(?:may|should|must|can|will|to|be|take|over|above|beyond|exceeds?|"
+    r"(?:more|larger|greater|higher) than))*:?\s$|"
+    r"\b(?:hold|keep)\s[a-z ]{3,20}\s(?:to|at|under|below)\s$|"
+    r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b[^.;,\d]{0,20}\b(?:stops?|grow|"
+    r"no (?:more|less|greater|higher|lower) than|at most|at least)\b[^.;,\d]{0,8}$|"
+    r"\b(?:I|we)(?:'d|'ll|\swould|\swill)?\s(?:start|spend|begin|go|open|want|aim)\b[^.;,\d]{0,20}$|"
+    r"\b(?:long|short)\s[A-Z.]+\sat\s$|\bspend (?:at most|no more than|up to)\s$",
+    re.IGNORECASE,
+)
+"""Before a limit that the writer sets: "no position over 5%", "a floor of 20%"."""
 _THEIRS = re.compile(
     r"\b(?:it|they|that|which|management|company|group|plant|deal|board)\s"
     r"(?:should|will|would|may|might|could|can|(?:wants|plans|intends|expects|aims|hopes) to)\s$",
@@ -29,6 +44,13 @@ _OWN_COUNT = re.compile(
     r"(?:strongly )?(?:bullish|bearish|neutral|uncertain)\b)",
     re.IGNORECASE,
 )
+BARE_CHARS = 24
+"""A sentence that gives nothing but a number."""
+_GRADE = re.compile(
+    r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)"
+    r"(?:[A-Za-z]{3,}|[A-Z][a-z]+\s[a-z]{3,}:)\s$"
+)
+"""A word of its own before a grade."""
 _SCALE = re.compile(r"\d(?:\s(?:out )?of\s|/)$")
 _ON_SCALE = re.compile(r"^/(?:5|10|100)\b(?!\.?\d|\s[a-z]+s\b)")
 """Behind a rating of the writer's own: "momentum 9/10"."""
@@ -37,6 +59,15 @@ _TRADED = re.compile(r"\b(?:sell|buy|trim|purchase)\s$", re.IGNORECASE)
 _NOUN = re.compile(r"^\s(?!and\b|at\b|with\b)[a-z]")
 SCALES = frozenset({5.0, 10.0, 100.0})
 """What scores and ratings are out of."""
+_STREAK = re.compile(r"^\s(?:consecutive|straight|successive)\s[a-z]", re.IGNORECASE)
+_TOLD = re.compile(
+    r"\b(?:headline|story|article|item|advertisement)\s(?:[a-z]+ly\s)?"
+    r"(?:asks|calls|says|tells|claims|urges|demands|wants|recommends|advises|promises)\b[^.;,\d]*$",
+    re.IGNORECASE,
+)
+"""Before what a headline wants: no limit, order or score of the writer's own."""
+_THE_LINE = re.compile(r"\bthe\s$", re.IGNORECASE)
+_IS_LINE = re.compile(r"^\s(?:line|mark|level|threshold)\b", re.IGNORECASE)
 _HORIZON = re.compile(
     r"^\s*(?:to \d+\s)?(?:(?:trading|business|calendar)\s)?(?:days|weeks|months|years|sessions)\b",
     re.IGNORECASE,
@@ -59,9 +90,9 @@ _ODDS = re.compile(r"\b(?:odds|chances?|probability|likelihood)\b[^.;\d]*$", re.
 """Odds are the writer's own, whatever they are of."""
 _LATER = re.compile(r"^\s(?:days?|weeks?|sessions?) (?:later|earlier|after)\b", re.IGNORECASE)
 _TO = re.compile(r"\d\s?(?:to|-|–|or)\s?$")
-_IN = re.compile(r"\b(?:after|in|every|within)\s$", re.IGNORECASE)
-_EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b")
-DAYS = re.compile(r"^\sdays\b", re.IGNORECASE)
+_IN = re.compile(r"\b(?:after|in|every|within|following|coming|next|subsequent)\s$", re.IGNORECASE)
+_EVENT = re.compile(r"\b(?:away|ago|from now|reports?|earnings|results)\b", re.IGNORECASE)
+DAYS = re.compile(r"^\s(?:calendar\s)?days\b", re.IGNORECASE)
 HISTORY = re.compile(
     r"^\s*(?:days|sessions|bars)?\s*(?:of (?:history|prices|data)|since)|"
     r"^\s*(?:bars|sessions|trading days)\b",
@@ -86,6 +117,10 @@ def claims(figure: Figure, said: Sentence) -> bool:
         ordered = _ORDERED.search(said.before(figure, 60))
         if ordered and not _THEIRS.search(said.before(figure, 60)[: ordered.start()]):
             return False
+    weight = figure.unit == "number" and figure.value < 1 and figure.step < 1
+    limited = weight or (figure.unit == "percent" and figure.step >= 1)
+    if limited and not figure.signed and _LIMIT.search(said.before(figure, 60)):
+        return False
     if _is_supposed(figure, said) or (figure.unit == "year" and said.text.rstrip().endswith("?")):
         # A question may ask of any years.
         return False
@@ -94,7 +129,9 @@ def claims(figure: Figure, said: Sentence) -> bool:
         return events.is_past(figure, said.facts)
     if figure.meant and figure.unit == "count":
         return (
-            bool(DAYS.match(said.after(figure)))
+            bool(_STREAK.match(said.after(figure, 20)))
+            or counts.is_run(figure, said)
+            or bool(DAYS.match(said.after(figure)) and said.has(_EVENT))
             or counts.is_refuted(figure, said)
             or headlines.is_refuted(figure, said)
         )
@@ -117,6 +154,8 @@ def claims(figure: Figure, said: Sentence) -> bool:
 
 def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
     """The writer's own scores, odds, votes and orders."""
+    if _TOLD.search(said.before(figure, 80)):
+        return False
     whole = figure.unit in {"number", "count"} and figure.step >= 1
     if whole and _OWN_COUNT.match(said.after(figure, 30)):
         return True
@@ -128,6 +167,9 @@ def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
     if figure.unit == "number":
         if _ON_SCALE.match(said.after(figure, 16)):
             return True
+        if figure.value <= 1 and figure.step < 1 and not said.sought(figure):
+            # "; urgency 0.8": a grade has no name that a tool knows.
+            return bool(_GRADE.search(said.before(figure, 40)) or len(said.text) < BARE_CHARS)
         if whole and _TRADED.search(before):
             return True
     on_scale = _SCALE.search(before) and figure.value in SCALES
@@ -164,9 +206,13 @@ def _is_line(figure: Figure, said: Sentence) -> bool:
     )
     if side:
         return False
+    named = _THE_LINE.search(said.before(figure, 5)) and _IS_LINE.match(said.after(figure, 12))
+    if figure.value in LINES and named:
+        return True
     if figure.value in LINES and not said.tight(figure) and said.sought(figure) == ("rsi_14",):
         # The reading is given already: "RSI 55.9 has room before 70".
-        return any(each.step < 1 for each in said.figures if each.end <= figure.start)
+        ahead = [each for each in said.figures if each.end <= figure.start]
+        return any(each.step < 1 or said.tight(each) == ("rsi_14",) for each in ahead)
     around = said.before(figure, 34) + said.after(figure, 14)
     return figure.unit == "number" and figure.value in LINES and bool(words.LINE.search(around))
 
@@ -183,5 +229,8 @@ def _drawn(figure: Figure, said: Sentence) -> bool:
         said.text,
     )
     return bool(
-        counted or re.search(r"\bfirst (?:close )?$", said.before(figure, 22)[: -len(side.group())])
+        counted
+        or re.search(
+            r"\b(?:first|last) (?:close |finish )?$", said.before(figure, 22)[: -len(side.group())]
+        )
     )

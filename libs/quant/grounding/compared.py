@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0911  (a list of readings, one a line)
 """What a figure of a sentence is held against, and the direction that words give it."""
 
 import re
@@ -5,14 +6,32 @@ from operator import itemgetter
 
 from libs.quant.grounding import words
 from libs.quant.grounding.dated import Dated
+from libs.quant.grounding.facts import CLOSE, LEVELS
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, once
 
 _FROM = re.compile(r"\bfrom\s(?:(?:an?|the|its)\s[a-z -]{4,16}\sof\s)?$", re.IGNORECASE)
+_BY = re.compile(r"\bby\s(?:about\s|some\s)?$", re.IGNORECASE)
+_ASIDE = re.compile(r"^(?:\s\([^()]*\)|,[^,;]*,|\s(?:at|of) \S+)?\sby\b", re.IGNORECASE)
+"""What may stand between what is exceeded and by how much: its value, said aside."""
+_OR = re.compile(
+    r"^,?\s(?:or|that is|namely|i\.e\.,?)\s[-+$€£\d.]+%?(?:\s(?:a|per) share)?,?(?=\s)"
+)
+"""Behind a figure that is said in another unit: "$31.94, or 20%, behind"."""
 _BROKEN_OFF = re.compile(r"^\s*(?:[,.;)]|$)")
 HELD_AGAINST = re.compile(r"^\s(?:versus|vs|against|compared with)\b", re.IGNORECASE)
 """Between two levels: neither is a distance."""
+_SAID_ASIDE = re.compile(r",\s(?:or|that is|namely|i\.e\.,?)\s$")
+_POINTED = re.compile(r"(?P<down>off)\b(?! (?:its|the|their|that)\b)|more\b(?! than)")
+"""Words that point right behind a figure, and elsewhere do not: "took 0.85% off"."""
+_ABOUT_MEAN = re.compile(
+    r"\b(?:above|below|over|under|than)\s(?:\S+\s){1,3}(?:mean|average|norm)\s(?:of|at)\s$"
+)
+_IS_BEYOND = re.compile(r"^\s(?:is|was)\s(?:above|below|over|under|beneath)\s")
 _IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
+
+
+_PAST = re.compile(r"\b(?:behind|ahead of|below|above|under|over|beneath)\s$", re.IGNORECASE)
 
 
 class Compared(Dated):
@@ -24,19 +43,15 @@ class Compared(Dated):
         right = self.after(figure, 60)
         found = words.COMPARED.match(right)
         if found is None:
-            ahead = [each for each in self.mentions if each.end <= figure.start]
-            beyond = ahead and self.text[ahead[-1].end : figure.start] == " by "
-            return ahead[-1].concepts if beyond else ()
+            return self._exceeded(figure)
         start = figure.end + found.end()
-        for mention in self.mentions:
-            if mention.end > start and mention.start <= start + NEAR_CHARS:
-                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
-                    # "$31.59 against an ATR of $25.04": two figures, each its own.
-                    return ()
-                return () if self._any_figure(start, mention.start) else mention.concepts
+        if self.text.startswith("here", start):
+            return (CLOSE,)
         if words.IT.match(self.text[start:]):
             ahead = [each for each in self.mentions if each.end <= figure.start]
-            return ahead[-1].concepts if ahead else ()
+            told = [fact.concept for each, fact in self.traced.items() if each.end <= figure.start]
+            quoted = ("headline",) if "headline" in told else ()
+            return (*(name for each in ahead for name in each.concepts), *quoted)
         if _BROKEN_OFF.match(self.text[start:]):
             # "34% below the 50-day, IBM 25% below": what follows the first is meant again.
             same = [
@@ -45,7 +60,24 @@ class Compared(Dated):
                 if each.end <= figure.start and each.unit == figure.unit
             ]
             return self.compared_with(same[-1]) if same else ()
+        for mention in self.mentions:
+            if mention.end > start and mention.start <= start + NEAR_CHARS:
+                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
+                    # "$31.59 against an ATR of $25.04": two figures, each its own.
+                    return ()
+                given = [each for each in self.figures if start <= each.start < mention.start]
+                known = {self.traced[each].concept for each in given if each in self.traced}
+                return mention.concepts if not given or known & {*mention.concepts} else ()
         return ()
+
+    def _exceeded(self, figure: Figure) -> tuple[str, ...]:
+        """What something lies beyond: "ahead of the 200-day ($486.60) by 20.0%"."""
+        ahead = [each for each in self.mentions if each.end <= figure.start]
+        if not ahead or not _BY.search(self.before(figure, 12)):
+            return ()
+        passed = self.text[ahead[-1].end : figure.start]
+        beyond = figure.unit == "percent" or LEVELS & {*ahead[-1].concepts}
+        return ahead[-1].concepts if beyond and _ASIDE.match(passed) else ()
 
     def held_against(self, figure: Figure) -> tuple[str | None, tuple[str, ...]]:
         """The ticker and quantity of "volatility is twice ECHO's"; None where there are none."""
@@ -86,19 +118,34 @@ class Compared(Dated):
             if each.concepts[0].startswith("bollinger"):
                 # The lower band may well lie above.
                 text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
+        for name in (each for each in self.named if each.end <= figure.start):
+            # "well behind FB (5.1%)": who is behind is another.
+            past = _PAST.search(text[: name.start])
+            if past:
+                text = text[: past.start()] + " " * len(past.group()) + text[name.start :]
         named = [each for each in self.mentions if each.start >= figure.end][:1]
         # "a 9.5% three-month slump": past a name that is the figure's own, one word counts.
         cuts = [each.end + 12 * (each.start - figure.end <= 2) for each in named]
         end = min([figure.end + 40, *cuts])
-        right = re.split(r"[,;:(]", text[figure.end : end])[0]
+        aside = _OR.match(text[figure.end : end])
+        start = figure.end + (aside.end() if aside else 0)
+        if _SAID_ASIDE.search(self.before(figure, 16)):
+            # "barely, that is 1.8%, above its lower band": its comma ends nothing.
+            start += text.startswith(", ", start)
+        right = re.split(r"[,;:(]", text[start:end])[0]
         near = re.match(
-            r"^\W*(?:or\s[$€£\d.%]+\s|a share\s|per share\s|percentage points\s|points\s|is\s)*",
+            r"^\W*(?:a share\s|per share\s|percentage points\s|points\s|is\s)*",
             right,
         )
         first = right[near.end() if near else 0 :]
+        if pointed := _POINTED.match(first):
+            return -1 if pointed["down"] else 1
+        if _IS_BEYOND.match(right):
+            # "whose 7.5% is below the mean": the figure itself is what is compared.
+            first = right = ""
         for sign, pattern in ((-1, words.DOWN), (1, words.UP)):
             if pattern.match(first):
                 return sign
-        left = re.split(r";", text[: figure.start])[-1]
+        left = _ABOUT_MEAN.sub("", re.split(r";", text[: figure.start])[-1])
         told = words.directions(left)[-1:] or sorted(words.directions(right), key=itemgetter(1))
         return told[0][1] if told else 0

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, Facts
-from libs.quant.grounding.figures import Figure
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, VOLUME, Facts
+from libs.quant.grounding.figures import MONTHS, Figure
 from libs.quant.grounding.sentence import Sentence
 
 NOUNS = re.compile(
@@ -15,7 +15,11 @@ NOUNS = re.compile(
     re.IGNORECASE,
 )
 """What is only ever counted."""
-_OF_THE = re.compile(r"^\s+of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE)
+_OF_THE = re.compile(
+    r"^\s+(?:(?:days |sessions )?out )?of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE
+)
+PARTS_MAX = 13
+"""Things of which a text counts some."""
 _OF_WHICH = re.compile(
     r"\b(?:\d+|none|one|two|three|four|five|six|seven|eight|nine|ten|most) (?:out )?of "
     r"(?:the |all |its |our )?(?:last |past )?$",
@@ -25,15 +29,27 @@ _OF_WHICH = re.compile(
 _RESEARCHED = re.compile(
     r"\b(?:researched|examined|checked|looked at|read|priced|covered)\b", re.IGNORECASE
 )
-_MOVED = re.compile(r"^\s(?:rose|fell|gained|lost)\b")
+_DRAWN = re.compile(
+    r"^\s(?:names|stocks|companies|assets|tickers|shares) (?:above|below|under|over)\b"
+)
+"""Behind a count, what it counts by."""
+_MOVED = re.compile(
+    r"^\s(?:rose|fell|gained|lost|(?:are|were|stand|trade|closed)\s(?:higher|lower|up|down))\b"
+)
 _LAST = re.compile(r"\b(?:last|past) $", re.IGNORECASE)
 _CALENDAR = re.compile(r"\bcalendar\b", re.IGNORECASE)
 _IN_A_WEEK = re.compile(
-    r"\b(?:within a week|(?:next|coming) (?:week|seven days)|week ahead|(?:with)?in seven days)\b",
+    r"\b(?:(?:within|inside) (?:a|one|the) week|(?:next|coming) (?:week|seven days)|week ahead|"
+    r"(?:with)?in seven days)\b",
     re.IGNORECASE,
 )
 _HELD = re.compile(r"^[^.;,]{0,14}\b(?:positions|holdings|lines)\b")
-_HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per) \w+)?:[^.;]*$", re.IGNORECASE)
+_HEAD = re.compile(r"\b(?P<what>[a-z]+)(?:\s(?:by|per|in|on) \w+|\sso far)*:[^.;]*$", re.IGNORECASE)
+_NEWS = re.compile(r"\bnews\b", re.IGNORECASE)
+_PUBLISHED = re.compile(
+    r"^\s(?:of (?:them|those|these) )?(?:(?:is|are|was|were) )?"
+    rf"(?:published |printed |dated |from |in )+(?P<month>{'|'.join(MONTHS)})\b"
+)
 _LIST = {
     "headline": "items", "stories": "items", "news items": "items", "items": "items",
     "position": "positions", "holding": "positions", "open order": "open_orders",
@@ -50,10 +66,23 @@ _IN_A_ROW = re.compile(
     r"consecutive|successive)\b"
 )
 _OTHERS = re.compile(
-    r"^\s(?:of (?:the )?\w+ )?(?:analysts|brokers|quarters|years|plants|jobs|customers)\b",
+    r"^\s(?:of (?:\w+ ){1,3})?(?:(?:consecutive|straight|successive) )?"
+    r"(?:analysts|brokers|quarters|years|plants|jobs|customers)\b",
     re.IGNORECASE,
 )
 """What the evidence never counts: only a headline can."""
+_RUN = re.compile(
+    r"^\s(?:consecutive|straight|successive)\s(?!(?:\w+ )?(?:sessions?|days?|clos|gain|loss|rise|"
+    r"fall|advance|decline|drop|up|down|higher|lower|positive|negative|winning|losing))",
+    re.IGNORECASE,
+)
+"""A streak of what no tool counts."""
+_EACH_LAST = re.compile(
+    r"\b(?:each|all|every one) of the (?:last|past|latest|final) $", re.IGNORECASE
+)
+_SESSION = re.compile(r"^\s(?:trading )?(?:sessions|days|closes)\b", re.IGNORECASE)
+_HORIZON = re.compile(r"^\s(?:\w+ )?(?:sessions|days|bars) (?:after|following|before)\b")
+_OF_WHOM = re.compile(r"^\s(?:out )?of (?:which|whom)\b", re.IGNORECASE)
 _NAMES = re.compile(r"^\s(?:names|stocks|companies|assets|tickers|shares)\s(?!have|were given)")
 _SESSIONS = re.compile(
     r"\b(?:sessions?|bars|trading days?|days? of (?:history|prices)|closes)\b", re.IGNORECASE
@@ -67,8 +96,13 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     if head and not re.match(r"\s\w", right):
         # "Headlines: ALFA 7, FOXT 6": what is counted stands at the head of the list.
         right = f" {head['what'].lower()}"
+    if right.startswith(" entries") and said.has(_NEWS):
+        right = " items"
+    if dated := _PUBLISHED.match(right):
+        yield _published(dated["month"], said.tickers(figure), said.facts)
+        return
     part = _OF_THE.match(said.after(figure))
-    if _OTHERS.match(right) or _OTHERS.match(said.before(figure, 1)):
+    if _OTHERS.match(right) or _RUN.match(right):
         return
     if _OF_WHICH.search(said.before(figure, 40)):
         yield from _sizes(figure, said, right, whole=True)
@@ -80,21 +114,54 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
         held = said.facts.having("average_cost") if _HELD.search(right) else {}
         pool = held or said.facts.having(CLOSE)
         yield sum(1 for ticker in pool if keep(ticker))
-        if every or part:
+        if every or part or _DRAWN.match(right):
             return
     listed = next((key for word, key in _LIST.items() if _counts(word, right)), None)
-    if listed is not None:
+    if part and (listed or _OF_WHOM.match(right) or _COMPANIES.search(right[:25])):
+        known = [] if listed else [*_having(figure, said)]
+        # What no tool says of each ("one of the four items is an advertisement") is not refuted.
+        yield from known or range(1, PARTS_MAX)
+    elif listed is not None:
         yield from _listed(listed, said.tickers(figure) or (None,), said.facts)
+        if said.about is None and not said.named:
+            yield from _listed(listed, (None,), said.facts)
     elif part:
         yield from _having(figure, said)
     else:
         yield from _unlisted(figure, said, right)
 
 
+def is_run(figure: Figure, said: Sentence) -> bool:
+    """Whether a share is said to have moved one way on "each of the last four sessions"."""
+    if not (_EACH_LAST.search(said.before(figure, 24)) and _SESSION.match(said.after(figure, 20))):
+        return False
+    return bool(_way(figure, said)) and any(
+        len(said.facts.column(each, CLOSE)) > figure.value for each in said.tickers(figure)
+    )
+
+
+def _way(figure: Figure, said: Sentence) -> int:
+    """Which way the clause before a figure points, where it speaks of no line and no volume."""
+    clause = re.split(r"[,;]", said.text[: figure.start])[-1]
+    volume = any(VOLUME in each.concepts for each in words.mentions(clause))
+    if volume or words.SIDE.search(clause):
+        return 0
+    found = words.directions(words.OVER_TIME.sub("", clause))
+    return found[-1][1] if found else 0
+
+
+def _run(figure: Figure, said: Sentence) -> Iterator[int]:
+    """Every number of last sessions that all moved the way that is said."""
+    for owner in said.tickers(figure):
+        closes = [value for _, value in said.facts.column(owner, CLOSE)]
+        if len(closes) > 1 and (closes[-1] - closes[-2]) * _way(figure, said) > 0:
+            yield from range(1, _streak(closes) + 1)
+
+
 def is_refuted(figure: Figure, said: Sentence) -> bool:
     """Whether a count that only says which are meant ("the five holdings") is of no such group."""
     right = said.after(figure, 45).lower()
-    if figure.value < 2 or _OTHERS.match(right):
+    if figure.value < 2 or _OTHERS.match(right) or _HORIZON.match(right):
         return False
     known = {*_sizes(figure, said, right)}
     named = {len({each.ticker for each in names}) for names in (said.named, said.named_before)}
@@ -120,12 +187,15 @@ def _sizes(figure: Figure, said: Sentence, right: str, *, whole: bool = False) -
 
 
 def _counts(word: str, right: str) -> bool:
-    return bool(re.match(rf"^\W*(?:\w+\s){{0,2}}{word}", right))
+    return bool(re.match(rf"^\W*(?:\w+\s){{0,3}}{word}", right))
 
 
 def _unlisted(figure: Figure, said: Sentence, right: str) -> Iterator[int]:
     """Counts of answers, reports, sessions and companies."""
     facts = said.facts
+    if is_run(figure, said):
+        yield from _run(figure, said)
+        return
     for word, tool in _TOOLS.items():
         if re.match(rf"^\W*(?:\w+\s)?{word}\b", right):
             yield len(set(facts.sources.get(tool, [])))
@@ -195,8 +265,15 @@ def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[
         yield sum(chosen)
 
 
+def _published(month: str, owners: tuple[str | None, ...], facts: Facts) -> int:
+    """How many headlines became known in a month."""
+    known = [each.known_on for each in facts.headlines if each.ticker in owners and each.known_on]
+    return sum(1 for day in known if day.month == MONTHS.index(month) + 1)
+
+
 def _companies(said: Sentence) -> Iterator[int]:
     facts = said.facts
+    yield len({each.ticker for each in said.named})
     yield from {len(set(names)) for names in facts.sources.values()}
     yield from (
         count

@@ -15,27 +15,42 @@ MONTHS_MAX = 3
 DAILY = frozenset({*PRICES, VOLUME, DAY_CHANGE})
 REPORTS = ("report_next", "report_last")
 PERIODS = ("period_end", "period_next", "period_last")
-_PERIOD = re.compile(r"quarter (?:to|ended|ending)\W*$|period\b[^.;]*$", re.IGNORECASE)
+ESTIMATES = frozenset({"eps_next", "eps_estimate"})
+EVENTS = (*REPORTS, *PERIODS, "figures_known", "estimate_known", "until")
+_PERIOD = re.compile(
+    r"\b(?:quarter|year) (?:to|that|which|(?:clos|end)\w+)\b[^.;,\d]*$|period\b[^.;\d]*$",
+    re.IGNORECASE,
+)
+_ESTIMATE_OF = re.compile(
+    r"\b(?:estimate|consensus|forecast)\b(?:[^.;,]|\.\d)*\s(?:dates? (?:from|back to)|dated|"
+    r"is from|(?:was )?(?:recorded|stamped|made)(?: on)?)\s$",
+    re.IGNORECASE,
+)
+"""Before the day that an estimate is of, and no other."""
+_ALONE = re.compile(r"^\salone\b", re.IGNORECASE)
+"""Behind the one day that a move is of: it is not the day before, which it is measured from."""
 _REPORT = re.compile(
-    r"\b(?:report(?:s|ed|ing)?|earnings|due|results|eps|expected|estimate|consensus|beat|"
+    r"\b(?:report(?:s|ed|ing)?|publish(?:es|ed|ing)?|print|earnings|due|results|eps|expected|estimate|consensus|beat|"
     r"missed|announced with)\b",
     re.IGNORECASE,
 )
-_CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b", re.IGNORECASE)
-_FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers)\b", re.IGNORECASE)
+_CALENDAR = re.compile(r"\bcalendar\b|\buntil\b|\bup to\b|\bby\b", re.IGNORECASE)
+_FIGURES = re.compile(r"\b(?:figures|fundamentals|numbers|accounts)\b", re.IGNORECASE)
 _RECORDED = re.compile(
     r"\b(?:recorded|known|dated|dates|stamped|filed|on file|unchanged)\b", re.IGNORECASE
 )
 _AHEAD = re.compile(
-    r"\b(?:next|due|will|scheduled|tomorrow|upcoming|ahead|reports|away|from now|out|follows|"
-    r"coming|may|should)\b",
+    r"\b(?:next|due|will|publish(?:es)?|scheduled|tomorrow|upcoming|ahead|reports|away|out|"
+    r"from now|follows|coming|may|should)\b",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(
     r"\b(?:reported|last|latest|beat|missed|published|came|previous|prior|announced|ago|earned)\b",
     re.IGNORECASE,
 )
-_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news)\b", re.IGNORECASE)
+_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news|dated)\b", re.IGNORECASE)
+_OF_NEWS = re.compile(r"\b(?:headlines?|items?|stor(?:y|ies)|news) (?:of|on|from) $", re.IGNORECASE)
+"""Before the day that some news are of, and no other."""
 _PRICED = re.compile(r"\bclos|\bprice|\bopened|\bhigh\b|\blow\b", re.IGNORECASE)
 _MONTH = re.compile(rf"\b(?:{'|'.join(words.CALENDAR)})\b", re.IGNORECASE)
 _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
@@ -50,7 +65,7 @@ _SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
 _LAST = re.compile(r"\b(?:ends?|ended|ending|last|latest|newest)\b[^.,;]{0,12}$", re.IGNORECASE)
 _EXTREME = re.compile(
     r"\b(?P<closing>closing\s)?(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
-    r"(?:\s(?P<what>volume|close))?",
+    r"(?:\s\(?(?P<what>volume|close))?",
     re.IGNORECASE,
 )
 
@@ -102,7 +117,18 @@ def _in_row(figure: Figure, row: Mapping[str, float]) -> str:
 
 def is_event(figure: Figure, said: Sentence) -> bool:
     """Whether a date is the day of what the sentence says of it."""
-    told = [fact for each, fact in said.traced.items() if said.dated_by(each) is figure]
+    told = [
+        fact
+        for each, fact in said.traced.items()
+        if said.dated_by(each) is figure
+        and (
+            fact.concept != "headline"
+            or not (each.unit == "count" or "," in said.between(each, figure))
+        )
+    ]
+    made = _is_made(figure, said)
+    if made is not None:
+        return made
     days = {fact: day for fact in told if (day := _day_of(fact, said.facts))}
     period = _SINCE.search(said.before(figure, 10)) and all(
         fact.place in {"extreme", "mean"} for fact in told
@@ -113,8 +139,13 @@ def is_event(figure: Figure, said: Sentence) -> bool:
             # What a headline says was earned was reported on a day of its own.
             known |= {*_of(said.facts, said.tickers(figure), *_reports(said.text))}
         return any(figure.is_day(day) for day in known)
+    starts = (rows[0][0] for t in said.tickers(figure) if (rows := said.facts.rows.get(t)))
+    if _SINCE.search(said.before(figure, 10)) and any(map(figure.is_day, starts)):
+        return True
     # A period does not start today.
     today = said.facts.as_of if _SINCE.search(said.before(figure, 10)) else None
+    if _is_beside(figure, said):
+        return True
     named = _WEEKDAY.search(said.before(figure, 14))
     if _STANDS.search(said.before(figure, 8)) and figure.is_day(said.facts.as_of or date.min):
         return True
@@ -124,6 +155,27 @@ def is_event(figure: Figure, said: Sentence) -> bool:
         and (not named or words.WEEKDAYS[day.weekday()] == named["day"].lower())
         for day in _days(figure, said)
     )
+
+
+def _is_made(figure: Figure, said: Sentence) -> bool | None:
+    """Whether a date is that of a step between sessions; None where that decides nothing."""
+    alone = _ALONE.match(said.after(figure, 8))
+    for each, parts in said.made_of.items():
+        ends = [part.session for part in parts if part.session and said.dated_by(each) is figure]
+        if any(map(figure.is_day, [max(ends)] if ends and alone else ends)):
+            return True
+        if ends and alone:
+            return False
+    return None
+
+
+def _is_beside(figure: Figure, said: Sentence) -> bool:
+    """Whether a figure right beside a date is of that session: "found its low on March 8 at $1"."""
+    known = [each for each in said.figures if each in said.traced or each in said.failed]
+    ahead = [each for each in known if each.end <= figure.start][-1:]
+    behind = [each for each in known if each.start >= figure.end][:1]
+    days = [said.traced[each].session for each in (*ahead, *behind) if each in said.traced]
+    return any(day and figure.is_day(day) for day in days)
 
 
 def _day_of(fact: Fact, facts: Facts) -> date | None:
@@ -140,17 +192,31 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
     if _PERIOD.search(said.before(figure, 45)):
         yield from _of(said.facts, everyone, *PERIODS)
         return
+    if _ESTIMATE_OF.search(said.before(figure, 60)):
+        known = [*_of(said.facts, everyone, "estimate_known")]
+        if known:
+            yield from known
+            return
     if _is_refuted(figure, said, tickers):
         return
-    for text in (said.clause(figure), said.text):
-        days = {*_spoken_of(text, figure, said, everyone)}
-        if days:
-            yield from days
-            return
+    beside = {*_spoken_of(said.clause(figure), figure, said, everyone)}
+    if not (beside and _OF_NEWS.search(said.before(figure, 16))):
+        yield from _ends(said.facts, tickers)
+    if beside:
+        yield from beside
+        return
+    yield from _spoken_of(said.text, figure, said, everyone)
     if said.facts.as_of:
         yield said.facts.as_of
-    yield from _of(said.facts, everyone, *REPORTS)
+    yield from _of(said.facts, everyone, *EVENTS)
     yield from (each.known_on for each in _news(said, everyone) if each.known_on)
+
+
+def _ends(facts: Facts, tickers: tuple[str, ...]) -> Iterator[date]:
+    """The days that the evidence starts and ends on, which any text may tell."""
+    if facts.as_of:
+        yield facts.as_of
+    yield from (facts.rows[ticker][0][0] for ticker in tickers if facts.rows.get(ticker))
 
 
 def _spoken_of(
@@ -163,7 +229,8 @@ def _spoken_of(
         yield from _of(facts, owners, *_reports(text))
     if _CALENDAR.search(text):
         yield from _of(facts, owners, "until")
-    if _RECORDED.search(text):
+    estimated = any(fact.concept in ESTIMATES for fact in said.traced.values())
+    if _RECORDED.search(text) or (estimated and _AS_OF.search(said.before(figure, 8))):
         yield from _of(facts, owners, "estimate_known", "figures_known")
     if _FIGURES.search(text):
         yield from _of(facts, owners, "period_end", "figures_known")

@@ -69,6 +69,7 @@ OWN_NAMES: tuple[tuple[str, str, tuple[str, str], Step], ...] = (
     ("band_width", "money", ("bollinger_upper", "bollinger_lower"), lambda a, b: a - b),
     ("position_value", "money", ("quantity", CLOSE), lambda a, b: a * b),
     ("position_cost", "money", ("quantity", "average_cost"), lambda a, b: a * b),
+    ("quantity_after", "number", ("quantity", "order_quantity"), lambda a, b: a + b),
     ("order_value", "money", ("order_quantity", CLOSE), lambda a, b: a * b),
     ("invested", "money", ("equity", "cash"), lambda a, b: a - b),
 )

@@ -15,6 +15,8 @@ FIGURES_MAX = 150
 """Figures read from one text; a finding has about twenty."""
 VALUE_MAX = 1e18
 """A larger number is no figure of a market."""
+TIMES_MAX = 10_000
+"""What is no multiple of anything."""
 TEXT_CHARS_MAX = 8_000
 """Characters of one text that are read: what a contract's text holds."""
 
@@ -93,7 +95,7 @@ _OF_THE = re.compile(
     re.IGNORECASE,
 )
 _PART_OF = re.compile(
-    r"^\s(?:out\s)?of\s(?:the|them|all|its|our|these|\d{1,2}(?![\d.,])|"
+    r"^\s(?:out\s)?of\s(?:the|them|which|whom|all|its|our|these|\d{1,2}(?![\d.,])|"
     + "|".join(_WORDS)
     + r")\b",
     re.IGNORECASE,
@@ -114,10 +116,10 @@ _RATIO_OF = re.compile(
     r"^\s(?:of|the|that|as|what|its|their|above|below|over|under|more|less|\w{2,}er)\b",
     re.IGNORECASE,
 )
-_MONTHS = {name: index for index, name in enumerate(
-    ["january", "february", "march", "april", "may", "june",
-     "july", "august", "september", "october", "november", "december"], 1
-)}  # fmt: skip
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _MONTH = (
     r"(?P<{0}>january|february|march|april|may|june|july|august|september|october|november|"
     r"december|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
@@ -141,8 +143,9 @@ _NAMES = re.compile(
     r"|\b(?!(?:mid|late|early|end)-(?:19|20)\d\d\b)[A-Za-z]+-?\d+[A-Za-z]*\b(?![.,]\d)"  # SMA50, E0, COVID-19
     r"|\b(?:[QH][1-4]|FY)(?:\s'?\d{2,4})?\b|\b\d[QH]\d{2,4}\b"  # Q3 2012, 4Q23
     r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n))\d{1,2}[.)](?=\s)"  # numbers of a list
+    r"|(?:(?<=^)|(?<=[.!?:;]\s)|(?<=\n)|(?<=\*\s))\(\d{1,2}\)(?=\s[A-Z])"  # (1) Oil
     r"|(?<![$€£.,])\b(?!1[sx]|\d+(?:[ckmbxCKMBX]|[bmtBMT][nN])\b)\d{1,3}[A-Za-z]{1,2}\b"  # 4S
-    r"|(?<![$€£.,])\b(?:(?:1|3|6|12)[mM]|\d{1,3}(?:[DSE]MA|[dse]ma))\b"  # 3m, 200DMA
+    r"|(?<![$€£.,])\b(?:\d{1,3} d|(?:1|3|6|12)[mM]|\d{1,3}(?:[DSE]MA|[dse]ma))\b"  # 3m, 200DMA
     r"|\b(?:S&P|Dow|\w*DAX|MSCI|ASX|SMI|IBEX|AEX|Nifty|Hang Seng|Top|Web|Group|CAC|FTSE|Nikkei|Russell|Nasdaq|Stoxx|TOPIX|Form|ISO|Rule|Section|"
     r"Chapter|Phase|Level|Tier|Fortune|Windows|Basel|Article|Note|Item|Figure|Table)(?:\s\d{1,4}\b)"
     r"|(?<=\b[Tt]he )(?!E\d)[A-Z][a-z]+ \d{1,2}\b(?![.,]?\d|%)(?=\s[a-z])"  # the Nexus 7 tablet
@@ -236,9 +239,9 @@ def figures(text: str) -> tuple[Figure, ...]:
 def _ranges(found: list[Figure], text: str) -> Iterator[Figure]:
     """The figures; the first end of a range is in the unit of the second: "2-3%"."""
     for one, two in zip_longest(found, found[1:]):
-        joined = two and text[one.end : two.start] in {"-", "–", " to "}
-        if joined and one.unit == "number" and two.text.endswith("%"):
-            yield replace(one, unit="percent")
+        joined = two and text[one.end : two.start] in {"-", "–", " to ", " and ", " or "}
+        if joined and one.unit == "number" and two.unit in {"percent", "times"}:
+            yield replace(one, unit=two.unit)
         else:
             yield one
 
@@ -268,7 +271,7 @@ def _dates(text: str, taken: bytearray) -> Iterator[Figure]:
 
 
 def _month_number(name: str) -> int:
-    return next(index for month, index in _MONTHS.items() if month.startswith(name.lower()[:3]))
+    return next(i for i, month in enumerate(MONTHS, 1) if month.startswith(name.lower()[:3]))
 
 
 def _names(text: str, taken: bytearray) -> Iterator[Figure]:
@@ -308,6 +311,9 @@ def _number(match: re.Match[str]) -> Figure:
     # ($0.85) is a loss of 85 cents, or 85 cents in parentheses: the evidence tells which.
     loose = minus == "(" and bool(sign) and match.string[match.end() :][:1] == ")"
     value = float(digits) * scale * factor
+    if word == "times" and value >= TIMES_MAX:
+        # "changed hands 24,939,200 times"
+        unit = "number"
     return Figure(
         start=match.start() + (minus == "("),
         end=match.end(),

@@ -9,6 +9,8 @@ from libs.quant.grounding.figures import ticker_names
 from libs.quant.grounding.spoken import Named
 
 _CAPITALISED = re.compile(r"\b[A-Z][a-z]{3,}\b")
+_IN_SENTENCE = re.compile(r"[a-z,]\s$")
+_VOWELS = frozenset("aeiou")
 LETTERS_MIN = 3
 NAME_RATIO_MAX = 2.25
 """A name has few letters that its ticker leaves out."""
@@ -29,7 +31,11 @@ def _dotted(text: str, facts: Facts) -> Iterator[Named]:
 
 def _by_name(text: str, facts: Facts) -> Iterator[Named]:
     """Companies by their names: "Microsoft" holds the letters of MSFT, in their order."""
+    short_of = _two_letters(text, facts)
     for match in _CAPITALISED.finditer(text):
+        if match.group() in short_of:
+            yield Named(match.start(), match.end(), short_of[match.group()])
+            continue
         word = match.group().lower()
         if match.group() in facts.names:
             yield Named(match.start(), match.end(), facts.names[match.group()])
@@ -43,6 +49,30 @@ def _by_name(text: str, facts: Facts) -> Iterator[Named]:
                 and (_holds(word, letters) or _holds(word, short))
             ):  # fmt: skip
                 yield Named(match.start(), match.end(), ticker)
+
+
+def _two_letters(text: str, facts: Facts) -> dict[str, str]:
+    """The one word that a ticker of two letters may stand for: "Facebook" for FB.
+
+    It names a ticker where a name stands ("while Facebook lost"), and no other ticker fits it.
+    """
+    found: dict[str, str] = {}
+    for ticker in (each for each in facts.tickers if len(each) == LETTERS_MIN - 1):
+        first, second = ticker[0].lower(), ticker[1].lower()
+        fitting = {
+            match.group()
+            for match in _CAPITALISED.finditer(text)
+            if (word := match.group().lower())[0] == first
+            and second not in _VOWELS
+            and second in word[2:]
+            and word not in words.CALENDAR
+            and match.group() not in facts.names
+            and (_IN_SENTENCE.search(text[: match.start()]) or text[match.end() :][:2] == "'s")
+            and not any(_holds(word, each.lower()) for each in facts.tickers if each != ticker)
+        }
+        if len(fitting) == 1:
+            found[fitting.pop()] = ticker
+    return found
 
 
 def _holds(word: str, letters: str) -> bool:

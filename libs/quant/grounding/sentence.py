@@ -7,21 +7,20 @@ from functools import cached_property
 from itertools import pairwise
 
 from libs.quant.grounding import words
-from libs.quant.grounding.compared import Compared
+from libs.quant.grounding.averaged import Averaged
 from libs.quant.grounding.facts import CLOSE, LEVELS, PRICES, Fact, unit_of
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, RIVALS, once, rows_of
-from libs.quant.grounding.units import fits, kin
+from libs.quant.grounding.units import SHARES, fits, kin
 from libs.quant.grounding.words import Mention
 
-PERIOD_CHARS = 15
 LEADS_CHARS = 40
 
 # Between a figure and the words right behind that name it: "29.63 is its 20-day average".
 _RIGHT_BEHIND = re.compile(
-    r"^[\s(,]*(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
+    r"^[\s(,]*(?:(?:above|below|overhead),\s)?(?:which\s)?(?:(?:is|was|are|were|in|of|for|as)\s)?(?:(?:its|the|an?|our)\s)*"
     r"(?:(?!and|but|or|while|al?though|as|if|since|when|where|yet|with|above|below|over|under|from|to|by|than|on|at|"
-    r"against|versus|vs|ahead|behind|short|off|beyond|between|within|before|after|until)[a-z-]+\s){0,2}$",
+    r"against|versus|vs|who|which|that|what|where|ahead|behind|short|off|out|beyond|outside|inside|past|between|within|before|after|until)[a-z-]+\s){0,2}$",
     re.IGNORECASE,
 )
 
@@ -42,12 +41,25 @@ _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECA
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
-SHARES = frozenset({"volume", "quantity", "order_quantity", "shares_outstanding"})
-"""What is counted in shares."""
+WHOLES = frozenset({"market_cap", "position_value", "equity", "cash", "net_income"})
+"""Amounts that are never given a share."""
+_TO_THE = re.compile(r"\b(?:to|from) (?:the|its) $", re.IGNORECASE)
+"""Before a name that a distance is measured to: "To the upper band: $4.93"."""
+_GOES_ON = re.compile(r"^\s(?:is|are|was|were|has|have|had|will|would)\b", re.IGNORECASE)
+"""Behind a name that starts a clause of its own."""
+_APPOSED = re.compile(r"^,\s(?:the|its|an?|our)\s$", re.IGNORECASE)
+_ONE_NAME = re.compile(
+    r"^\s(?:(?:is|was|are|were|of|over|in|for|the|its|an?|past|last|measured)\s?)+$", re.IGNORECASE
+)
+"""Between two names of one quantity."""
+_IS_SAID = re.compile(r"^\s(?:is|are|was|were|would|will|comes?|came)\b", re.IGNORECASE)
+_PART = re.compile(r"^\s(?:out )?of\s[$€£\d]")
+_SHARE_OF = re.compile(r"(?:%|percent|\bout)\sof\s$")
+"""Before an amount that something is a share of."""
 _IS = re.compile(r"^\s(?:(?:is|are|was|were)\s|#+\s)$")
 
 
-class Sentence(Compared):
+class Sentence(Averaged):
     """A sentence of which one can ask what a figure is."""
 
     @cached_property
@@ -59,33 +71,6 @@ class Sentence(Compared):
     def names(self, concept: str) -> bool:
         """Whether the sentence names a quantity, or the one before it does."""
         return concept in self.concepts
-
-    @cached_property
-    def unnamed(self) -> str:
-        """The text without the words that name quantities."""
-        text = self.text
-        for mention in self.mentions:
-            text = text[: mention.start] + "#" * (mention.end - mention.start) + text[mention.end :]
-        return text
-
-    def asks_mean(self, figure: Figure | None = None) -> bool:
-        """Whether words ask for a mean, other than those that name an average or a cost.
-
-        With a figure: the words between it and the figure before.
-        """
-        text = self.unnamed
-        if figure is not None:
-            ahead = [
-                each.end
-                for each in self.figures
-                if each.end <= figure.start and each.unit != "count"
-            ]
-            text = text[ahead[-1] if ahead else 0 : figure.start]
-        return bool(words.MEAN.search(text))
-
-    def is_mean(self, figure: Figure) -> bool:
-        """Whether words beside a figure say that it is a mean."""
-        return self.asks_mean(figure) or bool(words.MEAN.search(self.after(figure, 14)))
 
     @cached_property
     def numbers(self) -> frozenset[int]:
@@ -100,24 +85,32 @@ class Sentence(Compared):
         if listed:
             return listed
         fitting = [each for each in self.mentions if fits(figure, each)]
-        if self.after(figure, 7) == " shares":
+        if self.after(figure, 7) == " shares" or self._counts_shares(figure):
             fitting = [each for each in fitting if SHARES & {*each.concepts, words.OTHER}]
+        if words.PER_SHARE.match(self.after(figure, 10).lstrip()):
+            fitting = [each for each in fitting if not WHOLES & {*each.concepts}]
         if tagged := self._tagged(figure, fitting):
             return tagged
         ahead = [each for each in fitting if each.end <= figure.start]
-        if len(ahead) > 1 and _is_period(ahead[-1]):
-            # "volatility over three months is 32%": a period may only say when.
-            gap = self.text[ahead[-2].end : ahead[-1].start]
-            if len(gap) < PERIOD_CHARS and not self._any_figure(ahead[-2].end, figure.start):
-                return (*ahead[-2].concepts, *ahead[-1].concepts)
+        if (
+            len(ahead) > 1
+            and _ONE_NAME.match(self.text[ahead[-2].end : ahead[-1].start])
+            and not self._any_figure(ahead[-1].end, figure.start)
+        ):
+            # "volatility over three months is 32%", "the account is worth $5": either may name it.
+            both = tuple(name for name in ahead[-1].concepts if name in ahead[-2].concepts)
+            return both or (*ahead[-2].concepts, *ahead[-1].concepts)
         if ahead and (pair := self._paired(figure, ahead[-1])):
             return pair
         if self._ends_move(figure, ahead):
             return (CLOSE,)
+        behind = self._behind(figure, fitting)
+        if behind and self.text[figure.end : behind[0].start] in {" of ", " in "}:
+            # "1.66x sales: €3.15bn of market cap"
+            return self._earnings(figure, behind[0].concepts)
         leads = bool(ahead) and self._leads_to(ahead[-1], figure)
         if leads and ahead[-1].concepts != (words.OTHER,):
             return self._earnings(figure, ahead[-1].concepts)
-        behind = self._behind(figure, fitting)
         if behind and self._names_what_is_before(figure, behind[0]):
             return self._earnings(figure, behind[0].concepts)
         if leads:
@@ -129,8 +122,25 @@ class Sentence(Compared):
         # "MACD 2.45/2.05/0.40": the line, its signal, their difference.
         return kin(self.tight(head)) if apart.strip() == "/" else self.tight(head)
 
+    def _counts_shares(self, figure: Figure) -> bool:
+        """Whether a whole number stands right before a ticker: "20 GOOG, to buy"."""
+        whole = figure.unit == "number" and figure.step >= 1 and not figure.currency
+        return whole and any(each.start == figure.end + 1 for each in self.named)
+
     def _leads_to(self, ahead: Mention, figure: Figure) -> bool:
         """Whether a name goes straight to a figure: nothing between them is said of another."""
+        to = _TO_THE.search(self.text[: ahead.start]) and self.text[ahead.end :][:1] == ":"
+        said_of = words.BEHIND.search(self.text[: ahead.start])
+        left = re.search(r"\bfrom\s(?:\S+'s\s)?$", self.text[: ahead.start], re.IGNORECASE)
+        straight = _LEADS_TO.match(self.text[ahead.end : figure.start])
+        if (
+            to
+            or (said_of and _IS_SAID.match(self.text[ahead.end :]))
+            or (left and not straight)
+            or (figure.unit == "money" and _PART.match(self.after(figure, 12)))
+        ):
+            # "a stop under the close would be $80": what is measured from is not what is said.
+            return False
         gap, start = "", ahead.end
         for day in (each for each in self.figures if each.unit == "date"):
             if start <= day.start and day.end <= figure.start:
@@ -151,6 +161,19 @@ class Sentence(Compared):
             if each.start >= figure.end and gap in {" (", "("} and rest == ")":
                 return each.concepts
         return ()
+
+    def is_named_behind(self, figure: Figure) -> bool:
+        """Whether a level's name stands aside behind it: "below €123.19 (upper band)"."""
+        if self._is_led(figure):
+            return False
+        fitting = [each for each in self.mentions if fits(figure, each)]
+        behind = self._behind(figure, fitting)[:1]
+        aside = behind and _APPOSED.match(self.text[figure.end : behind[0].start])
+        return bool(self._tagged(figure, fitting) or aside)
+
+    def _is_led(self, figure: Figure) -> bool:
+        """Whether a name that is no price's leads to a figure: "a P/E north of 75, its sales"."""
+        return bool({*self.near(figure)} - {*PRICES})
 
     def _ends_move(self, figure: Figure, ahead: Sequence[Mention]) -> bool:
         """Whether a move leads to a level: "down 1.8% on the day to 28.21"."""
@@ -202,8 +225,14 @@ class Sentence(Compared):
 
     def sought(self, figure: Figure) -> tuple[str, ...]:
         """The quantity that a figure most likely is: named beside it, or last before it."""
+        if self.is_whole(figure):
+            return self.tight(figure)
         ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
         return self.tight(figure) or (ahead[-1].concepts if ahead else ())
+
+    def is_whole(self, figure: Figure) -> bool:
+        """Whether an amount is what a share is of: "18% of $103,507"."""
+        return figure.unit == "money" and bool(_SHARE_OF.search(self.before(figure, 10)))
 
     def _names_what_is_before(self, figure: Figure, mention: Mention) -> bool:
         """`$25.52, the low of June 6`, but not the low in `$34.63, the low at $26.43`."""
@@ -211,10 +240,15 @@ class Sentence(Compared):
         for name in self.named:
             gap = gap.replace(name.ticker, "")
         own = re.match(
-            r"^\s*(?:at|of|is|was|:)?\s*(?:about\s)?\(?[-+(−$€£\d]", self.text[mention.end :]
+            r"^\s*(?:at|of|is|was|:|north of|south of|above|over|below|under)?\s*(?:about\s)?"
+            r"\(?[-+(−$€£\d]",
+            self.text[mention.end :],
         )
-        article = re.search(r",\s(?:the|its|a|an)\s", gap)
-        return bool(_RIGHT_BEHIND.match(gap)) and not own and not ("," in gap and not article)
+        article = re.search(r",\s(?:which\sis\s)?(?:the|its|a|an)\s", gap)
+        starts = "," in gap and (
+            not article or _GOES_ON.match(self.text[mention.end :]) or self._is_led(figure)
+        )
+        return bool(_RIGHT_BEHIND.match(gap)) and not own and not starts
 
     def _behind(self, figure: Figure, fitting: Sequence[Mention]) -> list[Mention]:
         """Mentions behind a figure; a period names no quantity that has no percent."""
@@ -328,7 +362,3 @@ class Sentence(Compared):
             or self.direction(figure)
             or self.is_compared(figure)
         )
-
-
-def _is_period(mention: Mention) -> bool:
-    return mention.concepts[0].startswith("momentum")

@@ -25,7 +25,13 @@ _ENDS = re.compile(
     r"(?<=[.!?])(?<!\best\.)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bvs\.)(?<!\bcons\.)(?<!\bavg\.)(?<!\bapprox\.)(?<!\bop\.)[\"”)]?\s+(?=[A-Z(\"“€$£\d])|\n+|\s\|\s"
 )
 
-_SAID_OF = re.compile(r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$", re.IGNORECASE)
+_SAID_OF = re.compile(
+    r"^[\s(]*(?:for|at|of|by|in)?\s?\(?$|^,\s(?:which|that)\s(?:is|was|of)\s$|"
+    r"^\s(?:that|which)\s(?:[a-z]+\s){1,3}(?:for|of|in)\s$|"
+    r"^\s[a-z]+(?:\s[a-z]+)?\sby\s$|^\s(?:in|at|for)\sthe\s[a-z -]+\s\($",
+    re.IGNORECASE,
+)
+"""Between a figure and the ticker behind that it is of: "4.80%, which is MSFT"."""
 
 
 RIVALS = re.compile(r"^\s(?:versus|vs\.?|against|compared with)\s$", re.IGNORECASE)
@@ -38,11 +44,24 @@ _JOINED = re.compile(
 _OF_THEM = re.compile(r"\bof (?:them|these|those)\b", re.IGNORECASE)
 _OWNS = re.compile(r"^(?:'s)?\s$")
 _RIVAL = re.compile(
-    r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s)?$",
+    r"\b(?:than|as|besides|alongside|except|against|versus|vs\.?|to|of|with|like|unlike|beats|over|above|below)\s(?:an?\s|the\s|what\s)?$",
     re.IGNORECASE,
 )
-_COMPARED_TO = re.compile(r"\b(?:than|as|versus|vs\.?|against|unlike|like)\s$", re.IGNORECASE)
+_COMPARED_TO = re.compile(
+    r"\b(?:than|as|versus|vs\.?|against|unlike|like|(?:that|those) of|times)\s$", re.IGNORECASE
+)
 """Before a ticker that the one spoken of is held against: "twice as volatile as IBM"."""
+_OPENED = re.compile(r"\b(from|between)\s$", re.IGNORECASE)
+_TO_END = {"from": (" to ", " up to ", " down to "), "between": (" and ",)}
+"""What joins the ends of a range, by the word that opens it."""
+_LEFT_OUT = re.compile(
+    r"\b(?:excluding|except(?: for)?|without|(?:aside|apart) from)\s$", re.IGNORECASE
+)
+"""Before a ticker that the others are spoken of without."""
+_ORDER = re.compile(r"\border (?:for|of|over) $", re.IGNORECASE)
+_LATTER = re.compile(r"\bthe (?P<which>latter|former)\b", re.IGNORECASE)
+_IT = re.compile(r"\bits?\b", re.IGNORECASE)
+_IT_STARTS = re.compile(r"^its?\b", re.IGNORECASE)
 _GOES_ON = re.compile(
     r"^(?:[\s,:()/|]|'s\b|\b(?:and|for|of|in|to|with|only|just|but|against|about)\b)+$",
     re.IGNORECASE,
@@ -102,11 +121,14 @@ class Spoken:
     named: Sequence[Named]
     mentions: Sequence[Mention]
     traced: dict[Figure, Fact] = field(default_factory=dict)
+    made_of: dict[Figure, tuple[Fact, ...]] = field(default_factory=dict)
     failed: list[Figure] = field(default_factory=list)
     subject: str | None = None
     carried: Sequence[Mention] = ()
     recalled: Sequence[Fact] = ()
     named_before: Sequence[Named] = ()
+    topics: frozenset[str] = frozenset()
+    so_far: frozenset[str] = frozenset()
     told_day: date | None = None
     answers: dict[tuple[str, int], Any] = field(default_factory=dict)
 
@@ -118,9 +140,13 @@ class Spoken:
         """The words behind a figure."""
         return self.text[figure.end : figure.end + chars]
 
+    def between(self, one: Figure, two: Figure) -> str:
+        """The words between two figures."""
+        return self.text[min(one.end, two.end) : max(one.start, two.start)]
+
     def around(self, figure: Figure) -> str:
         """The words about a figure, as far as they may say which one of several it is."""
-        return self.before(figure, 80) + " " + self.after(figure, 45)
+        return self.before(figure, 80) + figure.text + self.after(figure, 45)
 
     def near_words(self, figure: Figure) -> str:
         """The words about a figure up to the figures beside it."""
@@ -157,10 +183,18 @@ class Spoken:
         behind = self._said_behind(figure)
         if behind is not None:
             return (behind.ticker,)
-        if self.is_end_of_all(figure):
-            return ()
         taken = {self._said_behind(other) for other in self.figures if other is not figure}
-        free = [name for name in self.named if name not in taken or self.about is None]
+        free = [
+            name
+            for name in self.named
+            if (name not in taken or self.about is None)
+            and not _LEFT_OUT.search(self.text[: name.start])
+        ]
+        of_all = self.about is None and self.named and not free
+        if of_all or self.is_end_of_all(figure):
+            return ()
+        if meant := self._pronoun(figure):
+            return (meant,)
         ahead = [name for name in free if name.end <= figure.start]
         if ahead:
             # Behind a comparison ("dearer than Foxtrot; volume 5 million") the topic may be back.
@@ -172,13 +206,25 @@ class Spoken:
         following = [name for name in free if name.start >= figure.end]
         if following and self.subject and self._are_rivals:
             return (self.subject,)
-        if following and len({name.ticker for name in self.named}) == 1:
-            return (following[0].ticker,)
-        if following and self._near(figure, following[0].start):
+        alone = len({name.ticker for name in self.named}) == 1
+        if following and (alone or self._near(figure, following[0].start)):
             return (following[0].ticker,)
         if not self.named and _OF_THEM.search(self.text):
             return tuple(dict.fromkeys(each.ticker for each in self.named_before))
+        if not self.named and _ORDER.search(self.before(figure, 20)):
+            return tuple(self.facts.having("order_quantity"))
         return (self.subject,) if self.subject else ()
+
+    def _pronoun(self, figure: Figure) -> str | None:
+        """The ticker that "the latter" or a returning "it" stands for, where it is last named."""
+        names = [name for name in self.named if name.end <= figure.start]
+        start = names[-1].end if names else 0
+        for match in reversed(list(_LATTER.finditer(self.text, start, figure.start))):
+            pair = list(dict.fromkeys(each.ticker for each in (*self.named_before, *names)))[-2:]
+            if len(pair) > 1:
+                return pair[match["which"].lower() == "latter"]
+        back = self.about is None and names and _IT_STARTS.match(self.text)
+        return self.subject if back and _IT.search(self.text, start, figure.start) else None
 
     def is_end_of_all(self, figure: Figure) -> bool:
         """Whether this is an end of "P/E from 14.8 to 28.4", said of no ticker: of all of them.
@@ -190,13 +236,12 @@ class Spoken:
         for one, two in pairwise(self.figures):
             if figure in {one, two} and one.unit == two.unit in {"percent", "number", "times"}:
                 between = self.text[one.end : two.start]
-                ends = {"from": " to ", "between": " and "}
-                opened = re.search(r"\b(from|between)\s$", self.text[: one.start], re.IGNORECASE)
+                opened = _OPENED.search(self.text[: one.start])
                 spoken = [each for each in self.mentions if each.end <= one.start][-1:]
                 owned = [n for n in self.named if spoken and spoken[0].end <= n.start < one.start]
                 mine = [n for n in self.named if spoken and n.end < spoken[0].start]
                 beside = mine and not re.search(r"[,;]", self.text[mine[-1].end : one.start])
-                if opened and between == ends[opened[1].lower()] and spoken:
+                if opened and between in _TO_END[opened[1].lower()] and spoken:
                     return not (owned or beside or {*spoken[0].concepts} & HISTORIC)
         return False
 

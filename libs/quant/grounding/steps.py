@@ -25,6 +25,7 @@ WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
 """What an amount is a share of, where a percentage stands beside it and no words say of what."""
 _BARE = re.compile(r"^\s(?:lower|higher|below|above|under)\s?(?:[,.;)]|$)", re.IGNORECASE)
 """Behind a level that is given, measured from where the price stands: "at 88.93, 1.1% lower"."""
+_SINCE = re.compile(r"^\ssince\b", re.IGNORECASE)
 FAR = 100.0
 """An amount of a headline is not held against one that differs by this factor."""
 HELD = frozenset({"quantity", "order_quantity", "shares_outstanding"})
@@ -61,7 +62,8 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         # "sales per share are $61" are made of the sales.
         told = False
     held = tight != ("order_value",) and said.is_held(figure)
-    if told and not held and "shares_outstanding" not in tight:
+    moved = DAY_CHANGE in tight and (said.days or said.told_day)
+    if told and not held and not moved and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
     rival, measured = said.held_against(figure)
@@ -69,6 +71,9 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         if owners and not {top.ticker, base.ticker} & {*owners, None}:
             continue
         if rival and not (base.ticker == rival and top.concept in measured):
+            continue
+        if top.ticker != base.ticker and top.concept in tight and not said.is_compared(figure):
+            # "65 shares" are shares of one, and no difference of two.
             continue
         if _may_meet(top, base, said):
             yield from _step(top, base, figure, said)
@@ -101,7 +106,7 @@ def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     for ticker in (*said.everyone, None):
         facts += [fact for name in _implied(figure, said) for fact in said.facts.now(ticker, name)]
     # What is said of a session's range without its name is not put together with others.
-    ranged, mean = words.RANGE.search(said.clause(figure)), words.MEAN.search(said.around(figure))
+    ranged, mean = said.has(words.RANGE), words.MEAN.search(said.around(figure))
     facts = [
         each
         for each in facts
@@ -175,14 +180,21 @@ def _are_levels(top: Fact, base: Fact, said: Sentence) -> bool:
 
 def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Candidate]:
     parts = (top, base)
+    if _SINCE.match(said.after(figure, 10)) and top.concept in {"high", "low", "open"}:
+        # "lost 8.9% since February 20": until now.
+        return
     share = (
         words.OF.match(said.after(figure, 12))
         or said.restates(figure)
-        or _kind(top) == _kind(base) == "account"
+        or kind(top) == kind(base) == "account"
     )
+    # "11.4% of the stake" is a share or a loss, where it does not say of what.
+    unnamed = words.OF.match(said.after(figure, 12)) and not said.compared_with(figure)
+    told = {(fact.concept, fact.value) for fact in said.traced.values()}
+    both = {(each.concept, each.value) for each in parts} <= told and not said.direction(figure)
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
     if top.unit == base.unit:
-        if figure.unit == "percent" and (share or part) and _is_whole(base, figure, said):
+        if figure.unit == "percent" and (share or part or both) and _is_whole(base, figure, said):
             yield Candidate(top.value / base.value * 100, "percent", parts)
         elif _is_ratio(top, base) and (
             figure.unit in {"times", "ratio"}
@@ -191,7 +203,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
             yield Candidate(top.value / base.value, "times", parts)
     if not base.value:
         return
-    alike = _kind(top) == _kind(base) or (
+    alike = kind(top) == kind(base) or (
         top.unit == "money"
         and "headline" in {top.concept, base.concept}
         and 1 / FAR < abs(top.value / base.value) < FAR
@@ -199,7 +211,11 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     if alike and top.unit == base.unit:
         if is_base(base, top, figure, said):
             change = top.value - base.value
-            if figure.unit in {"percent", "ratio"} and top.unit != "percent" and not share:
+            if (
+                figure.unit in {"percent", "ratio"}
+                and top.unit != "percent"
+                and (not share or unnamed)
+            ):
                 yield Candidate(change / abs(base.value) * 100, "percent", parts, signed=True)
             if _is_amount(figure, top.unit) and (top.unit != "percent" or said.changes(figure)):
                 yield Candidate(change, top.unit, parts, signed=True)
@@ -218,14 +234,14 @@ def _is_ratio(top: Fact, base: Fact) -> bool:
     """Whether one quantity is so many times another: of one kind, or a known multiple."""
     pair = {top.concept, base.concept}
     return (
-        _kind(top) == _kind(base)
+        kind(top) == kind(base)
         or "headline" in pair
         or (top.concept, base.concept) == ("market_cap", "revenue_ttm")
-        or {_kind(top), _kind(base)} == {"price", "earnings"}
+        or {kind(top), kind(base)} == {"price", "earnings"}
     )
 
 
-def _kind(fact: Fact) -> str:
+def kind(fact: Fact) -> str:
     """What a quantity is like: only like quantities are added, compared and subtracted."""
     return LIKE.get(fact.concept, "price" if fact.unit == "money" else fact.unit)
 
@@ -253,7 +269,8 @@ def _product(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[
         yield Candidate(abs(top.value * base.value / 100), "money", parts)
     if base.concept in HELD and top.unit == "money" and base.value:
         if top.concept in {"market_cap", "revenue_ttm", "headline"}:
-            yield Candidate(top.value / base.value, "money", parts)
+            if words.PER_SHARE.search(said.before(figure, 20) + said.after(figure, 20)):
+                yield Candidate(top.value / base.value, "money", parts)
         elif top.concept == _price_of(base, figure, said):
             yield Candidate(top.value * base.value, "money", parts)
     if (top.concept, base.concept) == (CLOSE, "atr_14"):
@@ -276,26 +293,38 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     compared, rival = said.compared_with(figure), said.rival(figure)
     start, end = said.from_to
     told = not compared
-    if start and (start.value in {base.value, top.value} or (told and _kind(start) == _kind(base))):
-        reached = top.concept in {start.concept, CLOSE} if end is None else top.value == end.value
+    if start and (start.value in {base.value, top.value} or (told and kind(start) == kind(base))):
+        reached = top.concept in {start.concept, CLOSE} or _is_goal(top, figure, said)
+        reached = reached if end is None else top.value == end.value
         return start.value == base.value and reached
     if top.ticker != base.ticker and rival:
         return base.ticker == rival
-    if words.EITHER_BASE.search(said.clause(figure)) or (
-        top.concept in said.beside(figure) and base.concept == CLOSE != top.concept
+    distance = _is_amount(figure, top.unit) and words.GAP.search(said.clause(figure))
+    if (
+        (distance and not compared)
+        or words.EITHER_BASE.search(said.clause(figure))
+        or (top.concept in said.beside(figure) and base.concept == CLOSE != top.concept)
     ):
         return True
     if not compared:
         stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
-        return bool(stands) or _earlier(base, top, said)
+        # Beyond what has no name here lies an amount, whichever of the two is measured from.
+        beyond = _is_amount(figure, top.unit) and words.BEYOND.match(said.after(figure))
+        return bool(stands or beyond) or earlier(base, top, said)
     if not (is_one_of(base, compared) or is_one_of(top, compared)):
         return words.OTHER in compared and "headline" in {base.concept, top.concept}
     if is_one_of(top, compared):
-        return is_one_of(base, compared) and _earlier(base, top, said)
+        return is_one_of(base, compared) and earlier(base, top, said)
     return True
 
 
-def _earlier(base: Fact, top: Fact, said: Sentence) -> bool:
+def _is_goal(top: Fact, figure: Figure, said: Sentence) -> bool:
+    """Whether a way leads to a level: "from $28.21 it is a $0.51 drop to the lower band"."""
+    behind = [each for each in said.mentions if each.start >= figure.end][:1]
+    return any(top.concept in LEVELS & {*each.concepts} for each in behind)
+
+
+def earlier(base: Fact, top: Fact, said: Sentence) -> bool:
     """Whether one quantity comes before another in time, or is what the other is measured from."""
     if base.ticker == top.ticker and base.session and top.session and base.session != top.session:
         return base.session < top.session

@@ -8,6 +8,9 @@ from libs.quant.grounding.facts import unit_of
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.words import Mention
 
+SHARES = frozenset({"volume", "quantity", "quantity_after", "order_quantity", "shares_outstanding"})
+"""What is counted in shares, and so in whole numbers."""
+
 
 def kin(concepts: Sequence[str]) -> tuple[str, ...]:
     """Quantities with those of their family; a name of several is its own."""
@@ -33,6 +36,8 @@ def unit_fits(figure: Figure, concept: str) -> bool:
             return unit == "percent" or concept == "debt_to_equity"
         case "money":
             return unit == "money"
+        case "number" if concept in SHARES and figure.step < 1:
+            return False
         case "number" | "count":
             return unit != "percent" or abs(figure.value) < 100
         case "times":

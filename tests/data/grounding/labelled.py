@@ -20,9 +20,13 @@ PARTS = (
     "held_out_5",
     "held_out_6",
     "held_out_7",
+    "held_out_8",
+    "held_out_9",
 )
 """What a checker may be built with: read, print and search it freely."""
-UNSEEN = ("held_out_8",)
+PARAPHRASED = "paraphrased"
+"""Sound fields of the parts said again in other words: for building, with `mutated`'s faults."""
+UNSEEN: tuple[str, ...] = ("held_out_10", "held_out_11")
 """What a checker is measured with, once: run it for its rates only (README.md)."""
 
 
@@ -73,7 +77,7 @@ def part_of(statement_id: str) -> str:
 
 
 def statements(part: str) -> tuple[Statement, ...]:
-    """All statements of one part, by its name in `PARTS` or `UNSEEN`."""
+    """All statements of one part, by its name in `PARTS` or `UNSEEN`, or `PARAPHRASED`."""
     lines = (HERE / f"{part}.jsonl").read_bytes().splitlines()
     return tuple(_statement(orjson.loads(line)) for line in lines)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from tests.data.grounding.faults import Fault, faults
-from tests.data.grounding.labelled import PARTS, Claim, Statement, statements
+from tests.data.grounding.labelled import PARAPHRASED, PARTS, Claim, Statement, statements
 from tests.data.grounding.measure import checked
 from tests.data.grounding.reworded import repaired, reworded
 
@@ -27,7 +27,7 @@ CELL_MIN = 5
 """Faults of one kind and sort, so that their share that passes says something."""
 
 
-def every_fault(parts: tuple[str, ...] = PARTS) -> Iterator[Fault]:
+def every_fault(parts: tuple[str, ...] = (*PARTS, PARAPHRASED)) -> Iterator[Fault]:
     """A fault of each sort in each sound claim of some parts, one at a time."""
     for part in parts:
         for statement in map(repaired, statements(part)):
@@ -91,6 +91,9 @@ def measure_rewording() -> None:
     """Print how many sound claims are marked once put right or said in other words."""
     sound: Counter[str] = Counter()
     marked: Counter[str] = Counter()
+    for statement in statements(PARAPHRASED):
+        sound["paraphrased"] += len(statement.claims)
+        marked["paraphrased"] += len(alarms(statement))
     for part in PARTS:
         for statement in statements(part):
             right = repaired(statement)

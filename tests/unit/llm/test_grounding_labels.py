@@ -10,6 +10,7 @@ import pytest
 
 from tests.data.grounding.labelled import (
     HERE,
+    PARAPHRASED,
     PARTS,
     UNSEEN,
     Claim,
@@ -39,7 +40,7 @@ FAULTS = {
 
 ALL = [
     (statement, claim)
-    for part in EVERY
+    for part in (*EVERY, PARAPHRASED)
     for statement in statements(part)
     for claim in statement.claims
 ]
@@ -87,26 +88,34 @@ def test_each_statement_stands_in_the_part_that_its_hash_names(part: str) -> Non
 def test_ids_are_unique_and_a_claim_is_named_after_its_statement() -> None:
     assert max(Counter(claim.id for _, claim in ALL).values()) == 1
     texts = Counter(
-        (item.evidence, item.about, item.text) for part in EVERY for item in statements(part)
+        (item.evidence, item.about, item.text)
+        for part in (*EVERY, PARAPHRASED)
+        for item in statements(part)
+        if has_words(item.text)
     )
     assert max(texts.values()) == 1
     assert [claim.id for item, claim in ALL if claim.id[:-1] != item.id] == []
 
 
 @pytest.mark.parametrize("part", UNSEEN)
-def test_an_unseen_part_shares_no_id_no_text_and_no_wording_with_another(part: str) -> None:
-    others = [item for other in EVERY if other != part for item in statements(other)]
+def test_an_unseen_part_shares_no_id_and_no_wording_with_another(part: str) -> None:
+    others = [
+        item for other in (*EVERY, PARAPHRASED) if other != part for item in statements(other)
+    ]
     assert {item.id for item in statements(part)}.isdisjoint(item.id for item in others)
-    assert {item.text for item in statements(part)}.isdisjoint(item.text for item in others)
-    known = {wording(item.text) for item in others}
+    known = {wording(item.text) for item in others if has_words(item.text)}
     again = [item.id for item in statements(part) if wording(item.text) in known]
     assert again == []
 
 
 def wording(text: str) -> str:
     """A sentence without its figures, so that the same one with others is seen to be the same."""
-    left = re.sub(r"[\d.,]+", "#", text)
-    return left if re.search(r"[a-z]{2}", left) else text
+    return re.sub(r"[\d.,]+", "#", text)
+
+
+def has_words(text: str) -> bool:
+    """Whether a text is more than a number: two labellers write a price alike, and have to."""
+    return bool(re.search(r"[a-z]{2}", text))
 
 
 @pytest.mark.parametrize("part", EVERY)
@@ -129,10 +138,15 @@ def test_each_kind_has_what_must_pass_and_what_must_be_found(part: str) -> None:
     assert min(sides.values()) >= 3
 
 
+def test_what_is_said_again_is_sound() -> None:
+    labels = {claim.label for item in statements(PARAPHRASED) for claim in item.claims}
+    assert labels == {"grounded", "no_claim"}
+
+
 def test_every_figure_stands_where_its_claim_says() -> None:
     for item, claim in ALL:
         assert item.text[claim.start : claim.end] == claim.figure, claim.id
-    for part in EVERY:
+    for part in (*EVERY, PARAPHRASED):
         for item in statements(part):
             ends = [0, *(claim.end for claim in item.claims)]
             starts = [*(claim.start for claim in item.claims), len(item.text)]
@@ -140,7 +154,7 @@ def test_every_figure_stands_where_its_claim_says() -> None:
 
 
 def test_no_digit_of_a_text_is_left_without_a_label() -> None:
-    for part in EVERY:
+    for part in (*EVERY, PARAPHRASED):
         for item in statements(part):
             left = list(item.text)
             for claim in item.claims:
@@ -228,7 +242,7 @@ def test_the_value_of_a_claim_is_the_figure_in_its_text() -> None:
 def test_the_guide_explains_every_kind_and_every_fault_and_counts_them_right() -> None:
     guide = (HERE / "README.md").read_text(encoding="utf-8")
     assert [word for word in sorted(KINDS | FAULTS) if f"`{word}`" not in guide] == []
-    for part in EVERY:
+    for part in (*EVERY, PARAPHRASED):
         labels = sum(len(item.claims) for item in statements(part))
         assert f"`{part}.jsonl` | {len(statements(part))} statements, {labels} labels" in guide
     for kind in KINDS:

@@ -17,14 +17,16 @@ from tests.data.grounding.reworded import repaired
 # What is reached, with room for one more: false alarms and misses. docs/grounding.md says what that
 # means. All parts were read while the checker was built.
 RATES_MAX = {
-    "development": (0.007, 0.007),
+    "development": (0.005, 0.019),
     "held_out": (0.010, 0.036),
-    "held_out_2": (0.022, 0.019),
-    "held_out_3": (0.018, 0.025),
-    "held_out_4": (0.020, 0.046),
-    "held_out_5": (0.024, 0.014),
-    "held_out_6": (0.016, 0.034),
-    "held_out_7": (0.007, 0.012),
+    "held_out_2": (0.020, 0.019),
+    "held_out_3": (0.016, 0.021),
+    "held_out_4": (0.016, 0.033),
+    "held_out_5": (0.008, 0.014),
+    "held_out_6": (0.011, 0.034),
+    "held_out_7": (0.005, 0.012),
+    "held_out_8": (0.020, 0.018),
+    "held_out_9": (0.010, 0.026),
 }
 FAULTS_MAX, ALARMS_MAX = 0.05, 0.02
 WORST_TEXT_S = 30.0
@@ -183,7 +185,7 @@ def test_a_price_that_is_its_own_high_is_no_percent_below_it() -> None:
         ("Thursday's intraday low was $80.37.", "Thursday's intraday low was $80.57."),
         ("The high of March 15 was $81.93.", "The high of March 15 was $81.79."),
         # A date is of what the words beside it speak of, and of its weekday.
-        ("The news of March 14 is bad.", "The news of March 15 is bad."),
+        ("The news of March 14 is bad.", "The news of March 12 is bad."),
         ("At the close of March 15 it was calm.", "At the close of March 14 it was calm."),
         ("The cuts came on Thursday, March 14.", "The cuts came on Friday, March 14."),
         # A count that only says which are meant is of a group that there is.
