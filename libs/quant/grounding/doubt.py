@@ -2,7 +2,7 @@
 
 The other readings go from words to quantities, and a text may describe a quantity in words that no
 table has. Its figure is then that of a quantity of its ticker all the same. So what no reading has
-found is looked for once more from the evidence: any quantity, step or day of the ticker will do,
+found is looked for once more from the evidence: any quantity of the ticker will do, or one step,
 unless words beside the figure name another one. The more digits, the less an equal figure is an
 accident; what is seldom given without its name (an average, a band) is believed only with it.
 """
@@ -88,7 +88,7 @@ def _of_sessions(ticker: str, figure: Figure, said: Sentence) -> Iterator[Fact]:
     if len(rows) > 1 and any(map(said.has, _EXTREMES)):
         for name in (*PRICES, VOLUME):
             column = sorted(said.facts.column(ticker, name), key=lambda each: each[1])
-            for day, value in {column[0], column[-1]} if column else ():
+            for day, value in column[:1] + column[-1:]:
                 yield _of_day(name, value, ticker, "extreme", day)
 
 
