@@ -162,8 +162,18 @@ def _check_sentence(said: Sentence) -> Iterator[Checked]:
 
 def _doubt(figure: Figure, said: Sentence) -> None:
     """Trace a figure that is no step either to an equal quantity that no words speak against."""
-    if figure not in said.traced and not _trace(figure, said, derived(figure, said)):
+    if figure not in said.traced and not _derives(figure, said):
         _trace(figure, said, doubt.quantities(figure, said))
+
+
+def _derives(figure: Figure, said: Sentence) -> bool:
+    """Whether a figure is one step; not asked again before another figure is traced."""
+    key = ("derives", figure.start)
+    if said.answers.get(key) == len(said.traced):
+        return False
+    derives = _trace(figure, said, derived(figure, said))
+    said.answers[key] = None if derives else len(said.traced)
+    return derives
 
 
 def _drop_moves(said: Sentence) -> None:
@@ -214,12 +224,8 @@ def _is_grounded(figure: Figure, said: Sentence) -> bool:
                 if counts.NOUNS.match(said.after(figure)):
                     # "12% of its 3,400 jobs, which is 408 positions": of a headline's figures.
                     return _is_share_told(figure, said)
-            offered = (
-                *derived(figure, said),
-                *doubt.over_groups(figure, said),
-                *doubt.steps(figure, said),
-            )
-            return _trace(figure, said, offered)
+            doubted = (*doubt.over_groups(figure, said), *doubt.steps(figure, said))
+            return _derives(figure, said) or _trace(figure, said, doubted)
 
 
 def _in_quotes(figure: Figure, said: Sentence) -> bool:

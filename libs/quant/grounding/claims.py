@@ -12,21 +12,21 @@ LINES = frozenset({20.0, 30.0, 50.0, 70.0, 80.0})
 """Where oscillators are called oversold, neutral and overbought, by convention."""
 _ORDERED = re.compile(
     r"(?:\b(?<!at )(?:propose|suggest|recommend|commit|deploy|sell|trim|pick|choose|select|limit|"
-    r"purchase|stake|cap|reduc|rais|keep|tak|buy|allocat|invest|add|put|siz|risk)m?(?:e|ing|t?ing)?\b"
+    r"purchase|stake|(?<!-)cap|reduc|rais|keep|tak|buy|allocat|invest|add|put|siz|risk)m?(?:e|ing|t?ing)?\b"
     r"|(?:^|[,;:]\s)(?:cut|lower|reduce|raise|limit|keep|cap|hold)\b[^.;]{0,40}\b(?:to|at|below|under)\b"
     r"|^cut\b|\broom for\b|\b(?:position|stake|weight) of\b)"
     r"(?:\s(?!to|after|on|with|because|since|as)[a-z]+){0,6}\s(?:from\s[\d,]+\sto\s)?$",
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"\b(?:limit|ceiling|floor|(?<!market )(?<!large )(?<!mid )(?<!small )cap)\b"
+    r"\b(?:limit|ceiling|floor|(?<!market )(?<!large )(?<!mid )(?<!small )(?<!-)cap)\b"
     r"[^.;,:\d]{0,30}(?::\s)?$|"
     r"\b(?:maximum|minimum|budget)(?:\s(?:of|is|for|weight|position|cash|exposure))*:?\s$|"
     r"\b(?:no|any|single)\s(?:one\s|single\s)?(?:position|line|name|holding)"
     r"(?:\s(?:may|should|must|can|will|to|be|take|over|above|beyond|exceeds?|"
     r"(?:more|larger|greater|higher) than))*:?\s$|"
     r"\b(?:hold|keep)\s[a-z ]{3,20}\s(?:to|at|under|below)\s$|"
-    r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b[^.;,\d]{0,20}\b(?:stops?|grow|"
+    r"\b(?:weight|exposure|position|allocation|cash|stake|line)\b(?!\s(?:is|are|was|were)\b)[^.;,\d]{0,20}\b(?:stops?|grow|"
     r"no (?:more|less|greater|higher|lower) than|at most|at least)\b[^.;,\d]{0,8}$|"
     r"\b(?:I|we)(?:'d|'ll|\swould|\swill)?\s(?:start|spend|begin|go|open|want|aim)\b[^.;,\d]{0,20}$|"
     r"\b(?:long|short)\s[A-Z.]+\sat\s$|\bspend (?:at most|no more than|up to)\s$",
@@ -45,7 +45,7 @@ _OWN_COUNT = re.compile(
     re.IGNORECASE,
 )
 BARE_CHARS = 24
-"""A sentence that gives nothing but a number."""
+"""A shorter sentence gives little but its number: "Conviction 0.6."."""
 _GRADE = re.compile(
     r"(?:^|[.,;:(]\s|\band\s)(?!(?:is|are|was|were|from|near|now|just|only|about)\b)"
     r"(?:[A-Za-z]{3,}|[A-Z][a-z]+\s[a-z]{3,}:)\s$"
@@ -115,7 +115,10 @@ def claims(figure: Figure, said: Sentence) -> bool:
     )
     if shares or figure.unit in {"percent", "ratio"}:
         ordered = _ORDERED.search(said.before(figure, 60))
-        if ordered and not _THEIRS.search(said.before(figure, 60)[: ordered.start()]):
+        # "climbed, adding 25%" tells a move.
+        moved = figure.unit == "percent" and ordered and ordered.group().lower() == "adding "
+        theirs = ordered and _THEIRS.search(said.before(figure, 60)[: ordered.start()])
+        if ordered and not (moved or theirs):
             return False
     weight = figure.unit == "number" and figure.value < 1 and figure.step < 1
     limited = weight or (figure.unit == "percent" and figure.step >= 1)
@@ -169,7 +172,9 @@ def _is_own(figure: Figure, said: Sentence, linked: Sequence[str]) -> bool:
             return True
         if figure.value <= 1 and figure.step < 1 and not said.sought(figure):
             # "; urgency 0.8": a grade has no name that a tool knows.
-            return bool(_GRADE.search(said.before(figure, 40)) or len(said.text) < BARE_CHARS)
+            moved = words.directions(said.before(figure, 12))
+            graded = _GRADE.search(said.before(figure, 40)) or len(said.text) < BARE_CHARS
+            return bool(graded) and not moved
         if whole and _TRADED.search(before):
             return True
     on_scale = _SCALE.search(before) and figure.value in SCALES

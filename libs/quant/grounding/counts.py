@@ -18,8 +18,10 @@ NOUNS = re.compile(
 _OF_THE = re.compile(
     r"^\s+(?:(?:days |sessions )?out )?of (?:the\s|all\s|its\s)?(?=\w)", re.IGNORECASE
 )
-PARTS_MAX = 13
+PART_MAX = 12
 """Things of which a text counts some."""
+WHOLE_CHARS = 14
+"""How far behind a part its whole stands: "three of the ten"."""
 _OF_WHICH = re.compile(
     r"\b(?:\d+|none|one|two|three|four|five|six|seven|eight|nine|ten|most) (?:out )?of "
     r"(?:the |all |its |our )?(?:last |past )?$",
@@ -120,7 +122,7 @@ def counts(figure: Figure, said: Sentence) -> Iterator[int]:
     if part and (listed or _OF_WHOM.match(right) or _COMPANIES.search(right[:25])):
         known = [] if listed else [*_having(figure, said)]
         # What no tool says of each ("one of the four items is an advertisement") is not refuted.
-        yield from known or range(1, PARTS_MAX)
+        yield from known or range(1, _whole(figure, said) + 1)
     elif listed is not None:
         yield from _listed(listed, said.tickers(figure) or (None,), said.facts)
         if said.about is None and not said.named:
@@ -373,3 +375,12 @@ def _row_property(figure: Figure, said: Sentence) -> int | None:
         if closes and sign:
             return sum(1 for one, two in itertools.pairwise(closes) if (two - one) * sign > 0)
     return None
+
+
+def _whole(figure: Figure, said: Sentence) -> int:
+    """The number right behind "of", of which a part is counted: no part is more."""
+    behind = [each for each in said.figures if each.start >= figure.end][:1]
+    for whole in behind:
+        if whole.start - figure.end < WHOLE_CHARS and whole.unit in {"count", "number"}:
+            return min(PART_MAX, int(whole.value))
+    return PART_MAX

@@ -25,7 +25,7 @@ _NOW = re.compile(r"^,?\s(?:now|today|currently)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
 _RIVAL_DAY = re.compile(r"[,;(]|\b(?:versus|vs|against)\b", re.IGNORECASE)
 """What parts a figure from the day of another."""
-_MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})\b", re.IGNORECASE)
+_MONTH = re.compile(rf"\b(?:{'|'.join(map(str.title, MONTHS))})\b")
 _WEEKDAYS = re.compile(rf"{words.WEEKDAY.pattern}'s\s[a-z -]*$", re.IGNORECASE)
 
 
@@ -173,7 +173,7 @@ class Dated(Spoken):
     def _in_month(self, figure: Figure) -> date | None:
         """ "the 8th": of the month that the sentence names, else of as_of's or the one before."""
         as_of, day = self.facts.as_of, figure.day
-        if as_of is None:
+        if as_of is None or not day:
             return None
         named = list(_MONTH.finditer(self.text, 0, figure.start))
         if named:

@@ -266,7 +266,7 @@ def _read_history(result: Mapping[str, JsonValue], ticker: str, facts: Facts) ->
         return
     read_rows = []
     for row in rows[: FACTS_MAX // max(1, len(columns))]:
-        if isinstance(row, list) and len(row) == len(columns) and (day := day_of(row[0])):
+        if isinstance(row, list) and row and len(row) == len(columns) and (day := day_of(row[0])):
             values = {
                 str(name): float(item)
                 for name, item in zip(columns, row, strict=True)

@@ -19,7 +19,8 @@ NAME_RATIO_MAX = 2.25
 def named_in(text: str, facts: Facts) -> list[Named]:
     """The tickers of the evidence that a text names, by ticker or by company, in its order."""
     names = [Named(f.start, f.end, f.text) for f in ticker_names(text) if f.text in facts.tickers]
-    return sorted({*names, *_dotted(text, facts), *_by_name(text, facts)}, key=lambda n: n.start)
+    found = {*names, *_dotted(text, facts), *_by_name(text, facts)}
+    return sorted(found, key=lambda each: (each.start, each.ticker))
 
 
 def _dotted(text: str, facts: Facts) -> Iterator[Named]:
@@ -40,7 +41,7 @@ def _by_name(text: str, facts: Facts) -> Iterator[Named]:
         if match.group() in facts.names:
             yield Named(match.start(), match.end(), facts.names[match.group()])
             continue
-        for ticker in facts.tickers:
+        for ticker in sorted(facts.tickers):
             letters = ticker.partition(".")[0].lower()
             short = re.sub(r"(.)\1", r"\1", letters)
             if (

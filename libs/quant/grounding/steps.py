@@ -87,7 +87,7 @@ def _listed_mean(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         *said.recalled,
         *(fact for each, fact in said.traced.items() if each.end <= figure.start),
     ]
-    for concept in {fact.concept for fact in given} - {"headline"}:
+    for concept in dict.fromkeys(f.concept for f in given if f.concept != "headline"):
         some = {fact.ticker: fact for fact in given if fact.concept == concept}
         if len(some) > 1:
             mean = fmean(fact.value for fact in some.values())
@@ -190,10 +190,9 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     )
     # "11.4% of the stake" is a share or a loss, where it does not say of what.
     unnamed = words.OF.match(said.after(figure, 12)) and not said.compared_with(figure)
-    told = {(fact.concept, fact.value) for fact in said.traced.values()}
-    both = {(each.concept, each.value) for each in parts} <= told and not said.direction(figure)
+    both = figure.unit == "percent" and _are_told(parts, said) and not said.direction(figure)
     part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
-    if top.unit == base.unit:
+    if top.unit == base.unit and base.value:
         if figure.unit == "percent" and (share or part or both) and _is_whole(base, figure, said):
             yield Candidate(top.value / base.value * 100, "percent", parts)
         elif _is_ratio(top, base) and (
@@ -222,6 +221,12 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
         if _is_amount(figure, top.unit) and words.SUM.search(said.clause(figure)):
             yield Candidate(top.value + base.value, figure.unit, parts)
     yield from _product(top, base, figure, said)
+
+
+def _are_told(parts: tuple[Fact, ...], said: Sentence) -> bool:
+    """Whether the sentence gives all of some quantities."""
+    told = {(fact.concept, fact.value) for fact in said.traced.values()}
+    return {(each.concept, each.value) for each in parts} <= told
 
 
 def _is_whole(base: Fact, figure: Figure, said: Sentence) -> bool:
