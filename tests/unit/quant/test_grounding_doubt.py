@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from libs.quant.grounding.check import check_text
 from libs.quant.grounding.facts import Facts, Given, read
-from tests.unit.quant.test_grounding import COMPANY, HISTORY, NEWS, PRICE
+from tests.unit.quant.test_grounding import COMPANY, HISTORY, NEWS, PRICE, ungrounded
 
 
 def indicators(ticker: str, **values: JsonValue) -> dict[str, JsonValue]:
@@ -31,10 +30,6 @@ RESULTS: tuple[Any, ...] = (
 @pytest.fixture(scope="module")
 def facts() -> Facts:
     return read([Given(f"E{n}", "tool", result) for n, result in enumerate(RESULTS)])
-
-
-def ungrounded(text: str, facts: Facts, about: str | None = "ALFA") -> list[str]:
-    return [each.text for each in check_text(text, facts, about) if not each.grounded]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,9 @@
 import pytest
 from pydantic import JsonValue
 
-from libs.quant.grounding.check import check_text
 from libs.quant.grounding.facts import Facts, Given, read
 from libs.quant.grounding.figures import figures
-from tests.unit.quant.test_grounding import RESULTS
+from tests.unit.quant.test_grounding import RESULTS, ungrounded
 
 BANDS: dict[str, JsonValue] = {
     "ticker": "ALFA",
@@ -37,10 +36,6 @@ ACCOUNT: dict[str, JsonValue] = {
 def facts() -> Facts:
     every = (*RESULTS, BANDS, ACCOUNT)
     return read([Given(f"E{n}", "tool", result) for n, result in enumerate(every)])
-
-
-def ungrounded(text: str, facts: Facts, about: str | None = "ALFA") -> list[str]:
-    return [each.text for each in check_text(text, facts, about) if not each.grounded]
 
 
 @pytest.mark.parametrize(
