@@ -83,7 +83,7 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if fact.place == "before" and not said.starts(figure):
             continue
-        if not tight and fact.concept in LEVELS and named_later(fact, figure, said):
+        if not tight and fact.concept in LEVELS and _named_later(fact, figure, said):
             continue
         if not at_that_time(fact, figure, said):
             continue
@@ -147,7 +147,7 @@ def _is_over_all(fact: Fact, figure: Figure, said: Sentence) -> bool:
     return fact.place != "extreme" or not (said.tickers(figure) and said.named_ahead(figure))
 
 
-def named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
+def _named_later(fact: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a quantity is only named behind a figure."""
     ahead = (*said.carried, *(each for each in said.mentions if each.start < figure.start))
     return all(fact.concept not in each.concepts for each in ahead)
@@ -233,9 +233,9 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
             continue
         for name, value in row.items():
             if name == CLOSE or said.names(name):
-                yield Fact(name, value, _unit(name), ticker, "row", day)
+                yield Fact(name, value, column_unit(name), ticker, "row", day)
             elif ranged and name in {"high", "low"}:
-                yield Fact(name, value, _unit(name), ticker, "unnamed", day)
+                yield Fact(name, value, column_unit(name), ticker, "unnamed", day)
 
 
 def _dated(said: Sentence, rows: Sequence[Row]) -> set[date]:
@@ -256,7 +256,7 @@ def _before(
     """What the last session is measured from: no price by itself unless "from" says it."""
     for name in (CLOSE, VOLUME):
         if name in row and (name == CLOSE or said.names(name)) and not told:
-            yield Fact(name, row[name], _unit(name), ticker, "before", day)
+            yield Fact(name, row[name], column_unit(name), ticker, "before", day)
 
 
 def _summed(said: Sentence, ticker: str) -> Iterator[Fact]:
@@ -270,7 +270,7 @@ def _summed(said: Sentence, ticker: str) -> Iterator[Fact]:
         if said.asks_mean() and (said.names(name) or (name == CLOSE and not said.names(VOLUME))):
             for count in {len(values), *said.numbers}:
                 if 2 <= count <= len(values):
-                    yield Fact(name, fmean(values[-count:]), _unit(name), ticker, "mean")
+                    yield Fact(name, fmean(values[-count:]), column_unit(name), ticker, "mean")
 
 
 def _extremes(said: Sentence, ticker: str, name: str) -> Iterator[Fact]:
@@ -281,7 +281,7 @@ def _extremes(said: Sentence, ticker: str, name: str) -> Iterator[Fact]:
     ):
         if said.has(asked) and name in names:
             day, value = pick(column, key=lambda each: each[1])
-            yield Fact(name, value, _unit(name), ticker, "extreme", day)
+            yield Fact(name, value, column_unit(name), ticker, "extreme", day)
 
 
 def _over_tickers(said: Sentence) -> Iterator[Fact]:
@@ -308,5 +308,6 @@ def _over_tickers(said: Sentence) -> Iterator[Fact]:
                 yield Fact(concept, max(values), unit, None, "extreme")
 
 
-def _unit(concept: str) -> str:
+def column_unit(concept: str) -> str:
+    """The unit of a column of a history: money, or number for its volume."""
     return "number" if concept == VOLUME else "money"

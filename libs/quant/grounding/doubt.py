@@ -19,6 +19,7 @@ from libs.quant.grounding.candidates import (
     TECHNICAL,
     Candidate,
     at_that_time,
+    column_unit,
     is_asked,
 )
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, PRICES, VOLUME, Fact
@@ -159,4 +160,4 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
 
 
 def _of_day(name: str, value: float, ticker: str, place: str, day: date) -> Fact:
-    return Fact(name, value, "number" if name == VOLUME else "money", ticker, place, day)
+    return Fact(name, value, column_unit(name), ticker, place, day)

@@ -112,7 +112,10 @@ def once(ask: Asked[A]) -> Asked[A]:
 
 @dataclass
 class Spoken:
-    """A sentence with what was read from it. Places count from its own start."""
+    """A sentence with what was read from it. Places count from its own start.
+
+    `topics` are the quantities that the whole text names, `so_far` the tickers named up to here.
+    """
 
     text: str
     figures: Sequence[Figure]
