@@ -186,6 +186,20 @@ def test_a_no_is_a_sentence_on_stderr_and_an_exit_code(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("cycle list --status expired", "no cycle is expired"),
+        ("operations list --status failed --type picks", "no such operation; completed ones are"),
+    ],
+)
+def test_an_empty_list_is_a_sentence_on_stderr(desk: Path, typed: str, said: str) -> None:
+    done = _run(desk, *typed.split())
+
+    assert (done.code, done.out) == (ExitCode.OK, "")
+    assert said in " ".join(done.err.split())
+
+
 def test_a_weekend_fails_the_cycle_with_the_sessions_around_it(desk: Path) -> None:
     done = _run(desk, "cycle", "request", "--as-of", "2012-06-30", "--wait")
 
