@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from libs.quant.grounding import words
-from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, unit_of
+from libs.quant.grounding.facts import CLOSE, DAY_CHANGE
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.sentence import Sentence
 
@@ -20,7 +20,6 @@ _NO_BOUND = re.compile(
     r"\b(?:no|not|nowhere|never) \w+ than\s$|\d\S*\s(?:\([^()]*\)\s)?[<>]=?\s?$|[-=–]>\s?$"
 )
 """An arrow, or a sign between two figures: "81.79 > 76.61 (20d)" says what both are."""
-_EVERY = re.compile(r"\b(?:all|every|each)\b", re.IGNORECASE)
 FAR = 2.0
 """A bound that is further from a value than this factor says nothing of it."""
 
@@ -39,11 +38,6 @@ def holds(figure: Figure, said: Sentence) -> bool | None:
     every = between or words.ALL.search(said.text)
     none = _NONE.search(said.before(figure))
     owners = said.everyone if every or none else said.tickers(figure)
-    if (every or none) and said.about is None:
-        if len(owners) < 2:
-            owners = ()
-        elif _EVERY.search(said.text) and not said.named:
-            owners = tuple(said.facts.tickers)
     owners = owners or said.everyone or tuple(said.facts.tickers)
     for name in _bounded(figure, said):
         values = [value for owner in owners for value in _values(name, figure, said, owner)]
@@ -81,8 +75,6 @@ def _is_end(figure: Figure, said: Sentence, side: int) -> bool:
     """Whether a figure is the lowest or highest of what is named, over the tickers spoken of."""
     facts = said.facts
     groups: list[Collection[str]] = [facts.tickers, facts.having("average_cost")]
-    if not _EVERY.search(said.text):
-        groups += [said.everyone, said.tickers(figure)]
     for group in groups:
         for name in _bounded(figure, said):
             having = facts.having(name)
@@ -96,9 +88,7 @@ def _is_end(figure: Figure, said: Sentence, side: int) -> bool:
 def _bounded(figure: Figure, said: Sentence) -> tuple[str, ...]:
     """What a bound may speak of: what is named, else the price or its change."""
     sought = said.sought(figure)
-    if figure.unit == "percent" and (
-        not sought or unit_of(sought[0]) != "percent" or sought[0].startswith("momentum")
-    ):
+    if figure.unit == "percent":
         return (*sought, DAY_CHANGE)
     return sought or (CLOSE,)
 

@@ -47,16 +47,10 @@ class Candidate:
 def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     """The quantities themselves that the words may mean."""
     tight = said.tight(figure)
-    if tight == (words.OTHER,):
-        return
     owners = said.tickers(figure) or (None,)
     offered = _offered(figure, said, tight, owners)
     compared = (REFERENCES | {CLOSE}) & {*said.compared_with(figure)}
-    if (
-        compared
-        and not tight
-        and (figure.unit == "percent" or words.BEYOND.match(said.after(figure)))
-    ):
+    if compared and not tight and figure.unit == "percent":
         # "19.9% under the 50-day" is measured, not stated.
         return
     if (
@@ -78,9 +72,6 @@ def stated(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if not (_is_over_all(fact, figure, said) and is_asked(fact, figure, said)):
             continue
-        plain = fact.concept == CLOSE and fact.place not in {"extreme", "mean", "unnamed"}
-        if plain and figure.unit == "money" and words.BETWEEN.search(said.before(figure, 40)):
-            continue
         if fact.place == "before" and not said.starts(figure):
             continue
         if not tight and fact.concept in LEVELS and _named_later(fact, figure, said):
@@ -96,7 +87,6 @@ def _offered(
 ) -> list[Fact]:
     """What the sentence names, and what a figure in this unit may be without a name."""
     offered = [*named(said, owners)]
-    offered += [fact for name in tight for owner in owners for fact in said.facts.now(owner, name)]
     if figure.is_precise and not tight and not said.near(figure):
         # A percentage that has no name is a move of the day, or made of two quantities.
         offered += [
@@ -214,7 +204,7 @@ def named(said: Sentence, tickers: Sequence[str | None]) -> Iterator[Fact]:
     for fact in said.facts.of(None):
         if said.names(fact.concept):
             yield fact
-    if said.about is None or len({*said.everyone}) > 1 or said.asks_mean():
+    if said.about is None or said.asks_mean():
         yield from _over_tickers(said)
 
 
@@ -241,10 +231,6 @@ def _sessions(said: Sentence, ticker: str) -> Iterator[Fact]:
 def _dated(said: Sentence, rows: Sequence[Row]) -> set[date]:
     """The sessions that the words mean; always the last."""
     chosen = {rows[-1][0], *said.days, *([said.told_day] if said.told_day else [])}
-    if said.has(words.PREVIOUS):
-        chosen |= {day for (day, _), (after, _) in pairwise(rows) if after in chosen}
-    if said.has(words.NEXT):
-        chosen |= {after for (day, _), (after, _) in pairwise(rows) if day in chosen}
     if said.has(words.FIRST):
         chosen.add(rows[0][0])
     return chosen

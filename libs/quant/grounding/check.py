@@ -9,8 +9,8 @@ from functools import lru_cache
 from statistics import fmean
 
 from libs.quant.grounding import bounds, counts, doubt, events, headlines, words
-from libs.quant.grounding.candidates import MULTIPLES, Candidate, stated
-from libs.quant.grounding.claims import DAYS, HISTORY, claims
+from libs.quant.grounding.candidates import Candidate, stated
+from libs.quant.grounding.claims import DAYS, claims
 from libs.quant.grounding.facts import CLOSE, DAY_CHANGE, REPORTED, Fact, Facts
 from libs.quant.grounding.figures import TEXT_CHARS_MAX, VALUE_MAX, Figure, figures, ticker_names
 from libs.quant.grounding.names import named_in
@@ -239,8 +239,6 @@ def _counted(figure: Figure, said: Sentence) -> bool:
         return True
     if figure.meant and headlines.is_refuted(figure, said):
         return False
-    if figure.unit == "days" and not HISTORY.match(said.after(figure, 30)):
-        return False
     if any(each == figure.value for each in counts.counts(figure, said)):
         return True
     return (
@@ -285,8 +283,6 @@ def _agrees(figure: Figure, value: Candidate, said: Sentence) -> bool:
         written = any(each.negative for each in said.figures)
         start = ahead[-1] if ahead and written else max(0, figure.start - 80)
         return bool(_NEGATIVE.search(said.text[start : figure.start]))
-    if value.parts[0].concept.startswith("eps_a") and scaled > 0:
-        return not re.search(r"\bloss of\b", said.before(figure, 20))
     return True
 
 
@@ -307,8 +303,6 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
     if value.unit == "shares":
         return value.value if said.after(figure, 7) == " shares" else None
     concept = value.parts[0].concept
-    if pair == ("times", "number") and concept not in MULTIPLES:
-        return None
     if pair in SAME_UNITS or figure.unit == value.unit:
         return value.value
     if pair == ("number", "percent"):
@@ -317,9 +311,6 @@ def _in_unit(figure: Figure, value: Candidate, said: Sentence) -> float | None:
         # A fraction, as in "the margin is 0.135".
         return value.value / 100 if abs(figure.value) < 1 else None
     if pair == ("ratio", "percent") and figure.value < 1:
-        if any(each.start == figure.end + len(" of ") for each in said.named):
-            # "a third of AAPL's" is made of two.
-            return None
         return value.value / 100
     if pair == ("percent", "number") and concept == "debt_to_equity":
         return value.value * 100

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from libs.quant.grounding import words
 from libs.quant.grounding.dated import Dated
-from libs.quant.grounding.facts import CLOSE, LEVELS
+from libs.quant.grounding.facts import CLOSE
 from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.spoken import NEAR_CHARS, once
 
@@ -28,7 +28,6 @@ _ABOUT_MEAN = re.compile(
     r"\b(?:above|below|over|under|than)\s(?:\S+\s){1,3}(?:mean|average|norm)\s(?:of|at)\s$"
 )
 _IS_BEYOND = re.compile(r"^\s(?:is|was)\s(?:above|below|over|under|beneath)\s")
-_IS_AT = re.compile(r"^\s(?:of|at|is|was)\s[-$€£\d]")
 
 
 _PAST = re.compile(r"\b(?:behind|ahead of|below|above|under|over|beneath)\s$", re.IGNORECASE)
@@ -62,7 +61,7 @@ class Compared(Dated):
             return self.compared_with(same[-1]) if same else ()
         for mention in self.mentions:
             if mention.end > start and mention.start <= start + NEAR_CHARS:
-                if HELD_AGAINST.match(right) and _IS_AT.match(self.text[mention.end :]):
+                if HELD_AGAINST.match(right):
                     # "$31.59 against an ATR of $25.04": two figures, each its own.
                     return ()
                 given = [each for each in self.figures if start <= each.start < mention.start]
@@ -73,11 +72,10 @@ class Compared(Dated):
     def _exceeded(self, figure: Figure) -> tuple[str, ...]:
         """What something lies beyond: "ahead of the 200-day ($486.60) by 20.0%"."""
         ahead = [each for each in self.mentions if each.end <= figure.start]
-        if not ahead or not _BY.search(self.before(figure, 12)):
+        if not ahead or figure.unit != "percent" or not _BY.search(self.before(figure, 12)):
             return ()
         passed = self.text[ahead[-1].end : figure.start]
-        beyond = figure.unit == "percent" or LEVELS & {*ahead[-1].concepts}
-        return ahead[-1].concepts if beyond and _ASIDE.match(passed) else ()
+        return ahead[-1].concepts if _ASIDE.match(passed) else ()
 
     def held_against(self, figure: Figure) -> tuple[str | None, tuple[str, ...]]:
         """The ticker and quantity of "volatility is twice ECHO's"; None where there are none."""
@@ -114,10 +112,6 @@ class Compared(Dated):
     def direction(self, figure: Figure) -> int:
         """-1 for words that point down, 1 for up, 0 where there are none."""
         text = words.OVER_TIME.sub(lambda match: " " * len(match.group()), self.text)
-        for each in self.mentions:
-            if each.concepts[0].startswith("bollinger"):
-                # The lower band may well lie above.
-                text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
         for name in (each for each in self.named if each.end <= figure.start):
             # "well behind FB (5.1%)": who is behind is another.
             past = _PAST.search(text[: name.start])

@@ -183,7 +183,6 @@ def _sizes(figure: Figure, said: Sentence, right: str, *, whole: bool = False) -
     elif whole or _COMPANIES.search(right[:25]) or not re.match(r"\s\w", right):
         yield from _companies(said)
         yield len(facts.having("rsi_14"))
-        yield len(facts.having(CLOSE))
         if not re.match(r"\s\w", right):
             yield from _history(said, figure)
 
@@ -263,7 +262,7 @@ def _listed(key: str, owners: tuple[str | None, ...], facts: Facts) -> Iterator[
         ]
     every = [count for (_, name), count in facts.counts.items() if name == key]
     chosen = own if own and owners != (None,) else every
-    if chosen or any(name == key for _, name in facts.counts):
+    if chosen:
         yield sum(chosen)
 
 

@@ -22,7 +22,6 @@ _CLAUSE = re.compile(r";|,\s(?:and|but|while|with|whereas)\b", re.IGNORECASE)
 _OPENED = re.compile(r"\b(between|from)\s$", re.IGNORECASE)
 _JOINS = {"between": " and ", "from": " to "}
 _NOW = re.compile(r"^,?\s(?:now|today|currently)\b", re.IGNORECASE)
-_FIRST = re.compile(r"\bfirst clos(?:e|ing price)\s(?:of|at|was)\s$", re.IGNORECASE)
 _RIVAL_DAY = re.compile(r"[,;(]|\b(?:versus|vs|against)\b", re.IGNORECASE)
 """What parts a figure from the day of another."""
 _MONTH = re.compile(rf"\b(?:{'|'.join(map(str.title, MONTHS))})\b")
@@ -50,9 +49,6 @@ class Dated(Spoken):
 
     def days_for(self, figure: Figure) -> list[date]:
         """The days that a figure without a date of its own may be of: those told before it."""
-        told = [day for start, day in self._days_at if start < figure.start]
-        if told:
-            return told
         last = [self.told_day] if self.told_day else []
         return last + [
             day
@@ -87,8 +83,6 @@ class Dated(Spoken):
         if words.NEXT.search(own):
             told = self.days_for(figure)
             return frozenset(after for (day, _), (after, _) in pairwise(rows) if day in told)
-        if rows and _FIRST.search(self.before(figure, 20)):
-            return frozenset({rows[0][0]})
         days = {self._session(figure)} & known
         return frozenset({*days, *((None,) if as_of in days else ())})
 
@@ -158,8 +152,6 @@ class Dated(Spoken):
             return None
         if not figure.month:
             return self._in_month(figure)
-        if not figure.day:
-            return None
         years = [figure.year] if figure.year else [as_of.year, as_of.year - 1] if as_of else []
         for year in years:
             try:

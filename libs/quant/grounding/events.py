@@ -57,8 +57,6 @@ _AGO = re.compile(r"^\s(?:days )?(?:ago|back|earlier|before)\b", re.IGNORECASE)
 _WITHIN = re.compile(r"\b(?:within|next|coming)\s$", re.IGNORECASE)
 _WEEKDAY = re.compile(words.WEEKDAY.pattern + r",?\s(?:the\s)?$", re.IGNORECASE)
 _AS_OF = re.compile(r"\bas of\b", re.IGNORECASE)
-_STANDS = re.compile(r"\b(?:as of|at)\s$", re.IGNORECASE)
-"""Before the day that a text is written as of; an event is on a day."""
 _OF_A_DAY = re.compile(r"\b(?:high|low) of\s$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
 """Before a date that starts a period: an extreme of it is of some other day."""
@@ -147,8 +145,6 @@ def is_event(figure: Figure, said: Sentence) -> bool:
     if _is_beside(figure, said):
         return True
     named = _WEEKDAY.search(said.before(figure, 14))
-    if _STANDS.search(said.before(figure, 8)) and figure.is_day(said.facts.as_of or date.min):
-        return True
     return any(
         figure.is_day(day)
         and day != today
@@ -206,8 +202,6 @@ def _days(figure: Figure, said: Sentence) -> Iterator[date]:
         yield from beside
         return
     yield from _spoken_of(said.text, figure, said, everyone)
-    if said.facts.as_of:
-        yield said.facts.as_of
     yield from _of(said.facts, everyone, *EVENTS)
     yield from (each.known_on for each in _news(said, everyone) if each.known_on)
 
@@ -241,7 +235,7 @@ def _spoken_of(
     if facts.as_of and (_AS_OF.search(text) or said.before(figure, 4).endswith(" at ")):
         yield facts.as_of
     traded = _PRICED.search(text) or not (reports or told)
-    if traded and not _is_to_come(figure, facts) and _is_traded(text, said):
+    if traded and _is_traded(text, said):
         yield from _sessions(figure, said, owners)
 
 
@@ -251,7 +245,7 @@ def _is_refuted(figure: Figure, said: Sentence, tickers: tuple[str, ...]) -> boo
     ahead = list(_EXTREME.finditer(said.clause(figure).partition(figure.text)[0]))[-1:]
     if any(figure.is_day(day) for m in ahead for t in tickers for day in _extreme(m, said, t)):
         return False
-    return not _SINCE.search(said.before(figure, 10)) and any(
+    return any(
         said.dated_by(each) is figure and _in_row(each, row) for each in said.failed for row in rows
     )
 
@@ -301,26 +295,18 @@ def _of(facts: Facts, tickers: tuple[str | None, ...], *names: str) -> Iterator[
 
 
 def _sessions(figure: Figure, said: Sentence, tickers: tuple[str | None, ...]) -> Iterator[date]:
-    """The sessions that a date may be; where it dates no figure, those that the text names."""
-    facts = said.facts
-    dated = any(said.dated_by(each) is figure for each in said.figures)
-    named = list(_EXTREME.finditer(said.text))
-    if facts.as_of and not dated and not named:
-        yield facts.as_of
-    if not named:
-        # The day of a price that the sentence gives.
-        yield from (fact.session for fact in said.traced.values() if fact.session)
-    if said.has(_AS_OF) or _LAST.search(said.before(figure, 24)):
-        return
-    ahead = [m for m in named if m.end() <= figure.start]
+    """The sessions that a date may be: of what it dates or of what is named, else today."""
+    of_a_day = bool(_OF_A_DAY.search(said.before(figure, 12)))
+    dated = of_a_day or any(said.dated_by(each) is figure for each in said.figures)
+    ahead = [m for m in _EXTREME.finditer(said.text) if m.end() <= figure.start]
+    if said.facts.as_of and not (dated or ahead):
+        yield said.facts.as_of
     for ticker in tickers:
-        if not ahead and not dated:
-            yield from (day for day, _ in facts.rows.get(ticker or "", [])[:1])
-        elif not ahead or _OF_A_DAY.search(said.before(figure, 12)):
+        if ahead and not of_a_day:
             # "the high of June 22" is that session's, "the high dates from June 6" is the highest.
-            yield from (day for day, _ in facts.rows.get(ticker or "", []))
-        else:
             yield from _extreme(ahead[-1], said, ticker or "")
+        elif dated:
+            yield from (day for day, _ in said.facts.rows.get(ticker or "", []))
 
 
 def _extreme(match: re.Match[str], said: Sentence, ticker: str) -> Iterator[date]:

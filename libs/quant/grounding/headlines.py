@@ -46,8 +46,7 @@ def quoted(said: Sentence) -> Iterator[tuple[Figure, Fact]]:
             if (owners and headline.ticker not in owners) or _is_of_another(figure, headline, said):
                 continue
             if _wholly(figure, theirs, headline, said) and (
-                (len(told) > 1 and not _is_small(figure, said))
-                or _same(figure, theirs, headline, said)
+                len(told) > 1 or _same(figure, theirs, headline, said)
             ):
                 yield figure, _fact(theirs, headline)
 

@@ -225,8 +225,6 @@ class Sentence(Averaged):
 
     def sought(self, figure: Figure) -> tuple[str, ...]:
         """The quantity that a figure most likely is: named beside it, or last before it."""
-        if self.is_whole(figure):
-            return self.tight(figure)
         ahead = [each for each in self.mentions if each.end <= figure.start and fits(figure, each)]
         return self.tight(figure) or (ahead[-1].concepts if ahead else ())
 
@@ -267,9 +265,7 @@ class Sentence(Averaged):
         if len(group) < 2:
             return ()
         ahead = [each for each in self.mentions if each.end <= group[0].start][-2:]
-        rivals = RIVALS.match(self.text[group[0].end : group[1].start]) and not any(
-            self._any_figure(each.end, group[0].start) for each in ahead
-        )
+        rivals = RIVALS.match(self.text[group[0].end : group[1].start])
         if rivals and len(group) == len(ahead) == 2 and all(fits(figure, each) for each in ahead):
             return ahead[group.index(figure)].concepts
         rows = [row for row in rows_of(self.mentions, self.text) if len(row) == len(group)]
@@ -316,12 +312,8 @@ class Sentence(Averaged):
                 known = self.traced.get(other)
                 return (known.concept,) if known else self.tight(other)
         ahead = [each for each in self.mentions if each.end <= figure.start][-1:]
-        behind = [each for each in self.mentions if each.start >= figure.end][:1]
         for each in ahead:
             if _LEADS_TO.match(self.text[each.end : figure.start]):
-                return each.concepts
-        for each in behind:
-            if _RIGHT_BEHIND.match(self.text[figure.end : each.start]):
                 return each.concepts
         head = self.listed_after(figure)
         return self.beside(head) if head else ()

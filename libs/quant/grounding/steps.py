@@ -8,7 +8,6 @@ not asked for, but none may speak against it. Two steps are never taken.
 import re
 from collections.abc import Iterator
 from itertools import permutations
-from statistics import fmean
 
 from libs.quant.grounding import words
 from libs.quant.grounding.candidates import MOVED_TO, REFERENCES, Candidate, is_one_of, named
@@ -48,7 +47,6 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
     if figure.unit == "money" and MOVED_TO.search(said.before(figure)):
         # Where a move ends stands in the evidence.
         return
-    yield from _listed_mean(figure, said)
     told = (
         tight
         and tight != (words.OTHER,)
@@ -62,7 +60,7 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
         # "sales per share are $61" are made of the sales.
         told = False
     held = tight != ("order_value",) and said.is_held(figure)
-    moved = DAY_CHANGE in tight and (said.days or said.told_day)
+    moved = DAY_CHANGE in tight
     if told and not held and not moved and "shares_outstanding" not in tight:
         # A figure beside the name of a quantity is that quantity, and nothing made of it.
         return
@@ -77,21 +75,6 @@ def derived(figure: Figure, said: Sentence) -> Iterator[Candidate]:
             continue
         if _may_meet(top, base, said):
             yield from _step(top, base, figure, said)
-
-
-def _listed_mean(figure: Figure, said: Sentence) -> Iterator[Candidate]:
-    """The mean of the figures that were just given, where the words ask for one."""
-    if not said.is_mean(figure):
-        return
-    given = [
-        *said.recalled,
-        *(fact for each, fact in said.traced.items() if each.end <= figure.start),
-    ]
-    for concept in dict.fromkeys(f.concept for f in given if f.concept != "headline"):
-        some = {fact.ticker: fact for fact in given if fact.concept == concept}
-        if len(some) > 1:
-            mean = fmean(fact.value for fact in some.values())
-            yield Candidate(mean, given[0].unit, tuple(some.values()), signed=True)
 
 
 def _parts(figure: Figure, said: Sentence) -> list[Fact]:
@@ -232,7 +215,7 @@ def _are_told(parts: tuple[Fact, ...], said: Sentence) -> bool:
 def _is_whole(base: Fact, figure: Figure, said: Sentence) -> bool:
     """Whether a share may be of this: of what follows "of", where that has a name."""
     whole = said.compared_with(figure) if words.OF.match(said.after(figure, 12)) else ()
-    return not whole or is_one_of(base, whole) or base.concept == "headline"
+    return not whole or is_one_of(base, whole)
 
 
 def _is_ratio(top: Fact, base: Fact) -> bool:
@@ -305,11 +288,7 @@ def is_base(base: Fact, top: Fact, figure: Figure, said: Sentence) -> bool:
     if top.ticker != base.ticker and rival:
         return base.ticker == rival
     distance = _is_amount(figure, top.unit) and words.GAP.search(said.clause(figure))
-    if (
-        (distance and not compared)
-        or words.EITHER_BASE.search(said.clause(figure))
-        or (top.concept in said.beside(figure) and base.concept == CLOSE != top.concept)
-    ):
+    if (distance and not compared) or words.EITHER_BASE.search(said.clause(figure)):
         return True
     if not compared:
         stands = base.concept == CLOSE != top.concept and _BARE.match(said.after(figure, 20))
@@ -339,6 +318,4 @@ def earlier(base: Fact, top: Fact, said: Sentence) -> bool:
         return True
     if base.concept == "headline":
         return is_earlier(base, top, said)
-    if {base.place, top.place} & {"mean", "extreme"}:
-        return base.place in {"mean", "extreme"}
     return base.session is not None and top.session is None
