@@ -41,7 +41,7 @@ _ROW_BEHIND = re.compile(r"^\s(?:(?:over|in|for|at|of|as|the)\s)*$", re.IGNORECA
 _BEYOND_SIGN = re.compile(r"^\s?[<>]=?\s?$")
 PRICED = frozenset({*PRICES, *LEVELS, "average_cost"})
 """What a price is held against."""
-WHOLES = frozenset({"market_cap", "position_value", "equity", "cash", "net_income"})
+TOTALS = frozenset({"market_cap", "position_value", "equity", "cash", "net_income"})
 """Amounts that are never given a share."""
 _TO_THE = re.compile(r"\b(?:to|from) (?:the|its) $", re.IGNORECASE)
 """Before a name that a distance is measured to: "To the upper band: $4.93"."""
@@ -88,7 +88,7 @@ class Sentence(Averaged):
         if self.after(figure, 7) == " shares" or self._counts_shares(figure):
             fitting = [each for each in fitting if SHARES & {*each.concepts, words.OTHER}]
         if words.PER_SHARE.match(self.after(figure, 10).lstrip()):
-            fitting = [each for each in fitting if not WHOLES & {*each.concepts}]
+            fitting = [each for each in fitting if not TOTALS & {*each.concepts}]
         if tagged := self._tagged(figure, fitting):
             return tagged
         ahead = [each for each in fitting if each.end <= figure.start]

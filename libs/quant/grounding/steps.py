@@ -17,10 +17,10 @@ from libs.quant.grounding.figures import Figure
 from libs.quant.grounding.headlines import is_earlier, siblings
 from libs.quant.grounding.sentence import Sentence
 
-PARTS_MAX = 40
+STARTS_MAX = 40
 """Quantities of one sentence that are put together in pairs."""
 ACCOUNT = ("cash", "equity", "invested", "position_value", "order_value")
-WHOLES = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
+SHARED_OF = frozenset({CLOSE, "equity", "market_cap", "revenue_ttm"})
 """What an amount is a share of, where a percentage stands beside it and no words say of what."""
 _BARE = re.compile(r"^\s(?:lower|higher|below|above|under)\s?(?:[,.;)]|$)", re.IGNORECASE)
 """Behind a level that is given, measured from where the price stands: "at 88.93, 1.1% lower"."""
@@ -97,7 +97,7 @@ def _parts(figure: Figure, said: Sentence) -> list[Fact]:
     ]
     once = {(each.concept, each.value, each.ticker, each.session): each for each in facts}
     here = {CLOSE, *(name for mention in said.mentions for name in mention.concepts)}
-    return sorted(once.values(), key=lambda each: each.concept not in here)[:PARTS_MAX]
+    return sorted(once.values(), key=lambda each: each.concept not in here)[:STARTS_MAX]
 
 
 def _implied(figure: Figure, said: Sentence) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _step(top: Fact, base: Fact, figure: Figure, said: Sentence) -> Iterator[Can
     # "11.4% of the stake" is a share or a loss, where it does not say of what.
     unnamed = words.OF.match(said.after(figure, 12)) and not said.compared_with(figure)
     both = figure.unit == "percent" and _are_told(parts, said) and not said.direction(figure)
-    part = top.concept in said.beside(figure) and base.concept in WHOLES - {top.concept}
+    part = top.concept in said.beside(figure) and base.concept in SHARED_OF - {top.concept}
     if top.unit == base.unit and base.value:
         if figure.unit == "percent" and (share or part or both) and _is_whole(base, figure, said):
             yield Candidate(top.value / base.value * 100, "percent", parts)
