@@ -29,7 +29,6 @@ PRICE_STEP = Decimal("0.0001")
 RETURN_STEP = Decimal("0.01")
 """Returns are told in percent to two places: the daily close is no more exact than that."""
 SENTENCE_CHARS_MAX = 400
-_HUNDRED = Decimal(100)
 
 
 @dataclass(frozen=True)

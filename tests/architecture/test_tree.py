@@ -3,11 +3,14 @@
 import ast
 import importlib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from services.launcher import BACKBONE, SERVICES
+
+Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 FILE_LINES_MAX = {"contracts": 400, "libs": 400, "services": 400, "tests": 650, "benchmarks": 400}
 FUNCTION_LINES_MAX = {
@@ -191,6 +194,28 @@ def test_no_function_is_longer_than_a_screen(root: Path) -> None:
                 if lines > LONG_FUNCTIONS.get(name, FUNCTION_LINES_MAX[name.partition("/")[0]]):
                     long[name] = lines
     assert long == {}
+
+
+def test_what_is_private_to_a_module_is_used_in_it(root: Path) -> None:
+    needless = []
+    for path in _python(root):
+        tree = ast.parse(path.read_text())
+        named = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        used = {node.id for node in named if isinstance(node.ctx, ast.Load)}
+        # What a decorator hands on (a route, a fixture) is used elsewhere.
+        own = {
+            node.name for node in tree.body if isinstance(node, Defined) and not node.decorator_list
+        }
+        own |= {name for node in tree.body for name in _assigned(node)}
+        private = {name for name in own if name.startswith("_") and not name.startswith("__")}
+        needless += [f"{path.relative_to(root)}: {name}" for name in sorted(private - used)]
+    assert needless == []
+
+
+def _assigned(node: ast.stmt) -> Iterator[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+    yield from (each.id for each in targets if isinstance(each, ast.Name))
 
 
 def test_the_exceptions_are_still_needed(root: Path) -> None:

@@ -60,7 +60,6 @@ _AS_OF = re.compile(r"\bas of\b", re.IGNORECASE)
 _OF_A_DAY = re.compile(r"\b(?:high|low) of\s$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|from)\s(?:the\s)?$", re.IGNORECASE)
 """Before a date that starts a period: an extreme of it is of some other day."""
-_LAST = re.compile(r"\b(?:ends?|ended|ending|last|latest|newest)\b[^.,;]{0,12}$", re.IGNORECASE)
 _EXTREME = re.compile(
     r"\b(?P<closing>closing\s)?(?P<name>highs?|lows?|highest|lowest|peaked|heaviest|busiest|lightest|quietest)\b"
     r"(?:\s\(?(?P<what>volume|close))?",

@@ -23,7 +23,6 @@ _QUOTED = re.compile(r"\b(?:a|the) headline\b|[\"“”]", re.IGNORECASE)
 _LOSS = re.compile(r"\bloss(?:es)?\b", re.IGNORECASE)
 _PARTITIVE = re.compile(r"^\s(?:out )?of\s(?:the\s|its\s)?(?:\d|[a-z]+\s(?!\())")
 _OF_THEM = re.compile(r"^\s(?:out )?of (?:them|these|those)\b", re.IGNORECASE)
-_PART_OF = re.compile(r"^\s*of (?:its|the|their) $")
 _SMALL = re.compile(
     r"\b(?:out|of|its|the|to|or|and|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b|\d+"
 )

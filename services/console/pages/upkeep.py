@@ -87,10 +87,6 @@ def readable(body: str | None) -> str | None:
         return body
 
 
-def _model(row: CostRow) -> str:
-    return f"{row.provider}: {row.model or 'no reply came'}"
-
-
 def summed(
     rows: Sequence[CostRow], key: Callable[[CostRow], str]
 ) -> Sequence[tuple[str, int, Usage]]:
