@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from contracts.operation import OperationView
@@ -12,7 +12,7 @@ from contracts.query import CycleView
 from contracts.types import Usage
 from libs.report import amounts
 from services.cli.terminal import table
-from services.cli.tree import LOST, PAID
+from services.cli.tree import LOST, PAID, by_sort
 
 KINDS = ("model", "tool", "read")
 FREE = "no model was asked"
@@ -71,11 +71,12 @@ def _calls(made: Sequence[Stage], view: CycleView) -> str:
     counts = _counts(made)
     providers = {each.provider for each in view.pipelines}
     whose = f"the {providers.pop()} provider" if len(providers) == 1 else "the providers"
-    model, tool, read = (counts[kind] for kind in KINDS)
-    return (
-        f"{amounts.count(model, 'call')} of {whose}, {amounts.count(tool, 'tool call')}, "
-        f"{amounts.count(read, 'other read')}"
-    )
+    return f"{amounts.count(counts['model'], 'call')} of {whose}, {_unpaid(counts)}"
+
+
+def _unpaid(calls: Mapping[str, int]) -> str:
+    tools, reads = calls["tool"], calls["read"]
+    return f"{amounts.count(tools, 'tool call')}, {amounts.count(reads, 'other read')}"
 
 
 def _counts(made: Sequence[Stage]) -> Mapping[str, int]:
@@ -83,31 +84,28 @@ def _counts(made: Sequence[Stage]) -> Mapping[str, int]:
 
 
 def _by_stage(view: CycleView, made: Sequence[Stage]) -> RenderableType:
-    lost = (LOST,) if view.usage.unsorted_tokens else ()
-    heads = ("seconds", "model calls", "tools", "reads", *PAID, *lost, "USD")
+    # 80 columns hold it all but for lost replies: what stands last is cut, never the dollars.
+    lost = bool(view.usage.unsorted_tokens)
+    heads = ("secs", "USD", "calls", *PAID, *([LOST] if lost else []))
     drawn = table("stage", *((head, "right") for head in heads))
     for each in made:
-        drawn.add_row(each.name, *_figures(each, lost))
+        drawn.add_row(each.name, *_figures(each, lost=lost))
     whole = Stage(
         name="total",
         took_s=_whole_s(view, made),
         calls=_counts(made),
         usage=view.usage,
     )
-    drawn.add_row(*(Text(cell, style="bold") for cell in (whole.name, *_figures(whole, lost))))
-    return drawn
+    drawn.add_row(*(Text(cell, style="bold") for cell in (whole.name, *_figures(whole, lost=lost))))
+    return Group(drawn, Text(f"and {_unpaid(whole.calls)}"))
 
 
-def _figures(stage: Stage, lost: Sequence[str]) -> Sequence[str]:
-    usage = stage.usage
+def _figures(stage: Stage, *, lost: bool) -> Sequence[str]:
     return (
         f"{stage.took_s:.2f}",
-        *(f"{stage.calls[kind]:,}" for kind in KINDS),
-        f"{usage.input_tokens:,}",
-        f"{usage.output_tokens:,}",
-        f"{usage.cache_read_tokens:,}/{usage.cache_write_tokens:,}",
-        *(f"{usage.unsorted_tokens:,}" for _ in lost),
-        f"{usage.cost_usd:.4f}",
+        f"{stage.usage.cost_usd:,.4f}",
+        f"{stage.calls['model']:,}",
+        *by_sort(stage.usage, lost=lost),
     )
 
 

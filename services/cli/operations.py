@@ -197,7 +197,7 @@ def tree(
     if json:
         emit(wanted)
     else:
-        write(draw(wanted), out())
+        write(draw(wanted, out().width), out())
         if sys.stdout.isatty():
             err().print("deskbus operations show ID shows one with all its calls", style="dim")
 

@@ -16,17 +16,22 @@ from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 CALLS = frozenset({"model", "tool", "read"})
 PAID = ("in", "out", "cache r/w")
 LOST = "no reply"
+SUM = "tokens"
+SORTS_WIDTH_MIN = 100
+"""Columns of a terminal that can hold tokens by sort beside the rest."""
 ROOTS = frozenset({"cycle", "agent_research"})
 
 
-def draw(nodes: Sequence[OperationView]) -> Table:
+def draw(nodes: Sequence[OperationView], width: int) -> Table:
     """One line a node: what it was, how it ended, how long it took, what it cost, what it said.
 
-    The tokens by sort stand where anything was paid; exactly in --json and `operations show`.
+    The tokens stand where anything was paid: by sort where `width` columns hold that, else their
+    sum; exactly in --json and `operations show`.
     """
     paid = any(node.tokens for node in nodes)
     lost = any(node.usage.unsorted_tokens for node in nodes)
-    heads = [*PAID, *([LOST] if lost else []), "USD"] if paid else []
+    sorts = [*PAID, *([LOST] if lost else [])] if width >= SORTS_WIDTH_MIN else [SUM]
+    heads = [*sorts, "USD"] if paid else []
     made = table(
         "what", "", ("took", "right"), *((head, "right") for head in heads), "id", "result"
     )
@@ -35,25 +40,30 @@ def draw(nodes: Sequence[OperationView]) -> Table:
             Text.assemble((branch, "dim"), _name(node)),
             _mark(node),
             Text(took(node), style="dim" if node.type in CALLS else ""),
-            *_spent(node, lost=lost)[: len(heads)],
+            *_spent(node, sorts)[: len(heads)],
             Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
             one_line(said(node), "red" if node.error_message else "dim"),
         )
     return made
 
 
-def _spent(node: OperationView, *, lost: bool) -> Sequence[str]:
-    """Tokens in, out, read from and written to the cache, maybe lost, and dollars."""
-    usage = node.usage
+def _spent(node: OperationView, sorts: Sequence[str]) -> Sequence[str]:
+    """Its tokens, and dollars; blanks where there were none."""
     if not node.tokens:
-        return [""] * (len(PAID) + lost + 1)
+        return [""] * (len(sorts) + 1)
+    told = by_sort(node.usage, lost=LOST in sorts)
+    tokens = [amounts.thousands(node.tokens)] if SUM in sorts else told
+    return [*tokens, f"{node.cost_usd:,.4f}"]
+
+
+def by_sort(usage: Usage, *, lost: bool) -> Sequence[str]:
+    """Tokens in, out, read from and written to the cache, and those that may be lost, shortly."""
     short = amounts.thousands
     return [
         short(usage.input_tokens),
         short(usage.output_tokens),
         f"{short(usage.cache_read_tokens)}/{short(usage.cache_write_tokens)}",
         *([short(usage.unsorted_tokens)] if lost else []),
-        f"{node.cost_usd:,.4f}",
     ]
 
 

@@ -41,7 +41,7 @@ def test_a_later_attempt_says_so_and_a_failed_one_says_why() -> None:
         _node(2, name="plan", state="planning", attempt=2),
     ]
     console = Console(file=io.StringIO(), width=120)
-    console.print(draw(nodes))
+    console.print(draw(nodes, console.width))
     assert isinstance(console.file, io.StringIO)
     first, again = [line for line in console.file.getvalue().splitlines() if "plan" in line]
 
@@ -79,7 +79,7 @@ def test_equal_calls_in_a_row_are_one_line_with_their_sums() -> None:
 
 def _drawn(nodes: list[OperationView]) -> list[str]:
     console = Console(file=io.StringIO(), width=120)
-    console.print(draw(nodes))
+    console.print(draw(nodes, console.width))
     assert isinstance(console.file, io.StringIO)
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
 
@@ -111,6 +111,15 @@ def test_what_came_without_a_reply_shows_where_there_is_any_and_nothing_where_al
     assert "cache r/w no reply USD" in _drawn([_paid(1), _paid(2, lost=900)])[0]
     assert "560 1.20M/0 900 0.0312" in _drawn([_paid(1), _paid(2, lost=900)])[2]
     assert "USD" not in _drawn([_node(1), _node(2)])[0]
+
+
+def test_in_a_narrow_terminal_the_tokens_are_one_sum() -> None:
+    drawn = io.StringIO()
+    Console(file=drawn, width=80).print(draw([_paid(1, type="cycle"), _paid(2, 1)], 80))
+
+    head, first, *_ = (" ".join(line.split()) for line in drawn.getvalue().splitlines())
+    assert "took tokens USD id" in head
+    assert "1.21M 0.0312" in first
 
 
 def test_equal_calls_in_a_row_add_up_by_sort_too() -> None:
