@@ -40,6 +40,11 @@ def cost(tokens: int, cost_usd: Decimal) -> str:
     return f"{tokens:,} tokens · ${cost_usd:,.4f}"
 
 
+def spent(tokens: int, cost_usd: Decimal) -> tuple[str, str]:
+    """`12.4k` and `0.0312`, for two columns; blank where it was free."""
+    return (thousands(tokens), f"{cost_usd:,.4f}") if tokens or cost_usd else ("", "")
+
+
 def sorts(usage: Usage) -> str:
     """`1,200 in · 80 out · 4,000 cache read · 300 cache write`, without what there was none of."""
     told = (

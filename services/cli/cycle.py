@@ -205,7 +205,9 @@ def list_cycles(
         none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
         err().print(f"no cycle is {status}" if status else none, style="dim")
         return
-    made = table("cycle", "kind", "as of", "status", ("took", "right"), "pipelines", "cost", "why")
+    paid = (("tokens", "right"), ("USD", "right"))
+    known = ((head, "whole") for head in ("cycle", "kind", "as of", "status"))
+    made = table(*known, ("took", "right"), *paid, "pipelines", "why")
     for view in cycles:
         state = view.status or CycleStatus.RUNNING
         made.add_row(
@@ -214,8 +216,8 @@ def list_cycles(
             str(view.as_of),
             Text(f"{STATUS_MARKS[state]} {state.value}", style=STATUS_STYLES[state]),
             amounts.between(view.accepted_at, view.ended_at),
+            *amounts.spent(view.tokens, view.cost_usd),
             ", ".join(f"{each.name}@{each.account}" for each in view.pipelines),
-            amounts.cost(view.tokens, view.cost_usd),
             one_line(view.reason or _now(view)),
         )
     write(made, out())

@@ -75,7 +75,9 @@ def list_operations(
         filtered = "no such operation; completed ones are looked for in the newest 2,000 cycles"
         err().print(filtered if kind or status else none, style="dim")
         return
-    made = table("id", "cycle", "what", "status", ("took", "right"), "tokens · cost", "result")
+    paid = (("tokens", "right"), ("USD", "right"))
+    ids = (("id", "whole"), ("cycle", "whole"))
+    made = table(*ids, "what", ("status", "whole"), ("took", "right"), *paid, "result")
     for node in nodes:
         made.add_row(
             amounts.short(node.op_id),
@@ -83,7 +85,7 @@ def list_operations(
             "/".join(filter(None, (node.pipeline, node.state, node.name))),
             _status(node),
             took(node),
-            amounts.cost(node.tokens, node.cost_usd) if node.tokens else "",
+            *amounts.spent(node.tokens, node.cost_usd),
             one_line(said(node), "red" if node.error_message else ""),
         )
     write(made, out())

@@ -32,9 +32,9 @@ def draw(nodes: Sequence[OperationView], width: int) -> Table:
     lost = any(node.usage.unsorted_tokens for node in nodes)
     sorts = [*PAID, *([LOST] if lost else [])] if width >= SORTS_WIDTH_MIN else [SUM]
     heads = [*sorts, "USD"] if paid else []
-    made = table(
-        "what", "", ("took", "right"), *((head, "right") for head in heads), "id", "result"
-    )
+    spent = ((head, "right") for head in heads)
+    columns = (("what", "whole"), ("", "whole"), ("took", "right"), *spent, ("id", "whole"))
+    made = table(*columns, "result")
     for branch, node in walk(gathered(nodes)):
         made.add_row(
             Text.assemble((branch, "dim"), _name(node)),
@@ -51,9 +51,8 @@ def _spent(node: OperationView, sorts: Sequence[str]) -> Sequence[str]:
     """Its tokens, and dollars; blanks where there were none."""
     if not node.tokens:
         return [""] * (len(sorts) + 1)
-    told = by_sort(node.usage, lost=LOST in sorts)
-    tokens = [amounts.thousands(node.tokens)] if SUM in sorts else told
-    return [*tokens, f"{node.cost_usd:,.4f}"]
+    tokens, dollars = amounts.spent(node.tokens, node.cost_usd)
+    return [*([tokens] if SUM in sorts else by_sort(node.usage, lost=LOST in sorts)), dollars]
 
 
 def by_sort(usage: Usage, *, lost: bool) -> Sequence[str]:

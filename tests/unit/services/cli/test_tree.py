@@ -14,6 +14,7 @@ from contracts.query import Recording
 from contracts.types import Usage
 from libs.report import amounts
 from services.cli.recordings import merged
+from services.cli.terminal import table
 from services.cli.tree import draw, gathered, said, took, walk
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -120,6 +121,16 @@ def test_in_a_narrow_terminal_the_tokens_are_one_sum() -> None:
     head, first, *_ = (" ".join(line.split()) for line in drawn.getvalue().splitlines())
     assert "took tokens USD id" in head
     assert "1.21M 0.0312" in first
+
+
+def test_a_table_that_is_too_wide_keeps_its_numbers_and_cuts_its_widest_words() -> None:
+    made = table(("id", "whole"), "what", ("USD", "right"), "short")
+    made.add_row("d6d7d12a", "claude/validating_decision/review", "0.0312", "kept")
+    drawn = io.StringIO()
+    Console(file=drawn, width=40).print(made)
+
+    _, line, *_ = drawn.getvalue().splitlines()
+    assert line.split() == ["d6d7d12a", "claude/validat…", "0.0312", "kept"]
 
 
 def test_equal_calls_in_a_row_add_up_by_sort_too() -> None:
