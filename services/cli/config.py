@@ -48,7 +48,7 @@ def config(json: JsonOption = False) -> None:
     if json:
         emit(found)
         return
-    made = table("setting", "value", "from", "meaning")
+    made = table(("setting", "whole"), "value", ("from", "whole"), "meaning")
     for each in found:
         given = each.source != "default"
         made.add_row(
