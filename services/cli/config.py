@@ -48,7 +48,7 @@ def config(json: JsonOption = False) -> None:
     if json:
         emit(found)
         return
-    made = table(("setting", "whole"), "value", ("from", "whole"), "meaning")
+    made = table("setting", ("value", "gives"), "from", "meaning")
     for each in found:
         given = each.source != "default"
         made.add_row(

@@ -205,9 +205,8 @@ def list_cycles(
         none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
         err().print(f"no cycle is {status}" if status else none, style="dim")
         return
-    paid = (("tokens", "right"), ("USD", "right"))
-    known = ((head, "whole") for head in ("cycle", "kind", "as of", "status"))
-    made = table(*known, ("took", "right"), *paid, "pipelines", "why")
+    figures = (("took", "right"), ("tokens", "right"), ("USD", "right"))
+    made = table("cycle", "kind", "as of", "status", *figures, ("pipelines", "gives"), "why")
     for view in cycles:
         state = view.status or CycleStatus.RUNNING
         made.add_row(

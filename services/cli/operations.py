@@ -76,8 +76,8 @@ def list_operations(
         err().print(filtered if kind or status else none, style="dim")
         return
     paid = (("tokens", "right"), ("USD", "right"))
-    ids = (("id", "whole"), ("cycle", "whole"))
-    made = table(*ids, "what", ("status", "whole"), ("took", "right"), *paid, "result")
+    what = ("what", "gives")
+    made = table("id", "cycle", what, "status", ("took", "right"), *paid, "result")
     for node in nodes:
         made.add_row(
             amounts.short(node.op_id),

@@ -84,16 +84,17 @@ def write(renderable: RenderableType, console: Console) -> None:
 
 
 def table(*columns: str | tuple[str, str]) -> Table:
-    """An open table with a dim head; a column is its title, or title and `right` or `whole`.
+    """An open table with a dim head; a column is its title, or title and `right` or `gives`.
 
-    Where the line is too narrow, these two stay as they are, and of the others the widest gives way
-    first; what must stay on one line there is written with `one_line`.
+    Where the line is too narrow, the last column gives way and those that say so, the widest first;
+    what must stay on one line there is written with `one_line`.
     """
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
+    for number, column in enumerate(columns, start=1):
         title, side = (column, "left") if isinstance(column, str) else column
         justify: Literal["left", "right"] = "right" if side == "right" else "left"
-        made.add_column(title, justify=justify, no_wrap=side != "left")
+        stays = side != "gives" and number < len(columns)
+        made.add_column(title, justify=justify, no_wrap=stays)
     return made
 
 

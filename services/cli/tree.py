@@ -33,8 +33,7 @@ def draw(nodes: Sequence[OperationView], width: int) -> Table:
     sorts = [*PAID, *([LOST] if lost else [])] if width >= SORTS_WIDTH_MIN else [SUM]
     heads = [*sorts, "USD"] if paid else []
     spent = ((head, "right") for head in heads)
-    columns = (("what", "whole"), ("", "whole"), ("took", "right"), *spent, ("id", "whole"))
-    made = table(*columns, "result")
+    made = table("what", "", ("took", "right"), *spent, "id", "result")
     for branch, node in walk(gathered(nodes)):
         made.add_row(
             Text.assemble((branch, "dim"), _name(node)),

@@ -123,8 +123,8 @@ def test_in_a_narrow_terminal_the_tokens_are_one_sum() -> None:
     assert "1.21M 0.0312" in first
 
 
-def test_a_table_that_is_too_wide_keeps_its_numbers_and_cuts_its_widest_words() -> None:
-    made = table(("id", "whole"), "what", ("USD", "right"), "short")
+def test_a_table_that_is_too_wide_cuts_the_widest_of_the_words_that_give_way() -> None:
+    made = table("id", ("what", "gives"), ("USD", "right"), "short")
     made.add_row("d6d7d12a", "claude/validating_decision/review", "0.0312", "kept")
     drawn = io.StringIO()
     Console(file=drawn, width=40).print(made)
