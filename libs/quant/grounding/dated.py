@@ -48,7 +48,10 @@ class Dated(Spoken):
         return [(start, day) for start, day in dates if day]
 
     def days_for(self, figure: Figure) -> list[date]:
-        """The days that a figure without a date of its own may be of: those told before it."""
+        """The days, of this sentence and the last, that a figure without a date may be of.
+
+        A day behind it counts where no other figure stands between.
+        """
         last = [self.told_day] if self.told_day else []
         return last + [
             day
