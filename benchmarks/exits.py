@@ -31,15 +31,21 @@ from libs.broker.paper import PaperBroker
 from libs.bus.client import open_client
 from libs.market.calendar import exchange_calendar
 from libs.market.sources import fills_of, market_of, rates_of
-from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, dsn_for, open_pool
+from libs.postgres.pool import (
+    CONSOLE_ROLE,
+    EXECUTION_ROLE,
+    ORCHESTRATOR_ROLE,
+    dsn_for,
+    open_pool,
+)
 from libs.quant.risk import proposal_hash
 from libs.runtime import ids
-from libs.runtime.journal import Journal
 from libs.runtime.logging import configure_logging
 from libs.runtime.settings import Settings
 from services import launcher
 from services.execution.handler import Trading, execute_decisions, open_books
 from services.execution.reads import Reads
+from tests.fakes.on_record import put_on_record
 
 POSITIONS: Final = 500
 BOUGHT, BEFORE, AS_OF = date(2012, 9, 28), date(2012, 10, 26), date(2012, 10, 31)
@@ -70,18 +76,25 @@ def write_prices(folder: Path, tickers: list[str]) -> None:
 async def bought(settings: Settings, tickers: list[str]) -> None:
     """Buy all of them as execution does, and bring the account to the session before."""
     market = market_of(settings)
-    dsn = dsn_for(settings.postgres_address, EXECUTION_ROLE, settings.secrets_path)
-    async with open_pool(dsn) as pool:
+    dsns = [
+        dsn_for(settings.postgres_address, role, settings.secrets_path)
+        for role in (EXECUTION_ROLE, ORCHESTRATOR_ROLE)
+    ]
+    async with open_pool(dsns[0]) as pool, open_pool(dsns[1]) as orchestrator:
         reads = Reads(market, fills_of(settings), rates_of(settings))
         trading = Trading(pool, reads, PaperBroker(Decimal(5), Decimal(5)), CASH)
-        await open_books(books(BOUGHT), NOTHING, trading=trading)
+        opened = books(BOUGHT)
+        await open_books(opened, await put_on_record(orchestrator, opened), trading=trading)
         for first in range(0, len(tickers), BOUGHT_AT_ONCE):
             prices = {
                 ticker: Decimal(str((await market.bars(ticker, BOUGHT, 1))["close"][-1]))
                 for ticker in tickers[first : first + BOUGHT_AT_ONCE]
             }
-            await execute_decisions(purchase(prices), NOTHING, trading=trading)
-        await open_books(books(BEFORE), NOTHING, trading=trading)
+            bought = purchase(prices)
+            journal = await put_on_record(orchestrator, bought)
+            await execute_decisions(bought, journal, trading=trading)
+        later = books(BEFORE)
+        await open_books(later, await put_on_record(orchestrator, later), trading=trading)
 
 
 def envelope(step: str, as_of: date) -> dict[str, Any]:
@@ -129,20 +142,15 @@ def purchase(prices: Mapping[str, Decimal]) -> ExecuteDecisions:
         decisions=decisions,
         proposal_hash=proposal_hash(decisions),
         evidence=tuple(
-            Evidence(ticker=each, sector=f"of {each}", risk_score=1.0, price=price)
+            Evidence(
+                ticker=each, sector=f"of {each}", risk_score=1.0, measured_risk=1.0, price=price
+            )
             for each, price in prices.items()
         ),
         limits=AccountLimits(),
         budget=Money(amount=CASH),
     )
     return ExecuteDecisions(**given, decision_validation=validation)
-
-
-async def _refuse(*_: object) -> None:
-    raise AssertionError("execution has nothing to journal")
-
-
-NOTHING: Final = Journal((), _refuse)
 
 
 async def exited(settings: Settings) -> tuple[float, CycleView, OperationsPage]:

@@ -15,7 +15,7 @@ from benchmarks.contenders.deskbus_core import COMMANDS
 from contracts.subjects import Subject
 from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.credentials import NatsPermissions
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.embedded import embedded_servers
 
 IDENTITY: Final = "bench"

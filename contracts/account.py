@@ -122,7 +122,7 @@ class Portfolio(Contract):
 
     `before` is None where the account was not open at the session before. `halt` stands when buys
     of the account are blocked now, whatever as_of is. `rates` into the account's currency are those
-    known at as_of's close.
+    known at as_of's close. `synthetic` says that the market source's prices are made up.
     """
 
     account: Name
@@ -134,6 +134,7 @@ class Portfolio(Contract):
     before: SessionBefore | None = None
     halt: Halt | None = None
     rates: tuple[ExchangeRate, ...] = Field(default=(), max_length=RATES_MAX)
+    synthetic: bool = False
 
 
 class OpenBooks(Command):

@@ -8,10 +8,12 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
+from contracts.constraints import ConstraintWords
 from contracts.message import Message, Pipeline, Request
 from contracts.strategy import StrategyWish
 from contracts.types import CycleId, Money, Name, ShortText, Text, Ticker, Value
 
+PIPELINE_DEFAULT = Pipeline(name="rules").model_dump(mode="json", exclude={"account_named"})
 UNIVERSE_MAX = 500
 PIPELINES_MAX = 8
 TIMEOUT_S_DEFAULT = 600.0
@@ -71,14 +73,23 @@ class Rotation(Value):
         return order
 
 
+def own_account(pipeline: Pipeline) -> Pipeline:
+    """The pipeline with the account of its name, unless it names one."""
+    if pipeline.account_named:
+        return pipeline
+    return pipeline.model_copy(update={"account": pipeline.name})
+
+
 class CycleRequest(Request):
     """A request for one cycle. Published again with the same key and body it changes nothing.
 
     `as_of` None means the newest session of the market source; `universe` None means what the
-    sources propose, a tuple restricts the candidates to it. With a `rotation` the pipeline whose
-    turn as_of's session is trades its account and is the main one; the others trade the accounts
-    that they name. A request that names as `main` who trades the rotation's account has settled the
-    turn itself.
+    sources propose, a tuple restricts the candidates to it. An account that a pipeline names is the
+    one that it trades. Where it names none, the first pipeline trades `main`, each other the
+    account of its own name; with a `rotation` the one whose turn as_of's session is trades the
+    rotation's account and is the main one. A request that names as `main` who trades the
+    rotation's account has settled the turn itself. Of the `constraints` code enforces those of
+    `contracts.constraints`; the others are notes to the agents.
     """
 
     idempotency_key: IdempotencyKey
@@ -87,13 +98,18 @@ class CycleRequest(Request):
     universe: tuple[Ticker, ...] | None = Field(default=None, min_length=1, max_length=UNIVERSE_MAX)
     sources: tuple[Name, ...] = Field(default=(), max_length=16)
     pipelines: tuple[Pipeline, ...] = Field(
-        default=(Pipeline(name="rules"),), min_length=1, max_length=PIPELINES_MAX
+        default=(Pipeline(name="rules"),),
+        min_length=1,
+        max_length=PIPELINES_MAX,
+        # What the default comes to without a rotation; that nobody has named the account is no
+        # part of what is published.
+        json_schema_extra={"default": [PIPELINE_DEFAULT]},
     )
     main: Name | None = None
     rotation: Rotation | None = None
     budgets: Budgets = Budgets()
     approval_required: bool = False
-    constraints: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=20)
+    constraints: ConstraintWords = Field(default_factory=dict)
     timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
     strategy: StrategyWish | None = None
 
@@ -102,6 +118,8 @@ class CycleRequest(Request):
     def _pipelines_differ(cls, pipelines: tuple[Pipeline, ...]) -> tuple[Pipeline, ...]:
         if len({pipeline.name for pipeline in pipelines}) < len(pipelines):
             raise ValueError("two have the same name")
+        first, *others = pipelines
+        pipelines = (first, *(own_account(each) for each in others))
         if len({pipeline.account for pipeline in pipelines}) < len(pipelines):
             raise ValueError("two trade the same account")
         return pipelines
@@ -123,11 +141,10 @@ class CycleRequest(Request):
         if rotation is None:
             return None
         main = info.data.get("main")
-        trading = {
-            pipeline.name
-            for pipeline in info.data.get("pipelines", ())
-            if pipeline.account == rotation.account
-        }
+        own = {each.name: own_account(each).account for each in info.data.get("pipelines", ())}
+        if len({*own.values()}) < len(own):
+            raise ValueError("outside their turns two trade the same account")
+        trading = {name for name, account in own.items() if account == rotation.account}
         if main is not None and main not in trading:
             raise ValueError(
                 f"main is {main}, which does not trade {rotation.account}; leave it out"
@@ -155,6 +172,14 @@ class CycleRequest(Request):
         return self
 
     @property
+    def accounts(self) -> tuple[str, ...]:
+        """The accounts that it may trade, whosever turn it is."""
+        if self.rotation is None or self.main is not None:
+            return tuple(each.account for each in self.pipelines)
+        own = (own_account(each).account for each in self.pipelines)
+        return (*own, self.rotation.account)
+
+    @property
     def attempts(self) -> int:
         """How often a pipeline may begin, where a gate fails what it made."""
         return self.strategy.attempts if self.strategy else 1
@@ -178,8 +203,10 @@ class RequestAnswer(Message):
     `code` where it was rejected: `invalid`, `too_large` (see `field`), `key_reused`, `busy`,
     `budget_exhausted` (the day's; `retry_at` is when the next day's begins), `not_storable`,
     `not_found`, `too_late`; of an approval also `not_waiting`, `proposal_changed`, `decided`,
-    `expired`. What only the work itself can find out, such as an
-    unknown ticker or a date that is no session, ends the cycle and not the request.
+    `expired`. A date, kind, candidate source, provider or ticker that there is not is refused too
+    (`not_a_session`, `no_history`, `invalid`, `unknown_source`, `provider_unknown`,
+    `unknown_ticker` ...): `given` is what was asked for and `suggestion` what would do in its
+    place. Where nobody who knows answers in time, the work itself finds out.
     """
 
     outcome: Literal["accepted", "rejected"]
@@ -188,4 +215,6 @@ class RequestAnswer(Message):
     code: ShortText | None = None
     field: ShortText | None = None
     message: Text = ""
+    given: ShortText | None = None
+    suggestion: ShortText | None = None
     retry_at: datetime | None = None

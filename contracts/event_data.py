@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from contracts.account import OrderType, Side, is_none
 from contracts.approval import Approval
@@ -27,6 +27,7 @@ from contracts.types import (
     Text,
     Ticker,
     Usage,
+    Usd,
     Value,
 )
 
@@ -64,11 +65,19 @@ class StepFailedEvent(StepEvent):
 
 
 class CallEvent(StepEvent):
-    """A finished call of an operation, `index` counted from 0; its bodies are in the journal."""
+    """A finished call of an operation, `index` counted from 0; it is whole in the journal.
+
+    A tool's call or another read tells its `arguments`, and what it gave as `result`, a line of at
+    most some hundred characters; `error` is the code and the sentence of what went wrong, empty
+    where nothing did. Texts in all of them are quoted from models and third parties.
+    """
 
     name: ShortText
     index: int = Field(ge=0)
     duration_ms: float = Field(ge=0)
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    result: ShortText = ""
+    error: ShortText = ""
 
 
 class ModelRequestEvent(StepEvent):
@@ -79,22 +88,27 @@ class ModelRequestEvent(StepEvent):
     index: int = Field(ge=0)
     epoch: int = Field(ge=1)
     tokens_max: int = Field(ge=0)
-    cost_usd_max: Decimal = Field(ge=0)
+    cost_usd_max: Usd = Field(ge=0)
 
 
 class ModelCallEvent(CallEvent):
     """A model's turn, and what it used; `fault` is the code of the error where it gave no reply.
 
-    `prompt_sha256` is the hash of the agent's prompt file, by which its version is known.
+    `prompt_sha256` is the hash of the agent's prompt file, by which its version is known. `request`
+    is what was new in it, `reply` the beginning of the text, `tool_calls` what was wanted.
     """
 
     usage: Usage
+    request: ShortText = ""
+    reply: ShortText = ""
+    tool_calls: tuple[ShortText, ...] = ()
+    stop_reason: ShortText = ""
     fault: ShortText = ""
     prompt_sha256: ShortText = ""
 
 
 class CheckEvent(CallEvent):
-    """An answer was held against its contract; the errors are quoted in the journal."""
+    """An answer was held against its contract; `result` begins with the errors."""
 
     passed: bool
 

@@ -116,7 +116,8 @@ class ExitDistances(Message):
     """The account's open positions, the one nearest to a trigger first, then who has none.
 
     `as_of` is the session they were checked at, the account's own. `more` where it holds over
-    DISTANCES_MAX: the smallest ones are left out.
+    DISTANCES_MAX: the smallest ones are left out. `warnings` name the tickers of exit_signals.toml
+    that the market source does not have.
     """
 
     account: Name
@@ -124,12 +125,13 @@ class ExitDistances(Message):
     positions: tuple[PositionExits, ...] = Field(default=(), max_length=DISTANCES_MAX)
     more: bool = False
     market_source: Text = ""
+    warnings: tuple[ShortText, ...] = ()
 
 
 class HoldingsQuery(Message):
     """Ask for what an account holds at the close of `as_of`.
 
-    None is its clock's session, with what it bought at the open after it, at the price paid.
+    None is its clock's session, with what it bought and sold at the open after it, at that price.
     """
 
     account: Name
@@ -137,12 +139,16 @@ class HoldingsQuery(Message):
 
 
 class Holdings(Message):
-    """What an account holds, and the orders that were open then."""
+    """What an account holds, and the orders that were open then.
+
+    `sold` are tickers of which something was sold at the open after as_of, and is held no more.
+    """
 
     account: Name
     as_of: date
     positions: tuple[Position, ...] = ()
     open_orders: tuple[OpenOrder, ...] = ()
+    sold: tuple[Ticker, ...] = ()
 
 
 class ExitSignal(Value):

@@ -5,8 +5,10 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.message import Contract
-from contracts.types import ShortText, Ticker, Value
+from contracts.types import ShortText, Text, Ticker, Value
 
+CORRECTED_MAX = 60
+"""Corrections told of one answer."""
 MARKS_MAX = 100
 """Marks carried with one answer; `marks_omitted` counts the rest."""
 
@@ -50,6 +52,11 @@ class Grounding(Value):
 
 
 class Checked(Contract):
-    """A contract that a model wrote. `grounding` is None where an older release wrote it."""
+    """A contract that a model wrote, with the facts that code filled in.
+
+    `corrected` says in a sentence each what code left out of the answer or set to its bound: what
+    could only be trusted less needs no second answer.
+    """
 
     grounding: Grounding | None = None
+    corrected: tuple[Text, ...] = Field(default=(), max_length=CORRECTED_MAX)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, SecretStr
@@ -90,11 +90,17 @@ class Trigger(Request):
         )
 
 
-class Triggered(Shape):
-    """The strategy cycle that runs; its operation's id is the cycle's id too."""
+class AgentCycle(Shape):
+    """A strategy cycle; its operation's id is the cycle's id too."""
 
     operation_id: UUID
     status: CycleStatus
+
+
+class Triggered(AgentCycle):
+    """The strategy cycle that runs by this request."""
+
+    triggered: Literal[True] = True
 
 
 class AgentStatus(Shape):
@@ -233,12 +239,13 @@ class HoldingPoint(Shape):
 
 class HoldingView(Shape):
     """What an account would be worth had its first money been left in equal parts of the candidates
-    of its first decision: `tickers`; `absent` had no price. Empty where there was none yet."""
+    of its first decision: `tickers`; `absent` had no price. Without points `message` says why."""
 
     found: bool = True
     points: tuple[HoldingPoint, ...] = ()
     tickers: tuple[Ticker, ...] = ()
     absent: tuple[Ticker, ...] = ()
+    message: ShortText = ""
 
 
 class Why(Request):
@@ -315,10 +322,11 @@ class ServiceView(Shape):
 
 
 class ServerView(Shape):
-    """An embedded server: whether it answers, and where on this machine."""
+    """An embedded server: whether it is well, what it says is wrong, where on this machine."""
 
     name: str
     healthy: bool
+    problem: str = ""
     port: int
     pid: int | None = None
 
@@ -326,10 +334,12 @@ class ServerView(Shape):
 class BusView(Shape):
     """The bus: streams, consumers, and who is there: every service that a whole desk has.
 
-    `servers` is empty where they are one's own.
+    `servers` is empty where they are one's own; `not_stored` is why NATS does not store commands,
+    empty where it does.
     """
 
     streams: tuple[StreamView, ...]
     consumers: tuple[ConsumerView, ...]
     services: tuple[ServiceView, ...]
     servers: tuple[ServerView, ...] = ()
+    not_stored: str = ""

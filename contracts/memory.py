@@ -25,6 +25,7 @@ AWAITED_MAX = 48
 """Past decisions that one cycle may look at again, the oldest first: two a day over a month."""
 OUTCOMES_MAX = AWAITED_MAX * len(OUTCOME_SESSIONS)
 """Outcomes that one memory holds: after a long pause all of them become known at once."""
+PENDING_ORDERS_MAX = 40
 TRACK_RECORD_MAX = 10
 """Sentences about past decisions that a memory carries on, the newest first."""
 
@@ -127,18 +128,18 @@ class MemoryDraft(Value):
 
     short_term_summary: Text = Field(min_length=1)
     active_hypotheses: tuple[Text, ...] = Field(default=(), max_length=20)
-    pending_orders: tuple[Text, ...] = Field(default=(), max_length=40)
     next_steps: tuple[Text, ...] = Field(default=(), max_length=20)
 
 
 class AgentMemory(MemoryDraft, Contract):
     """The memory of one cycle, with its ids. The next cycle of the account reads it.
 
-    Code adds what no model may: the `decision` as later cycles will look at it, the `outcomes` of
-    past decisions that became known with this cycle's as_of, and the `track_record`, these and the
-    ones before in a sentence each.
+    Code adds what no model may: the `pending_orders` that still work, the `decision` as later
+    cycles will look at it, the `outcomes` of past decisions that became known with this cycle's
+    as_of, and the `track_record`, these and the ones before in a sentence each.
     """
 
+    pending_orders: tuple[Text, ...] = Field(default=(), max_length=PENDING_ORDERS_MAX)
     decision: PastDecision | None = None
     outcomes: tuple[DecisionOutcome, ...] = Field(default=(), max_length=OUTCOMES_MAX)
     track_record: tuple[ShortText, ...] = Field(default=(), max_length=TRACK_RECORD_MAX)

@@ -3,11 +3,13 @@
 from datetime import date, datetime
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from contracts.types import CycleId, Name, OperationId, Text, Value
 
 MESSAGE_BYTES_MAX = 512_000
+MAIN_ACCOUNT = "main"
+"""The account that is traded where nobody names one."""
 
 
 class Message(BaseModel):
@@ -38,12 +40,24 @@ class Contract(Message):
 
 
 class Pipeline(Value):
-    """One provider's run of a cycle: who thinks, for which account, with which models by stage."""
+    """One provider's run of a cycle: who thinks, for which account, with which models by stage.
+
+    `account_named` says whether somebody chose the account: a rotation gives its own to nobody who
+    has one. Left out, it is so wherever an account stands.
+    """
 
     name: Name
     provider: Name = "rules"
-    account: Name = "main"
+    account: Name = MAIN_ACCOUNT
+    account_named: bool = False
     models: dict[str, str] = Field(default_factory=dict, max_length=12)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_where_it_stands(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "account_named" in given:
+            return given
+        return {**given, "account_named": "account" in given}
 
 
 class Command(Message):

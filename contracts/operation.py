@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from contracts.message import Message
-from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Usage, Value
+from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Usage, Usd, Value
 
 JOURNAL_BATCH_MAX = 64
 """Entries in one `Record`; a round of tool calls is one batch."""
@@ -85,7 +85,7 @@ class Reserve(Value):
     """
 
     tokens: int = Field(default=0, ge=0)
-    cost_usd: Decimal = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
+    cost_usd: Usd = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
     name: ShortText = ""
     index: int | None = Field(default=None, ge=0, le=10_000)
     provider: ShortText = ""
@@ -204,7 +204,7 @@ class OperationView(Message):
     epoch: int = 0
     progress: Progress = Progress()
     tokens: int = 0
-    cost_usd: Decimal = Decimal(0)
+    cost_usd: Usd = Decimal(0)
     usage: Usage = Usage()
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     result_summary: JsonValue = None

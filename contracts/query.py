@@ -14,7 +14,18 @@ from contracts.memory import DecisionOutcome
 from contracts.message import Message
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.risk import DecisionValidation
-from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Usage, Value
+from contracts.types import (
+    CycleId,
+    Failure,
+    IdDigits,
+    Name,
+    OperationId,
+    ShortText,
+    Text,
+    Usage,
+    Usd,
+    Value,
+)
 
 PAGE_MAX = 200
 
@@ -58,7 +69,7 @@ class CycleView(Message):
     accepted_at: datetime | None = None
     ended_at: datetime | None = None
     tokens: int = 0
-    cost_usd: Decimal = Decimal(0)
+    cost_usd: Usd = Decimal(0)
     usage: Usage = Usage()
     pipelines: tuple[PipelineView, ...] = ()
 
@@ -80,7 +91,7 @@ class CyclesPage(Message):
 class OperationsQuery(Message):
     """Operations, newest first, or those of one cycle in the order of their making."""
 
-    cycle_id: CycleId | None = None
+    cycle_id: IdDigits | None = None
     type: ShortText | None = None
     status: OperationStatus | None = None
     limit: int = Field(default=50, ge=1, le=PAGE_MAX)
@@ -95,13 +106,14 @@ class OperationsPage(Message):
 class OperationQuery(Message):
     """One operation with what went in and what came out."""
 
-    op_id: OperationId
+    op_id: IdDigits
 
 
 class OperationDetail(Message):
-    """An operation's view, command, result and journal."""
+    """An operation's view, command, result and journal; `message` says why none was found."""
 
     found: bool = True
+    message: Text = ""
     operation: OperationView | None = None
     command: JsonValue = None
     result: JsonValue = None
@@ -211,7 +223,7 @@ class Recording(Message):
 class ApprovalsQuery(Message):
     """Proposals that wait for a person, the one that expires first at the top."""
 
-    cycle_id: CycleId | None = None
+    cycle_id: IdDigits | None = None
     limit: int = Field(default=20, ge=1, le=PAGE_MAX)
 
 
@@ -239,7 +251,7 @@ class ApprovalsPage(Message):
 class DecisionsQuery(Message):
     """The newest decisions first: of one cycle, of one account, or of all."""
 
-    cycle_id: CycleId | None = None
+    cycle_id: IdDigits | None = None
     account: Name | None = None
     limit: int = Field(default=20, ge=1, le=PAGE_MAX)
 
@@ -292,13 +304,13 @@ class BudgetView(Message):
     today: date
     resets_at: datetime
     tokens_max: int
-    cost_usd_max: Decimal
+    cost_usd_max: Usd
     tokens_held: int = 0
-    cost_usd_held: Decimal = Decimal(0)
+    cost_usd_held: Usd = Decimal(0)
     tokens_left: int
-    cost_usd_left: Decimal
+    cost_usd_left: Usd
     operation_tokens_max: int
-    operation_cost_usd_max: Decimal
+    operation_cost_usd_max: Usd
     cycle_tokens_max: int
-    cycle_cost_usd_max: Decimal
+    cycle_cost_usd_max: Usd
     days: tuple[DayUsage, ...] = ()

@@ -7,7 +7,9 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.account import Portfolio
+from contracts.constraints import ConstraintWords
 from contracts.cycle import CycleRequest
+from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
 from contracts.grounding import Checked
 from contracts.memory import AgentMemory
 from contracts.message import Command
@@ -18,13 +20,16 @@ FINDINGS_MAX = 10
 
 
 class PlanDraft(Value):
-    """What the planner writes: which assets to look at, and the question the quant must answer."""
+    """What the planner writes: which assets to look at, and the question the quant must answer.
+
+    Its `constraints` bind beside those of the request, as far as code enforces them.
+    """
 
     objective: Text = Field(min_length=1)
     assets: tuple[Ticker, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
     quant_question: Text = Field(min_length=1)
     timeframes: tuple[ShortText, ...] = Field(default=("1d",), min_length=1, max_length=4)
-    constraints: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=20)
+    constraints: ConstraintWords = Field(default_factory=dict)
     expected_outputs: tuple[ShortText, ...] = Field(min_length=1, max_length=12)
 
 
@@ -41,14 +46,13 @@ class QuantSignal(StrEnum):
     UNCERTAIN = "uncertain"
 
 
-class AssetView(Value):
-    """The quant's view of one asset; `technical_indicators` are the values it stands on."""
+class ViewDraft(Value):
+    """What the quant writes of one asset."""
 
     ticker: Ticker
     signal: QuantSignal
     confidence: Confidence
     reasoning: Text
-    technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
 
 
 class QuantDraft(Value):
@@ -57,28 +61,39 @@ class QuantDraft(Value):
     signal: QuantSignal
     confidence: Confidence
     reasoning: Text
+    assets: tuple[ViewDraft, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
+
+
+class AssetView(ViewDraft):
+    """The quant's view of one asset; `technical_indicators` are the computed values before it."""
+
+    technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
+
+
+class QuantReport(QuantDraft, Checked):
+    """The quant's answer to the plan's question, with its ids.
+
+    `technical_indicators` are those of the only asset, where there is but one.
+    """
+
     technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
     assets: tuple[AssetView, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
 
 
-class QuantReport(QuantDraft, Checked):
-    """The quant's answer to the plan's question, with its ids."""
+class FindingDraft(Value):
+    """What the analyst writes of one ticker. Scores run 0 to 10; a high `risk_score` is bad.
 
-
-class ResearchFinding(Value):
-    """One researched ticker. Scores run 0 to 10; a high `risk_score` is bad."""
+    `catalyst` is the id of one dated event of the ticker (a headline, a filing, a report) from the
+    tool results, empty for none. `evidence` names the tool results that it stands on.
+    """
 
     ticker: Ticker
-    exchange: ShortText = ""
-    current_price: Amount = Field(default=Decimal(0), ge=0)
-    currency: Currency = "USD"
     fundamental_score: Score10
     technical_score: Score10
     risk_score: Score10
     news_summary: Text = ""
     earnings_outlook: Text = ""
     catalyst: Text = ""
-    sector: ShortText = "unknown"
     sector_peers: tuple[Ticker, ...] = Field(default=(), max_length=20)
     summary: Text = ""
     evidence: tuple[ShortText, ...] = Field(default=(), max_length=20)
@@ -87,15 +102,40 @@ class ResearchFinding(Value):
 class ResearchDraft(Value):
     """What the analyst writes after its tools have answered."""
 
-    analysis_date: date
-    tickers: tuple[ResearchFinding, ...] = Field(max_length=FINDINGS_MAX)
-    sectors_analyzed: tuple[ShortText, ...] = Field(default=(), max_length=20)
+    tickers: tuple[FindingDraft, ...] = Field(max_length=FINDINGS_MAX)
     research_notes: Text = ""
+
+
+class ResearchFinding(FindingDraft):
+    """One researched ticker: the analyst's judgements beside the facts that the desk has.
+
+    `name`, `exchange`, `current_price`, `currency`, `sector` and `measured_risk` (code's own score,
+    with its reason) are the market source's at as_of. `risk_score` is the analyst's as answered;
+    the rules take the higher. `catalyst` tells the dated event that the analyst named, which
+    `catalyst_event` holds; both are empty where it named none that the source has.
+    """
+
+    name: ShortText = ""
+    exchange: ShortText = ""
+    current_price: Amount = Field(default=Decimal(0), ge=0)
+    currency: Currency = "USD"
+    sector: ShortText = UNKNOWN_SECTOR
+    measured_risk: Score10 = RISK_UNKNOWN
+    measured_risk_reason: ShortText = ""
+    catalyst_event: DatedEvent | None = None
+
+    @property
+    def risk(self) -> float:
+        """What the rules judge by: the higher of the analyst's score and the measured one."""
+        return max(self.risk_score, self.measured_risk)
 
 
 class ResearchReport(ResearchDraft, Checked):
     """The analyst's findings, with its ids and the number of tool calls behind them."""
 
+    analysis_date: date
+    tickers: tuple[ResearchFinding, ...] = Field(max_length=FINDINGS_MAX)
+    sectors_analyzed: tuple[ShortText, ...] = Field(default=(), max_length=20)
     tool_calls_made: int = Field(default=0, ge=0)
 
 

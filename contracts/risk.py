@@ -7,18 +7,21 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.account import AccountLimits, Portfolio, is_none
+from contracts.constraints import Constraints
 from contracts.cycle import CycleRequest
 from contracts.exit_signal import ExitReport
+from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
 from contracts.grounding import Checked
 from contracts.message import Command, Contract
-from contracts.research import QuantReport, ResearchReport
-from contracts.trader import DailyPicks, StockPick
+from contracts.research import Plan, QuantReport, ResearchReport
+from contracts.trader import PICKS_MAX, DailyPicks, StockPick
 from contracts.types import (
     Amount,
     Confidence,
     Currency,
     Foreign,
     Money,
+    Percent,
     Quantity,
     Score10,
     ShortText,
@@ -27,27 +30,46 @@ from contracts.types import (
     Value,
 )
 
+ADJUSTMENTS_MAX = 40
+"""Changes that one review tells."""
 UNGROUNDED_MAX = 20
 """Figures named with one finding: more of them say nothing new."""
 
 
-class ReviewDraft(Value):
-    """What the risk reviewer writes: the same picks, trimmed or removed, never larger."""
+class ReviewedPick(Value):
+    """What the risk reviewer leaves of one of the trader's picks."""
 
-    picks: tuple[StockPick, ...] = Field(default=(), max_length=10)
-    sell_recommendations: tuple[StockPick, ...] = Field(default=(), max_length=10)
+    ticker: Ticker
+    allocation_pct: Percent
     confidence: Confidence
-    market_summary: Text = ""
+
+
+class ReviewDraft(Value):
+    """What the risk reviewer writes: the trader's picks, trimmed or removed."""
+
+    picks: tuple[ReviewedPick, ...] = Field(default=(), max_length=PICKS_MAX)
+    sell_recommendations: tuple[ReviewedPick, ...] = Field(default=(), max_length=PICKS_MAX)
+    confidence: Confidence
     risk_notes: Text = ""
-    adjustments: tuple[Text, ...] = Field(default=(), max_length=40)
-    vetoed_tickers: tuple[Ticker, ...] = Field(default=(), max_length=20)
+    adjustments: tuple[Text, ...] = Field(default=(), max_length=ADJUSTMENTS_MAX)
+    vetoed_tickers: tuple[Ticker, ...] = Field(default=(), max_length=2 * PICKS_MAX)
 
 
-class PickReview(ReviewDraft, Checked):
-    """The reviewer's word on the picks, with its ids."""
+class PickReview(Checked):
+    """The trader's picks as the reviewer leaves them: smaller or gone, never larger or new.
+
+    What the reviewer raised or added stands in `adjustments` as cut back.
+    """
 
     llm: ShortText
     pick_date: date
+    picks: tuple[StockPick, ...] = Field(default=(), max_length=PICKS_MAX)
+    sell_recommendations: tuple[StockPick, ...] = Field(default=(), max_length=PICKS_MAX)
+    confidence: Confidence
+    market_summary: Text = ""
+    risk_notes: Text = ""
+    adjustments: tuple[Text, ...] = Field(default=(), max_length=ADJUSTMENTS_MAX)
+    vetoed_tickers: tuple[Ticker, ...] = Field(default=(), max_length=2 * PICKS_MAX)
 
 
 class DecisionAction(StrEnum):
@@ -59,7 +81,11 @@ class DecisionAction(StrEnum):
 
 
 class Evidence(Value):
-    """What the rules know about one ticker: from research, and the price then.
+    """What the rules know about one ticker: facts of the market source, judgements of research.
+
+    `sector`, `price`, `measured_risk` and `catalyst_event` (in words: `catalyst`) are the source's.
+    `risk_score` is the analyst's; the rules take the higher of the two. `confidence` is the
+    quant's.
 
     `price` is in the account's currency; `foreign` is what it was before the exchange. Where no
     rate is known, `no_rate` names the currency that `price` still is in, and nothing is bought.
@@ -68,14 +94,21 @@ class Evidence(Value):
     """
 
     ticker: Ticker
-    sector: ShortText = "unknown"
+    sector: ShortText = UNKNOWN_SECTOR
     risk_score: Score10
+    measured_risk: Score10 = RISK_UNKNOWN
     catalyst: Text = ""
+    catalyst_event: DatedEvent | None = None
     price: Amount = Field(gt=0)
     confidence: Confidence = 0.0
     foreign: Foreign | None = None
     no_rate: Currency | None = None
     ungrounded: tuple[ShortText, ...] = Field(default=(), max_length=UNGROUNDED_MAX)
+
+    @property
+    def risk(self) -> float:
+        """What the rules judge by: a model's score may only make it stricter than the prices do."""
+        return max(self.risk_score, self.measured_risk)
 
 
 class RuleOutcome(StrEnum):
@@ -129,8 +162,9 @@ class DecisionValidation(Contract):
     """The proposal as the rules left it. `passed` is whether anything is left to execute.
 
     `proposal_hash` is the SHA-256 of the decisions in canonical JSON; an approval is bound to it.
-    `proposals`, `evidence`, `limits` and `budget` are all that the rules took, so that execution
-    runs the same function again on the account as it is then.
+    `proposals`, `evidence`, `limits`, `budget` and `constraints` (of the request and the plan) are
+    all that the rules took, so that execution runs the same function again on the account as it is
+    then. `synthetic` says that it was decided on prices that are made up.
     """
 
     passed: bool
@@ -143,6 +177,8 @@ class DecisionValidation(Contract):
     evidence: tuple[Evidence, ...] = ()
     limits: AccountLimits
     budget: Money | None = None
+    constraints: Constraints = Constraints()
+    synthetic: bool = False
 
 
 class ValidateExits(Command):
@@ -156,6 +192,8 @@ class ValidateExits(Command):
 class ReviewPicks(Command):
     """Ask the risk reviewer for its word."""
 
+    request: CycleRequest | None = None
+    plan: Plan | None = None
     daily_picks: DailyPicks
     quant_report: QuantReport
     research_report: ResearchReport
@@ -166,6 +204,7 @@ class ValidateDecision(Command):
     """Apply the rules in code and size what is left."""
 
     request: CycleRequest
+    plan: Plan | None = None
     daily_picks: DailyPicks
     pick_review: PickReview
     quant_report: QuantReport

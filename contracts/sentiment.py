@@ -8,7 +8,7 @@ from pydantic import Field
 from contracts.cycle import CycleRequest
 from contracts.grounding import Checked
 from contracts.message import Command, Contract
-from contracts.types import Confidence, Failure, Name, ShortText, Text, Ticker, Value
+from contracts.types import Confidence, Failure, Mood, Name, ShortText, Text, Ticker, Value
 
 CANDIDATES_MAX = 25
 
@@ -100,27 +100,45 @@ class SignalDigest(Contract):
         return tuple(candidate.ticker for candidate in self.candidates)
 
 
-class TickerSentiment(Value):
-    """How one ticker is spoken of: -1 (bad) to 1 (good). Confidence is 0 without headlines."""
+class MoodDraft(Value):
+    """How one ticker's headlines speak of it: -1 (bad) to 1 (good)."""
 
     ticker: Ticker
-    score: float = Field(ge=-1.0, le=1.0)
+    score: Mood
     confidence: Confidence
-    mentions: int = Field(default=0, ge=0)
     key_quotes: tuple[ShortText, ...] = Field(default=(), max_length=5)
     rationale: Text = ""
 
 
 class SentimentDraft(Value):
-    """What the sentiment agent writes: tickers ranked, best first."""
+    """What the sentiment agent writes of the tickers with headlines: ranked, best first."""
 
-    tickers: tuple[TickerSentiment, ...] = Field(max_length=CANDIDATES_MAX)
+    tickers: tuple[MoodDraft, ...] = Field(max_length=CANDIDATES_MAX)
     market_mood: ShortText
     notes: Text = ""
 
 
+class TickerSentiment(MoodDraft):
+    """How one ticker is spoken of, with the mentions that the sources counted."""
+
+    mentions: int = Field(default=0, ge=0)
+
+
+class UnscoredTicker(Value):
+    """A candidate that has no score, and why: nothing was heard, which is no 0."""
+
+    ticker: Ticker
+    reason: ShortText
+
+
 class SentimentReport(SentimentDraft, Checked):
-    """The sentiment agent's report, with its ids."""
+    """How the digest's candidates are spoken of: each is scored, or `unscored` with the reason.
+
+    Where none has a headline no model is asked, and all are unscored.
+    """
+
+    tickers: tuple[TickerSentiment, ...] = Field(max_length=CANDIDATES_MAX)
+    unscored: tuple[UnscoredTicker, ...] = Field(default=(), max_length=CANDIDATES_MAX)
 
 
 class BuildDigest(Command):

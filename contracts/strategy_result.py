@@ -169,7 +169,9 @@ class AssessmentDraft(Value):
 
 
 class StrategyAssessment(AssessmentDraft, Contract):
-    """An assessment as it is kept; `strategies/<name>/assessment.json` shows it."""
+    """An assessment as it is kept; the file at `path`, `strategies/<name>/assessment.json`, shows
+    it."""
 
     strategy_name: ShortText
+    path: Text = ""
     assessed_at: datetime

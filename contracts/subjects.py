@@ -70,6 +70,7 @@ from contracts.query import (
     Recording,
     RecordingQuery,
 )
+from contracts.reach import ReachQuery, ReachView
 from contracts.report import DailyReport, ReportQuery, ReportView, WriteReport
 from contracts.research import (
     AnswerQuestion,
@@ -95,6 +96,7 @@ from contracts.schedule import (
     ScheduleView,
 )
 from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
+from contracts.storing import Storing, StoringQuery
 from contracts.strategy_cycle import (
     AssessStrategy,
     BacktestStrategy,
@@ -281,6 +283,7 @@ checks positions asks for what an account holds, and who writes reports asks for
 PROVIDERS = Subject(
     Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView, (*USERS, ORCHESTRATOR)
 )
+REACH = Subject(Class.QUERY, "sentiment", "reach", ReachQuery, ReachView, (*USERS, ORCHESTRATOR))
 
 
 def console(
@@ -307,12 +310,14 @@ BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
+STORING = console("storing", StoringQuery, Storing)
 
 QUERIES = (
     PORTFOLIO,
     EXIT_SIGNALS,
     EXIT_DISTANCES,
     PROVIDERS,
+    REACH,
     EVENTS_AFTER,
     CYCLE,
     CYCLES,
@@ -330,6 +335,7 @@ QUERIES = (
     STRATEGIES,
     REPORT,
     SCHEDULE,
+    STORING,
 )
 """What users may ask."""
 

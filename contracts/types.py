@@ -1,16 +1,31 @@
 """Value types shared by the contracts. All are frozen, bounded and free of NaN and NUL."""
 
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 CycleId = UUID
 OperationId = UUID
 
 TEXT_CHARS_MAX = 8_000
+CLAMPED = "clamped"
+"""The key of a validation's context under which numbers set to the end of their scale are told."""
+CLAMPED_SHARE_MAX = Decimal("0.25")
+"""Of a scale's length: 1.2 of at most 1 means 1. What lies further out means something else, such
+as 85 for 85%, and is asked for again."""
 NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,39}$"
 
 
@@ -20,14 +35,68 @@ def _no_nul(value: str) -> str:
     return value
 
 
+def _in_capitals(value: Any) -> Any:
+    # Only plain letters: ß in capitals is SS, which somebody else may be listed as.
+    return value.upper() if isinstance(value, str) and value.isascii() else value
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _scale(low: int, high: int) -> BeforeValidator:
+    """Where a model's answer is read, sets a number just outside its scale to the end and tells it.
+
+    Nothing else is read so: only a validation whose context has a list under `CLAMPED`.
+    """
+
+    def clamp(value: Any, info: ValidationInfo) -> Any:
+        told = info.context.get(CLAMPED) if isinstance(info.context, dict) else None
+        if told is None or isinstance(value, bool):
+            return value
+        try:
+            number = Decimal(str(value))
+        except InvalidOperation:
+            return value
+        slack = CLAMPED_SHARE_MAX * (high - low)
+        if not (low - slack <= number < low or high < number <= high + slack):
+            return value
+        end = low if number < low else high
+        told.append(f"{info.field_name}: {number} set to {end}, the end of its scale")
+        return end
+
+    return BeforeValidator(clamp)
+
+
+def plainly(value: Decimal) -> str:
+    """The number without an exponent and without needless zeros."""
+    return f"{value.normalize():f}"
+
+
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS_MAX), AfterValidator(_no_nul)]
 ShortText = Annotated[str, StringConstraints(max_length=400), AfterValidator(_no_nul)]
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
-Ticker = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$")]
+Ticker = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$"),
+    BeforeValidator(_in_capitals),
+]
+IdDigits = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9A-Fa-f-]{4,36}$"),
+    BeforeValidator(_as_text),
+    WithJsonSchema(
+        {"type": "string", "format": "uuid", "description": "Or its first digits, at least four"}
+    ),
+]
+"""An id, or its first digits."""
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
-Confidence = Annotated[float, Field(ge=0.0, le=1.0)]
-Score10 = Annotated[float, Field(ge=0.0, le=10.0)]
-Percent = Annotated[Decimal, Field(ge=0, le=100, max_digits=9, decimal_places=4)]
+Confidence = Annotated[float, Field(ge=0.0, le=1.0), _scale(0, 1)]
+Score10 = Annotated[float, Field(ge=0.0, le=10.0), _scale(0, 10)]
+Usd = Annotated[Decimal, PlainSerializer(plainly, return_type=str, when_used="json")]
+"""US dollars that models cost, to eight places: written 0 and 0.00000012, never 0E-8."""
+Mood = Annotated[float, Field(ge=-1.0, le=1.0), _scale(-1, 1)]
+Percent = Annotated[Decimal, Field(ge=0, le=100, max_digits=9, decimal_places=4), _scale(0, 100)]
 Amount = Annotated[Decimal, Field(max_digits=20, decimal_places=6)]
 Quantity = Annotated[Decimal, Field(ge=0, max_digits=20, decimal_places=6)]
 
@@ -76,7 +145,7 @@ class Usage(Value):
     cache_read_tokens: int = Field(default=0, ge=0)
     cache_write_tokens: int = Field(default=0, ge=0)
     unsorted_tokens: int = Field(default=0, ge=0)
-    cost_usd: Decimal = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
+    cost_usd: Usd = Field(default=Decimal(0), ge=0, max_digits=14, decimal_places=8)
 
     @property
     def tokens(self) -> int:

@@ -24,11 +24,13 @@ from libs.bus.permissions import permissions
 from libs.bus.service import ServiceRunner
 from libs.postgres.migrate import SchemaTooNew, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
+from libs.runtime.child_log import make_logs_dir
 from libs.runtime.embedded import embedded_servers
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address
 from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
+from libs.runtime.server_record import data_dir_mode
 from libs.runtime.settings import NoServers, Settings
 from libs.runtime.supervisor import Child, Supervisor
 from libs.web.watched_process import watched_process
@@ -280,8 +282,7 @@ def _not_ready(children: Sequence[Child]) -> Sequence[Child]:
 
 def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[Child]:
     """`count` processes of one service, as the supervisor takes them."""
-    logs = settings.data_dir / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    logs = make_logs_dir(settings.data_dir / "logs")
     return [
         Child(
             name=f"{name}-{number}",
@@ -332,7 +333,7 @@ def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[No
 @contextmanager
 def _announced(settings: Settings) -> Iterator[None]:
     """While the block runs, runtime.json tells every other command where the desk is."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
     path = settings.data_dir / RUNTIME_FILE
     body = {
         "nats_url": settings.nats_url,

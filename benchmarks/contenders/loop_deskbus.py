@@ -84,7 +84,9 @@ def loop_of(given: loop_task.Options) -> tuple[Loop, RemoteProvider]:
     it wants no further tools; else the answer is asked for after the last round."""
     url = given.url if given.sdk == "claude" else f"{given.url}/v1"
     preset = PRESETS["claude" if given.sdk == "claude" else "vllm"]
-    provider = RemoteProvider(replace(preset, base_url=url), SecretStr(KEY), PRICES, TIMEOUT_S)
+    provider = RemoteProvider(
+        replace(preset, base_url=url, timeout_s=TIMEOUT_S), SecretStr(KEY), PRICES
+    )
     limits = Limits(rounds_max=ROUNDS + (1 if given.once_more else 0))
     agent = Agent("analyst", provider, MODELS[given.sdk], Prompt.of(SYSTEM), limits=limits)
     return Loop(agent, Toolbox((Tools(),), frozenset(TOOLS))), provider

@@ -1,6 +1,9 @@
 """A FastStream program that hears every decision of a desk, as typed contracts.
 
-    pip install "faststream[nats,cli]"
+In a checkout, whose contracts it reads:
+
+    pip install "faststream[nats]>=0.7.8,<0.8" "nats-py[nkeys]"
+    export PYTHONPATH=.
     python docs/examples/faststream_subscriber.py nats://127.0.0.1:4222 .deskbus/secrets/user.nk
 
 `deskbus doctor` prints the address; the seed is that of any identity that may hear events.
@@ -28,7 +31,8 @@ def application(url: str, seed: Path) -> FastStream:
     security = NatsNKey.from_file(str(seed))
     broker = NatsBroker(url, security=security, inbox_prefix=f"_INBOX_{seed.stem}")
 
-    @broker.subscriber(f"desk.v1.evt.*.{EventType.DECISION}.*")
+    # An event asks for no answer, and who hears it may send none: NATS would say so each time.
+    @broker.subscriber(f"desk.v1.evt.*.{EventType.DECISION}.*", no_reply=True)
     async def on_decision(event: Event) -> None:
         decision = DecisionValidation.model_validate(event.data)
         orders = [f"{d.action} {d.asset}" for d in decision.decisions]

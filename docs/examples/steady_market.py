@@ -62,7 +62,9 @@ class SteadyMarket:
         require_session(self._calendar, as_of)
         return (ACME,) if tickers is None or ACME.ticker in tickers else ()
 
-    async def news(self, as_of: date, ticker: str | None, items_max: int) -> tuple[NewsItem, ...]:
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
         """It has none."""
         raise NotInSource("news", self.label.name, "use a source that has it")
 
@@ -70,7 +72,9 @@ class SteadyMarket:
         """It has none."""
         raise NotInSource("fundamentals", self.label.name, "use a source that has them")
 
-    async def earnings(self, as_of: date, ticker: str | None) -> tuple[EarningsReport, ...]:
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
         """It has none."""
         raise NotInSource("earnings dates", self.label.name, "use a source that has them")
 

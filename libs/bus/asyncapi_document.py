@@ -289,7 +289,11 @@ def _dead_letter_channel() -> Json:
         "messages": {"DeadLetter": _ref("components/messages/DeadLetter")},
         "parameters": {
             "owner": {"description": "Who could not read it."},
-            "what": {"description": "What it should have been: a command's name, or `request`."},
+            "what": {
+                "description": "What it should have been: a command's name; of what others say to "
+                "the orchestrator `request`, `claim`, `record` or `result`, and then who said it "
+                "as one token more."
+            },
         },
         "x-jetstream": {"stream": DEAD_LETTER_STREAM},
     }

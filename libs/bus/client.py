@@ -17,8 +17,8 @@ from contracts.message import Message
 from contracts.subjects import PREFIX, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusNotReachable, connect, flush
-from libs.bus.headers import CODE_HEADER, ERROR_HEADER
-from libs.runtime.errors import DeskError
+from libs.bus.headers import AGAIN_HEADER, CODE_HEADER, ERROR_HEADER
+from libs.runtime.errors import DeskError, Unavailable
 
 ASK_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 3.0
@@ -33,7 +33,7 @@ ALL_EVENTS = f"{PREFIX}.evt.>"
 log = structlog.get_logger()
 
 
-class DeskNotReachable(DeskError):
+class DeskNotReachable(Unavailable):
     """Nobody answers: the desk is not running, is starting, or a part of it is down."""
 
     code = "desk_not_reachable"
@@ -79,6 +79,8 @@ class Client:
                 "its log may say why"
             ) from error
         told = answer.headers or {}
+        if AGAIN_HEADER in told:
+            raise DeskNotReachable(told.get(ERROR_HEADER, f"{row.owner} cannot answer now"))
         if CODE_HEADER in told:
             raise QuestionRefused(told[CODE_HEADER], told.get(ERROR_HEADER, "no reason was given"))
         return decode(row.reply, answer.data)

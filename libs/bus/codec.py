@@ -69,6 +69,9 @@ def decode(model: type[M], body: bytes) -> M:
     return message
 
 
+TUPLE, LIST = "should be a valid tuple", "should be a valid list"
+
+
 def describe(error: ValidationError) -> str:
     """What is wrong, field by field, without quoting the input."""
     return problems_of(_errors(error))[0]
@@ -76,8 +79,14 @@ def describe(error: ValidationError) -> str:
 
 def problems_of(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
     """Pydantic's errors as one sentence that quotes no input, and the first field at fault."""
-    parts = [f"{_path(each['loc'])}: {each['msg']}" for each in errors]
+    # JSON has lists; what they become here is nobody's matter.
+    parts = [f"{_path(each['loc'])}: {_said(each['msg'])}" for each in errors]
     return "; ".join(parts)[:ERROR_CHARS_MAX], _path(errors[0]["loc"]) if errors else None
+
+
+def _said(words: str) -> str:
+    """What Pydantic says, without what only programmers read in it."""
+    return words.removeprefix("Value error, ").replace(TUPLE, LIST)
 
 
 def _refuse_unstorable(body: bytes) -> None:

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 from libs.bus.permissions import inbox_prefix
 from libs.runtime import tls, watch
 from libs.runtime.credentials import nkey_seed_path
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, Unavailable
 
 __all__ = ["BusLost", "BusNotReachable", "Client", "connect", "flush", "options", "watched"]
 
@@ -32,7 +32,7 @@ FLUSH_GIVEN_UP_S = 3_600
 log = structlog.get_logger()
 
 
-class BusNotReachable(DeskError):
+class BusNotReachable(Unavailable):
     """NATS does not answer at the given address, or refuses the key."""
 
     code = "bus_not_reachable"

@@ -119,8 +119,11 @@ class DeadLetters:
             return None
 
 
-def written(body: bytes, failure: Failure, sender: str = "") -> tuple[bytes, dict[str, str]]:
-    """A message that could not be used as it is kept: body and headers.
+def written(
+    body: bytes, failure: Failure, sender: str = "", size_bytes: int | None = None
+) -> tuple[bytes, dict[str, str]]:
+    """A message that could not be used as it is kept: body and headers. `size_bytes` is what the
+    message had where `body` is its beginning only.
 
     The server closes the connection of whoever publishes body and headers of more than its limit,
     and a stranger's message may have that size without headers: so the body is cut.
@@ -128,8 +131,9 @@ def written(body: bytes, failure: Failure, sender: str = "") -> tuple[bytes, dic
     why = reason(failure.code, failure.message)
     if sender:
         why[SENDER_HEADER] = sender
-    cut = len(body) - MESSAGE_BYTES_MAX
-    return body[:MESSAGE_BYTES_MAX], why if cut <= 0 else {**why, CUT_HEADER: str(cut)}
+    kept = body[:MESSAGE_BYTES_MAX]
+    cut = (len(body) if size_bytes is None else size_bytes) - len(kept)
+    return kept, why if cut <= 0 else {**why, CUT_HEADER: str(cut)}
 
 
 def shown(body: bytes) -> str:

@@ -24,7 +24,8 @@ from nats.micro.service import (
 )
 
 from contracts.subjects import Subject
-from libs.bus.permissions import DISCOVERY, PING, discovered_as
+from libs.bus.doorkeeper import refused_at_the_door, replies_to
+from libs.bus.permissions import DISCOVERY, LOOKERS, PING, discovered_as
 from libs.runtime import metrics
 
 BAD_ENDS = ("refused", "failed", "unanswered", "unreadable")
@@ -65,8 +66,12 @@ async def discoverable(client: Client, identity: str, endpoints: Sequence[Endpoi
 
 def _answering(answer: Callable[[], dict[str, Any]]) -> Any:
     async def on_message(message: Msg) -> None:
-        if message.reply:
-            await message.respond(orjson.dumps(answer()))
+        if not message.reply:
+            return
+        if not replies_to(message.reply, LOOKERS):
+            refused_at_the_door("foreign_inbox", "", message.subject)
+            return
+        await message.respond(orjson.dumps(answer()))
 
     return on_message
 

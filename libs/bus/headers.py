@@ -23,6 +23,8 @@ def headers(message_id: str, what: str, cycle_id: UUID, node: UUID, source: str)
 CODE_HEADER, ERROR_HEADER = "Desk-Code", "Desk-Error"
 SENDER_HEADER, CUT_HEADER = "Desk-From", "Desk-Cut"
 """Of dead letters: who sent it, and how many bytes of its body were left out."""
+AGAIN_HEADER = "Desk-Again"
+"""Beside the reason: it is an outage, and the same question may be answered later."""
 REASON_CHARS_MAX = 400
 
 

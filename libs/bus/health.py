@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from contracts.http import ConsumerView, ServiceView, StreamView
 from libs.bus.connection import connect
 from libs.bus.discovery import instances
 from libs.bus.permissions import expected
-from libs.bus.streams import streams
+from libs.bus.streams import moment, not_stored, streams
 
 API_TIMEOUT_S = 5.0
 
@@ -35,6 +34,10 @@ class BusHealth:
         """Every stream of the desk. Raises BUS_AWAY."""
         told = await asyncio.gather(*(self._told(f"STREAM.INFO.{name}") for name in self._names))
         return [*map(_stream, told)]
+
+    async def not_stored(self) -> str:
+        """Why NATS does not store commands; empty where it does. Raises BUS_AWAY."""
+        return await not_stored(self._client)
 
     async def consumers(self) -> Sequence[ConsumerView]:
         """Every consumer, the one with the most that waits first. Raises BUS_AWAY."""
@@ -67,8 +70,8 @@ def _stream(told: Mapping[str, Any]) -> StreamView:
         age_s_max=config["max_age"] / 1e9,
         first_sequence=state["first_seq"],
         last_sequence=state["last_seq"],
-        first_at=_moment(state["first_ts"]) if held else None,
-        last_at=_moment(state["last_ts"]) if held else None,
+        first_at=moment(state["first_ts"]) if held else None,
+        last_at=moment(state["last_ts"]) if held else None,
     )
 
 
@@ -83,12 +86,6 @@ def _consumer(told: Mapping[str, Any]) -> ConsumerView:
         redelivered=told["num_redelivered"],
         delivered=told["delivered"]["consumer_seq"],
     )
-
-
-def _moment(told: str) -> datetime:
-    """The server's time, which has up to nine places."""
-    whole, _, rest = told.removesuffix("Z").partition(".")
-    return datetime.fromisoformat(f"{whole}.{rest[:6]:0<6}+00:00")
 
 
 @asynccontextmanager

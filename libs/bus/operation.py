@@ -14,6 +14,7 @@ from nats.aio.client import Client
 
 from contracts.message import Message
 from contracts.operation import (
+    CallKind,
     Claim,
     ClaimAnswer,
     JournalEntry,
@@ -25,8 +26,10 @@ from contracts.operation import (
     ResultAnswer,
 )
 from contracts.subjects import CLAIM, RECORD, RESULT, Subject
+from contracts.types import Failure
 from libs.bus.codec import decode, encode
-from libs.runtime.errors import DeskError
+from libs.quant import calls
+from libs.runtime.errors import DeskError, is_outage
 from libs.runtime.journal import OperationStopped
 
 RETRY_AFTER_S = 0.1
@@ -34,6 +37,13 @@ RENEWALS_PER_LEASE = 3
 SPREAD_SHARE = 0.1
 SPREAD_S_MAX = 1.0
 """A call begins up to so much later than it may; below paces.LATE_S of the orchestrator."""
+
+LOGGED = {
+    CallKind.MODEL: "llm.called",
+    CallKind.TOOL: "tool.called",
+    CallKind.READ: "data.read",
+}
+"""By the kind of a recorded call: its event in the log."""
 
 M = TypeVar("M", bound=Message)
 UNANSWERED = (nats.errors.Error, TimeoutError, OSError)
@@ -63,18 +73,23 @@ class Orchestrator:
         self._timeout_s = timeout_s
 
     async def claim(self, claim: Claim) -> ClaimAnswer:
-        """Ask once, then for the rest of a long journal; raises one of `UNANSWERED`."""
-        granted = answer = await self._ask(CLAIM, claim, ClaimAnswer)
+        """Ask until somebody answers, then for the rest of a long journal."""
+        granted = answer = await self._insist(CLAIM, claim, ClaimAnswer)
         journal = list(granted.journal)
         while answer.more:
             page = claim.model_copy(update={"epoch": granted.epoch, "after": journal[-1].index + 1})
-            answer = await self._ask(CLAIM, page, ClaimAnswer)
+            answer = await self._insist(CLAIM, page, ClaimAnswer)
             journal += answer.journal
         return answer.model_copy(update={"journal": tuple(journal)})
 
-    async def record(self, record: Record) -> RecordAnswer:
-        """Ask until somebody answers: the entries are paid for."""
-        return await self._insist(RECORD, record, RecordAnswer)
+    async def record(self, record: Record) -> tuple[RecordAnswer, float]:
+        """Ask until somebody answers: the entries are paid for. With the answer, when that was
+        asked for which was answered, by the monotonic clock."""
+        while True:
+            asked_at = time.monotonic()
+            answer = await self._asked(RECORD, record, RecordAnswer)
+            if answer is not None:
+                return answer, asked_at
 
     async def result(self, result: Result) -> ResultAnswer:
         """Tell until somebody answers; the orchestrator takes a repeated result once."""
@@ -82,15 +97,19 @@ class Orchestrator:
 
     async def _insist(self, row: Subject, message: Message, reply: type[M]) -> M:
         while True:
-            try:
-                return await self._ask(row, message, reply)
-            except UNANSWERED as error:
-                log.warning("bus.unanswered", what=row.what, error=type(error).__name__)
-                await asyncio.sleep(RETRY_AFTER_S)
+            answer = await self._asked(row, message, reply)
+            if answer is not None:
+                return answer
 
-    async def _ask(self, row: Subject, message: Message, reply: type[M]) -> M:
+    async def _asked(self, row: Subject, message: Message, reply: type[M]) -> M | None:
+        """The answer; after a pause None, where there was none."""
         subject = row.by(self._service)
-        answer = await self._client.request(subject, encode(message), timeout=self._timeout_s)
+        try:
+            answer = await self._client.request(subject, encode(message), timeout=self._timeout_s)
+        except UNANSWERED as error:
+            log.warning("bus.unanswered", what=row.what, error=type(error).__name__)
+            await asyncio.sleep(RETRY_AFTER_S)
+            return None
         return decode(reply, answer.data)
 
 
@@ -120,8 +139,7 @@ class Lease:
 
         Raises `BudgetExhausted` and `OperationStopped`.
         """
-        asked_at = time.monotonic()
-        answer = await self._orchestrator.record(
+        answer, asked_at = await self._orchestrator.record(
             Record(
                 op_id=self._op_id,
                 epoch=self.epoch,
@@ -136,11 +154,25 @@ class Lease:
             log.info("operation.stopped", op_id=str(self._op_id), why=answer.outcome)
             raise OperationStopped
         self._until = asked_at + answer.lease_s
+        for entry in entries:
+            self._log(entry)
         if answer.wait_s:
             log.info("operation.paced", op_id=str(self._op_id), wait_s=round(answer.wait_s, 3))
             # All who wait for a closed endpoint would come back at once.
             spread_s = min(SPREAD_SHARE * answer.wait_s, SPREAD_S_MAX)
             await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
+
+    def _log(self, entry: JournalEntry) -> None:
+        """What tools were asked and gave is what people follow; all else is for a closer look."""
+        write = log.info if entry.kind is CallKind.TOOL else log.debug
+        write(
+            LOGGED[entry.kind],
+            op_id=str(self._op_id),
+            name=entry.name,
+            index=entry.index,
+            duration_ms=entry.duration_ms,
+            **calls.outline(entry),
+        )
 
     @contextlib.asynccontextmanager
     async def kept(self, on_lost: Callable[[], object]) -> AsyncIterator[None]:
@@ -162,3 +194,19 @@ class Lease:
             except (OperationStopped, DeskError):
                 on_lost()
                 return
+
+
+def is_unreachable(error: Exception) -> bool:
+    """Whether a handler could not answer because something cannot be reached."""
+    return is_outage(error) or isinstance(error, nats.errors.Error)
+
+
+def unexplained(row: Subject, tries: int) -> Failure:
+    """How a command ends that a service could not answer, for no reason that it knows."""
+    return Failure(
+        code="internal_error",
+        message=(
+            f"{row.owner} could not answer {row.what} (try {tries}); "
+            "its log has the traceback under this operation's id"
+        ),
+    )

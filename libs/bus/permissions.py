@@ -10,7 +10,6 @@ from contracts.subjects import (
     ORCHESTRATOR,
     PORTFOLIO,
     PREFIX,
-    PROVIDERS,
     QUERIES,
     RECORD,
     REQUESTS,
@@ -19,8 +18,8 @@ from contracts.subjects import (
     WEB,
     Subject,
 )
-from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, streams
-from libs.runtime.credentials import NatsPermissions
+from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, STORED, streams
+from libs.runtime.accounts import NatsPermissions
 
 PROVISIONER = "provisioner"
 CONSOLE = WEB
@@ -28,8 +27,14 @@ BUS_READS = ("STREAM.INFO", "CONSUMER.LIST")
 """What shows how streams and consumers fare; neither changes them or gives a message."""
 DISCOVERY = ("PING", "INFO", "STATS")
 """What whoever looks for services asks, of all (`$SRV.PING`) or of one by its name."""
+OF_ALL_SERVICES = (CLAIM, RECORD, RESULT, PORTFOLIO)
+"""What any service may ask."""
+ASKED = (*REQUESTS, *QUERIES, *OF_SERVICES)
+"""What those may ask that its row names."""
 PING = "$SRV.PING"
 """Who is there? Every service answers; all that the console asks."""
+LOOKERS = (*USERS, WEB)
+"""Who may look for services."""
 
 
 def inbox_prefix(identity: str) -> str:
@@ -51,13 +56,13 @@ def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPerm
     """The permissions of every identity by name."""
     services = sorted({row.owner for row in commands})
     return {
-        ORCHESTRATOR: _orchestrator(),
+        ORCHESTRATOR: _orchestrator(commands),
         PROVISIONER: NatsPermissions(
-            publish=("$JS.API.>",),
+            publish=("$JS.API.>", STORED, *_answers(PROVISIONER, commands)),
             subscribe=(_inbox(PROVISIONER), *_found(PROVISIONER)),
-            allow_responses=True,
+            keeps=tuple(subject for stream in streams() for subject in stream.subjects or ()),
         ),
-        CONSOLE: _console(),
+        CONSOLE: _console(commands),
         **{service: _service(service, commands) for service in services},
         **{user: _user(user) for user in USERS},
         **{agent: _agent(agent) for agent in AGENTS},
@@ -68,6 +73,14 @@ def _inbox(identity: str) -> str:
     return f"{inbox_prefix(identity)}.>"
 
 
+def _answers(identity: str, commands: Sequence[Subject]) -> tuple[str, ...]:
+    """The inboxes of those who may ask it something: all that whoever answers may say there."""
+    askers = {*LOOKERS, *(name for row in ASKED if row.owner == identity for name in row.senders)}
+    if any(row.owner == identity for row in OF_ALL_SERVICES):
+        askers |= {row.owner for row in commands}
+    return tuple(_inbox(name) for name in sorted(askers))
+
+
 def _found(identity: str) -> tuple[str, ...]:
     """What a service hears of those who look for services: for itself, and for all."""
     name = discovered_as(identity)
@@ -75,16 +88,18 @@ def _found(identity: str) -> tuple[str, ...]:
     return tuple(f"$SRV.{verb}{who}" for verb in DISCOVERY for who in asked)
 
 
-def _orchestrator() -> NatsPermissions:
+def _orchestrator(commands: Sequence[Subject]) -> NatsPermissions:
     return NatsPermissions(
         publish=(
             *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ctl", "dlq")),
-            PROVIDERS.by(ORCHESTRATOR),
+            *(row.by(ORCHESTRATOR) for row in QUERIES if ORCHESTRATOR in row.senders),
             # Of streams it may read two by number, and throw away single dead letters.
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
             f"$JS.API.STREAM.MSG.DELETE.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.INFO.{DEAD_LETTER_STREAM}",
+            f"$JS.API.STREAM.INFO.{COMMAND_STREAM}",
+            *_answers(ORCHESTRATOR, commands),
         ),
         subscribe=(
             f"{PREFIX}.req.{ORCHESTRATOR}.>",
@@ -92,11 +107,10 @@ def _orchestrator() -> NatsPermissions:
             _inbox(ORCHESTRATOR),
             *_found(ORCHESTRATOR),
         ),
-        allow_responses=True,
     )
 
 
-def _console() -> NatsPermissions:
+def _console(commands: Sequence[Subject]) -> NatsPermissions:
     passes_on = [row.by(CONSOLE) for row in (*REQUESTS, *QUERIES) if CONSOLE in row.senders]
     health = [f"$JS.API.{call}.{each.name}" for call in BUS_READS for each in streams()]
     return NatsPermissions(
@@ -106,12 +120,12 @@ def _console() -> NatsPermissions:
             PING,
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
+            *_answers(CONSOLE, commands),
         ),
         subscribe=(
             *(f"{PREFIX}.evt.>", f"{PREFIX}.qry.{CONSOLE}.>"),
             *(_inbox(CONSOLE), *_found(CONSOLE)),
         ),
-        allow_responses=True,
     )
 
 
@@ -126,15 +140,16 @@ def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
             f"$JS.ACK.{COMMAND_STREAM}.{durable}.>",
         )
     ]
+    # Each by its name: as many subjects as there may be, as many shares of the stream.
+    letters = [f"{PREFIX}.dlq.{row.owner}.{row.what}" for row in commands if row.owner == service]
     hears = [f"{PREFIX}.ctl.{service}.>", f"{PREFIX}.qry.{service}.>"]
     if any(row.owner == service for row in REQUESTS):
         hears.append(f"{PREFIX}.req.{service}.>")
-    asks = [row.by(service) for row in (CLAIM, RECORD, RESULT, PORTFOLIO)]
+    asks = [row.by(service) for row in OF_ALL_SERVICES]
     asks += [row.by(service) for row in OF_SERVICES if service in row.senders]
     return NatsPermissions(
-        publish=(*asks, *pulls, f"{PREFIX}.dlq.{service}.>"),
+        publish=(*asks, *pulls, *letters, *_answers(service, commands)),
         subscribe=(_inbox(service), *hears, *_found(service)),
-        allow_responses=True,
     )
 
 

@@ -18,6 +18,7 @@ from libs.bus.codec import encode
 from libs.bus.connection import flush
 from libs.bus.dead_letters import written
 from libs.bus.headers import headers
+from libs.bus.server import Unreadable
 
 PUBLISH_TIMEOUT_S = 5.0
 FLUSH_TIMEOUT_S = 5.0
@@ -61,14 +62,16 @@ class Publisher:
         given = headers(str(cancel.op_id), "desk.cancel", cancel.cycle_id, cancel.op_id, service)
         await self._publish(f"{PREFIX}.ctl.{service}.cancel", encode(cancel), given)
 
-    async def dead_letter(self, what: str, body: bytes, failure: Failure, caller: str) -> None:
+    async def dead_letter(
+        self, what: str, refused: Unreadable, failure: Failure, caller: str
+    ) -> None:
         """Keep a message that could not be read; it is in the stream when this returns.
 
         Where the stream cannot be reached the message is lost to us: that is logged, and who sent
         it hears all the same that it was refused.
         """
-        kept, why = written(body, failure, caller)
-        subject = f"{PREFIX}.dlq.orchestrator.{what}"
+        kept, why = written(refused.body, failure, caller, refused.size_bytes)
+        subject = f"{PREFIX}.dlq.orchestrator.{what}.{caller}"
         try:
             await self._jetstream.publish(subject, kept, headers=why)
         except UNPUBLISHED as error:

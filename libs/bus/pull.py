@@ -6,7 +6,8 @@ expires.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import nats.errors
@@ -15,6 +16,9 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
+
+from libs.bus.doorkeeper import refused_at_the_door
+from libs.bus.streams import ACK_WAIT_S
 
 BATCH_MAX = 32
 """Messages that one request asks for."""
@@ -46,6 +50,7 @@ class Pull:
     ) -> None:
         self._client = client
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}"
+        self._acks = f"$JS.ACK.{stream}.{durable}."
         self._durable = durable
         self._handle = handle
         self._at_once_max = at_once_max
@@ -118,6 +123,10 @@ class Pull:
             if message.subject == self._reply:
                 self._over(refused=status != EXPIRED)
             return
+        if not message.reply.startswith(self._acks):
+            # Whoever handles it acknowledges there: never where a stranger chose.
+            refused_at_the_door("no_command", "", self._durable)
+            return
         self._asked_for -= 1
         if self._asked_for <= 0:
             self._turn.set()
@@ -133,3 +142,29 @@ class Pull:
         if error is not None:
             what = f"{type(error).__name__}: {error}"[:400]
             log.error("pull.message_failed", consumer=self._durable, error=what)
+
+
+@contextlib.asynccontextmanager
+async def kept(message: Msg) -> AsyncIterator[None]:
+    """While the block runs, the message is not delivered again: deliveries are counted, and neither
+    long work nor an outage may use them up."""
+
+    async def keep() -> None:
+        while True:
+            await asyncio.sleep(ACK_WAIT_S / 3)
+            with contextlib.suppress(nats.errors.Error):
+                await message.in_progress()
+
+    keeping = asyncio.create_task(keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+
+
+async def acknowledge(message: Msg) -> None:
+    """Say that a command is dealt with; one that is delivered again is found to be so."""
+    try:
+        await message.ack()
+    except nats.errors.Error as error:
+        log.warning("pull.unacknowledged", error=type(error).__name__)

@@ -1,8 +1,14 @@
-"""Answer questions: request and reply over core NATS, shared by all instances of a service."""
+"""Answer questions: request and reply over core NATS, shared by all instances of a service.
+
+Who asks names the subject of the answer, and this process may publish where the asker may not: so
+an answer goes into the asker's own inbox or nowhere. And each caller has a lane of its own, so that
+one who floods fills its own and nobody else's.
+"""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import structlog
 from nats.aio.client import Client
@@ -13,22 +19,60 @@ from contracts.message import Message
 from contracts.subjects import Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.discovery import Endpoint
-from libs.bus.headers import reason
+from libs.bus.doorkeeper import refused_at_the_door, replies_to
+from libs.bus.headers import AGAIN_HEADER, reason
 from libs.runtime import metrics
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, is_outage
 
-IN_FLIGHT_MAX = 1_024
-"""Questions being answered at once; further ones wait in the connection's own queue."""
-
+IN_FLIGHT_MAX = 4_096
+"""Questions being answered at once."""
+CALLERS_SHARE = 4
+"""One caller may take up this part of them; its further ones wait in its lane."""
+LANE_BYTES_MAX = 32 * 1024 * 1024
+"""What is held of one caller's questions, those being answered and those waiting; more are not
+taken, and whoever asked hears nothing and asks again."""
+MESSAGE_OVERHEAD_BYTES = 4 * 1024
+"""What a waiting question takes besides its body."""
+UNREADABLE_BYTES_KEPT = 16 * 1024
+"""Of the body of a message that cannot be read: enough to see what it was."""
 PENDING_MESSAGES_MAX = 65_536
+PENDING_BYTES_MAX = 32 * 1024 * 1024
+"""What the connection holds of one subject until its turn comes, which is at once."""
 STOP_GRACE_S = 3.0
 
 # Takes the caller's name and the message; None leaves the question without an answer.
 Answer = Callable[[str, Message], Awaitable[Message | None]]
-# Takes the caller's name, the body and what was wrong with it.
-Refuse = Callable[[str, bytes, MessageInvalid], Awaitable[Message | None]]
+# Takes the caller's name and what could not be read.
+Refuse = Callable[[str, "Unreadable"], Awaitable[Message | None]]
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A message that is none: the first UNREADABLE_BYTES_KEPT of it, how many it had, and why."""
+
+    body: bytes
+    size_bytes: int
+    error: MessageInvalid
+
+
+@dataclass
+class _Lane:
+    """What one caller has asked and not yet heard."""
+
+    slots: asyncio.Semaphore
+    bytes_held: int = 0
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question as it is held, with the bytes that it takes."""
+
+    caller: str
+    reply: str
+    held: int
+    read: Message | Unreadable
 
 
 class Server:
@@ -37,7 +81,8 @@ class Server:
     def __init__(self, client: Client, queue: str, in_flight_max: int = IN_FLIGHT_MAX) -> None:
         self._client = client
         self._queue = queue
-        self._slots = asyncio.Semaphore(in_flight_max)
+        self._in_flight_max = max(in_flight_max // CALLERS_SHARE, 1)
+        self._lanes: dict[str, _Lane] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._subscriptions: list[Subscription] = []
         self.endpoints: list[Endpoint] = []
@@ -46,8 +91,10 @@ class Server:
         """Begin to answer `row`; what cannot be read goes to `refuse`."""
 
         async def on_message(message: Msg) -> None:
-            await self._slots.acquire()
-            task = asyncio.create_task(self._one(row, answer, refuse, message))
+            asked = self._let_in(row, message)
+            if asked is None:
+                return
+            task = asyncio.create_task(self._one(row, answer, refuse, asked))
             self._tasks.add(task)
             task.add_done_callback(self._done)
 
@@ -58,6 +105,7 @@ class Server:
                 queue=self._queue,
                 cb=on_message,
                 pending_msgs_limit=PENDING_MESSAGES_MAX,
+                pending_bytes_limit=PENDING_BYTES_MAX,
             )
         )
 
@@ -72,48 +120,85 @@ class Server:
         for task in list(self._tasks):
             task.cancel()
 
+    def _let_in(self, row: Subject, message: Msg) -> _Asked | None:
+        """The question, where its answer may be given and there is room for it."""
+        caller = message.subject.rpartition(".")[2]
+        if message.reply and not replies_to(message.reply, (caller,)):
+            refused_at_the_door("foreign_inbox", caller, row.address)
+            return None
+        asked = _read(row, caller, message)
+        lane = self._lane(caller)
+        if lane.bytes_held + asked.held > LANE_BYTES_MAX:
+            refused_at_the_door("overflow", caller, row.address)
+            return None
+        lane.bytes_held += asked.held
+        return asked
+
+    def _lane(self, caller: str) -> _Lane:
+        # As many as there are identities: the last token of a subject is who NATS let publish it.
+        if caller not in self._lanes:
+            self._lanes[caller] = _Lane(asyncio.Semaphore(self._in_flight_max))
+        return self._lanes[caller]
+
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._slots.release()
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             log.error("bus.answer_failed", error=f"{type(error).__name__}: {error}"[:400])
 
-    async def _one(self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg) -> None:
-        caller = message.subject.rpartition(".")[2]
-        subject = row.by("*")
+    async def _one(
+        self, row: Subject, answer: Answer, refuse: Refuse | None, asked: _Asked
+    ) -> None:
+        lane, subject = self._lane(asked.caller), row.by("*")
         outcome, began = "failed", time.perf_counter()
         try:
-            outcome = await self._settle(row, answer, refuse, message, caller)
+            async with lane.slots:
+                outcome = await self._settle(row, answer, refuse, asked)
         finally:
+            lane.bytes_held -= asked.held
             metrics.QUESTIONS.add(subject, outcome)
             metrics.QUESTION_SECONDS.observe(time.perf_counter() - began, subject)
 
     async def _settle(
-        self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg, caller: str
+        self, row: Subject, answer: Answer, refuse: Refuse | None, asked: _Asked
     ) -> str:
         """Answer a question; returns how that ended, as it is counted."""
         try:
-            reply = await self._reply(row, answer, refuse, message, caller)
+            reply = await self._reply(row, answer, refuse, asked)
             body = None if reply is None else encode(reply)
         except DeskError as error:
             log.warning("bus.no_answer", subject=row.address, code=error.code, why=error.message)
-            if message.reply:
+            if asked.reply:
                 why = reason(error.code, error.message)
-                await self._client.publish(message.reply, headers=why)
+                if is_outage(error):
+                    why[AGAIN_HEADER] = "yes"
+                await self._client.publish(asked.reply, headers=why)
             return "refused"
-        if body is not None and message.reply:
-            await message.respond(body)
+        if body is not None and asked.reply:
+            await self._client.publish(asked.reply, body)
         return "answered"
 
     async def _reply(
-        self, row: Subject, answer: Answer, refuse: Refuse | None, message: Msg, caller: str
+        self, row: Subject, answer: Answer, refuse: Refuse | None, asked: _Asked
     ) -> Message | None:
-        try:
-            asked = decode(row.message, message.data)
-        except MessageInvalid as error:
-            if refuse is None:
-                raise
-            log.warning("bus.question_refused", subject=row.address, caller=caller, why=str(error))
-            return await refuse(caller, message.data, error)
-        return await answer(caller, asked)
+        if isinstance(asked.read, Message):
+            return await answer(asked.caller, asked.read)
+        why = asked.read.error
+        if refuse is None:
+            raise why
+        log.warning("bus.question_refused", subject=row.address, caller=asked.caller, why=str(why))
+        return await refuse(asked.caller, asked.read)
+
+
+def _read(row: Subject, caller: str, message: Msg) -> _Asked:
+    """What is asked; of what cannot be read no more than its beginning is held."""
+    held = len(message.data)
+    read: Message | Unreadable
+    try:
+        read = decode(row.message, message.data)
+    except MessageInvalid as error:
+        # Of the traceback's frames the last ones hold the whole body.
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        read = Unreadable(message.data[:UNREADABLE_BYTES_KEPT], len(message.data), error)
+        held = len(read.body)
+    return _Asked(caller, message.reply, held + MESSAGE_OVERHEAD_BYTES, read)

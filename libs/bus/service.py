@@ -1,12 +1,14 @@
 """The service runtime: hears a service's commands and answers each one.
 
 Plain commands: run, tell the result, acknowledge. Claimed commands: claim, acknowledge, run with a
-journal, tell the result. The one broad `except` of the product stands here: what a handler raises
-other than a `DeskError` means that it could not answer.
+journal, tell the result. The one broad `except` of the product stands here, and sorts what a
+handler raises: an outage is waited for, in place, and uses up nothing; a `DeskError` is the answer;
+anything else is a defect, and a failure after some tries.
 """
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import socket
 import time
@@ -29,14 +31,14 @@ from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched
 from libs.bus.dead_letters import written
 from libs.bus.discovery import Endpoint, discoverable
-from libs.bus.operation import UNANSWERED, Lease, Orchestrator
-from libs.bus.pull import Pull
+from libs.bus.operation import Lease, Orchestrator, is_unreachable, unexplained
+from libs.bus.pull import Pull, acknowledge, kept
 from libs.bus.route import QueryHandler, Route, Routes, subject_of
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
 from libs.bus.traced_command import traced_command, traced_handler
 from libs.runtime import metrics, watch
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, NoAnswer, NotOnRecord, Unavailable
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
 
@@ -44,9 +46,13 @@ WORKERS_MAX = 64
 """Commands of one kind that are worked on at once in one process."""
 PROVISIONED_POLL_S = 0.1
 RETRY_DELAY_S = 0.5
-RETRY_DELAY_S_MAX = 8.0
-"""The wait doubles up to here: deliveries are counted, and an outage must not use them up."""
-DELIVERIES_BEFORE_FAILURE = 3
+RETRY_DELAY_S_MAX = 4.0
+"""The wait between two tries doubles up to here."""
+DEFECTS_MAX = 3
+"""Tries of a plain command that end in a fault which nobody foresaw; then that is its result."""
+DELIVERIES_BEFORE_FORGED = 5
+"""A command is sent after its commit, so its operation is there; right after a failover the server
+that is asked may not be the one that has it. Until this many deliveries it is looked for again."""
 FAILURE_CHARS_MAX = 4_000
 """Of the message that a failed operation keeps."""
 GRACE_S = 5.0
@@ -196,6 +202,8 @@ class ServiceRunner:
         try:
             command = decode(heard.row.message, message.data)
         except MessageInvalid as error:
+            log.error("service.command_unreadable", step=heard.row.what, why=error.message)  # noqa: TRY400
+            metrics.UNREADABLE.add(self._routes.service)
             await self._bury(heard, message, error)
             return "unreadable"
         if not isinstance(command, Command):
@@ -205,33 +213,46 @@ class ServiceRunner:
 
     async def _answer(self, heard: _Heard, command: Command, message: Msg) -> str:
         """A plain command: run, tell, acknowledge."""
-        result = await self._outcome(heard, command, Journal((), _no_journal), None)
-        if result is None:
-            result = self._give_up(heard, command, message)
-        if result is None:
-            await _later(message)
-            return "unanswered"
-        await self._orchestrator.result(result)
-        await message.ack()
-        return _how(result)
+        if command.op_id in self._running:
+            # The sweep has sent it again meanwhile. Should this process die, it does so once more.
+            await acknowledge(message)
+            return "repeated"
+        tries_max = None if heard.row.must_answer else DEFECTS_MAX
+        sent = hashlib.sha256(message.data).hexdigest()
+        journal = Journal((), _no_journal, command_sha256=sent)
+        try:
+            async with kept(message):
+                with self._cancellable(command.op_id):
+                    result = await self._outcome(heard, command, journal, None, tries_max)
+                    await self._orchestrator.result(result)
+                await acknowledge(message)
+                return _how(result)
+        except NoAnswer as error:
+            return await self._unanswered(heard, message, error)
 
-    def _give_up(self, heard: _Heard, command: Command, message: Msg) -> Result | None:
-        """After some tries an unexplained fault becomes a failure; effects are tried for ever."""
-        tries: int = message.metadata.num_delivered
-        if heard.row.must_answer or tries < DELIVERIES_BEFORE_FAILURE:
-            return None
-        return Result(op_id=command.op_id, failure=_internal(heard, tries))
+    async def _unanswered(self, heard: _Heard, message: Msg, error: NoAnswer) -> str:
+        """A command that is not to be done: forged, perhaps too early, or done before."""
+        if not isinstance(error, NotOnRecord):
+            log.info("service.command_again", step=heard.row.what, why=error.message)
+            await acknowledge(message)
+            return "ended"
+        deliveries = message.metadata.num_delivered
+        if error.may_come and deliveries < DELIVERIES_BEFORE_FORGED:
+            log.warning("service.not_yet_on_record", step=heard.row.what, why=error.message)
+            # Given back, and not waited for here: whoever forges many must not take all workers.
+            await message.nak(delay=RETRY_DELAY_S * 2 ** (deliveries - 1))
+            return "not_yet_on_record"
+        log.error("service.command_forged", step=heard.row.what, why=error.message)
+        metrics.NOT_ON_RECORD.add(self._routes.service)
+        await self._bury(heard, message, error)
+        return "not_on_record"
 
     async def _claim(self, heard: _Heard, command: Command, message: Msg) -> str:
         """A claimed command: it is ours alone once the claim is granted."""
-        try:
+        async with kept(message):
             claim = Claim(op_id=command.op_id, instance=self._instance)
             answer = await self._orchestrator.claim(claim)
-            await message.ack()
-        except UNANSWERED as error:
-            log.warning("service.unclaimed", step=command.step, error=type(error).__name__)
-            await _later(message)
-            return "unclaimed"
+            await acknowledge(message)
         if answer.outcome != "granted":
             return "not_granted"
         lease = Lease(self._orchestrator, command.op_id, answer)
@@ -246,10 +267,8 @@ class ServiceRunner:
                 stop()
 
             async with lease.kept(on_lost=lost):
-                result = await self._outcome(heard, command, journal, lease.epoch)
-                if result is None:
-                    failure = _internal(heard, lease.epoch)
-                    result = Result(op_id=command.op_id, epoch=lease.epoch, failure=failure)
+                # What may be paid for is not made again because of a defect.
+                result = await self._outcome(heard, command, journal, lease.epoch, 1)
                 await self._orchestrator.result(result)
                 return _how(result)
 
@@ -268,9 +287,17 @@ class ServiceRunner:
                 del self._running[op_id]
 
     async def _outcome(
-        self, heard: _Heard, command: Command, journal: Journal, epoch: int | None
-    ) -> Result | None:
-        """The handler's answer as a result; None where it could not answer."""
+        self,
+        heard: _Heard,
+        command: Command,
+        journal: Journal,
+        epoch: int | None,
+        tries_max: int | None,
+    ) -> Result:
+        """The handler's answer as a result, once what it needs can be reached.
+
+        `tries_max` are the tries that may end in a defect; None: for ever.
+        """
         structlog.contextvars.bind_contextvars(
             service=self._routes.service,
             cycle_id=str(command.cycle_id),
@@ -278,12 +305,42 @@ class ServiceRunner:
             step=command.step,
         )
         began = time.perf_counter()
+        defects, wait_s = 0, RETRY_DELAY_S
+        try:
+            while True:
+                try:
+                    return await self._try(heard, command, journal, epoch)
+                except NoAnswer:
+                    raise
+                except Exception as error:
+                    if is_unreachable(error):
+                        said = f"{type(error).__name__}: {error}"[:FAILURE_CHARS_MAX]
+                        log.warning("operation.waits", why=said, again_in_s=wait_s)
+                    else:
+                        log.exception("operation.unanswered")
+                        defects += 1
+                    if defects == tries_max:
+                        failure = unexplained(heard.row, defects)
+                        return Result(op_id=command.op_id, epoch=epoch, failure=failure)
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, RETRY_DELAY_S_MAX)
+                journal.again()
+        finally:
+            where = (self._routes.service, heard.row.address)
+            metrics.COMMAND_SECONDS.observe(time.perf_counter() - began, *where)
+
+    async def _try(
+        self, heard: _Heard, command: Command, journal: Journal, epoch: int | None
+    ) -> Result:
+        """One run of the handler. Raises what was not an answer."""
         try:
             with traced_handler(heard.row):
                 contract = await heard.route.handle(command, journal)
                 await journal.flush()
             body = contract.model_dump(mode="json")
             return Result(op_id=command.op_id, epoch=epoch, contract=body)
+        except (Unavailable, NoAnswer):
+            raise
         except DeskError as error:
             await _flush_quietly(journal)
             log.warning("operation.failed", code=error.code, reason=error.message[:400])
@@ -293,14 +350,8 @@ class ServiceRunner:
                 failure=failure_of(error),
                 wrong_answer=bool(getattr(error, "wrong_answer", False)),
             )
-        except (OperationStopped, asyncio.CancelledError):
+        except OperationStopped:
             raise asyncio.CancelledError from None
-        except Exception:
-            log.exception("operation.unanswered")
-            return None
-        finally:
-            where = (self._routes.service, heard.row.address)
-            metrics.COMMAND_SECONDS.observe(time.perf_counter() - began, *where)
 
     async def _on_cancel(self, message: Msg) -> None:
         try:
@@ -313,10 +364,8 @@ class ServiceRunner:
             log.info("operation.cancelled", op_id=str(cancel.op_id), reason=cancel.reason)
             task.cancel()
 
-    async def _bury(self, heard: _Heard, message: Msg, error: MessageInvalid) -> None:
-        """A command that cannot be read is kept as a dead letter and never comes again."""
-        log.error("service.command_unreadable", step=heard.row.what, why=error.message)
-        metrics.UNREADABLE.add(self._routes.service)
+    async def _bury(self, heard: _Heard, message: Msg, error: DeskError) -> None:
+        """A command that nobody may act on is kept as a dead letter and never comes again."""
         subject = f"{PREFIX}.dlq.{heard.row.owner}.{heard.row.what}"
         kept, why = written(message.data, Failure(code=error.code, message=error.message))
         await self._client.publish(subject, kept, headers=why)
@@ -334,22 +383,6 @@ def failure_of(error: DeskError) -> Failure:
 
 def _how(result: Result) -> str:
     return "answered" if result.failure is None else "failed"
-
-
-def _internal(heard: _Heard, tries: int) -> Failure:
-    return Failure(
-        code="internal_error",
-        message=(
-            f"{heard.row.owner} could not answer {heard.row.what} (try {tries}); "
-            "its log has the traceback under this operation's id"
-        ),
-    )
-
-
-async def _later(message: Msg) -> None:
-    """Give a command back, to come again after a while."""
-    tries: int = message.metadata.num_delivered
-    await message.nak(delay=min(RETRY_DELAY_S * 2 ** (tries - 1), RETRY_DELAY_S_MAX))
 
 
 async def _no_journal(*_: object) -> None:

@@ -2,12 +2,19 @@
 
 A consumer that exists ignores a new configuration without a word, and a wiped store has none: so
 one process compares and repairs, and everyone else only binds.
+
+The same process stores a word every STORED_EVERY_S, and takes it away again: commands are published
+without an acknowledgement, so nobody else would hear that NATS has ceased to store them.
 """
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 import nats.errors
+import orjson
 import structlog
 from nats.aio.client import Client
 from nats.js.api import (
@@ -18,10 +25,12 @@ from nats.js.api import (
     StorageType,
     StreamConfig,
 )
-from nats.js.errors import APIError, NotFoundError
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from contracts.audit import DECISION_EVENTS
+from contracts.message import MESSAGE_BYTES_MAX
 from contracts.subjects import PREFIX, Subject
+from libs.runtime import metrics
 from libs.runtime.errors import DeskError
 
 COMMAND_STREAM = "COMMANDS"
@@ -32,12 +41,27 @@ GIB = 1024**3
 COMMAND_AGE_S_MAX = 24 * 3600
 DECISION_AGE_S_MAX = 30 * 24 * 3600
 DEAD_LETTER_AGE_S_MAX = 90 * 24 * 3600
+LETTERS_KEPT_MAX = 100
+"""Dead letters of one subject, which is of one sender and kind: then its own oldest go, and nobody
+else's. All the shares together fit into the stream."""
+LETTER_BYTES_MAX = MESSAGE_BYTES_MAX + 16 * 1024
+"""A dead letter with its headers."""
 # At most the sweep's age: a command that is sent again must not be swallowed as a duplicate.
 DUPLICATE_WINDOW_S = 1.0
 ACK_WAIT_S = 20.0
 DELIVERIES_MAX = 10
 ACKS_PENDING_MAX = 1_000
 REPAIR_EVERY_S = 1.0
+STORED_EVERY_S = 2.0
+STORED_TIMEOUT_S = 2.0
+STORED_AGE_S_MAX = 2 * (STORED_EVERY_S + STORED_TIMEOUT_S)
+"""Where the newest word in the stream is older, NATS stores nothing, or nobody tries."""
+STORED_BYTES = 16_384
+"""More than a full disk has left in the last page of a file."""
+STORED = f"{PREFIX}.stored.commands"
+"""The provisioner's own subject of the commands' stream: no command, and no consumer takes it."""
+NOT_STORED = (nats.errors.Error, APIError, NoStreamResponseError, TimeoutError)
+TODO = "is its disk full? With room again it goes on by itself, or once it is restarted"
 
 log = structlog.get_logger()
 
@@ -61,9 +85,13 @@ def streams(replicas: int = 1) -> Sequence[StreamConfig]:
         f"{advisories}.MSG_TERMINATED.{COMMAND_STREAM}.*",
     ]
     return [
-        _stream(COMMAND_STREAM, [f"{PREFIX}.cmd.>"], COMMAND_AGE_S_MAX, GIB, replicas),
+        _stream(COMMAND_STREAM, [f"{PREFIX}.cmd.>", STORED], COMMAND_AGE_S_MAX, GIB, replicas),
         _stream(DECISION_STREAM, decisions, DECISION_AGE_S_MAX, GIB, replicas),
-        _stream(DEAD_LETTER_STREAM, dead, DEAD_LETTER_AGE_S_MAX, GIB // 4, replicas),
+        replace(
+            _stream(DEAD_LETTER_STREAM, dead, DEAD_LETTER_AGE_S_MAX, GIB, replicas),
+            max_msgs_per_subject=LETTERS_KEPT_MAX,
+            max_msg_size=LETTER_BYTES_MAX,
+        ),
     ]
 
 
@@ -88,8 +116,10 @@ class Provisioner:
 
     def __init__(self, client: Client, commands: Sequence[Subject], replicas: int = 1) -> None:
         self._manager = client.jsm()
+        self._jetstream = client.jetstream(timeout=STORED_TIMEOUT_S)
         self._commands = commands
         self._streams = streams(replicas)
+        self._not_stored = ""
 
     async def provision(self) -> None:
         """Create or update everything. Raises `StreamsNotMade`."""
@@ -116,6 +146,31 @@ class Provisioner:
             except (APIError, nats.errors.Error, TimeoutError, StreamsNotMade) as error:
                 log.warning("bus.streams_unknown", error=type(error).__name__)
 
+    async def watch_storing(self) -> None:
+        """Find out every STORED_EVERY_S whether NATS stores commands, until cancelled."""
+        while True:
+            await self._try_storing()
+            await asyncio.sleep(STORED_EVERY_S)
+
+    async def not_stored(self) -> str:
+        """Why commands are not stored; empty where they are."""
+        return self._not_stored
+
+    async def _try_storing(self) -> None:
+        try:
+            stored = await self._jetstream.publish(STORED, bytes(STORED_BYTES))
+            await self._manager.delete_msg(COMMAND_STREAM, stored.seq)
+            why = ""
+        except NOT_STORED as error:
+            said = getattr(error, "description", None) or type(error).__name__
+            why = f"NATS does not store commands ({said}): {TODO}"
+        metrics.BUS_STORES.set(float(not why))
+        if why and not self._not_stored:
+            log.error("bus.not_stored", why=why)
+        elif self._not_stored and not why:
+            log.warning("bus.stored_again")
+        self._not_stored = why
+
     async def _is_missing(self) -> bool:
         try:
             found = [await self._manager.stream_info(each.name or "") for each in self._streams]
@@ -130,6 +185,31 @@ class Provisioner:
             await self._manager.add_stream(stream)
         else:
             await self._manager.update_stream(stream)
+
+
+async def _stored_age_s(client: Client, timeout_s: float = STORED_TIMEOUT_S) -> float:
+    """How long ago NATS stored something among the commands, by its own clock."""
+    answer = await client.request(f"$JS.API.STREAM.INFO.{COMMAND_STREAM}", timeout=timeout_s)
+    told: dict[str, Any] = orjson.loads(answer.data)
+    if "error" in told:
+        APIError.from_error(told["error"])  # raises
+    return (moment(told["ts"]) - moment(told["state"]["last_ts"])).total_seconds()
+
+
+async def not_stored(client: Client) -> str:
+    """Why NATS does not store commands, as whoever may read the stream's state sees it; empty
+    where it does. Raises what nats-py does, and `APIError`."""
+    age_s = await _stored_age_s(client)
+    if age_s <= STORED_AGE_S_MAX:
+        return ""
+    since = f"for {age_s:.0f} s" if age_s < COMMAND_AGE_S_MAX else "since its store was made"
+    return f"NATS has stored nothing {since}, tried every {STORED_EVERY_S:g} s: {TODO}"
+
+
+def moment(told: str) -> datetime:
+    """The server's time, which has up to nine places."""
+    whole, _, rest = told.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}.{rest[:6]:0<6}+00:00")
 
 
 def _stream(

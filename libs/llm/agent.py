@@ -7,7 +7,7 @@ from contracts.message import Command
 from contracts.operation import JOURNAL_BATCH_MAX
 from libs.llm.errors import ProviderUnknown
 from libs.llm.prompt import Prompt
-from libs.llm.provider import OUTPUT_TOKENS_MAX, ModelSize, Provider
+from libs.llm.provider import ModelSize, Provider
 
 RECORDED_AT_ONCE_MAX = JOURNAL_BATCH_MAX - 2
 """Entries that may wait for their record; the model's turns around a round of calls come on top."""
@@ -27,6 +27,8 @@ class Limits:
     """Rounds that only repeat earlier calls: small models do so until they are stopped."""
     repairs_max: int = 2
     """Times an invalid answer is sent back with its errors."""
+    unread_max: int = 1
+    """Replies in a row that could not be read, each told to the model, before its tools end."""
     faults_max: int = 2
     """Times a call is made again whose answer was no reply."""
     attempts_max: int = 5
@@ -39,7 +41,6 @@ class Limits:
     """All tool results of an operation: about 60,000 tokens; with the model's replies they must
     fit into one message when another process takes the operation over."""
     task_bytes_max: int = 400_000
-    output_tokens_max: int = OUTPUT_TOKENS_MAX
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn, TypeVar
+from dataclasses import dataclass
+from typing import Generic, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from contracts.types import CLAMPED
 from libs.llm.provider import Evidence
 
 ERRORS_MAX = 8
@@ -19,26 +21,37 @@ AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
 """What is wrong with an answer beyond its schema, given the evidence it may stand on."""
 
 
+@dataclass(frozen=True)
+class Heard(Generic[T]):
+    """What was read of an answer: the value, or what is wrong. `clamped` tells of numbers just
+    outside their scale that were set to its end."""
+
+    value: T | None
+    errors: tuple[str, ...] = ()
+    clamped: tuple[str, ...] = ()
+
+
 def read_answer(
     text: str,
     output: type[T],
     check: AnswerCheck[T] | None = None,
     evidence: Sequence[Evidence] = (),
-) -> tuple[T | None, tuple[str, ...]]:
+) -> Heard[T]:
     """The last JSON object in `text` that validates; else None and what is wrong with the last.
 
     Words around the objects and several objects in a row are accepted: models write both. `check`
     names what a schema cannot say, such as a ticker that nobody offered.
     """
     errors: tuple[str, ...] = ("no JSON object was found in the answer",)
-    found: T | None = None
+    found: Heard[T] | None = None
     for candidate in _objects(text):
-        value, problems = _validate(candidate, output, check, evidence)
+        clamped: list[str] = []
+        value, problems = _validate(candidate, output, check, evidence, clamped)
         if value is not None:
-            found = value
+            found = Heard(value, clamped=tuple(map(_short, clamped[:ERRORS_MAX])))
         else:
             errors = problems
-    return found, () if found is not None else errors
+    return found or Heard(None, errors)
 
 
 def _validate(
@@ -46,13 +59,14 @@ def _validate(
     output: type[T],
     check: AnswerCheck[T] | None,
     evidence: Sequence[Evidence],
+    clamped: list[str],
 ) -> tuple[T | None, tuple[str, ...]]:
     # Without this, the inside of a cut-off answer could pass for a whole one.
     unknown = sorted(set(candidate) - set(output.model_fields))
     if unknown:
         return None, tuple(_short(f"{name}: no such field") for name in unknown[:ERRORS_MAX])
     try:
-        value = output.model_validate_json(json.dumps(candidate))
+        value = output.model_validate_json(json.dumps(candidate), context={CLAMPED: clamped})
     except ValidationError as error:
         return None, describe(error)
     problems = tuple(_short(problem) for problem in check(value, evidence)) if check else ()

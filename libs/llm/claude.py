@@ -4,7 +4,7 @@ Replies are read from the body itself: the SDK builds its objects without checki
 HTML page or a null passes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import anthropic
@@ -22,6 +22,8 @@ from pydantic import (
 from contracts.types import ToolDef, Usage
 from libs.llm import faults
 from libs.llm.endpoint import Endpoint
+from libs.llm.errors import RequestRefused
+from libs.llm.fields import GRAMMAR, Fields
 from libs.llm.heard import spoken, tool_call
 from libs.llm.provider import (
     AssistantMessage,
@@ -32,7 +34,9 @@ from libs.llm.provider import (
     ToolMessage,
     UserMessage,
 )
+from libs.llm.refusals import one_line
 from libs.llm.schema import asked_for, has_maps
+from libs.llm.streams import ClaudeAssembly, received
 
 NOTHING_SAID = "(nothing)"
 """Stands for an empty turn, which the API does not take back."""
@@ -43,9 +47,14 @@ PREFIX_BYTES_MIN = 4_096
 """Tools and system prompt below about a thousand tokens are not kept, whatever is asked."""
 STOPS: Mapping[str, StopReason] = {
     "max_tokens": StopReason.OUTPUT_LIMIT,
-    "model_context_window_exceeded": StopReason.OUTPUT_LIMIT,
+    "model_context_window_exceeded": StopReason.CONTEXT_LIMIT,
     "refusal": StopReason.REFUSAL,
 }
+OPTIONAL: Mapping[str, Sequence[str]] = {
+    GRAMMAR: (GRAMMAR, "schema", "output_config.format", "output_format"),
+    "effort": ("effort",),
+}
+"""Fields that an endpoint may refuse, and the words by which it names them."""
 
 
 class _Body(BaseModel):
@@ -78,10 +87,16 @@ class _Usage(_Body):
     cache_creation_input_tokens: int | None = Field(default=0, ge=0)
 
 
+class _StopDetails(_Body):
+    category: str | None = None
+    explanation: str | None = None
+
+
 class _Message(_Body):
     type: Literal["message"]
     content: list[_Block]
     stop_reason: str | None = None
+    stop_details: _StopDetails | None = None
     usage: JsonValue = None
 
 
@@ -92,22 +107,22 @@ class _Raw(_Body):
 _MESSAGE = TypeAdapter(_Message)
 
 
-def wire(endpoint: Endpoint, key: SecretStr | None, timeout_s: float) -> "ClaudeWire":
+def wire(endpoint: Endpoint, key: SecretStr | None) -> "ClaudeWire":
     """The format's wire to an endpoint."""
-    return ClaudeWire(endpoint, key, timeout_s)
+    return ClaudeWire(endpoint, key)
 
 
 class ClaudeWire:
     """One client of the SDK, which tries nothing again by itself."""
 
-    def __init__(self, endpoint: Endpoint, key: SecretStr | None, timeout_s: float) -> None:
+    def __init__(self, endpoint: Endpoint, key: SecretStr | None) -> None:
         self._endpoint = endpoint
-        self._timeout_s = timeout_s
+        self._fields = Fields(OPTIONAL)
         self._client = anthropic.AsyncAnthropic(
             api_key=key.get_secret_value() if key else "",
             base_url=endpoint.base_url,
             max_retries=0,
-            timeout=timeout_s,
+            timeout=faults.time_limits(endpoint),
         )
 
     async def close(self) -> None:
@@ -117,29 +132,51 @@ class ClaudeWire:
     async def send(self, request: ModelRequest) -> ModelReply:
         """One call of `messages.create`."""
         who = f"{self._endpoint.name} ({request.model})"
-        async with faults.told_by(anthropic, who, self._timeout_s):
-            answer = await self._client.messages.with_raw_response.create(**parameters(request))
-        return reply_of(who, answer.http_response.content)
+        body = parameters(request, self._endpoint, self._fields.left_out(request))
+        try:
+            async with (
+                faults.told_by(anthropic, who, self._endpoint),
+                self._client.messages.with_streaming_response.create(**body) as answer,
+            ):
+                content = await received(
+                    who, answer.http_response, ClaudeAssembly(), self._endpoint
+                )
+        except RequestRefused as error:
+            config = body.get("output_config", {})
+            sent = [GRAMMAR] * ("format" in config) + ["effort"] * ("effort" in config)
+            raise self._fields.learn(request, sent, error) from None
+        return reply_of(who, content)
 
 
-def parameters(request: ModelRequest) -> dict[str, Any]:
-    """A request in the terms of `messages.create`."""
+def parameters(
+    request: ModelRequest, endpoint: Endpoint, left_out: Collection[str] = ()
+) -> dict[str, Any]:
+    """A request in the terms of `messages.create`, with no field that the endpoint refused."""
     system: Any = request.system
     rest: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    effort = endpoint.capabilities.effort_for(request)
+    if effort and "effort" not in left_out:
+        config["effort"] = effort
     if request.tools:
         # Each round repeats the transcript; the API then reads what it has seen from its cache.
         rest = {"tools": tools_of(request.tools), "cache_control": CACHED}
         if len(orjson.dumps(rest["tools"])) + len(system.encode()) >= PREFIX_BYTES_MIN:
             # What is the same for every task is kept by itself: the next operation reads it too.
             system = [{"type": "text", "text": system, "cache_control": CACHED}]
-    elif request.output_schema is not None and has_maps(request.output_schema):
-        system = f"{system}\n\n{asked_for(request.output_schema)}"
     elif request.output_schema is not None:
-        schema = anthropic.transform_schema(request.output_schema)
-        rest = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+        if GRAMMAR in left_out or has_maps(request.output_schema):
+            system = f"{system}\n\n{asked_for(request.output_schema)}"
+        else:
+            schema = anthropic.transform_schema(request.output_schema)
+            config["format"] = {"type": "json_schema", "schema": schema}
+    if config:
+        rest["output_config"] = config
+    if endpoint.capabilities.stream:
+        rest["stream"] = True
     return {
         "model": request.model,
-        "max_tokens": request.output_tokens_max,
+        "max_tokens": endpoint.tokens_max(request),
         "system": system,
         "messages": [message_of(message) for message in request.messages],
         **rest,
@@ -209,9 +246,16 @@ def reply_of(who: str, body: bytes) -> ModelReply:
         text=spoken("".join(each.text for each in message.content if isinstance(each, _Text))),
         tool_calls=calls,
         stop_reason=StopReason.TOOL_CALLS if calls and stop is StopReason.END else stop,
+        why=_why(message.stop_details),
         usage=_usage_of(message.usage),
         raw=list(raw),
     )
+
+
+def _why(details: _StopDetails | None) -> str:
+    """The policy that a refusal rests on, where the API says it."""
+    told = (details.category, details.explanation) if details else ()
+    return one_line(": ".join(part for part in told if part))
 
 
 def _usage_of(value: JsonValue) -> Usage:

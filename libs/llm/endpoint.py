@@ -7,8 +7,13 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from libs.llm.provider import ModelReply, ModelRequest, ModelSize
-from libs.runtime.model_settings import EndpointSettings, Price
+from libs.llm.provider import OUTPUT_TOKENS_MAX, ModelReply, ModelRequest, ModelSize
+from libs.runtime.model_settings import (
+    MODEL_SILENCE_S,
+    MODEL_TIMEOUT_S,
+    EndpointSettings,
+    Price,
+)
 from libs.runtime.settings import Settings
 
 
@@ -26,8 +31,9 @@ class Capabilities:
 
     `tool_choice`, `parallel_calls` and `seed`: the request may have that field. `reasoning_echo`:
     a model's thoughts must come back verbatim. `usage_reliable`: its token counts are believed;
-    else a count far below what was sent is replaced by an estimate. `effort_with_tools`: the
-    reasoning effort that the endpoint wants where there are tools, empty for none.
+    else a count far below what was sent is replaced by an estimate. `effort`: how much models that
+    reason shall, in the endpoint's own words; empty for its default. `effort_with_tools`: the same
+    where there are tools; empty for `effort`. `stream`: replies may come in pieces.
     """
 
     output: OutputMode = OutputMode.NONE
@@ -37,7 +43,13 @@ class Capabilities:
     seed: bool = False
     reasoning_echo: bool = False
     usage_reliable: bool = True
+    effort: str = ""
     effort_with_tools: str = ""
+    stream: bool = True
+
+    def effort_for(self, request: ModelRequest) -> str:
+        """The effort to ask for; empty for none."""
+        return (request.tools and self.effort_with_tools) or self.effort
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,8 @@ class Endpoint:
 
     `models` maps a ModelSize or a stage to a model id. `named` is False where the desk only knows
     the preset, and nobody has set anything for it. A `free` endpoint's calls cost nothing; their
-    tokens count.
+    tokens count. `patient`: it reads a long prompt in silence, and is on the desk's own machines:
+    `silence_s` does not count.
     """
 
     name: str
@@ -59,10 +72,28 @@ class Endpoint:
     key_needed: bool = True
     free: bool = False
     named: bool = False
+    output_tokens_max: int = OUTPUT_TOKENS_MAX
+    timeout_s: float = MODEL_TIMEOUT_S
+    silence_s: float = MODEL_SILENCE_S
+    patient: bool = False
 
     def model_for(self, stage: str, size: ModelSize) -> str:
         """The model for a stage; empty where none is set."""
         return self.models.get(stage) or self.models.get(size, "")
+
+    @property
+    def tells_while_it_works(self) -> bool:
+        """Whether silence for `silence_s` means that it has died."""
+        return self.capabilities.stream and not self.patient and self.silence_s < self.timeout_s
+
+    @property
+    def read_timeout_s(self) -> float:
+        """The longest wait for the next byte."""
+        return self.silence_s if self.tells_while_it_works else self.timeout_s
+
+    def tokens_max(self, request: ModelRequest) -> int:
+        """What the reply to a request may hold."""
+        return self.output_tokens_max * request.room
 
 
 class Wire(Protocol):
@@ -126,6 +157,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             key_variable="VLLM_API_KEY",
             key_needed=False,
             free=True,
+            patient=True,
         ),
         "ollama": Endpoint(
             "ollama",
@@ -134,6 +166,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             replace(_LOCAL, parallel_calls=False),
             key_needed=False,
             free=True,
+            patient=True,
         ),
         "llamacpp": Endpoint(
             "llamacpp",
@@ -143,6 +176,7 @@ PRESETS: Mapping[str, Endpoint] = MappingProxyType(
             key_variable="LLAMACPP_API_KEY",
             key_needed=False,
             free=True,
+            patient=True,
         ),
         "compatible": Endpoint(
             "compatible", "openai", "", Capabilities(usage_reliable=False), key_needed=False
@@ -190,18 +224,27 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
     return {**PRICES, **settings.prices}
 
 
-OF_ENDPOINT = {"base_url", "key_variable", "key_file", "free"}
+OF_ENDPOINT = {
+    *("base_url", "key_variable", "key_file", "free"),
+    *("output_tokens_max", "timeout_s", "silence_s"),
+}
 """Settings of the endpoint itself; most others are capabilities."""
 
 
 def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
     """All endpoints by name: the presets, and what the settings add or change."""
-    known = {name: preset for name, preset in PRESETS.items() if name != "compatible"}
-    return {**known, **{name: _set(name, each) for name, each in settings.providers.items()}}
+    timed = {
+        name: replace(
+            preset, timeout_s=settings.model_timeout_s, silence_s=settings.model_silence_s
+        )
+        for name, preset in PRESETS.items()
+    }
+    known = {name: preset for name, preset in timed.items() if name != "compatible"}
+    return {**known, **{name: _set(name, each, timed) for name, each in settings.providers.items()}}
 
 
-def _set(name: str, given: EndpointSettings) -> Endpoint:
-    preset = PRESETS[given.preset or (name if name in PRESETS else "compatible")]
+def _set(name: str, given: EndpointSettings, presets: Mapping[str, Endpoint]) -> Endpoint:
+    preset = presets[given.preset or (name if name in presets else "compatible")]
     # A key goes to the endpoint that it was made for: another name reads another variable.
     variable = preset.key_variable if preset.name == name else _variable(name)
     changes = given.model_dump(exclude_none=True, include=OF_ENDPOINT)
@@ -216,6 +259,8 @@ def _set(name: str, given: EndpointSettings) -> Endpoint:
             "named": True,
             "models": {**preset.models, **given.models},
             "capabilities": replace(preset.capabilities, **can),
+            # Whoever sets how long an endpoint may be silent means it.
+            "patient": preset.patient and given.silence_s is None,
             **changes,
         },
     )

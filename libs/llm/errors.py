@@ -36,7 +36,7 @@ class Refused(ModelError):
 
 
 class Truncated(ModelError):
-    """The answer hit the output limit before it was whole."""
+    """The reply hit the output limit before it was whole, with more room too."""
 
     code = "truncated"
 
@@ -49,6 +49,17 @@ class ProviderFault(ModelError):
     def __init__(self, message: str, *, may_have_cost: bool = False) -> None:
         self.may_have_cost = may_have_cost
         super().__init__(message)
+
+
+class ReplyUnreadable(ModelError):
+    """The model wrote a tool call, or an answer, that its own server could not read.
+
+    It may be told so and asked once more; the same request again would bring the same.
+    """
+
+    code = "reply_unreadable"
+    wrong_answer = True
+    may_have_cost = True
 
 
 class ProviderUnavailable(ModelError):
@@ -80,7 +91,7 @@ class AccountExhausted(ModelError):
 
 
 class ModelUnknown(ModelError):
-    """The provider has no model of this name for us."""
+    """The provider has no model of this name for us, or it cannot call tools."""
 
     code = "model_unknown"
 
@@ -89,6 +100,15 @@ class RequestRefused(ModelError):
     """The provider finds the request itself wrong: asking again would not help."""
 
     code = "request_refused"
+
+
+class FieldRefused(ModelError):
+    """The endpoint refuses an optional field of the request: from now on it is asked without.
+
+    Asking again at once helps: what is left out is known to the wire.
+    """
+
+    code = "field_refused"
 
 
 class PriceUnknown(ModelError):

@@ -22,7 +22,7 @@ from libs.quant.grounding.facts import Facts, Given, read
 TEXTS = frozenset(
     {
         *("objective", "quant_question", "reasoning", "market_summary", "risk_notes", "summary"),
-        *("news_summary", "earnings_outlook", "catalyst", "research_notes", "rationale", "notes"),
+        *("news_summary", "earnings_outlook", "research_notes", "rationale", "notes"),
         *("market_mood", "key_quotes", "adjustments"),
     }
 )

@@ -7,10 +7,8 @@ final call without tools that follows the last allowed round. Every model call a
 goes through the journal: an operation that starts again pays for none of them twice.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TypeVar
 
 import orjson
@@ -19,25 +17,27 @@ from pydantic import BaseModel, JsonValue
 
 from contracts.operation import CallKind
 from libs.llm.agent import RECORDED_AT_ONCE_MAX, Agent
-from libs.llm.answer import AnswerCheck, read_answer
+from libs.llm.answer import AnswerCheck, Heard, read_answer
+from libs.llm.asking import assistant_turn, first_message, request_of, worth_storing
 from libs.llm.errors import (
     AnswerInvalid,
     BadToolArguments,
+    ModelError,
     ProviderFault,
     Refused,
+    ReplyUnreadable,
     TaskTooLarge,
     ToolLimitReached,
     ToolResultBad,
     ToolResultTooLarge,
     Truncated,
 )
-from libs.llm.prompt import Task, render_errors, render_evidence, render_task
+from libs.llm.prompt import Task, render_errors, render_unread
 from libs.llm.provider import (
     AssistantMessage,
     Evidence,
     ModelMessage,
     ModelReply,
-    ModelRequest,
     StopReason,
     ToolCall,
     ToolMessage,
@@ -46,13 +46,14 @@ from libs.llm.provider import (
 )
 from libs.llm.storable import storable
 from libs.llm.toolbox import Toolbox
-from libs.llm.turn import NAME_CHARS_MAX, take_turn
+from libs.llm.turn import NAME_CHARS_MAX, take_turn, who
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 
 LOOK_AHEAD = "look_ahead"
 """The code of the one tool error that ends the operation: a leak from the future."""
-TASK_CHARS_STORED_MAX = 50_000
+UNREAD = AssistantMessage(text="(a reply that could not be read)")
+"""Stands in the transcript for what the model wrote and its server threw away."""
 
 T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger()
@@ -91,7 +92,14 @@ async def generate_with_tools(
     desk = _Tooling(agent, task, tools, journal)
     await desk.run()
     evidence = tuple(desk.evidence)
-    answer = await _output_pass(agent, task, evidence, output, journal, check, told=True)
+    try:
+        answer = await _output_pass(agent, task, evidence, output, journal, check, told=True)
+    except AnswerInvalid as error:
+        if desk.ended is None:
+            raise
+        # What is missing in the answer was never fetched: say so where people look.
+        cause = f"its tools had ended early: {desk.ended.message}"
+        raise AnswerInvalid(agent.name, agent.model, (*error.errors, cause)) from None
     return answer, desk.calls_made
 
 
@@ -104,12 +112,17 @@ async def call_tools(
     """
     desk = _Tooling(agent, task, tools, journal)
     await desk.run()
+    if desk.ended is not None and not desk.evidence:
+        raise desk.ended
     return desk.evidence
 
 
 @dataclass
 class _Tooling:
-    """The tooling pass of one operation and what it has gathered."""
+    """The tooling pass of one operation and what it has gathered.
+
+    `ended` says what ended it before the model did, if anything.
+    """
 
     agent: Agent
     task: Task
@@ -117,6 +130,7 @@ class _Tooling:
     journal: Journal
     evidence: list[Evidence] = field(default_factory=list)
     calls_made: int = 0
+    ended: ModelError | None = None
     _known: dict[str, ToolResult] = field(default_factory=dict)
     _bytes: int = 0
     _unrecorded: int = 0
@@ -125,19 +139,28 @@ class _Tooling:
         """Ask for tools, round by round, until the model wants none or a limit is reached."""
         limits = self.agent.limits
         self.evidence.extend(self.task.evidence)
-        messages: list[ModelMessage] = [_first_message(self.agent, self.task, self.evidence)]
+        messages: list[ModelMessage] = [first_message(self.agent, self.task, self.evidence)]
         new = 0
         repeated = 0
+        unread = 0
         for _ in range(limits.rounds_max):
             try:
                 reply = await self._ask(messages, new)
-            except ProviderFault as fault:
-                return self._stop("fault", fault)
+            except ReplyUnreadable as error:
+                unread += 1
+                if unread > limits.unread_max:
+                    return self._end("unreadable", error)
+                new = len(messages)
+                messages += [UNREAD, UserMessage(text=render_unread(error.message))]
+                continue
+            except (ProviderFault, Truncated, TaskTooLarge) as error:
+                return self._stop("fault", error)
+            unread = 0
             if not reply.tool_calls:
                 return self._stop_at_end(reply)
             results, fresh = await self._answer(reply.tool_calls)
             new = len(messages)
-            messages += [_assistant(reply), ToolMessage(results=results)]
+            messages += [assistant_turn(reply), ToolMessage(results=results)]
             repeated = 0 if fresh else repeated + 1
             if repeated >= limits.repeated_rounds_max or self._exhausted():
                 break
@@ -146,19 +169,26 @@ class _Tooling:
 
     def _stop_at_end(self, reply: ModelReply) -> None:
         if reply.stop_reason is StopReason.REFUSAL:
-            self._stop("refusal", Refused(f"{_who(self.agent)} declined: {reply.text[:200]}"))
+            self._stop("refusal", Refused(f"{who(self.agent)} declined: {_declined(reply)}"))
 
-    def _stop(self, why: str, error: Exception) -> None:
+    def _stop(self, why: str, error: ModelError) -> None:
         # With results in hand the output pass may still give a grounded answer; without any it
         # would be an answer out of nothing.
         if not self.evidence:
             raise error
-        log.warning("llm.tooling_ended", agent=self.agent.name, why=why, error=str(error))
+        self._end(why, error)
+
+    def _end(self, why: str, error: ModelError) -> None:
+        """Go on to the answer with the evidence there is; its check says whether that will do."""
+        self.ended = error
+        log.warning("llm.tooling_ended", agent=self.agent.name, why=why, error=error.message)
 
     async def _ask(self, messages: Sequence[ModelMessage], new: int) -> ModelReply:
-        request = _request(self.agent, self.task, messages, tuple(self.evidence), tools=self.tools)
+        request = request_of(
+            self.agent, self.task, messages, tuple(self.evidence), tools=self.tools
+        )
         await self._make_room(1)
-        return await take_turn(self.agent, request, self.journal, _worth_storing(request, new))
+        return await take_turn(self.agent, request, self.journal, worth_storing(request, new))
 
     async def _answer(self, calls: Sequence[ToolCall]) -> tuple[tuple[ToolResult, ...], bool]:
         """Results in the calls' order; True where at least one was not known already."""
@@ -257,27 +287,37 @@ async def _output_pass(
     told: bool = False,
 ) -> T:
     """`told` says that the tooling pass has put the task on record already."""
-    messages: list[ModelMessage] = [_first_message(agent, task, evidence)]
+    messages: list[ModelMessage] = [first_message(agent, task, evidence)]
     # Evidence is on record as tool results, so the first message is new only where the task is.
     new = 1 if told else 0
     errors: tuple[str, ...] = ()
     for _ in range(agent.limits.repairs_max + 1):
-        request = _request(agent, task, messages, evidence, output=output)
-        reply = await take_turn(agent, request, journal, _worth_storing(request, new))
-        _refuse_bad_end(agent, reply)
-        answer, errors = read_answer(reply.text, output, check, evidence)
-        await journal.call(_checked(output, errors))
-        if answer is not None:
-            return answer
+        request = request_of(agent, task, messages, evidence, output=output)
+        heard: Heard[T] = Heard(None)
+        try:
+            reply = await take_turn(agent, request, journal, worth_storing(request, new))
+            _refuse_declined(agent, reply)
+            said = assistant_turn(reply)
+            heard = read_answer(reply.text, output, check, evidence)
+            errors = heard.errors
+        except ReplyUnreadable as error:
+            said, errors = UNREAD, (error.message,)
+        await journal.call(_checked(output, errors, heard.clamped))
+        if heard.clamped:
+            log.info("llm.answer_clamped", agent=agent.name, model=agent.model, told=heard.clamped)
+        if heard.value is not None:
+            return heard.value
         log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)
         new = len(messages)
-        messages += [_assistant(reply), UserMessage(text=render_errors(errors))]
+        messages += [said, UserMessage(text=render_errors(errors))]
     raise AnswerInvalid(agent.name, agent.model, errors)
 
 
-def _checked(output: type[BaseModel], errors: Sequence[str]) -> Call:
+def _checked(output: type[BaseModel], errors: Sequence[str], clamped: Sequence[str]) -> Call:
     """The outcome of a validation: nothing is asked, it only stands on record."""
-    outcome: JsonValue = {"passed": not errors, "errors": list(errors)}
+    outcome: dict[str, JsonValue] = {"passed": not errors, "errors": list(errors)}
+    if clamped:
+        outcome["clamped"] = list(clamped)
 
     async def told() -> Reply:
         return Reply(outcome, passed=not errors)
@@ -286,88 +326,18 @@ def _checked(output: type[BaseModel], errors: Sequence[str]) -> Call:
     return Call(CallKind.READ, name, outcome, told, new={"contract": output.__name__})
 
 
-def _refuse_bad_end(agent: Agent, reply: ModelReply) -> None:
+def _refuse_declined(agent: Agent, reply: ModelReply) -> None:
     if reply.stop_reason is StopReason.REFUSAL:
         raise Refused(
-            f"{_who(agent)} declined to answer: {reply.text[:200]}; "
+            f"{who(agent)} declined to answer: {_declined(reply)}; "
             f"try another model for this stage, or look at what it was given"
         )
-    if reply.stop_reason is StopReason.OUTPUT_LIMIT:
-        raise Truncated(
-            f"the answer of {_who(agent)} ended at {agent.limits.output_tokens_max} tokens; "
-            f"ask for fewer tickers, or use a model with a larger output"
-        )
 
 
-def _first_message(agent: Agent, task: Task, evidence: Sequence[Evidence]) -> UserMessage:
-    text = render_task(task)
-    if len(text.encode()) > agent.limits.task_bytes_max:
-        raise TaskTooLarge(
-            f"the task of {agent.name} has {len(text.encode())} bytes, the limit is "
-            f"{agent.limits.task_bytes_max}; ask for fewer tickers"
-        )
-    return UserMessage(text=f"{text}\n{render_evidence(evidence)}" if evidence else text)
-
-
-def _request(
-    agent: Agent,
-    task: Task,
-    messages: Sequence[ModelMessage],
-    evidence: tuple[Evidence, ...],
-    *,
-    tools: Toolbox | None = None,
-    output: type[BaseModel] | None = None,
-) -> ModelRequest:
-    return ModelRequest(
-        agent=agent.name,
-        model=agent.model,
-        system=agent.prompt.text,
-        system_sha256=agent.prompt.sha256,
-        messages=tuple(messages),
-        tools=tools.definitions if tools else (),
-        output_schema=_schema_of(output) if output else None,
-        output_tokens_max=agent.limits.output_tokens_max,
-        seed=agent.seed,
-        task=dict(task.data),
-        evidence=evidence,
-    )
-
-
-@lru_cache(maxsize=64)
-def _schema_of(output: type[BaseModel]) -> dict[str, JsonValue]:
-    return output.model_json_schema()
-
-
-def _worth_storing(request: ModelRequest, first: int) -> JsonValue:
-    """What is new in a request: the prompt and each tool result stand elsewhere, by hash."""
-    return {
-        "agent": request.agent,
-        "model": request.model,
-        "system_sha256": request.system_sha256,
-        "tools": [tool.name for tool in request.tools],
-        "output": request.output_schema is not None,
-        "messages": [_brief(message) for message in request.messages[first:]],
-        "evidence": [item.id for item in request.evidence],
-    }
-
-
-def _brief(message: ModelMessage) -> JsonValue:
-    match message:
-        case UserMessage(text=text):
-            # The evidence lines are tool results, which are entries of their own.
-            task = text.split("\n<evidence>\n", 1)[0]
-            if len(task) > TASK_CHARS_STORED_MAX:
-                # The operation's command is on record too, and has the same data.
-                return {"role": "user", "sha256": _sha256(task), "chars": len(task)}
-            return {"role": "user", "text": task}
-        case AssistantMessage():
-            return {"role": "assistant", "said": "as in the reply before"}
-        case ToolMessage(results=results):
-            return {"role": "tool", "results": [_sha256(item.content) for item in results]}
-
-
-def _assistant(reply: ModelReply) -> AssistantMessage:
-    return AssistantMessage(text=reply.text, tool_calls=reply.tool_calls, raw=reply.raw)
+def _declined(reply: ModelReply) -> str:
+    """The model's words and the endpoint's reason, as far as there are any."""
+    told = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
+    return told or "it gave no reason"
 
 
 def _result(name: str, value: JsonValue) -> ToolResult:
@@ -383,11 +353,3 @@ def _error(error: DeskError) -> JsonValue:
 
 def _key(call: ToolCall) -> str:
     return f"{call.name} {orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS).decode()}"
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _who(agent: Agent) -> str:
-    return f"{agent.name} ({agent.provider.name}: {agent.model})"

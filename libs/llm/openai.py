@@ -5,7 +5,7 @@ builds its objects without checking them, and `{"choices": null}` passes.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import openai
@@ -22,6 +22,8 @@ from pydantic import (
 from contracts.types import ToolDef, Usage
 from libs.llm import faults
 from libs.llm.endpoint import Capabilities, Endpoint, OutputMode
+from libs.llm.errors import RequestRefused
+from libs.llm.fields import GRAMMAR, Fields
 from libs.llm.heard import spoken, tool_call
 from libs.llm.provider import (
     AssistantMessage,
@@ -34,6 +36,7 @@ from libs.llm.provider import (
     UserMessage,
 )
 from libs.llm.schema import asked_for
+from libs.llm.streams import OpenAIAssembly, received
 
 NO_KEY = "none"
 """The SDK wants some key; servers without keys ignore it."""
@@ -44,6 +47,27 @@ STOPS: Mapping[str, StopReason] = {
 }
 REASONING_FIELDS = ("reasoning_content", "reasoning_details", "reasoning")
 """Where servers put a model's thoughts, beside or instead of `<think>` in the text."""
+ECHOED = "extra_content"
+"""What Gemini puts beside a call and wants back with it: the signature of its thoughts."""
+FIELDS: Mapping[str, str] = {
+    "response_format": GRAMMAR,
+    **{
+        name: name
+        for name in (
+            "stream_options",
+            "seed",
+            "parallel_tool_calls",
+            "tool_choice",
+            "reasoning_effort",
+        )
+    },
+}
+"""Fields of a request that an endpoint may refuse, and what `OPTIONAL` calls them."""
+OPTIONAL: Mapping[str, Sequence[str]] = {
+    GRAMMAR: (GRAMMAR, "schema", "response_format", "json mode", "structured output"),
+    **{name: (name,) for name in FIELDS.values() if name != GRAMMAR},
+}
+"""The words by which an endpoint names what it refuses."""
 
 
 class _Body(BaseModel):
@@ -58,12 +82,13 @@ class _Function(_Body):
 class _Call(_Body):
     id: str | None = None
     function: _Function
+    extra_content: JsonValue = None
 
 
 class _Said(_Body):
     model_config = ConfigDict(extra="allow")
 
-    content: str | None = None
+    content: str | list[JsonValue] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
 
@@ -86,23 +111,25 @@ class _Details(_Body):
 class _Usage(_Body):
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
+    total_tokens: int | None = Field(default=None, ge=0)
     prompt_tokens_details: _Details | None = None
+    num_cached_tokens: int | None = Field(default=None, ge=0)
 
 
 _COMPLETION = TypeAdapter(_Completion)
 
 
-def wire(endpoint: Endpoint, key: SecretStr | None, timeout_s: float) -> "OpenAIWire":
+def wire(endpoint: Endpoint, key: SecretStr | None) -> "OpenAIWire":
     """The format's wire to an endpoint."""
-    return OpenAIWire(endpoint, key, timeout_s)
+    return OpenAIWire(endpoint, key)
 
 
 class OpenAIWire:
     """One client of the SDK, which tries nothing again by itself."""
 
-    def __init__(self, endpoint: Endpoint, key: SecretStr | None, timeout_s: float) -> None:
+    def __init__(self, endpoint: Endpoint, key: SecretStr | None) -> None:
         self._endpoint = endpoint
-        self._timeout_s = timeout_s
+        self._fields = Fields(OPTIONAL)
         # Organisation and project of the environment belong to OpenAI and to nobody else.
         elsewhere: dict[str, Any] = (
             {} if endpoint.name == "openai" else {"organization": "", "project": ""}
@@ -112,7 +139,7 @@ class OpenAIWire:
             admin_api_key="",
             base_url=endpoint.base_url,
             max_retries=0,
-            timeout=timeout_s,
+            timeout=faults.time_limits(endpoint),
             **elsewhere,
         )
 
@@ -123,16 +150,28 @@ class OpenAIWire:
     async def send(self, request: ModelRequest) -> ModelReply:
         """One call of `chat.completions.create`."""
         who = f"{self._endpoint.name} ({request.model})"
-        can = self._endpoint.capabilities
-        async with faults.told_by(openai, who, self._timeout_s):
-            answer = await self._client.chat.completions.with_raw_response.create(
-                **parameters(request, can)
-            )
-        return reply_of(who, answer.http_response.content)
+        body = parameters(request, self._endpoint, self._fields.left_out(request))
+        calls = self._client.chat.completions.with_streaming_response
+        try:
+            async with (
+                faults.told_by(openai, who, self._endpoint),
+                calls.create(**body) as answer,
+            ):
+                content = await received(
+                    who, answer.http_response, OpenAIAssembly(), self._endpoint
+                )
+        except RequestRefused as error:
+            sent = [FIELDS[name] for name in FIELDS if name in body]
+            raise self._fields.learn(request, sent, error) from None
+        return reply_of(who, content)
 
 
-def parameters(request: ModelRequest, can: Capabilities) -> dict[str, Any]:
-    """A request in the terms of `chat.completions.create`, with no field the endpoint lacks."""
+def parameters(
+    request: ModelRequest, endpoint: Endpoint, left_out: Collection[str] = ()
+) -> dict[str, Any]:
+    """A request in the terms of `chat.completions.create`, with no field the endpoint lacks or has
+    refused."""
+    can = endpoint.capabilities
     system, rest = request.system, _tooling(request, can)
     if request.output_schema is not None:
         # Grammars bind the text; the model itself sees the schema only here.
@@ -140,9 +179,14 @@ def parameters(request: ModelRequest, can: Capabilities) -> dict[str, Any]:
         rest |= _bound(request.output_schema, can.output)
     if can.seed:
         rest["seed"] = request.seed % SEED_MAX
+    if can.effort_for(request):
+        rest["reasoning_effort"] = can.effort_for(request)
+    if can.stream:
+        rest |= {"stream": True, "stream_options": {"include_usage": True}}
+    rest = {name: rest[name] for name in rest if FIELDS.get(name) not in left_out}
     return {
         "model": request.model,
-        can.max_tokens_field: request.output_tokens_max,
+        can.max_tokens_field: endpoint.tokens_max(request),
         "messages": [
             {"role": "system", "content": system},
             *(turn for message in request.messages for turn in turns_of(message, can)),
@@ -159,8 +203,6 @@ def _tooling(request: ModelRequest, can: Capabilities) -> dict[str, Any]:
         rest["tool_choice"] = "auto"
     if can.parallel_calls:
         rest["parallel_tool_calls"] = True
-    if can.effort_with_tools:
-        rest["reasoning_effort"] = can.effort_with_tools
     return rest
 
 
@@ -212,13 +254,16 @@ def _said(message: AssistantMessage, can: Capabilities) -> dict[str, Any]:
     said = {"role": "assistant", "content": text, **(thoughts if can.reasoning_echo else {})}
     if message.tool_calls:
         # Made anew: arguments that were no JSON would trip servers that read them again.
+        echoed = raw.get(ECHOED)
+        beside = echoed if isinstance(echoed, list) else [None] * len(message.tool_calls)
         said["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+                **({ECHOED: extra} if extra is not None else {}),
             }
-            for call in message.tool_calls
+            for call, extra in zip(message.tool_calls, beside, strict=True)
         ]
     return said
 
@@ -235,17 +280,28 @@ def reply_of(who: str, body: bytes) -> ModelReply:
     stop = STOPS.get(choice.finish_reason or "", StopReason.END)
     if said.refusal:
         stop = StopReason.REFUSAL
+    text = _text_of(said.content)
     raw: dict[str, JsonValue] = {"content": said.content}
+    extras = [call.extra_content for call in said.tool_calls or ()]
+    raw |= {ECHOED: extras} if any(extra is not None for extra in extras) else {}
     raw |= {
         name: value for name, value in (said.model_extra or {}).items() if name in REASONING_FIELDS
     }
     return ModelReply(
-        text=spoken(said.content or said.refusal or ""),
+        text=spoken(text or said.refusal or ""),
         tool_calls=calls,
         stop_reason=StopReason.TOOL_CALLS if calls and stop is StopReason.END else stop,
         usage=_usage_of(completion.usage),
         raw=raw,
     )
+
+
+def _text_of(content: str | list[JsonValue] | None) -> str:
+    """The words; of a list of blocks, as Mistral's reasoning models give it, those of its text."""
+    if not isinstance(content, list):
+        return content or ""
+    told = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
+    return "".join(str(block.get("text") or "") for block in told)
 
 
 def _calls_of(calls: Sequence[_Call]) -> tuple[ToolCall, ...]:
@@ -277,10 +333,14 @@ def _usage_of(value: JsonValue) -> Usage:
     except ValidationError:
         return Usage()
     details = used.prompt_tokens_details or _Details()
-    read, written = details.cached_tokens or 0, details.cache_write_tokens or 0
+    # What a router counts of both may overlap: no token of the prompt counts twice.
+    read = min(details.cached_tokens or used.num_cached_tokens or 0, used.prompt_tokens)
+    written = min(details.cache_write_tokens or 0, used.prompt_tokens - read)
+    # Gemini's thoughts stand in the total alone.
+    beyond = (used.total_tokens or 0) - used.prompt_tokens
     return Usage(
-        input_tokens=max(0, used.prompt_tokens - read - written),
-        output_tokens=used.completion_tokens,
+        input_tokens=used.prompt_tokens - read - written,
+        output_tokens=max(used.completion_tokens, beyond),
         cache_read_tokens=read,
         cache_write_tokens=written,
     )

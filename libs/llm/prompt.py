@@ -101,6 +101,19 @@ def render_errors(errors: Sequence[str]) -> str:
     )
 
 
+def render_unread(why: str) -> str:
+    """A repair turn in a tooling pass: the last tool call could not be read, and why."""
+    return "\n".join(
+        [
+            "Your last reply could not be read. Call a tool again, with one JSON object as its",
+            "arguments, or write one sentence without a tool call to end.",
+            "<errors>",
+            _line(why),
+            "</errors>",
+        ]
+    )
+
+
 def _line(value: JsonValue) -> str:
     # Sorted, because a database may hand a stored object back in another order.
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_ESCAPED)

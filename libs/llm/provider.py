@@ -12,8 +12,10 @@ from contracts.operation import Reserve
 from contracts.types import ToolDef, Usage, Value
 
 OUTPUT_TOKENS_MAX = 16_000
-"""What one reply may hold: a report on ten tickers is about 3,000 tokens, and models that think
-spend more on that."""
+"""What one reply may hold, unless the endpoint's settings say otherwise: a report on ten tickers is
+about 3,000 tokens, and models that think spend more on that."""
+ROOM_MAX = 2
+"""Times that limit for the one second try of a reply that ended at it."""
 
 
 class ModelSize(StrEnum):
@@ -30,6 +32,7 @@ class StopReason(StrEnum):
     END = "end"
     TOOL_CALLS = "tool_calls"
     OUTPUT_LIMIT = "output_limit"
+    CONTEXT_LIMIT = "context_limit"
     REFUSAL = "refusal"
 
 
@@ -89,7 +92,8 @@ class ModelRequest(Value):
     """One call of a model. A request has tools or an output schema, never both.
 
     `task` and `evidence` are the same facts as in `messages`, as data, for providers that compute
-    instead of reading; a language model gets `system` and `messages` only.
+    instead of reading; a language model gets `system` and `messages` only. The reply may hold
+    `room` times the endpoint's output limit.
     """
 
     agent: str
@@ -99,18 +103,19 @@ class ModelRequest(Value):
     messages: tuple[ModelMessage, ...]
     tools: tuple[ToolDef, ...] = ()
     output_schema: dict[str, JsonValue] | None = None
-    output_tokens_max: int = OUTPUT_TOKENS_MAX
+    room: int = Field(default=1, ge=1, le=ROOM_MAX)
     seed: int = 0
     task: dict[str, JsonValue] = Field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
 
 
 class ModelReply(Value):
-    """What a model answered, and what it cost."""
+    """What a model answered, and what it cost. `why` is the endpoint's reason of a refusal."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     stop_reason: StopReason = StopReason.END
+    why: str = ""
     usage: Usage = Usage()
     raw: JsonValue = None
 

@@ -84,7 +84,7 @@ def _made(endpoint: Endpoint, settings: Settings) -> Provider:
         key = key_of(endpoint, settings.secrets_path)
     except ProviderNotUsable as error:
         return NotUsable(endpoint.name, error.message, endpoint.named)
-    return RemoteProvider(endpoint, key, prices_of(settings), settings.model_timeout_s)
+    return RemoteProvider(endpoint, key, prices_of(settings))
 
 
 def _complete(endpoint: Endpoint) -> None:

@@ -47,13 +47,11 @@ class RemoteProvider:
         endpoint: Endpoint,
         key: SecretStr | None,
         prices: Mapping[str, Price],
-        timeout_s: float,
         open_wire: Callable[[], Wire] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._key = key
         self._prices = prices
-        self._timeout_s = timeout_s
         self._open_wire = open_wire or self._load
         self._opening = asyncio.Lock()
         self._wire: Wire | None = None
@@ -76,14 +74,13 @@ class RemoteProvider:
     def reserve(self, request: ModelRequest) -> Reserve:
         """The whole request and the longest reply, at this model's price."""
         tokens, price = estimated_tokens(_sent_bytes(request)), self._price(request.model)
-        longest = Usage(output_tokens=request.output_tokens_max)
+        output_tokens = self._endpoint.tokens_max(request)
+        longest = Usage(output_tokens=output_tokens)
         worst = max(
             cost_usd(price, longest + Usage(input_tokens=tokens)),
             cost_usd(price, longest + Usage(cache_write_tokens=tokens)),
         )
-        return Reserve(
-            tokens=tokens + request.output_tokens_max, cost_usd=worst, provider=self.name
-        )
+        return Reserve(tokens=tokens + output_tokens, cost_usd=worst, provider=self.name)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One call. What it used is counted; where the endpoint does not say, it is estimated."""
@@ -125,7 +122,7 @@ class RemoteProvider:
 
     def _load(self) -> Wire:
         module = importlib.import_module(WIRES[self._endpoint.wire])
-        found: Wire = module.wire(self._endpoint, self._key, self._timeout_s)
+        found: Wire = module.wire(self._endpoint, self._key)
         return found
 
     def _believed(self, request: ModelRequest, reply: ModelReply) -> Usage:

@@ -16,6 +16,7 @@ from contracts.types import Usage
 from libs.llm.agent import Agent, Limits
 from libs.llm.errors import (
     AccountExhausted,
+    FieldRefused,
     KeyRefused,
     ModelError,
     ModelUnknown,
@@ -23,27 +24,32 @@ from libs.llm.errors import (
     ProviderNotUsable,
     ProviderUnavailable,
     Refused,
+    ReplyUnreadable,
     RequestRefused,
     TaskTooLarge,
     Truncated,
 )
-from libs.llm.provider import ModelReply, ModelRequest
+from libs.llm.provider import ROOM_MAX, ModelReply, ModelRequest, StopReason
 from libs.llm.storable import storable
 from libs.runtime.journal import Call, Journal, Reply
 
 NAME_CHARS_MAX = 100
 WAIT_S_FIRST = 0.5
 """The first wait without a word from the provider; it doubles, and a random half comes off."""
+FIELDS_REFUSED_MAX = 6
+"""Times that one call is made again without a field that its endpoint refused: it has no more."""
 
 KINDS: Mapping[str, type[ModelError]] = {
     kind.code: kind
     for kind in (
         AccountExhausted,
+        FieldRefused,
         KeyRefused,
         ModelUnknown,
         ProviderFault,
         ProviderNotUsable,
         Refused,
+        ReplyUnreadable,
         RequestRefused,
         TaskTooLarge,
         Truncated,
@@ -56,10 +62,48 @@ log = structlog.get_logger()
 async def take_turn(
     agent: Agent, request: ModelRequest, journal: Journal, brief: JsonValue
 ) -> ModelReply:
-    """The model's reply. `brief` is what of the request is worth storing.
+    """The model's whole reply. `brief` is what of the request is worth storing.
 
-    Raises ProviderUnavailable and ProviderFault after their last try, other ModelErrors at once.
+    One that ends at the output limit is asked for once more, with more room. Raises Truncated where
+    that is not enough either, TaskTooLarge where the model's context is full, ProviderUnavailable
+    and ProviderFault after their last try, other ModelErrors at once.
     """
+    reply = await _tried(agent, request, journal, brief)
+    if reply.stop_reason is StopReason.OUTPUT_LIMIT:
+        log.warning("llm.reply_truncated", agent=agent.name, model=agent.model)
+        reply = await _with_more_room(agent, request, journal)
+    if reply.stop_reason is StopReason.CONTEXT_LIMIT:
+        raise TaskTooLarge(
+            f"the context of {who(agent)} was full before its reply was whole; ask for fewer "
+            f"tickers, or use a model with a longer context"
+        )
+    return reply
+
+
+async def _with_more_room(agent: Agent, request: ModelRequest, journal: Journal) -> ModelReply:
+    roomier = request.model_copy(update={"room": ROOM_MAX})
+    why = f"at {ROOM_MAX} times its output limit too"
+    brief: JsonValue = {
+        "agent": agent.name,
+        "system_sha256": request.system_sha256,
+        "room": ROOM_MAX,
+    }
+    try:
+        reply = await _tried(agent, roomier, journal, brief)
+        if reply.stop_reason is not StopReason.OUTPUT_LIMIT:
+            return reply
+    except (RequestRefused, TaskTooLarge) as error:
+        why = f"and more room was refused: {error.message}"
+    raise Truncated(
+        f"the reply of {who(agent)} ended at its output limit, {why}; raise output_tokens_max or "
+        f"lower effort in [providers.{agent.provider.name}] of deskbus.toml, or ask for fewer "
+        f"tickers"
+    )
+
+
+async def _tried(
+    agent: Agent, request: ModelRequest, journal: Journal, brief: JsonValue
+) -> ModelReply:
     failed = 0
     while True:
         value = await journal.call(_call(agent, request, brief))
@@ -135,6 +179,8 @@ def _wait_s(error: ModelError, failed: int, limits: Limits) -> float:
     """How long to wait before the next try; raises the error where there is none."""
     if isinstance(error, ProviderFault) and failed <= limits.faults_max:
         return 0.0
+    if isinstance(error, FieldRefused) and failed <= FIELDS_REFUSED_MAX:
+        return 0.0
     if not isinstance(error, ProviderUnavailable):
         raise error
     if failed >= limits.attempts_max:
@@ -150,3 +196,8 @@ def _wait_s(error: ModelError, failed: int, limits: Limits) -> float:
     # A little more than asked, each its own: all who were refused would come back at once.
     spread = min(0.1 * error.retry_after_s, 1.0)
     return error.retry_after_s + random.uniform(0, spread)  # noqa: S311
+
+
+def who(agent: Agent) -> str:
+    """The agent with its provider and model, as errors name it."""
+    return f"{agent.name} ({agent.provider.name}: {agent.model})"

@@ -67,12 +67,27 @@ class NothingTraded(NoHistory):
     """The whole source has no prices for the date: it lies outside the data, or is not over."""
 
 
+class OutsideData(NothingTraded):
+    """The date lies before or after the sessions of the source; `nearest` is one of them."""
+
+    def __init__(
+        self, day: date, source: str, first: date | None, last: date, nearest: date
+    ) -> None:
+        where = "after" if day > last else "before"
+        since = "" if first is None else f"from {first} "
+        super().__init__(
+            f"{day} lies {where} the sessions of source {source}, which has prices {since}to {last}"
+        )
+        self.nearest = nearest
+
+
 class NotASession(MarketError):
-    """The date is no trading day of the exchange."""
+    """The date is no trading day of the exchange; `nearest` is the one before it."""
 
     code = "not_a_session"
 
     def __init__(self, day: date, why: str, exchange: str, before: date, after: date) -> None:
+        self.nearest = before
         super().__init__(
             f"{day} is a {why} on {exchange}; use {before} or {after}, "
             f"the sessions before and after it"

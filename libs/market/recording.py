@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 import polars as pl
 
-from libs.market.errors import MarketError, NotInSource, SourceUnavailable
+from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.market.replay_files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay_store import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.yahoo import YahooMarket
@@ -86,7 +86,17 @@ class Recorded:
     absent: dict[str, str] = field(default_factory=dict)
     failure: str | None = None
     is_final: bool = True
-    """False where another run may get it: Yahoo did not answer."""
+    """False where another run may get it: Yahoo did not answer, for the ticker or a page of it."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether something of it is missing because of too many requests."""
+        return RateLimited.code in {self.failure, *self.absent.values()}
+
+    def without(self, what: str, error: MarketError) -> None:
+        """Note that `what` is not there, and whether another run may get it."""
+        self.absent[what] = error.code
+        self.is_final = self.is_final and not isinstance(error, SourceUnavailable)
 
 
 @dataclass
@@ -118,7 +128,9 @@ class Recorder:
     async def run(self, tickers: Sequence[str] | None, since: date | None) -> Sequence[Recorded]:
         """Record prices from `since` on, and all else there is, of `tickers` or the universe.
 
-        Raises MarketError where not even the universe is known.
+        Returns what came of each ticker, and of the calendar and the rates where another run may
+        get what is missing. A page that fails costs no other page. Raises MarketError where not
+        even the universe is known.
         """
         as_of = self._feed.settled()
         since = since or date(as_of.year - YEARS_DEFAULT, 1, 1)
@@ -139,14 +151,13 @@ class Recorder:
             for page in pages:
                 self._tell(page.recorded)
                 found.append(page.recorded)
-        await self._calendar(as_of, set(names))
-        await self._rates(as_of, since)
-        return found
+        rest = [await self._calendar(as_of, set(names)), *await self._rates(as_of, since)]
+        return [*found, *(each for each in rest if not each.is_final)]
 
     async def _batch(self, names: Sequence[str], as_of: date, since: date) -> list[_Page]:
         pages = await asyncio.gather(*(self._page(name, as_of, since) for name in names))
         for _ in range(WAITS_MAX):
-            again = [n for n, page in enumerate(pages) if page.recorded.failure == "rate_limited"]
+            again = [n for n, page in enumerate(pages) if page.recorded.is_limited]
             wait_s = self._feed.resting_s()
             if not again or wait_s is None:
                 break
@@ -166,21 +177,23 @@ class Recorder:
             )
             dates = page.bars["date"]
             told.sessions, told.first, told.last = len(dates), dates[0], dates[-1]
-            page.records["sectors"] = [
-                asdict(each) | {"known_at": self._market.calendar.close(as_of)}
-                for each in await self._market.universe(as_of, (ticker,))
-            ]
-            await self._dated(page, ticker, as_of)
         except SourceUnavailable as error:
             told.failure, told.is_final = error.code, False
         except MarketError as error:
             told.failure = error.code
-        if told.failure is not None:
-            page.bars, page.records = None, {}
+        else:
+            await self._further(page, ticker, as_of)
         told.rows = {kind: len(rows) for kind, rows in page.records.items()}
         return page
 
-    async def _dated(self, page: _Page, ticker: str, as_of: date) -> None:
+    async def _further(self, page: _Page, ticker: str, as_of: date) -> None:
+        """What there is besides prices; a page that fails costs no other."""
+
+        async def sectors() -> Iterable[Record]:
+            known_at = self._market.calendar.close(as_of)
+            listed = await self._market.universe(as_of, (ticker,))
+            return [asdict(each) | {"known_at": known_at} for each in listed]
+
         async def news() -> Iterable[Record]:
             return [asdict(each) for each in await self._feed.news(ticker, as_of)]
 
@@ -189,35 +202,40 @@ class Recorder:
             return [] if found is None else [asdict(found)]
 
         async def earnings() -> Iterable[Record]:
-            return [asdict(each) for each in await self._market.earnings(as_of, ticker)]
+            return [asdict(each) for each in await self._market.earnings(as_of, (ticker,))]
 
-        for ask in (news, fundamentals, earnings):
+        for ask in (sectors, news, fundamentals, earnings):
             try:
                 page.records[ask.__name__] = list(await ask())
-            except SourceUnavailable:
-                raise
             except MarketError as error:
-                page.recorded.absent[ask.__name__] = error.code
+                page.recorded.without(ask.__name__, error)
 
-    async def _calendar(self, as_of: date, names: Collection[str]) -> None:
+    async def _calendar(self, as_of: date, names: Collection[str]) -> Recorded:
         """The reports to come of companies that have no file of their own."""
+        told = Recorded("(calendar)")
         try:
             due = await self._market.earnings(as_of, None)
-        except (NotInSource, SourceUnavailable) as error:
-            self._tell(Recorded("(calendar)", absent={"earnings": error.code}))
-            return
+        except MarketError as error:
+            told.without("earnings", error)
+            self._tell(told)
+            return told
         rows = [asdict(each) for each in due if each.ticker not in names]
         await asyncio.to_thread(self._append, "earnings", rows)
+        return told
 
-    async def _rates(self, as_of: date, since: date) -> None:
+    async def _rates(self, as_of: date, since: date) -> Sequence[Recorded]:
         """The rates of the listings' currencies into the recording's own."""
+        found = []
         for currency in await asyncio.to_thread(self._currencies):
             pair = f"{currency}{DEFAULT_CURRENCY}"
             at = self._market.calendar.close(as_of)
+            told = Recorded(f"({pair})")
+            found.append(told)
             try:
                 quotes = await self._feed.rates(currency, DEFAULT_CURRENCY, at, since)
             except MarketError as error:
-                self._tell(Recorded(f"({pair})", absent={"fx": error.code}))
+                told.without("fx", error)
+                self._tell(told)
                 continue
             rows: list[Record] = [
                 {"date": each.on, "pair": pair, "rate": each.rate, "known_at": each.known_at}
@@ -225,7 +243,9 @@ class Recorder:
                 if each.on >= since
             ]
             await asyncio.to_thread(self._append, "fx", rows)
-            self._tell(Recorded(f"({pair})", rows={"fx": len(rows)}))
+            told.rows = {"fx": len(rows)}
+            self._tell(told)
+        return found
 
     def _currencies(self) -> Sequence[str]:
         listed = {row["currency"] for row in _read(self._directory / "sectors.csv")}

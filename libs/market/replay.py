@@ -11,25 +11,26 @@ of the same floating-point operations whether or not later rows exist.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import polars as pl
 
+from contracts.facts import UNKNOWN_SECTOR
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import NoHistory, NothingTraded
 from libs.market.replay_store import ReplayStore
 from libs.market.source import (
     BAR_SCHEMA,
-    UNKNOWN_SECTOR,
+    JUMP_PCT,
     CorporateAction,
     EarningsReport,
     FillPrice,
     Fundamentals,
     Listing,
     NewsItem,
-    SourceLabel,
     require_session,
 )
 
@@ -41,13 +42,10 @@ _PRICES = ("open", "high", "low", "close")
 class ReplayMarket:
     """`MarketData` over a store: nothing newer than the close of as_of."""
 
-    def __init__(self, store: ReplayStore) -> None:
+    def __init__(self, store: ReplayStore, jump_pct: float = JUMP_PCT) -> None:
         self._store = store
-
-    @property
-    def label(self) -> SourceLabel:
+        self.label = replace(store.label, jump_pct=jump_pct)
         """What the source is, for people."""
-        return self._store.label
 
     @property
     def calendar(self) -> ExchangeCalendar:
@@ -72,15 +70,17 @@ class ReplayMarket:
         described = await self._store.descriptions(as_of)
         return tuple(self._listing(ticker, described.get(ticker, {})) for ticker in traded)
 
-    async def news(self, as_of: date, ticker: str | None, items_max: int) -> tuple[NewsItem, ...]:
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
         """See MarketData.news."""
-        rows = await self._known_records("news", "news", as_of, ticker)
+        rows = await self._known_records("news", "news", as_of, tickers)
         newest = rows.sort("known_at", descending=True, maintain_order=True).head(items_max)
         return tuple(_news_item(row) for row in newest.iter_rows(named=True))
 
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """See MarketData.fundamentals."""
-        rows = await self._known_records("fundamentals", "fundamentals", as_of, ticker)
+        rows = await self._known_records("fundamentals", "fundamentals", as_of, (ticker,))
         if rows.is_empty():
             return None
         newest = rows.sort("period_end", maintain_order=True).row(-1, named=True)
@@ -88,9 +88,11 @@ class ReplayMarket:
         (listing,) = await self.universe(as_of, (ticker,))
         return _fundamentals(newest, ratio, listing.currency)
 
-    async def earnings(self, as_of: date, ticker: str | None) -> tuple[EarningsReport, ...]:
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
         """See MarketData.earnings."""
-        rows = await self._known_records("earnings", "earnings dates", as_of, ticker)
+        rows = await self._known_records("earnings", "earnings dates", as_of, tickers)
         newest = rows.unique(["ticker", "period_end"], keep="last", maintain_order=True)
         return tuple(
             EarningsReport(**row)
@@ -122,15 +124,16 @@ class ReplayMarket:
         return NothingTraded(told)
 
     async def _known_records(
-        self, kind: str, what: str, as_of: date, ticker: str | None
+        self, kind: str, what: str, as_of: date, tickers: Collection[str] | None
     ) -> pl.DataFrame:
         rows = await self._store.records(kind, what)
         require_session(self.calendar, as_of)
         known = rows.filter(pl.col("known_at") <= self.calendar.close(as_of))
-        if ticker is None:
+        if tickers is None:
             return known
-        await self._known_bars(ticker, as_of)
-        return known.filter(pl.col("ticker") == ticker)
+        for ticker in tickers:
+            await self._known_bars(ticker, as_of)
+        return known.filter(pl.col("ticker").is_in(list(tickers)))
 
     async def _split_since(self, ticker: str, known_at: datetime, as_of: date) -> float:
         """New shares for one share of `known_at`, by the splits from then to as_of."""

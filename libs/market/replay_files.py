@@ -24,6 +24,8 @@ BUNDLED_FILE = "_data/stocks.csv.gz"
 # Below this the vendor's factor did not change: the bundled file shows 1e-13 of rounding noise,
 # the smallest dividend moves it by 1e-3.
 FACTOR_NOISE = 1e-6
+# A price may be written with less digits than another of its bar.
+RANGE_NOISE = 1e-6
 # No ordinary dividend takes a fifth of the price; a split takes a third at least (3:2).
 SPLIT_STEP_MIN = 0.2
 
@@ -136,6 +138,12 @@ def _with_recovered_actions(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def within_range(name: str, noise: float) -> pl.Expr:
+    """Whether a price of a bar lies between its low and high, but for the share `noise` of it."""
+    price = pl.col(name)
+    return (price >= pl.col("low") * (1 - noise)) & (price <= pl.col("high") * (1 + noise))
+
+
 def _bar_checks() -> list[Check]:
     numeric = [*PRICE_COLUMNS, "volume"]
     rewrite = "correct the row or leave it out"
@@ -148,6 +156,10 @@ def _bar_checks() -> list[Check]:
         *(Check(pl.col(name) <= 0, f"{name} is not above zero", rewrite) for name in PRICE_COLUMNS),
         Check(pl.col("volume") < 0, "volume is negative", rewrite),
         Check(pl.col("high") < pl.col("low"), "high is below low", rewrite),
+        *(
+            Check(~within_range(name, RANGE_NOISE), f"{name} is not between low and high", rewrite)
+            for name in ("open", "close")
+        ),
         Check(pl.col("date").dt.weekday() > 5, "the date is a weekend", rewrite),
         Check(
             pl.col("date") == pl.col("date").shift(1), "the date comes twice", "keep one row a date"

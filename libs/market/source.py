@@ -27,7 +27,8 @@ BAR_SCHEMA = pl.Schema(
         "volume": pl.Float64,
     }
 )
-UNKNOWN_SECTOR = "unknown"
+JUMP_PCT = 40.0
+"""Percent that a share moves in a session only when something is the matter, if with the data."""
 
 # BTC/USD as exchanges write pairs, BTC-USD as Yahoo does. A share class such as BRK-B never ends
 # in a currency.
@@ -36,11 +37,23 @@ _PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$")
 
 @dataclass(frozen=True, slots=True)
 class SourceLabel:
-    """What a source is called wherever its data shows; `synthetic` marks made-up prices."""
+    """What a source is called wherever its data shows; `synthetic` marks made-up prices.
+
+    A close further than `jump_pct` percent from the one before is told as a jump.
+    """
 
     name: str
     description: str
     synthetic: bool = False
+
+    @property
+    def told(self) -> str:
+        """The description, or the name where there is none; made-up prices are called that."""
+        told = self.description or self.name
+        marked = not self.synthetic or "made up" in told.lower() or "made-up" in told.lower()
+        return told if marked else f"made up: {told}"
+
+    jump_pct: float = JUMP_PCT
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +170,26 @@ class MarketData(Protocol):
         """
         ...
 
-    async def news(self, as_of: date, ticker: str | None, items_max: int) -> tuple[NewsItem, ...]:
-        """The newest headlines, newest first, of one ticker or of all."""
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
+        """The newest headlines, newest first, of `tickers` with a bar at as_of, or of all.
+
+        NotInSource where the source has them of none of the tickers.
+        """
         ...
 
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """The newest figures, None where none were known yet."""
         ...
 
-    async def earnings(self, as_of: date, ticker: str | None) -> tuple[EarningsReport, ...]:
-        """Every period's newest known row, sorted by report date, of one ticker or of all."""
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
+        """Every period's newest known row, sorted by report date, of `tickers` or of all.
+
+        NotInSource as of `news`.
+        """
         ...
 
 

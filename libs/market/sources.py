@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from libs.market.errors import UnknownSource
 from libs.market.rates import ExchangeRates, ReplayRates
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.sessions import Sessions, Span
 from libs.market.source import FillPrices, MarketData
 from libs.runtime.settings import Settings
 
@@ -45,7 +46,7 @@ def market_of(settings: Settings) -> MarketData:
     """The chosen source, read up to as_of. Raises BadReplayData for a directory that is none."""
     match source_of(settings):
         case SourceName.REPLAY:
-            return ReplayMarket(_store(settings.replay_dir))
+            return ReplayMarket(_store(settings.replay_dir), settings.market_jump_pct)
         case SourceName.YAHOO:
             return yahoo_of(settings)
 
@@ -54,7 +55,7 @@ def yahoo_of(settings: Settings) -> "YahooMarket":
     """The live source, whichever is chosen: for recording it."""
     from libs.market.yahoo import YahooMarket  # noqa: PLC0415 - only for whoever wants it
 
-    return YahooMarket(feed_of(settings), yahoo_tickers(settings))
+    return YahooMarket(feed_of(settings), yahoo_tickers(settings), settings.market_jump_pct)
 
 
 def fills_of(settings: Settings) -> FillPrices:
@@ -81,11 +82,27 @@ def rates_of(settings: Settings) -> ExchangeRates:
 
 def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
     """What says which session a request without a date means."""
+    return sessions_of(settings).latest
+
+
+def tickers_of(settings: Settings) -> tuple[str, ...]:
+    """The tickers that can be told without asking anybody: of recorded data all of them."""
     match source_of(settings):
         case SourceName.REPLAY:
-            return _LatestRecorded(settings.replay_dir)
+            return _store(settings.replay_dir).tickers
         case SourceName.YAHOO:
-            return _LatestSettled(feed_of(settings))
+            return yahoo_tickers(settings)
+
+
+def sessions_of(settings: Settings) -> Sessions:
+    """The sessions of the chosen source; of a live one nobody is asked for them."""
+    match source_of(settings):
+        case SourceName.REPLAY:
+            store = _store(settings.replay_dir)
+            return Sessions(store.label.name, store.calendar, _Recorded(store))
+        case SourceName.YAHOO:
+            feed = feed_of(settings)
+            return Sessions(SourceName.YAHOO, feed.calendar, _Settled(feed))
 
 
 def feed_of(settings: Settings) -> "YahooFeed":
@@ -121,25 +138,27 @@ def _feed(cache_dir: Path, requests_per_s: float) -> "YahooFeed":
     return YahooFeed(YahooCalls(cache_dir), requests_per_s)
 
 
-class _LatestRecorded:
-    """Of recorded data the newest bar's session; read once, at the first question."""
+class _Recorded:
+    """Of recorded data from the first to the newest bar; read once, at the first question."""
 
-    def __init__(self, directory: Path | None) -> None:
-        self._store = _store(directory)
-        self._found: date | None = None
+    def __init__(self, store: ReplayStore) -> None:
+        self._store = store
+        self._found: Span | None = None
 
-    async def __call__(self) -> date:
+    async def __call__(self) -> Span:
         if self._found is None:
             days = [await self._store.dates(ticker) for ticker in self._store.tickers]
-            self._found = max(each[-1] for each in days if each)
+            self._found = Span(
+                min(each[0] for each in days if each), max(each[-1] for each in days if each)
+            )
         return self._found
 
 
-class _LatestSettled:
-    """Of a live source the newest session whose prices are final; asks nobody."""
+class _Settled:
+    """Of a live source up to the newest session whose prices are final; asks nobody."""
 
     def __init__(self, feed: "YahooFeed") -> None:
         self._feed = feed
 
-    async def __call__(self) -> date:
-        return self._feed.settled()
+    async def __call__(self) -> Span:
+        return Span(None, self._feed.settled())

@@ -8,12 +8,15 @@ from datetime import date, timedelta
 from typing import Annotated, Any
 
 import orjson
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from contracts.facts import UNKNOWN_SECTOR
+from libs.market.bar_notes import notes_of
 from libs.market.errors import NotInSource
 from libs.market.european_names import NAMES_KNOWN_AT, EuropeanName, european_names, venue_of
+from libs.market.facts import headline_event, report_event
 from libs.market.source import (
-    UNKNOWN_SECTOR,
     EarningsReport,
     Listing,
     ListingSearch,
@@ -33,6 +36,8 @@ TITLE_CHARS_MAX = 200
 SUMMARY_CHARS_MAX = 400
 URL_CHARS_MAX = 300
 PRICE_DECIMALS = 4
+ODD = "odd"
+"""Where an answer tells what is odd about its bars."""
 
 # The European Union, and the countries whose shares trade beside it.
 _EUROPE = (
@@ -99,7 +104,14 @@ async def stock_price(
         "day_change_pct": change,
         "volume": round(bars["volume"][-1]),
         "currency": await _currency(market, arguments.ticker, as_of),
+        **_odd(arguments.ticker, bars, market),
     }
+
+
+def _odd(ticker: str, bars: pl.DataFrame, market: MarketData) -> dict[str, Any]:
+    """What is odd about the bars that an answer rests on; nothing where nothing is."""
+    notes = notes_of(ticker, bars, market.calendar, market.label.jump_pct)
+    return {ODD: list(notes)} if notes else {}
 
 
 async def _currency(market: MarketData, ticker: str, as_of: date) -> str:
@@ -120,6 +132,7 @@ async def stock_history(
         "adjusted": "for splits and dividends up to as_of",
         "columns": ["session", "open", "high", "low", "close", "volume"],
         "rows": rows,
+        **_odd(arguments.ticker, bars, market),
     }
 
 
@@ -127,7 +140,8 @@ async def technical_indicators(
     arguments: TickerArguments, market: MarketData, as_of: date
 ) -> dict[str, Any]:
     """Indicators on the same number of bars each time, absent ones with the reason."""
-    found = indicators(await market.bars(arguments.ticker, as_of, BARS_WANTED))
+    bars = await market.bars(arguments.ticker, as_of, BARS_WANTED)
+    found = indicators(bars)
     values = {
         name: None if value is None else round(value, PRICE_DECIMALS)
         for name, value in found.values().items()
@@ -138,6 +152,7 @@ async def technical_indicators(
         "bars": found.bars,
         "values": values,
         "absent": {absent.indicator: absent.reason for absent in found.absent},
+        **_odd(arguments.ticker, bars, market),
     }
 
 
@@ -187,7 +202,7 @@ def _over(value: float | None, price: float) -> float | None:
 
 async def news(arguments: NewsArguments, market: MarketData, as_of: date) -> dict[str, Any]:
     """Cleaned headlines, newest first, as many as fit into a result."""
-    items = await market.news(as_of, arguments.ticker, arguments.max_items)
+    items = await market.news(as_of, (arguments.ticker,), arguments.max_items)
     shown = _fitting([_headline(item) for item in items])
     return {
         "ticker": arguments.ticker,
@@ -199,6 +214,7 @@ async def news(arguments: NewsArguments, market: MarketData, as_of: date) -> dic
 
 def _headline(item: NewsItem) -> dict[str, str]:
     return {
+        "event": headline_event(item).id,
         "known_at": item.known_at.isoformat(),
         "title": clean_line(item.title, TITLE_CHARS_MAX),
         "summary": clean_line(item.summary, SUMMARY_CHARS_MAX),
@@ -221,7 +237,7 @@ def _fitting(items: list[dict[str, str]]) -> list[dict[str, str]]:
 
 async def earnings(arguments: TickerArguments, market: MarketData, as_of: date) -> dict[str, Any]:
     """The next report and the last one."""
-    reports = await market.earnings(as_of, arguments.ticker)
+    reports = await market.earnings(as_of, (arguments.ticker,))
     upcoming = [report for report in reports if _is_upcoming(report, as_of)]
     reported = [report for report in reports if report.eps_actual is not None]
     return {
@@ -258,6 +274,7 @@ def _is_upcoming(report: EarningsReport, as_of: date) -> bool:
 
 def _report(report: EarningsReport) -> dict[str, Any]:
     return {
+        "event": report_event(report).id,
         "known_at": report.known_at.isoformat(),
         "period_end": report.period_end.isoformat(),
         "report_date": report.report_date.isoformat(),

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from contracts.types import ToolDef
 from libs.market import tool_answers as answers
+from libs.market import tool_shapes as shapes
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import BadToolArguments, LookAhead, ToolNotAllowed, ToolResultTooLarge
 from libs.market.source import MarketData
@@ -26,12 +27,13 @@ _TIME_KEYS = ("session", "known_at")
 
 @dataclass(frozen=True)
 class MarketTool:
-    """One row of the table: what a model sees, what it may pass, and what answers it."""
+    """One row of the table: what a model sees, what it may pass, what answers it, and how."""
 
     name: str
     description: str
     arguments: type[BaseModel]
     run: Callable[[Any, MarketData, date], Awaitable[dict[str, Any]]]
+    answer: type[shapes.Sealed]
 
     @cached_property
     def definition(self) -> ToolDef:
@@ -147,12 +149,14 @@ TOOLS: tuple[MarketTool, ...] = (
         "volume and currency.",
         answers.TickerArguments,
         answers.stock_price,
+        shapes.StockPrice,
     ),
     MarketTool(
         "get_fundamentals",
         "Newest fundamentals known at as_of: P/E, EPS, market cap, margins, debt ratio, sector.",
         answers.TickerArguments,
         answers.fundamentals,
+        shapes.CompanyFundamentals,
     ),
     MarketTool(
         "get_technical_indicators",
@@ -160,6 +164,7 @@ TOOLS: tuple[MarketTool, ...] = (
         "few bars is null, with the reason under `absent`.",
         answers.TickerArguments,
         answers.technical_indicators,
+        shapes.TechnicalIndicators,
     ),
     MarketTool(
         "get_stock_history",
@@ -167,30 +172,35 @@ TOOLS: tuple[MarketTool, ...] = (
         "adjusted for splits and dividends.",
         answers.HistoryArguments,
         answers.stock_history,
+        shapes.StockHistory,
     ),
     MarketTool(
         "get_news",
         "Recent headlines about a ticker, newest first. Quoted from third parties.",
         answers.NewsArguments,
         answers.news,
+        shapes.Headlines,
     ),
     MarketTool(
         "get_earnings",
         "Next earnings date of a ticker with the EPS estimate, and the last report.",
         answers.TickerArguments,
         answers.earnings,
+        shapes.Earnings,
     ),
     MarketTool(
         "get_earnings_calendar",
         "All earnings reports expected within seven days after as_of.",
         answers.NoArguments,
         answers.earnings_calendar,
+        shapes.EarningsCalendar,
     ),
     MarketTool(
         "search_eu_stocks",
         "Search European listings by name, ticker or sector.",
         answers.SearchArguments,
         answers.search_eu_stocks,
+        shapes.EuropeanListings,
     ),
 )
 MARKET_TOOL_NAMES = frozenset(tool.name for tool in TOOLS)

@@ -7,6 +7,7 @@ and refused (NotInSource) for any other: see libs/market/yahoo_feed.py.
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from libs.market.errors import (
 )
 from libs.market.replay import action_of, adjusted, exact
 from libs.market.source import (
+    JUMP_PCT,
     CorporateAction,
     EarningsReport,
     FillPrice,
@@ -33,7 +35,7 @@ from libs.market.source import (
     require_session,
 )
 from libs.market.yahoo_bars import SETTLED_AFTER, Series
-from libs.market.yahoo_calls import SOURCE
+from libs.market.yahoo_calls import SOURCE, Report
 from libs.market.yahoo_feed import HISTORY_DAYS, YahooFeed, symbol_of
 from libs.market.yahoo_shapes import (
     earnings_of,
@@ -63,14 +65,13 @@ LABEL = SourceLabel(
 class YahooMarket:
     """`MarketData` over a feed. `tickers` is the universe; none means Yahoo's screens."""
 
-    def __init__(self, feed: YahooFeed, tickers: Sequence[str] = ()) -> None:
+    def __init__(
+        self, feed: YahooFeed, tickers: Sequence[str] = (), jump_pct: float = JUMP_PCT
+    ) -> None:
         self.feed = feed
-        self._tickers = tuple(tickers)
-
-    @property
-    def label(self) -> SourceLabel:
+        self.label = replace(LABEL, jump_pct=jump_pct)
         """What the source is, for people."""
-        return LABEL
+        self._tickers = tuple(tickers)
 
     @property
     def calendar(self) -> ExchangeCalendar:
@@ -100,15 +101,13 @@ class YahooMarket:
             )
         return listed
 
-    async def news(self, as_of: date, ticker: str | None, items_max: int) -> tuple[NewsItem, ...]:
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
         """See MarketData.news; of all tickers means of those of the universe."""
-        if ticker is not None:
-            await self.raw(ticker, as_of)
-            names: Collection[str] = (ticker,)
-        else:
-            names = [listing.ticker for listing in await self.universe(as_of)]
+        names = await self._named(as_of, tickers)
         close = self.calendar.close(as_of)
-        pages = await _all(self.feed.news(name, as_of) for name in names)
+        pages = await _any(self.feed.news(name, as_of) for name in names)
         known = [item for page in pages for item in page if item.known_at <= close]
         known.sort(key=lambda item: item.known_at, reverse=True)
         return tuple(known[:items_max])
@@ -120,12 +119,15 @@ class YahooMarket:
         close = self.calendar.close(as_of)
         return fundamentals_of(series, answer.value or {}, as_of, close, answer.at)
 
-    async def earnings(self, as_of: date, ticker: str | None) -> tuple[EarningsReport, ...]:
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
         """See MarketData.earnings; of all tickers means the largest companies that report soon."""
         require_session(self.calendar, as_of)
-        if ticker is not None:
-            await self.raw(ticker, as_of)
-            reports = await self.feed.reports(ticker, as_of)
+        if tickers is not None:
+            names = await self._named(as_of, tickers)
+            pages = await _any(self.feed.reports(name, as_of) for name in names)
+            reports: Sequence[Report] = [report for page in pages for report in page]
         else:
             reports = await self.feed.due(as_of)
             if self._tickers:
@@ -138,6 +140,13 @@ class YahooMarket:
         found = await self.feed.search(query, as_of)
         names = [str(row["symbol"]) for row in found if row.get("quoteType") in {"EQUITY", "ETF"}]
         return await self.universe(as_of, names)
+
+    async def _named(self, as_of: date, tickers: Collection[str] | None) -> Collection[str]:
+        """The tickers asked about, each of them with a price at as_of; or the universe's."""
+        if tickers is None:
+            return [listing.ticker for listing in await self.universe(as_of)]
+        await _all(self.raw(ticker, as_of) for ticker in tickers)
+        return tickers
 
     async def _names(self, as_of: date) -> Collection[str]:
         if self._tickers:
@@ -237,6 +246,22 @@ class YahooFills:
         between = frame.filter((pl.col("date") > after) & (pl.col("date") <= through))
         found = (action_of(ticker, row) for row in between.iter_rows(named=True))
         return tuple(action for action in found if action is not None)
+
+
+async def _any(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The answers of those that the source has it of. Raises NotInSource where it is of none."""
+    answers = await _all(_or_none(question) for question in questions)
+    found = [answer for answer in answers if not isinstance(answer, NotInSource)]
+    if answers and not found:
+        raise next(answer for answer in answers if isinstance(answer, NotInSource))
+    return found
+
+
+async def _or_none(question: Coroutine[Any, Any, T]) -> T | NotInSource:
+    try:
+        return await question
+    except NotInSource as error:
+        return error
 
 
 async def _all(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -21,6 +21,7 @@ from libs.market.errors import (
     SourceUnavailable,
 )
 from libs.market.european_names import venue_of
+from libs.market.replay_files import within_range
 from libs.market.replay_store import with_growth
 from libs.market.yahoo_calls import Chart
 
@@ -28,6 +29,9 @@ SETTLED_AFTER = timedelta(minutes=30)
 """After a close: until then Yahoo's last bar may still move, so it does not count."""
 PRICE_DIGITS = 7
 """Yahoo's prices are single precision: digits beyond are noise of the un-adjustment."""
+
+RANGE_NOISE = 1e-4
+"""Yahoo's open and close come from other feeds than its low and high, and differ in rounding."""
 
 _PRICES = ("open", "high", "low", "close")
 _MINOR_UNITS = {"GBp": "GBP", "GBX": "GBP", "ZAc": "ZAR", "ILA": "ILS"}
@@ -43,6 +47,10 @@ _EXCHANGES = {
     "ASE": "XASE",
     "PCX": "ARCX",
     "BTS": "BATS",
+    # The tiers of OTC Markets.
+    "PNK": "PINX",
+    "OQB": "OTCB",
+    "OQX": "OTCQ",
 }
 # No split worth the name moves the price less; no ordinary day moves it more.
 _SPLIT_STEP_MIN = 1.4
@@ -163,7 +171,7 @@ def _raw_bars(ticker: str, chart: Chart, quoted: str) -> pl.DataFrame:
 
 
 def _gathered(ticker: str, chart: Chart) -> pl.DataFrame:
-    """Rows with whole prices; events of rows without any move on to the next row with prices."""
+    """Rows with whole prices that agree; events of other rows move on to the next one of these."""
     try:
         paid = chart.columns["Dividends"]
         gains = chart.columns.get("Capital Gains", [0.0] * len(paid))
@@ -182,6 +190,8 @@ def _gathered(ticker: str, chart: Chart) -> pl.DataFrame:
         raise BadVendorData(f"prices of {ticker}", f"columns {str(error)[:80]}") from error
     whole = pl.all_horizontal(pl.col(name).is_finite() & (pl.col(name) > 0) for name in _PRICES)
     whole = whole & (pl.col("high") >= pl.col("low")) & (pl.col("date").dt.weekday() <= 5)
+    # A bar that contradicts itself is none: its session is missing, which the tools tell.
+    whole = whole & within_range("open", RANGE_NOISE) & within_range("close", RANGE_NOISE)
     table = table.with_columns(
         whole=whole.fill_null(value=False),
         volume=pl.col("volume").fill_nan(0.0).fill_null(0.0).clip(lower_bound=0.0),

@@ -7,16 +7,19 @@ None and empty frames when it is offline); what it raises becomes one of our err
 - RateLimited, SourceUnavailable: ask again later;
 - UnknownTicker, NoHistory: Yahoo answered that there is nothing;
 - BadVendorData: the answer has a shape that this yfinance does not understand.
+
+Each page is judged (libs/market/yahoo_pages.py) before yfinance reads it: one that is no answer
+ends the question, whatever yfinance would have made of it.
 """
 
 import fcntl
-import json
+import functools
 import logging
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +31,7 @@ from libs.market.errors import (
     SourceUnavailable,
     UnknownTicker,
 )
+from libs.market.yahoo_pages import Refusal, Sort, refusal_of
 
 SOURCE = "yahoo"
 PROCESSES_MAX = 64
@@ -93,7 +97,7 @@ class YahooCalls:
                 timeout=CHART_TIMEOUT_S,
             )
             if not len(frame):
-                raise _Missing(f"prices of {ticker}", "no rows")
+                raise _no_prices(ticker)
             # Not items(): that would ask for intraday hours too.
             told = asked.get_history_metadata()
             meta = {key: told[key] for key in META_KEYS if key in told}
@@ -101,10 +105,7 @@ class YahooCalls:
             dates = [moment.date() for moment in frame.index]
             return Chart(dates, columns, meta, _currencies(asked))
 
-        try:
-            return self._asked(f"prices of {ticker}", ask)
-        except _Missing as missing:
-            raise self._why_missing(ticker, first, until) from missing
+        return self._asked(f"prices of {ticker}", ask, ticker)
 
     def search(self, words: str, results_max: int) -> Sequence[Mapping[str, Any]]:
         """What Yahoo's own search finds: symbol, exchange, quoteType, longname, sector."""
@@ -117,10 +118,7 @@ class YahooCalls:
 
     def info(self, ticker: str) -> Mapping[str, Any]:
         """Yahoo's present key figures of a company: some 100 keys, any of them maybe missing."""
-        try:
-            return self._asked(f"figures of {ticker}", lambda yf: dict(yf.Ticker(ticker).info))
-        except _Missing as missing:
-            raise UnknownTicker(ticker, SOURCE) from missing
+        return self._asked(f"figures of {ticker}", lambda yf: dict(yf.Ticker(ticker).info), ticker)
 
     def news(self, ticker: str, items_max: int) -> Sequence[Mapping[str, Any]]:
         """The newest headlines as Yahoo has them."""
@@ -167,47 +165,24 @@ class YahooCalls:
             lambda yf: [str(row["symbol"]) for row in yf.screen(name, count=rows_max)["quotes"]],
         )
 
-    def _asked(self, what: str, ask: Callable[[Any], T]) -> T:
+    def _asked(self, what: str, ask: Callable[[Any], T], ticker: str = "") -> T:
         yf = self._yfinance()
+        _REFUSED.page = None
         try:
-            return ask(yf)
+            found = ask(yf)
         except MarketError:
             raise
         except Exception as error:
-            # Whatever a scraper raises has to become one of three things, or nothing upstream
+            # Whatever a scraper raises has to become one of a few things, or nothing upstream
             # could tell a rate limit from a changed page.
-            raise _ours(what, error) from error
+            raise _refusal(what, ticker) or _ours(what, error, ticker) from error
         finally:
-            # It keeps answers by address, an error page among them, and would repeat that one.
+            # It keeps answers by address, and would repeat yesterday's.
             yf.data.YfData.cache_get.cache_clear()
-
-    def _why_missing(self, ticker: str, first: date, until: date) -> MarketError:
-        """Unknown, without prices, or only not answered? yfinance says "missing" to all three."""
-
-        def ask(yf: Any) -> tuple[int, str]:
-            url = f"{yf.const._BASE_URL_}/v8/finance/chart/{ticker}"
-            span = {"period1": _epoch(first), "period2": _epoch(until), "interval": "1d"}
-            answer = yf.data.YfData().get(url, params=span)
-            return answer.status_code, answer.text
-
-        what = f"prices of {ticker}"
-        status, text = self._asked(what, ask)
-        try:
-            chart = json.loads(text)["chart"]
-            error = chart["error"] or {}
-            found = chart["result"] or []
-            code, said = error.get("code"), str(error.get("description"))
-            is_empty = bool(found) and not found[0].get("timestamp")
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return SourceUnavailable(what, f"HTTP {status} without a chart")
-        if status == 404 and code == "Not Found":
-            return UnknownTicker(ticker, f"{SOURCE} (or delisted: it keeps no prices then)")
-        if is_empty or (status == 400 and "doesn't exist" in said):
-            return NoHistory(
-                f"{ticker} has no prices on Yahoo for the days asked for: it is too young, or not "
-                f"traded; choose a later session or leave it out"
-            )
-        return SourceUnavailable(what, f"HTTP {status} {said[:80]}")
+        refused = _refusal(what, ticker)
+        if refused is not None:
+            raise refused
+        return found
 
     def _yfinance(self) -> Any:
         with self._lock:
@@ -225,6 +200,10 @@ class YahooCalls:
         for cache in (yfinance.cache.get_tz_cache(), yfinance.cache.get_cookie_cache()):
             cache.initialise()
         yfinance.config.debug.hide_exceptions = False
+        # All its questions go through these two of its one connection.
+        data = yfinance.data.YfData()
+        vars(data).setdefault("get", _judged(data.get))
+        vars(data).setdefault("post", _judged(data.post))
         # What it logs as errors it also raises, or answers with None that we name.
         logging.getLogger("yfinance").setLevel(logging.CRITICAL)
         # It turns on the warnings about its own use of pandas, for everyone to see.
@@ -232,21 +211,64 @@ class YahooCalls:
         return yfinance
 
 
-class _Missing(SourceUnavailable):
-    """Nothing was found, for whatever reason."""
+class _PageRefused(Exception):
+    """A page is no answer: keeps yfinance from reading it, and from keeping it."""
 
 
-def _ours(what: str, error: Exception) -> MarketError:
+class _Refused(threading.local):
+    """The first page of the question at hand that was no answer: yfinance may hide the raise."""
+
+    page: Refusal | None = None
+
+
+_REFUSED = _Refused()
+
+
+def _judged(ask: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(ask)
+    def judged(url: str, *args: Any, **named: Any) -> Any:
+        page = ask(url, *args, **named)
+        refusal = refusal_of(url, page.status_code, page.text)
+        if refusal is not None:
+            _REFUSED.page = _REFUSED.page or refusal
+            raise _PageRefused(refusal.why)
+        return page
+
+    return judged
+
+
+def _refusal(what: str, ticker: str) -> MarketError | None:
+    """Our error for the page that was no answer, if there was one."""
+    page = _REFUSED.page
+    if page is None:
+        return None
+    match page.sort:
+        case Sort.LIMITED:
+            return RateLimited(what)
+        case Sort.UNKNOWN if ticker:
+            return UnknownTicker(ticker, f"{SOURCE} (or delisted: it keeps no prices then)")
+        case Sort.NO_PRICES if ticker:
+            return _no_prices(ticker)
+        case _:
+            return SourceUnavailable(what, page.why)
+
+
+def _no_prices(ticker: str) -> NoHistory:
+    return NoHistory(
+        f"{ticker} has no prices on Yahoo for the days asked for: it is too young, or not "
+        f"traded; choose a later session or leave it out"
+    )
+
+
+def _ours(what: str, error: Exception, ticker: str) -> MarketError:
     """One of our errors for one of theirs, by name: their classes are not there before loading."""
     names = {each.__name__ for each in type(error).__mro__}
     said = " ".join(str(error).split())[:160]
     status = getattr(getattr(error, "response", None), "status_code", None)
     if "YFRateLimitError" in names or status == 429:
         return RateLimited(what)
-    if "YFTickerMissingError" in names:
-        return _Missing(what, said or "no chart")
-    if status == 404:
-        return _Missing(what, "HTTP 404")
+    if "YFPricesMissingError" in names and ticker:
+        return _no_prices(ticker)
     if status is not None:
         return SourceUnavailable(what, f"HTTP {status}")
     if names & {
@@ -291,10 +313,6 @@ def _currencies(asked: Any) -> Mapping[date, str]:
     if paid is None or "currency" not in getattr(paid, "columns", ()):
         return {}
     return {at.date(): str(unit) for at, unit in paid["currency"].items() if unit}
-
-
-def _epoch(day: date) -> int:
-    return int(datetime.combine(day, time(), tzinfo=UTC).timestamp())
 
 
 def _utc(moment: Any) -> datetime:

@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from contracts.facts import UNKNOWN_SECTOR
 from libs.market.errors import MarketError
 from libs.market.european_names import venue_of
 from libs.market.source import (
-    UNKNOWN_SECTOR,
     EarningsReport,
     Fundamentals,
     Listing,
@@ -19,6 +19,10 @@ from libs.market.source import (
 from libs.market.yahoo_bars import Series
 from libs.market.yahoo_calls import Report
 
+SHARES_DIGITS = 5
+"""Of a count made from value and price: what is beyond moves with the price's rounding."""
+PE_TOLERANCE = 0.02
+"""How far Yahoo's P/E may lie from price over earnings before the two contradict each other."""
 REPORT_HOUR = timedelta(hours=1)
 """Yahoo gives a report's hour, so it counts as known at the end of that hour."""
 
@@ -134,23 +138,41 @@ def fundamentals_of(
         at = _moment(info.get(key))
         if at is not None and close - REPORT_HOUR < at <= asked_at:
             raise ReportedSince(series.ticker, at)
-    currency = str(info.get("financialCurrency") or "")
-    same = currency == series.currency
+    price = series.frame.filter(pl.col("date") == as_of)["close"][0]
     debt = _figure(info, "debtToEquity")
     return Fundamentals(
         ticker=series.ticker,
         period_end=ended.date(),
         known_at=close,
-        currency=currency or series.currency,
-        # In another currency than the price it would make a P/E that is none.
-        eps_ttm=_figure(info, "trailingEps") if same else None,
-        shares_outstanding=_figure(info, "sharesOutstanding"),
+        currency=str(info.get("financialCurrency") or "") or series.currency,
+        eps_ttm=_earnings(info, price),
+        shares_outstanding=_shares(info, price),
         revenue_ttm=_figure(info, "totalRevenue"),
         profit_margin_pct=_percent(info, "profitMargins"),
         operating_margin_pct=_percent(info, "operatingMargins"),
         debt_to_equity=None if debt is None else debt / 100,  # Yahoo says it in percent
         dividend_per_share_ttm=_paid_in_a_year(series, as_of),
     )
+
+
+def _earnings(info: Mapping[str, Any], price: float) -> float | None:
+    """Earnings per share in the price's currency: Yahoo's P/E of the same answer has to agree.
+
+    A loss has no P/E to agree with, and is taken as Yahoo says it.
+    """
+    earned, ratio = _figure(info, "trailingEps"), _figure(info, "trailingPE")
+    if not earned or not ratio:
+        return earned
+    return earned if abs(price / earned / ratio - 1) <= PE_TOLERANCE else None
+
+
+def _shares(info: Mapping[str, Any], price: float) -> float | None:
+    """The whole company in shares of this listing, by Yahoo's market value of it.
+
+    `sharesOutstanding` counts one class of shares alone, and shares rather than receipts.
+    """
+    value = _figure(info, "marketCap")
+    return None if not value or value <= 0 else float(f"{value / price:.{SHARES_DIGITS}g}")
 
 
 class ReportedSince(MarketError):

@@ -17,7 +17,7 @@ import structlog
 
 from libs.postgres.pool import (
     CONNECT_TIMEOUT_S,
-    NO_CONNECTION,
+    OUTAGE,
     ROLES,
     WRITERS,
     DatabaseNotReachable,
@@ -121,7 +121,7 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
     """
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
-    except NO_CONNECTION as error:
+    except OUTAGE as error:
         raise DatabaseNotReachable(dsn, error) from error
     try:
         await connection.execute("select pg_advisory_lock($1)", LOCK_KEY)

@@ -4,27 +4,27 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final
+from types import MappingProxyType, TracebackType
+from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 from asyncpg import (
     Connection,
-    DataError,
-    Pool,
     PostgresError,
     Record,
     SerializationError,
     UniqueViolationError,
 )
+from asyncpg.pool import PoolAcquireContext
 
 from libs.runtime import tls, watch
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, Unavailable
 
 __all__ = [
+    "NOT_STORABLE",
     "Connection",
-    "DataError",
+    "DatabaseUnavailable",
     "Pool",
     "PostgresError",
     "Record",
@@ -33,29 +33,36 @@ __all__ = [
     "open_pool",
 ]
 
-# A call that could not reach the server, lost it, or met a fault that is not its own data's: the
-# work is to be tried again.
-UNAVAILABLE = (
+# The server cannot be reached, does not let us in, has no room, or can write nothing now. Whatever
+# is asked of it then is asked again.
+OUTAGE = (
     OSError,
     TimeoutError,
-    asyncpg.InterfaceError,
+    asyncpg.InterfaceError,  # the connection is closed
     asyncpg.InternalClientError,  # a connection that the server ends while it is being used
     asyncpg.PostgresConnectionError,  # 08
     asyncpg.IdleInTransactionSessionTimeoutError,  # 25P03
+    asyncpg.ReadOnlySQLTransactionError,  # 25006: no room left there, or a standby by now
+    asyncpg.InvalidAuthorizationSpecificationError,  # 28
+    asyncpg.InvalidCatalogNameError,  # 3D000
     asyncpg.TransactionRollbackError,  # 40: deadlock, serialization
     asyncpg.InsufficientResourcesError,  # 53: disk, memory, connections
+    asyncpg.ObjectNotInPrerequisiteStateError,  # 55: a lock that is not to be had
     asyncpg.OperatorInterventionError,  # 57: shut down, crashed, starting, cancelled
     asyncpg.PostgresSystemError,  # 58
 )
 
-# There is no server, or it knows neither this user and password nor this database.
-NO_CONNECTION = (
-    *UNAVAILABLE,
-    asyncpg.InvalidAuthorizationSpecificationError,
-    asyncpg.InvalidCatalogNameError,
+# The fault is in what was to be written. Any other error is the database's or the program's.
+NOT_STORABLE = (
+    asyncpg.DataError,  # 22
+    asyncpg.IntegrityConstraintViolationError,  # 23
+    asyncpg.ProgramLimitExceededError,  # 54
 )
 
 POOL_SIZE_MAX = 8
+CONNECTION_QUERIES_MAX = 50_000
+CONNECTION_IDLE_S_MAX = 300.0
+"""A connection is replaced after so many statements, and closed after so long without any."""
 CONNECT_TIMEOUT_S = 10.0
 COMMAND_TIMEOUT_S = 30.0
 IDLE_IN_TRANSACTION_S = 5
@@ -83,17 +90,60 @@ WRITERS = ("deskbus_orchestrator", "deskbus-execution")
 """What the pools of those who write are called; an own Postgres may know one user for all."""
 
 
-class DatabaseNotReachable(DeskError):
+class DatabaseUnavailable(Unavailable):
+    """Postgres was reached before, and now it is away, full, or read-only."""
+
+    code = "database_unavailable"
+
+
+class DatabaseNotReachable(Unavailable):
     """Postgres does not answer at the given address, or does not let us in."""
 
     code = "database_not_reachable"
 
-    def __init__(self, dsn: str, error: Exception) -> None:
+    def __init__(self, dsn: str, error: BaseException) -> None:
         address = urlsplit(dsn).netloc.rpartition("@")[2]
         super().__init__(
             f"Postgres at {address} does not let us in ({type(error).__name__}: {error}); "
             f"{_todo(dsn, error)}"
         )
+
+
+class Pool(asyncpg.Pool):  # type: ignore[misc] # asyncpg says no types
+    """asyncpg's, but that an outage leaves every block and call as `DatabaseUnavailable`: whoever
+    uses a pool need not know by what errors Postgres and the network say it."""
+
+    def acquire(self, *, timeout: float | None = None) -> "_Acquired":
+        """A connection for an `async with` block."""
+        return _Acquired(self, timeout)
+
+
+class _Acquired(PoolAcquireContext):  # type: ignore[misc]
+    async def __aenter__(self) -> Any:
+        try:
+            return await super().__aenter__()
+        except OUTAGE as error:
+            raise _unavailable(error) from error
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+            # The connections live, but may lead to what is a standby by now.
+            await self.pool.expire_connections()
+        try:
+            await super().__aexit__(kind, error, trace)
+        except OUTAGE as lost:
+            raise _unavailable(error if isinstance(error, OUTAGE) else lost) from lost
+        if isinstance(error, OUTAGE):
+            raise _unavailable(error) from error
+
+
+def _unavailable(error: BaseException) -> DatabaseUnavailable:
+    return DatabaseUnavailable(f"Postgres cannot be used now ({type(error).__name__}: {error})")
 
 
 class PasswordUnreadable(DeskError):
@@ -108,7 +158,7 @@ class PasswordUnreadable(DeskError):
         )
 
 
-def _todo(dsn: str, error: Exception) -> str:
+def _todo(dsn: str, error: BaseException) -> str:
     """What to do, by what went wrong."""
     if isinstance(error, ssl.SSLCertVerificationError):
         believed = parse_qs(urlsplit(dsn).query).get("sslrootcert", ["the system's"])[0]
@@ -161,21 +211,31 @@ async def open_pool(
 
     While it is open, the process is ready only where the server answers.
     """
+    pool = Pool(
+        dsn,
+        connection_class=Connection,
+        record_class=Record,
+        # None is kept open for its own sake: asyncpg would say so of each one that it cannot open.
+        min_size=0,
+        max_size=size_max,
+        max_queries=CONNECTION_QUERIES_MAX,
+        max_inactive_connection_lifetime=CONNECTION_IDLE_S_MAX,
+        loop=None,
+        timeout=CONNECT_TIMEOUT_S,
+        command_timeout=COMMAND_TIMEOUT_S,
+        server_settings={
+            "application_name": name,
+            **PLANNING,
+            "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
+        },
+    )
     try:
-        pool = await asyncpg.create_pool(
-            dsn,
-            min_size=1,
-            max_size=size_max,
-            timeout=CONNECT_TIMEOUT_S,
-            command_timeout=COMMAND_TIMEOUT_S,
-            server_settings={
-                "application_name": name,
-                **PLANNING,
-                "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
-            },
-        )
-    except NO_CONNECTION as error:
-        raise DatabaseNotReachable(dsn, error) from error
+        await pool
+        async with pool.acquire():
+            pass
+    except DatabaseUnavailable as error:
+        pool.terminate()
+        raise DatabaseNotReachable(dsn, error.__cause__ or error) from error
 
     async def problem() -> str:
         await pool.fetchval("select 1")

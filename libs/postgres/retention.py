@@ -18,7 +18,7 @@ import asyncpg
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from libs.postgres.pool import CONNECT_TIMEOUT_S, NO_CONNECTION, DatabaseNotReachable
+from libs.postgres.pool import CONNECT_TIMEOUT_S, OUTAGE, DatabaseNotReachable
 from libs.runtime.errors import DeskError
 
 PARENTS = ("journal", "state_events")
@@ -149,7 +149,7 @@ async def retain(
 async def _connected(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
     try:
         db = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
-    except NO_CONNECTION as error:
+    except OUTAGE as error:
         raise DatabaseNotReachable(dsn, error) from error
     try:
         yield db

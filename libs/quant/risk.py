@@ -16,14 +16,17 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
 from contracts.account import AccountLimits, Portfolio, Side
+from contracts.constraints import Constraints
 from contracts.risk import Check, DecisionAction, Evidence, PortfolioDecision, RuleOutcome
 from contracts.trader import StockPick
 from contracts.types import Money
+from libs.quant.constraint_rules import ceilings_of, gates_of, tightened
 from libs.quant.risk_facts import Facts, Finding, Findings, Leg, Rule, floor_pct, pct
 from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
 from libs.quant.sizing import EXACT_DOWN, whole_shares
 
 WHOLE_SHARES = "whole_shares"
+UNCONSTRAINED = Constraints()
 ONE_PICK_PER_TICKER = "one_pick_per_ticker"
 _ZERO = Decimal(0)
 _HUNDRED = Decimal(100)
@@ -47,6 +50,7 @@ def evaluate(
     budget: Money | None,
     prices: Mapping[str, Decimal],
     *,
+    constraints: Constraints = UNCONSTRAINED,
     strategy: str = "unknown",
     sell_gates: Sequence[Rule] = SELL_GATES,
     buy_gates: Sequence[Rule] = BUY_GATES,
@@ -56,16 +60,20 @@ def evaluate(
 
     `budget` None means the account's free cash. `prices` are current ones in the account's
     currency; a buy without one is vetoed, a sale is sized without. Decisions come sales first, then
-    by ticker; checks by side, ticker and rule.
+    by ticker; checks by side, ticker and rule. `constraints` tighten the limits for buys.
 
     Raises ValueError where `budget` is in another currency than the account.
     """
     with localcontext(EXACT_DOWN):
-        facts = _facts(evidence, portfolio, limits, budget, prices)
+        facts = _facts(evidence, portfolio, tightened(limits, constraints), budget, prices)
+        facts = replace(facts, constraints=constraints)
         legs, doubles = _legs(proposals)
         sells = [_judge_sell(leg, facts, sell_gates) for leg in legs if leg.side is Side.SELL]
         buys = _judge_buys(
-            [leg for leg in legs if leg.side is Side.BUY], facts, buy_gates, buy_ceilings
+            [leg for leg in legs if leg.side is Side.BUY],
+            facts,
+            (*buy_gates, *gates_of(constraints)),
+            (*buy_ceilings, *ceilings_of(constraints)),
         )
         return _verdict([*sells, *buys], doubles, facts, strategy)
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 
 from contracts.account import AccountLimits, OrderType, Portfolio, Position, Side
+from contracts.constraints import Constraints
+from contracts.facts import UNKNOWN_SECTOR
 from contracts.risk import Evidence
 from contracts.trader import StockPick
-
-UNKNOWN_SECTOR = "unknown"
 
 _PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
 _HUNDRED = Decimal(100)
@@ -37,6 +37,7 @@ class Facts:
     budget: Decimal
     prices: Mapping[str, Decimal]
     legs: tuple[Leg, ...] = ()
+    constraints: Constraints = Constraints()
 
     @property
     def currency(self) -> str:
@@ -96,7 +97,7 @@ class Facts:
         return {*self.positions, *self.open_buys}
 
     def sector(self, ticker: str) -> str:
-        """The ticker's sector from research, else from the books; all unknown ones are one."""
+        """The ticker's sector by the market source, else by the books; all unknown ones are one."""
         sources = (self.evidence.get(ticker), self.positions.get(ticker))
         named = (source.sector.strip().lower() for source in sources if source is not None)
         return next((name for name in named if name not in {"", UNKNOWN_SECTOR}), UNKNOWN_SECTOR)
@@ -114,6 +115,13 @@ class Finding:
     value: str
     limit: str
     reason: str
+
+
+def gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) -> Finding:
+    """A yes with the reason `kept`, or a no with the reason `vetoed`."""
+    if ok:
+        return Finding(leg.allocation_pct, value, limit, kept)
+    return Finding(_ZERO, value, limit, vetoed)
 
 
 Judge = Callable[[Leg, Facts], Finding]

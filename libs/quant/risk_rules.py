@@ -12,7 +12,7 @@ from decimal import Decimal
 from contracts.halt import Halt
 from contracts.risk import Evidence
 from libs.quant.exchange import no_rate
-from libs.quant.risk_facts import Facts, Finding, Leg, Rule, floor_pct, pct
+from libs.quant.risk_facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct
 from libs.quant.sizing import BPS_IN_ONE
 
 CASH_RESERVE_BPS = Decimal(100)
@@ -32,16 +32,9 @@ _PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$|^[A-Z0-9]{3,}(USD|USDT|
 # Gates: yes or no, by facts that the other picks do not change.
 
 
-def _gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) -> Finding:
-    """A yes with the reason `kept`, or a no with the reason `vetoed`."""
-    if ok:
-        return Finding(leg.allocation_pct, value, limit, kept)
-    return Finding(_ZERO, value, limit, vetoed)
-
-
 def _equities_only(leg: Leg, _: Facts) -> Finding:
     pair = is_currency_pair(leg.ticker)
-    return _gate(
+    return gate(
         leg,
         ok=not pair,
         value="crypto or currency pair" if pair else "equity",
@@ -64,7 +57,7 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
             f"the research report on it rests on figures that no tool result shows "
             f"({named}{f', and {more} more' if more > 0 else ''}), so it counts as missing",
         )
-    return _gate(
+    return gate(
         leg,
         ok=found is not None,
         value="a finding" if found else "no finding",
@@ -77,7 +70,7 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
 def _exchange_rate(leg: Leg, facts: Facts) -> Finding:
     evidence = facts.evidence.get(leg.ticker)
     missing = evidence.no_rate if evidence else None
-    return _gate(
+    return gate(
         leg,
         ok=missing is None,
         value=_exchanged_at(evidence, facts.currency) if evidence else "nothing to exchange",
@@ -95,22 +88,25 @@ def _exchanged_at(evidence: Evidence, currency: str) -> str:
 
 def _risk_needs_catalyst(leg: Leg, facts: Facts) -> Finding:
     evidence = facts.evidence.get(leg.ticker)
-    score = evidence.risk_score if evidence else 0.0
-    stated = bool(evidence and evidence.catalyst.strip())
-    return _gate(
+    if evidence is None:
+        return Finding(leg.allocation_pct, "no finding", "a finding", "there is no risk to judge")
+    score = evidence.risk
+    event, limit = evidence.catalyst_event, facts.limits.risk_score_max
+    seen = f"{score:g} (research {evidence.risk_score:g}, prices {evidence.measured_risk:g})"
+    return gate(
         leg,
-        ok=stated or score <= facts.limits.risk_score_max,
-        value=f"{score:g}, {'a' if stated else 'no'} catalyst",
-        limit=f"{facts.limits.risk_score_max:g} without a catalyst",
-        kept="its risk is within the limit, or has a stated catalyst",
-        vetoed="research rates its risk above the limit and states no catalyst for taking it",
+        ok=event is not None or score <= limit,
+        value=f"{seen}, {f'a {event.kind.value} of {event.on}' if event else 'no dated event'}",
+        limit=f"{limit:g} without a dated event",
+        kept="its risk is within the limit, or has a dated event of it as a catalyst",
+        vetoed="its risk is above the limit, and research names no dated event of it as a catalyst",
     )
 
 
 def _no_doubling_down(leg: Leg, facts: Facts) -> Finding:
     held = leg.ticker in facts.positions
     waiting = leg.ticker in facts.open_buys
-    return _gate(
+    return gate(
         leg,
         ok=not (held or waiting),
         value="held" if held else "in an open order" if waiting else "not held",
@@ -129,7 +125,7 @@ def _price_drift(leg: Leg, facts: Facts) -> Finding:
         # Compared as products: a division could round a move onto the limit.
         ok = abs(price - evidence.price) * _HUNDRED <= limit_pct * evidence.price
         moved = pct(abs(price - evidence.price) * _HUNDRED / evidence.price)
-    return _gate(
+    return gate(
         leg,
         ok=ok,
         value=moved,
@@ -143,7 +139,7 @@ def _price_drift(leg: Leg, facts: Facts) -> Finding:
 
 def _not_halted(leg: Leg, facts: Facts) -> Finding:
     halt = facts.portfolio.halt
-    return _gate(
+    return gate(
         leg,
         ok=halt is None,
         value="halted" if halt else "not halted",
@@ -177,7 +173,7 @@ def _daily_loss(leg: Leg, facts: Facts) -> Finding:
         # Compared as products: a division could round a loss onto the limit.
         ok = loss * _HUNDRED <= limit * before.equity.amount
         value = _change(before.equity.amount, -loss, before.session)
-    return _gate(
+    return gate(
         leg,
         ok=ok,
         value=value,
@@ -200,7 +196,7 @@ def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
     vetoed = "no share of it is held that is not promised to an open order"
     if held is not None and held.priced_on is not None:
         vetoed = f"it has had no price since {held.priced_on}, and nothing is sold without one"
-    return _gate(
+    return gate(
         leg,
         ok=free > 0,
         value=f"{free} shares free",
@@ -316,7 +312,7 @@ def _cash(leg: Leg, facts: Facts) -> Finding:
 
 def _one_exit_a_session(leg: Leg, facts: Facts) -> Finding:
     selling = facts.open_sells.get(leg.ticker, _ZERO)
-    return _gate(
+    return gate(
         leg,
         ok=selling == 0,
         value=f"{selling.normalize():f} shares in an open sale",
@@ -339,7 +335,11 @@ BUY_GATES: tuple[Rule, ...] = (
     Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
     Rule("research_evidence", "a claim without a source is no reason to buy", _research_evidence),
     Rule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
-    Rule("risk_needs_catalyst", "risk is only taken for a stated cause", _risk_needs_catalyst),
+    Rule(
+        "risk_needs_catalyst",
+        "risk is only taken for a cause that has a date",
+        _risk_needs_catalyst,
+    ),
     Rule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
     Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
     Rule("price_drift", "a thesis holds for the price it was made at", _price_drift),

@@ -10,6 +10,8 @@ zero-width characters, tags, private use, lone surrogates, line and paragraph se
 
 def clean_line(text: str, chars_max: int) -> str:
     """`text` with each run of hidden characters as one space, cut to `chars_max`."""
+    if text.isprintable():  # no hidden character is; nearly every text is
+        return text.strip()[:chars_max]
     shown = (
         " " if hidden else "".join(run)
         for hidden, run in groupby(text, lambda each: unicodedata.category(each) in HIDDEN)

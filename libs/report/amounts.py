@@ -1,18 +1,32 @@
 """Numbers and times as people read them. Pure."""
 
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from contracts.types import Foreign, Usage
 
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 THOUSAND = 1000
+UNKNOWN = "-"
+"""What stands where a number is not known: never a 0."""
+
+_CENT, _TENTH = Decimal("0.01"), Decimal("0.1")
 
 
-def money(amount: Decimal, currency: str = "") -> str:
+def rounded(number: Decimal | float, step: Decimal) -> Decimal:
+    """To the nearest multiple of `step` (a power of ten), halves away from zero.
+
+    The only rounding of what is shown: a float goes by its shortest decimal, so that 26.615 is
+    26.62 whichever of the two it came as.
+    """
+    exact = number if isinstance(number, Decimal) else Decimal(str(number))
+    return exact.quantize(step, ROUND_HALF_UP)
+
+
+def money(amount: Decimal | float, currency: str = "") -> str:
     """`12,345.60 USD`."""
-    text = f"{amount:,.2f}"
+    text = f"{rounded(amount, _CENT):,f}"
     return f"{text} {currency}" if currency else text
 
 
@@ -28,9 +42,14 @@ def quantity(amount: Decimal) -> str:
     return f"{amount.normalize():,f}"
 
 
-def percent(amount: Decimal) -> str:
-    """`25%`, `33.3%`."""
-    return f"{amount:.1f}".removesuffix(".0") + "%"
+def percent(amount: Decimal | float) -> str:
+    """`25%`, `33.3%`: a share, a limit, a fall."""
+    return f"{rounded(amount, _TENTH):,f}".removesuffix(".0") + "%"
+
+
+def gain_percent(amount: Decimal | float) -> str:
+    """`+4.93%`, `-0.20%`: a return."""
+    return f"{rounded(amount, _CENT):+,f}%"
 
 
 def cost(tokens: int, cost_usd: Decimal) -> str:
@@ -118,7 +137,7 @@ def cut(text: str, chars_max: int) -> str:
 
 def change(amount: Decimal) -> str:
     """`+12.50`, `-1,034.00`."""
-    return f"{amount:+,.2f}"
+    return f"{rounded(amount, _CENT):+,f}"
 
 
 def count(number: int, one: str, many: str = "") -> str:

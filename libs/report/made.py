@@ -14,12 +14,23 @@ from contracts.memory import AgentMemory
 from contracts.message import Contract
 from contracts.query import PipelineView
 from contracts.research import AssetView, Plan, QuantReport, ResearchFinding, ResearchReport
-from contracts.risk import Check, DecisionAction, DecisionValidation, PortfolioDecision, RuleOutcome
+from contracts.risk import (
+    Check,
+    DecisionAction,
+    DecisionValidation,
+    PickReview,
+    PortfolioDecision,
+    RuleOutcome,
+)
 from contracts.sentiment import Candidate, SentimentReport, SignalDigest, TickerSentiment
 from contracts.trader import DailyPicks, StockPick
 
 C = TypeVar("C", bound=Contract)
 SHARE_DECIMALS = 2
+QUARTER = "momentum_3m_pct"
+"""The indicator that there is once a ticker has traded for a quarter."""
+MADE_UP = "made-up prices: nothing here says anything of a real market"
+"""What is told of a decision on synthetic data."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,7 @@ class Made:
     quant: QuantReport | None
     research: ResearchReport | None
     picks: DailyPicks | None
+    review: PickReview | None
     exits: ExitReport | None
     validation: DecisionValidation | None
     approval: Approval | None
@@ -51,12 +63,18 @@ class Made:
             quant=_read(QuantReport, made.get("quant_report")),
             research=_read(ResearchReport, made.get("research_report")),
             picks=_read(DailyPicks, made.get("daily_picks")),
+            review=_read(PickReview, made.get("pick_review")),
             exits=_read(ExitReport, made.get("exit_report")),
             validation=_read(DecisionValidation, made.get("decision_validation")),
             approval=_read(Approval, made.get("approval")),
             execution=_read(ExecutionResult, made.get("execution_result")),
             memory=_read(AgentMemory, made.get("agent_memory")),
         )
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether it was decided on prices that are made up."""
+        return self.portfolio is not None and self.portfolio.synthetic
 
     @property
     def wanted(self) -> Sequence[StockPick]:
@@ -104,7 +122,8 @@ def reasons(candidate: Candidate) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """What each stage said of one ticker; None where it said nothing.
+    """What each stage said of one ticker; None where it said nothing. `unscored` says why there is
+    no `mood`.
 
     `validated` is what the rules left of a pick, `decision` what a person then left of that.
     """
@@ -112,6 +131,7 @@ class Row:
     ticker: str
     candidate: Candidate | None
     mood: TickerSentiment | None
+    unscored: str | None
     signal: AssetView | None
     finding: ResearchFinding | None
     pick: StockPick | None
@@ -122,6 +142,20 @@ class Row:
     order: Order | None
     fill: Fill | None
     judged: bool
+
+    @property
+    def fundamental(self) -> float | None:
+        """The analyst's score; None where it knew no fundamentals, which it writes as 0."""
+        return self.finding.fundamental_score or None if self.finding else None
+
+    @property
+    def technical(self) -> float | None:
+        """The analyst's score; None where it is 0 for want of the quarter of prices that a trend
+        and its momentum are scored by."""
+        if self.finding is None:
+            return None
+        known = self.signal is not None and QUARTER in self.signal.technical_indicators
+        return self.finding.technical_score if known else self.finding.technical_score or None
 
     @property
     def against(self) -> Sequence[Check]:
@@ -147,6 +181,7 @@ def rows(made: Made) -> Sequence[Row]:
     validation, execution = made.validation, made.execution
     candidates = {each.ticker: each for each in digest.candidates} if digest else {}
     moods = {each.ticker: each for each in mood.tickers} if mood else {}
+    unscored = {each.ticker: each.reason for each in mood.unscored} if mood else {}
     signals = {each.ticker: each for each in quant.assets} if quant else {}
     findings = {each.ticker: each for each in research.tickers} if research else {}
     picks = {each.ticker: each for each in made.wanted}
@@ -163,6 +198,7 @@ def rows(made: Made) -> Sequence[Row]:
             ticker=name,
             candidate=candidates.get(name),
             mood=moods.get(name),
+            unscored=unscored.get(name),
             signal=signals.get(name),
             finding=findings.get(name),
             pick=picks.get(name),

@@ -20,6 +20,7 @@ from contracts.strategy_result import (
     TrainingResult,
     Verdict,
 )
+from libs.report import amounts
 from libs.report.chart import Chart, Line, Trade
 from libs.runtime.strategy_files import text_of
 
@@ -101,7 +102,8 @@ def _tiles(training: TrainingResult, backtest: BacktestResult | None) -> str:
     ]
     if backtest:
         luck = f"of {backtest.trials} tried" if backtest.trials > 1 else "the first one tried"
-        closed = f"{_part(backtest.win_rate)} of them won"
+        won = backtest.win_rate
+        closed = "none closed" if won is None else f"{_part(won)} of them won"
         tiles = [
             _tile("return", _signed(backtest.total_return), _colour(backtest.total_return))
             + _under(f"buy and hold {_signed(backtest.benchmark_return)}"),
@@ -110,8 +112,8 @@ def _tiles(training: TrainingResult, backtest: BacktestResult | None) -> str:
             _tile("deepest fall", _part(backtest.max_drawdown))
             + _under(f"invested {_part(backtest.exposure)} on average"),
             _tile("trades", f"{backtest.total_trades:,}") + _under(closed),
-            _tile("not luck, probably", _part(backtest.deflated_sharpe))
-            + _under(f"deflated Sharpe, {luck}"),
+            _tile("deflated Sharpe", _part(backtest.deflated_sharpe))
+            + _under(f"1 - chance of as much by luck, {luck}"),
             *tiles,
         ]
     return f'<div class="tiles">{"".join(f"<div class=tile>{each}</div>" for each in tiles)}</div>'
@@ -146,7 +148,7 @@ def _equity(found: BacktestResult) -> str:
     def said(place: int) -> str:
         return (
             f"{days[place]}: {equity[place]:,.0f}; buy and hold {held[place]:,.0f}; "
-            f"{falls[place]:.1%} from the highest before"
+            f"{amounts.percent(falls[place] * 100)} from the highest before"
         )
 
     ticks = _dates(days)
@@ -224,9 +226,8 @@ def _priced(shown: PricesShown, found: BacktestResult, places: dict[date, int]) 
 
 def _said(trade: TradeShown) -> str:
     end = f"{trade.exit} at {trade.exit_price:,.2f}" if trade.exit else "still open"
-    return (
-        f"{trade.side} {trade.entry} at {trade.entry_price:,.2f}, {end}: {trade.return_pct:+.2f}%"
-    )
+    gain = amounts.gain_percent(trade.return_pct)
+    return f"{trade.side} {trade.entry} at {trade.entry_price:,.2f}, {end}: {gain}"
 
 
 def _trade_row(trade: TradeShown) -> Sequence[str]:
@@ -237,7 +238,7 @@ def _trade_row(trade: TradeShown) -> Sequence[str]:
         f"{trade.entry_price:,.2f}",
         str(trade.exit or "open"),
         f"{trade.exit_price:,.2f}" if trade.exit_price else "",
-        f'<span class="{_colour(trade.profit)}">{trade.return_pct:+.2f}%</span>',
+        f'<span class="{_colour(trade.profit)}">{amounts.gain_percent(trade.return_pct)}</span>',
         f"{trade.profit:+,.0f}",
     )
 
@@ -344,11 +345,11 @@ def _short(value: float) -> str:
 
 
 def _part(value: float | None) -> str:
-    return NOT_DEFINED if value is None else f"{value:.1%}"
+    return NOT_DEFINED if value is None else amounts.percent(value * 100)
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.1%}"
+    return amounts.gain_percent(value * 100)
 
 
 def _ratio(value: float | None) -> str:

@@ -19,10 +19,13 @@ from pathlib import Path
 
 import nkeys
 
+from libs.runtime.accounts import NatsPermissions, accounts
 from libs.runtime.start_error import StartError
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+PUBLIC_MODE = 0o644
+NATS_CONFIG = "nats.conf"
 PASSWORD_BYTES = 24
 NKEY_RAW_SEED_BYTES = 32
 
@@ -40,20 +43,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 class CredentialError(StartError):
     """A secret is missing, unreadable or spoiled; the text names the file and what to do."""
-
-
-@dataclass(frozen=True)
-class NatsPermissions:
-    """What one identity may do on NATS.
-
-    `publish` and `subscribe` are subjects (wildcards allowed); an empty tuple refuses everything.
-    `allow_responses` lets the identity answer a request that it received, on the reply subject of
-    that request and nowhere else.
-    """
-
-    publish: tuple[str, ...]
-    subscribe: tuple[str, ...]
-    allow_responses: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +68,12 @@ def ensure_secrets(
         _ensure_file(nkey_seed_path(directory, identity), _new_nkey_seed)
     for role in postgres_roles:
         _ensure_file(postgres_password_path(directory, role), _new_password)
+
+
+def mode_of(name: str) -> int:
+    """The mode of a file in a directory of secrets. What holds public keys only may be read by all:
+    a container whose root has no rights beyond its own must read its server's configuration."""
+    return PUBLIC_MODE if name == NATS_CONFIG or name.endswith(".pem") else FILE_MODE
 
 
 def ensure_token(path: Path) -> str:
@@ -129,7 +124,8 @@ def nats_config(
     server_name: str = "deskbus",
     limits: NatsLimits | None = None,
 ) -> str:
-    """Render a nats-server configuration for one machine: loopback, JetStream, nkeys, allow lists.
+    """Render a nats-server configuration for one machine: loopback, JetStream, nkeys, allow lists,
+    and an account for each identity (libs.runtime.accounts).
 
     JSON is a subset of nats-server's format; it is used for its exact quoting. The text holds
     public keys only. `public_keys` must have an entry for each identity in `permissions`.
@@ -151,29 +147,9 @@ def nats_config(
             "max_memory_store": limits.memory_store_bytes_max,
             "max_file_store": limits.file_store_bytes_max,
         },
-        "authorization": {
-            "users": [
-                {"nkey": public_keys[identity], "permissions": _rendered(allowed)}
-                for identity, allowed in permissions.items()
-            ]
-        },
+        "accounts": accounts(permissions, public_keys),
     }
     return json.dumps(config, indent=2) + "\n"
-
-
-def _rendered(allowed: NatsPermissions) -> dict[str, object]:
-    rendered: dict[str, object] = {
-        "publish": _subject_rule(allowed.publish),
-        "subscribe": _subject_rule(allowed.subscribe),
-    }
-    if allowed.allow_responses:
-        rendered["allow_responses"] = True
-    return rendered
-
-
-def _subject_rule(subjects: tuple[str, ...]) -> dict[str, list[str]]:
-    # nats-server reads an empty allow list as "no rule", which allows everything.
-    return {"allow": list(subjects)} if subjects else {"deny": [">"]}
 
 
 def _checked_name(name: str) -> str:

@@ -8,18 +8,21 @@ as long as they are free, and both ask for credentials.
 
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from libs.runtime import watch
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.binaries import nats_program, postgres_programs
+from libs.runtime.child_log import make_logs_dir
 from libs.runtime.credentials import (
     NatsLimits,
-    NatsPermissions,
     ensure_secrets,
     nats_config,
     nkey_public_key,
@@ -102,9 +105,8 @@ async def embedded_servers(
 
     Raises StartError (its kinds say which) when the directory is in use, not writable or of
     another Postgres version, when a program is missing, or when a server does not become ready.
-    The calling thread must live until the block ends. While it runs a dead server is started again;
-    `await servers.supervisor.given_up()` raises when that failed for good: wait for it beside the
-    block's work.
+    The calling thread must live until the block ends. While it runs a dead server is started again,
+    for as long as it takes; the process is not ready meanwhile, and its log says why.
     """
     data_dir = Path(os.path.abspath(data_dir))  # noqa: PTH100, ASYNC240
     with locked(data_dir):
@@ -114,8 +116,22 @@ async def embedded_servers(
             await supervisor.ready()
             servers = desk.servers(supervisor)
             await _ensure_database(servers, roles, database_owner)
-            yield servers
+            with _watched(supervisor, [child.name for child in children]):
+                yield servers
         desk.forget_processes()
+
+
+@contextmanager
+def _watched(supervisor: Supervisor, names: Sequence[str]) -> Iterator[None]:
+    """While the block runs, this process is ready only where its servers are."""
+
+    async def problem(name: str) -> str:
+        return supervisor.problem(name)
+
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(watch.checked(f"server {name}", partial(problem, name)))
+        yield
 
 
 async def _ensure_database(servers: Servers, roles: Sequence[str], owner: str | None) -> None:
@@ -156,7 +172,7 @@ class _Desk:
         try:
             for name, mark in self._record.processes.items():
                 await end_leftover(name, mark, signal.SIGINT)
-            self._logs_dir.mkdir(exist_ok=True)
+            make_logs_dir(self._logs_dir)
             self._choose_server_dir()
             self._choose_ports()
             ensure_secrets(

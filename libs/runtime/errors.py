@@ -1,5 +1,7 @@
-"""The one base of errors that end an operation with a reason a person can act on, and its words."""
+"""The bases of errors: a reason that a person can act on, and an outage, which is waited for."""
 
+import errno
+import socket
 from collections.abc import Sequence
 
 
@@ -18,6 +20,55 @@ class DeskError(Exception):
     def message(self) -> str:
         """The sentence for people."""
         return str(self)
+
+
+class Unavailable(DeskError):
+    """What the work needs cannot be reached now. An outage is no failure: whoever works waits, and
+    tries again for as long as it lasts."""
+
+    code = "unavailable"
+
+
+ELSEWHERE = frozenset(
+    {
+        *(errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN),
+        *(errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS),
+    }
+)
+"""What the machine or its network says of itself, and not of what it was asked."""
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether an error says that something cannot be reached or has no room, and not that something
+    is wrong."""
+    if isinstance(error, Unavailable | ConnectionError | TimeoutError | socket.gaierror):
+        return True
+    return isinstance(error, OSError) and error.errno in ELSEWHERE
+
+
+class NoAnswer(DeskError):
+    """The command is not to be done, and nobody waits for an answer to it: none is told."""
+
+    code = "no_answer"
+
+
+class NotOnRecord(NoAnswer):
+    """No operation on record stands behind a command, or another command does: it is forged.
+
+    It becomes a dead letter. With `may_come` only after some tries: another server may know more.
+    """
+
+    code = "not_on_record"
+
+    def __init__(self, message: str, *, may_come: bool = False) -> None:
+        super().__init__(message)
+        self.may_come = may_come
+
+
+class OperationEnded(NoAnswer):
+    """The command of an operation that has ended came once more."""
+
+    code = "operation_ended"
 
 
 NAMES_MAX = 10

@@ -80,6 +80,7 @@ class Journal:
     """The calls of one operation, in the order of asking. Not for use by two tasks at once.
 
     `check` is asked right before a paid call and raises `OperationStopped` where the lease is gone.
+    `command_sha256` is of the command's bytes as they came, whatever this release reads in them.
     """
 
     def __init__(
@@ -87,11 +88,17 @@ class Journal:
         recorded: Sequence[JournalEntry],
         record: RecordFunction,
         check: Callable[[], None] = lambda: None,
+        command_sha256: str = "",
     ) -> None:
         self._recorded = {entry.index: entry for entry in recorded}
         self._record = record
         self._check = check
+        self.command_sha256 = command_sha256
         self._pending: list[JournalEntry] = []
+        self._next = 0
+
+    def again(self) -> None:
+        """The handler begins again: it is answered from the record up to where it came."""
         self._next = 0
 
     async def call(self, call: Call) -> JsonValue:

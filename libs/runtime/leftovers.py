@@ -60,12 +60,17 @@ def mark_of(pid: int) -> ProcessMark:
     return ProcessMark(pid, birth_of(pid) or "ended")
 
 
+def runs(mark: ProcessMark) -> bool:
+    """Whether the marked process, and not a later one with its pid, is there."""
+    return birth_of(mark.pid) == mark.birth
+
+
 async def end_leftover(name: str, mark: ProcessMark, stop_signal: signal.Signals) -> None:
     """End the marked process if it still runs (stop signal, then SIGKILL); return when it is gone.
 
     Raises LeftoverError when it is not ours to end or does not go.
     """
-    if birth_of(mark.pid) != mark.birth:
+    if not runs(mark):
         return
     log.warning("server.leftover_found", server=name, pid=mark.pid)
     for number in (stop_signal, signal.SIGKILL):
@@ -88,7 +93,7 @@ async def _gone(mark: ProcessMark) -> bool:
     # It is not our child, so there is no event to wait for on every platform.
     with suppress(TimeoutError):
         async with asyncio.timeout(END_TIMEOUT_S):
-            while birth_of(mark.pid) == mark.birth:  # noqa: ASYNC110
+            while runs(mark):  # noqa: ASYNC110
                 await asyncio.sleep(POLL_S)
             return True
     return False

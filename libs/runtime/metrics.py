@@ -34,6 +34,7 @@ COMMANDS = Counter(
         Label(
             "outcome",
             "answered, failed (with a reason), unanswered (a fault: it comes again), unreadable, "
+            "not_on_record (a dead letter), not_yet_on_record (it comes again), ended (before), "
             "unclaimed (nobody granted it in time), not_granted, stopped (cancelled or lease lost)",
         ),
     ),
@@ -70,6 +71,9 @@ QUESTIONS = Counter(
 QUESTION_SECONDS = Histogram(
     "deskbus_question_seconds", "How long the answer to a question took.", (SUBJECT,)
 )
+BUS_STORES = Gauge(
+    "deskbus_bus_stores", "1 where NATS stores commands, 0 where it refuses: the disk is full, say."
+)
 PENDING = Gauge(
     "deskbus_consumer_pending", "Commands that no service has taken yet.", (SERVICE, SUBJECT)
 )
@@ -78,9 +82,29 @@ UNACKNOWLEDGED = Gauge(
     "Commands that a service has taken and not acknowledged.",
     (SERVICE, SUBJECT),
 )
+DROPPED = Counter(
+    "deskbus_dropped_messages_total",
+    "Messages that were dropped unread and unanswered; the log names who sent them.",
+    (
+        Label(
+            "why",
+            "foreign_inbox (the answer would not go to who asked), overflow (its sender has too "
+            "much waiting), no_command (what a pull brought is not from its consumer)",
+        ),
+    ),
+)
+REFUSALS_NOT_KEPT = Counter(
+    "deskbus_refusals_not_kept_total",
+    "Messages that were refused and, above their sender's rate, neither kept nor told as events.",
+)
 UNREADABLE = Counter(
     "deskbus_dead_letters_total",
     "Messages that were set aside because nobody could read them.",
+    (SERVICE,),
+)
+NOT_ON_RECORD = Counter(
+    "deskbus_commands_not_on_record_total",
+    "Commands that were set aside because no operation on record stands behind them: forged.",
     (SERVICE,),
 )
 

@@ -11,12 +11,19 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 """Pipelines name providers by it."""
 
+EFFORT = r"^[a-z]{0,20}$"
+"""Each vendor has its own words, as none, low, high, max."""
+MODEL_TIMEOUT_S_MAX = 14_400.0
+"""A model on a processor may take hours for a long prompt."""
+
 SIZES = ("small", "medium", "large")
 STAGES = ("sentiment", "planner", "quant", "research", "trader", "risk", "memory")
 """The parts of a pipeline that a model plays; each may be given a model of its own."""
 
 Preset = Literal["claude", "openai", "minimax", "vllm", "ollama", "llamacpp", "compatible"]
 Output = Literal["json_schema", "json_object", "none"]
+MODEL_TIMEOUT_S = 300.0
+MODEL_SILENCE_S = 120.0
 UsdPerMillion = Annotated[Decimal, Field(ge=0, le=10_000)]
 
 
@@ -65,7 +72,8 @@ class EndpointSettings(BaseModel):
 
     `models` maps small, medium, large or a stage (sentiment, planner, quant, research, trader,
     risk, memory) to a model id. A key comes from the environment variable `key_variable` or, where
-    that is not set, from the file `key_file`. `rate` is read by the orchestrator.
+    that is not set, from the file `key_file`. `rate` is read by the orchestrator. `timeout_s` and
+    `silence_s` stand for model_timeout_s and model_silence_s of the desk.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,6 +89,12 @@ class EndpointSettings(BaseModel):
     parallel_calls: bool | None = None
     reasoning_echo: bool | None = None
     usage_reliable: bool | None = None
+    effort: str | None = Field(default=None, pattern=EFFORT)
+    effort_with_tools: str | None = Field(default=None, pattern=EFFORT)
+    stream: bool | None = None
+    output_tokens_max: int | None = Field(default=None, ge=256, le=1_000_000)
+    timeout_s: float | None = Field(default=None, gt=0, le=MODEL_TIMEOUT_S_MAX)
+    silence_s: float | None = Field(default=None, gt=0, le=MODEL_TIMEOUT_S_MAX)
     free: bool | None = None
     rate: Rate | None = None
 

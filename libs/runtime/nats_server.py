@@ -17,6 +17,11 @@ STOP_SIGNAL = signal.SIGTERM
 READY_POLL_S = 0.01
 PROBE_TIMEOUT_S = 2.0
 ANSWER_BYTES_MAX = 4096
+HEALTH = "/healthz"
+"""Whether it does its work: it stores what it is given, too."""
+STARTED = "/healthz?js-enabled-only=true"
+"""Whether JetStream is there. A stream that is broken does not count: it can be made anew then."""
+DOES_NOT_ANSWER = "does not answer"
 
 
 def prepare_nats(server_dir: Path, config: str, run_as: Identity | None) -> Path:
@@ -45,8 +50,13 @@ def nats_child(
     """The supervised NATS server."""
 
     async def ready(_pid: int) -> None:
-        while not await nats_is_healthy(monitor_port):  # noqa: ASYNC110
+        while await nats_problem(monitor_port, check=STARTED):  # noqa: ASYNC110
             await asyncio.sleep(READY_POLL_S)
+
+    async def unwell(_pid: int) -> str:
+        # A server that says nothing is left alone: it may be stopped for a moment, as we may.
+        problem = await nats_problem(monitor_port)
+        return "" if problem == DOES_NOT_ANSWER else problem
 
     return Child(
         name="nats",
@@ -55,25 +65,36 @@ def nats_child(
         cwd=config.parent,
         log_path=log_path,
         ready=ready,
+        unwell=unwell,
         run_as=run_as,
         stop_signal=STOP_SIGNAL,
         parent_death_signal=STOP_SIGNAL,
     )
 
 
-async def nats_is_healthy(monitor_port: int) -> bool:
-    """Whether the server on this loopback monitoring port says that JetStream can be used."""
+async def nats_problem(monitor_port: int, *, check: str = HEALTH) -> str:
+    """What the server on this loopback monitoring port says is wrong with it; empty where nothing
+    is, DOES_NOT_ANSWER where nothing is heard."""
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             reader, writer = await asyncio.open_connection(LOOPBACK, monitor_port)
             try:
-                writer.write(b"GET /healthz?js-enabled-only=true HTTP/1.0\r\n\r\n")
+                writer.write(f"GET {check} HTTP/1.0\r\n\r\n".encode())
                 await writer.drain()
                 answer = await reader.read(ANSWER_BYTES_MAX)
             finally:
                 writer.close()
-            return answer.split(b" ", 2)[1:2] == [b"200"]
-    return False
+            head, _, body = answer.partition(b"\r\n\r\n")
+            if head.split(b" ", 2)[1:2] == [b"200"]:
+                return ""
+            return _said(body) if head else DOES_NOT_ANSWER
+    return DOES_NOT_ANSWER
+
+
+def _said(body: bytes) -> str:
+    with suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(body)["error"])
+    return "is not well"
 
 
 def monitored(monitor_port: int, page: str) -> Any:

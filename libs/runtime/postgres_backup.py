@@ -13,6 +13,8 @@ from libs.runtime.errors import DeskError
 from libs.runtime.postgres_server import ENVIRONMENT
 
 FILE_MODE = 0o600
+DUMPED = ("--format=custom", "--no-owner", "--exclude-schema=pg_catalog")
+"""Nothing of Postgres' own: what roles may call of it is set by whoever makes them."""
 
 
 class BackupFailed(DeskError):
@@ -36,7 +38,7 @@ async def dump(bindir: Path, dsn: str, file: Path) -> None:
         raise BackupFailed(f"{file} cannot be written: {error.strerror}") from error
     try:
         _make(partial)
-        await _run(bindir / "pg_dump", dsn, "--format=custom", "--no-owner", f"--file={partial}")
+        await _run(bindir / "pg_dump", dsn, *DUMPED, f"--file={partial}")
         partial.replace(file)
     except BaseException:
         _remove(file)

@@ -29,6 +29,15 @@ SELECT 'CREATE DATABASE "{database}"'
 ALTER DATABASE "{database}" OWNER TO "{owner}";
 REVOKE ALL ON DATABASE "{database}", postgres, template1 FROM PUBLIC;
 """
+# What anybody may else do in a database that he may connect to: fill its disk.
+_LARGE_OBJECTS_SQL = """
+\\connect "{database}"
+DO $$ DECLARE found regprocedure; BEGIN
+    FOR found IN SELECT oid FROM pg_proc
+        WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^lo(_|read$|write$)'
+    LOOP EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', found); END LOOP;
+END $$;
+"""
 _GRANT_SQL = 'GRANT CONNECT ON DATABASE "{database}" TO "{role}";\n'
 
 
@@ -73,6 +82,7 @@ def roles_sql(passwords: Mapping[str, str], database: str, owner: str) -> str:
             *(_ROLE_SQL.format(role=r, password=_checked(p, r)) for r, p in passwords.items()),
             _DATABASE_SQL.format(database=database, owner=owner),
             *(_GRANT_SQL.format(database=database, role=role) for role in passwords),
+            _LARGE_OBJECTS_SQL.format(database=database),
         ]
     )
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import structlog
 
 from libs.runtime.binaries import PostgresPrograms
+from libs.runtime.child_log import log_tail, opened_log
 from libs.runtime.leftovers import birth_of
 from libs.runtime.placement import hand_over
 from libs.runtime.ports import LOOPBACK
 from libs.runtime.start_error import StartError
-from libs.runtime.supervisor import Child, Identity, guarded_argv, log_tail
+from libs.runtime.supervisor import Child, Identity, guarded_argv
 
 log = structlog.get_logger()
 
@@ -100,7 +101,7 @@ async def _initdb(
     # The C locale exists on every system and sorts the same on all of them.
     argv += ["--locale=C", "--auth=scram-sha-256", f"--username={SUPERUSER}"]
     argv += [f"--pwfile={password_file}", "--no-instructions"]
-    with log_path.open("ab") as output:
+    with opened_log(log_path) as output:
         process = await asyncio.create_subprocess_exec(
             *guarded_argv(argv, signal.SIGKILL, run_as),
             stdin=asyncio.subprocess.DEVNULL,

@@ -73,8 +73,7 @@ class Job(BaseModel):
     @property
     def accounts(self) -> tuple[str, ...]:
         """The accounts that its cycles may trade."""
-        own = [pipeline.account for pipeline in self.request("a-slot").pipelines]
-        return tuple(dict.fromkeys([*own, *([self.account] if self.rotation else [])]))
+        return tuple(dict.fromkeys(self.request("a-slot").accounts))
 
     @property
     def moments(self) -> tuple[When, ...]:

@@ -17,6 +17,7 @@ RECORD_NAME = "embedded.json"
 LOCK_NAME = "lock"
 ID_BYTES = 8
 PID_DIGITS_MAX = 20
+FILE_MODE = 0o600
 
 
 class DataDirError(StartError):
@@ -64,11 +65,16 @@ class ServerRecord:
         """Replace the record atomically."""
         path = data_dir / RECORD_NAME
         partial = path.with_suffix(".partial")
-        with partial.open("w") as file:
+        with open(partial, "w", opener=private) as file:
             json.dump(asdict(self), file, indent=2)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for files that are their owner's alone."""
+    return os.open(path, flags, FILE_MODE)
 
 
 @contextmanager
@@ -94,10 +100,17 @@ def locked(data_dir: Path) -> Iterator[None]:
         yield
 
 
+def data_dir_mode() -> int:
+    """The mode of a new data directory: its owner's alone. As root the servers run as another user,
+    who walks through it to their data: he may pass, and list nothing."""
+    return 0o711 if os.geteuid() == 0 else 0o700
+
+
 def _opened_lock(data_dir: Path) -> FileIO:
     try:
-        data_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
-        return FileIO(data_dir / LOCK_NAME, "a+")
+        # One that is there is left as it is: it may be a folder for other things too.
+        data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+        return FileIO(data_dir / LOCK_NAME, "a+", opener=private)
     except OSError as error:
         raise _not_writable(data_dir, error) from error
 

@@ -28,6 +28,9 @@ from contracts.types import Currency, Name
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
     ENDPOINT_NAME,
+    MODEL_SILENCE_S,
+    MODEL_TIMEOUT_S,
+    MODEL_TIMEOUT_S_MAX,
     NO_RATE,
     RATES,
     EndpointSettings,
@@ -105,6 +108,9 @@ class Settings(BaseSettings):
     """Yahoo's universe, separated by commas; empty takes Yahoo's screens of the newest session."""
     yahoo_currencies: str = Field(default="USD,EUR,GBP,CHF", pattern="^([A-Za-z]{3}(,|$))*$")
     """Currencies whose rates into an account's own are asked of Yahoo, separated by commas."""
+    market_jump_pct: float = Field(default=40.0, gt=0, le=10_000)
+    """Percent by which a close may differ from the one before; a larger step that no split explains
+    is told with the prices."""
     yahoo_requests_per_s: float = Field(default=4.0, gt=0, le=50)
     """How fast one process asks Yahoo; replicas do not share it."""
     http: bool = False
@@ -156,7 +162,9 @@ class Settings(BaseSettings):
     group_max: int = Field(default=64, ge=1, le=1024)
     """Inputs the orchestrator commits in one transaction."""
     inputs_max: int = Field(default=4096, ge=1, le=100_000)
-    """Inputs that may wait in an orchestrator; more are not taken from the bus."""
+    """Inputs that may wait in an orchestrator; a caller may take up a quarter of them."""
+    refusals_kept_per_minute_max: int = Field(default=60, ge=1, le=10_000)
+    """Refused messages of one caller that are kept and told as events; more only answered."""
     cycles_recent_max: int = Field(default=1_000, ge=0, le=100_000)
     """Running cycles whose rows an orchestrator keeps in memory; others it reads again."""
     relay_batch_max: int = Field(default=500, ge=1, le=10_000)
@@ -200,8 +208,14 @@ class Settings(BaseSettings):
     docs/providers.md."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """US dollars for a million tokens, by model id, beside or over the built-in prices."""
-    model_timeout_s: float = Field(default=240.0, gt=0, le=3600)
+    model_timeout_s: float = Field(default=MODEL_TIMEOUT_S, gt=0, le=MODEL_TIMEOUT_S_MAX)
     """How long one model call may take before it counts as failed."""
+    model_silence_s: float = Field(default=MODEL_SILENCE_S, gt=0, le=MODEL_TIMEOUT_S_MAX)
+    """How long an endpoint may say nothing before the call counts as failed: before its reply
+    begins, and within it. Does not count for servers of your own (vllm, ollama, llamacpp)."""
+    model_step_limit_s: float = Field(default=900.0, gt=0, le=86_400)
+    """How long a step that a model answers may take in all, with all of its calls; the cycle has a
+    limit of its own. Two calls that say nothing and a whole one must fit."""
     model_attempts_max: int = Field(default=5, ge=1, le=20)
     """Tries of one model call while its endpoint is busy or cannot be reached."""
     model_wait_s_max: float = Field(default=60.0, ge=0, le=3600)
@@ -247,6 +261,24 @@ class Settings(BaseSettings):
                     f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()
                 )
                 raise ValueError(f"account_limits.{account}: {wrong}") from error
+        return self
+
+    @model_validator(mode="after")
+    def _attempts_fit_into_a_step(self) -> "Settings":
+        """Two calls that hang cost no step: both, and one that takes its whole time, fit in."""
+        own = {
+            f"providers.{name}.timeout_s": (each.timeout_s, each.silence_s)
+            for name, each in self.providers.items()
+        }
+        for name, (timeout_s, silence_s) in {"model_timeout_s": (None, None), **own}.items():
+            whole_s = timeout_s or self.model_timeout_s
+            needed_s = whole_s + 2 * min(silence_s or self.model_silence_s, whole_s)
+            if needed_s > self.model_step_limit_s:
+                raise ValueError(
+                    f"{name}: two calls that say nothing and a whole one take {needed_s:g} s, and "
+                    f"a step may take {self.model_step_limit_s:g} s: set model_step_limit_s "
+                    f"(DESKBUS_MODEL_STEP_LIMIT_S) to at least {needed_s:g}"
+                )
         return self
 
     def limits_of(self, account: str) -> AccountLimits:

@@ -97,8 +97,14 @@ class StrategyFiles:
         return self._written_over(self.assessment_path(name), body)
 
     def keep_report(self, name: str, page: str) -> Path:
-        """Export a report over the one before. Raises ExportFailed."""
-        return self._written_over(self._root / name / "report.html", page.encode())
+        """Export a report over the one before; an assessment of that one goes with it.
+
+        Raises ExportFailed.
+        """
+        written = self._written_over(self._root / name / "report.html", page.encode())
+        with _exporting(self.assessment_path(name)):
+            self.assessment_path(name).unlink(missing_ok=True)
+        return written
 
     def assessment_path(self, name: str) -> Path:
         """Where a strategy's assessment is exported to."""

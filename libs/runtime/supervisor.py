@@ -1,8 +1,10 @@
 """Start child processes in order, keep them running, stop them in reverse.
 
 Used for the embedded servers and for `deskbus up --processes`. A child that dies is started again,
-at once the first time and then with growing delays; one that fails too often in a row to become
-ready is given up, which `ready()` and `given_up()` report.
+at once the first time and then with growing delays. One that has never become ready is given up
+after some tries, which `ready()` and `given_up()` report: something is set up wrongly. One that has
+been ready is started again for as long as it takes, and `problem()` says what holds it up. One that
+says that it is unwell, and goes on saying so, is ended and started again.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from typing import Any, Self
 
 import structlog
 
+from libs.runtime.child_log import last_line, log_tail, opened_log, set_aside_when_large
 from libs.runtime.start_error import StartError
 
 log = structlog.get_logger()
@@ -29,8 +32,14 @@ RESTART_DELAY_FIRST_S = 0.1
 RESTART_DELAY_MAX_S = 2.0
 STABLE_AFTER_S = 5.0
 UNREADY_STARTS_MAX = 8
-LOG_BYTES_MAX = 10 * 1024 * 1024
-LOG_TAIL_BYTES = 1500
+"""Of a child that has never been ready."""
+UNREADY_DELAY_MAX_S = 10.0
+"""Between two starts of one that has been ready and does not become so again."""
+UNWELL_POLL_S = 1.0
+UNWELL_S_FIRST = 4.0
+"""How long a child may say that it is unwell before it is ended; doubled each time up to
+UNWELL_S_MAX, since what ails it may be there for long: a full disk."""
+UNWELL_S_MAX = 30.0
 
 _EXEC_CHILD = Path(__file__).with_name("exec_child.py")
 
@@ -51,13 +60,19 @@ async def ready_at_once(_pid: int) -> None:
     """The ready check of a child that needs none."""
 
 
+async def well(_pid: int) -> str:
+    """What a child says of itself that is not asked."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Child:
     """How to run one process.
 
     `argv` is a sequence, or a function asked anew at each start; its first word is an absolute
     path. `env` is the whole environment (None: ours). `ready` gets the pid and returns once the
-    child can be used. `started` gets the pid right after each start. `run_as` drops the user.
+    child can be used; `unwell` gets it too and gives what is wrong, empty where nothing is.
+    `started` gets the pid right after each start. `run_as` drops the user.
     Output is appended to `log_path`; a log over LOG_BYTES_MAX is set aside once at start.
     `parent_death_signal` reaches the child on Linux when the supervising process is killed.
     """
@@ -66,6 +81,7 @@ class Child:
     argv: Sequence[str] | Callable[[], Sequence[str]]
     log_path: Path
     ready: Callable[[int], Awaitable[None]] = ready_at_once
+    unwell: Callable[[int], Awaitable[str]] = well
     started: Callable[[int], None] | None = None
     env: Mapping[str, str] | None = None
     cwd: Path | None = None
@@ -85,6 +101,9 @@ class _State:
     starts: int = 0
     unready_starts: int = 0
     delay_s: float = 0.0
+    unwell_s: float = UNWELL_S_FIRST
+    problem: str = ""
+    has_been_ready: bool = False
     task: asyncio.Task[None] | None = None
 
 
@@ -144,6 +163,10 @@ class Supervisor:
         """Wait until a child is given up, then raise ChildError. Ends only that way."""
         await asyncio.shield(self._future())
 
+    def problem(self, name: str) -> str:
+        """What is wrong with a child now, as far as it is known; empty where nothing is."""
+        return self._states[name].problem
+
     def pid(self, name: str) -> int:
         """The present pid of a child; ChildError while it is between two lives."""
         process = self._states[name].process
@@ -181,8 +204,10 @@ class Supervisor:
             try:
                 await self._live_once(state)
             except OSError as error:
-                raise ChildError(f"Can't start {state.child.name}: {error}") from error
-            if state.unready_starts >= UNREADY_STARTS_MAX:
+                if not state.has_been_ready:
+                    raise ChildError(f"Can't start {state.child.name}: {error}") from error
+                _start_failed(state, str(error))
+            if not state.has_been_ready and state.unready_starts >= UNREADY_STARTS_MAX:
                 raise _too_many_starts(state.child)
 
     def _report(self, task: asyncio.Task[None]) -> None:
@@ -205,6 +230,7 @@ class Supervisor:
         if was_ready:
             event = "server.ready" if state.starts == 1 else "server.restarted"
             state.unready_starts = 0
+            state.problem, state.has_been_ready = "", True
             state.ready.set()
             async with state.became_ready:
                 state.became_ready.notify_all()
@@ -214,15 +240,19 @@ class Supervisor:
                 pid=process.pid,
                 took_s=round(time.monotonic() - began_s, 3),
             )
-        else:
-            state.unready_starts += 1
         ready_s = time.monotonic()
+        if was_ready:
+            await _until_ended_or_unwell(state, process)
         exit_code = await process.wait()
         state.ready.clear()
-        lived_s = time.monotonic() - ready_s if was_ready else 0.0
-        state.delay_s = _next_delay_s(state.delay_s, lived_s=lived_s)
-        if not self._stopping:
-            log.warning("server.died", server=child.name, pid=process.pid, exit_code=exit_code)
+        if self._stopping:
+            return
+        log.warning("server.died", server=child.name, pid=process.pid, exit_code=exit_code)
+        if was_ready:
+            state.problem = state.problem or f"{child.name} has ended and is started again"
+            state.delay_s = _next_delay_s(state.delay_s, lived_s=time.monotonic() - ready_s)
+        else:
+            _start_failed(state, last_line(child.log_path))
 
 
 def _next_delay_s(delay_s: float, *, lived_s: float) -> float:
@@ -231,10 +261,53 @@ def _next_delay_s(delay_s: float, *, lived_s: float) -> float:
     return min(max(RESTART_DELAY_FIRST_S, 2 * delay_s), RESTART_DELAY_MAX_S)
 
 
+def _start_failed(state: _State, why: str) -> None:
+    """Note and tell that a start came to nothing, and wait longer before the next one."""
+    most = UNREADY_DELAY_MAX_S if state.has_been_ready else RESTART_DELAY_MAX_S
+    state.unready_starts += 1
+    state.delay_s = min(max(RESTART_DELAY_FIRST_S, 2 * state.delay_s), most)
+    name, tries = state.child.name, state.unready_starts
+    state.problem = f"{name} does not start ({tries} tries, the last: {why}); it is tried again"
+    if state.has_been_ready:
+        log.error(
+            "server.not_starting",
+            server=name,
+            tries=tries,
+            why=why,
+            again_in_s=state.delay_s,
+            log=str(state.child.log_path),
+        )
+
+
+async def _until_ended_or_unwell(state: _State, process: asyncio.subprocess.Process) -> None:
+    """Wait until a ready child has ended; end it where it goes on saying that it is unwell."""
+    child, since_s, began_s = state.child, 0.0, time.monotonic()
+    ended = asyncio.ensure_future(process.wait())
+    try:
+        while not (await asyncio.wait({ended}, timeout=UNWELL_POLL_S))[0]:
+            said = await child.unwell(process.pid)
+            now_s = time.monotonic()
+            if not said:
+                state.problem, since_s = "", 0.0
+                if now_s - began_s > 2 * UNWELL_S_MAX:
+                    state.unwell_s = UNWELL_S_FIRST
+                continue
+            since_s = since_s or now_s
+            state.problem = f"{child.name} is unwell: {said}"
+            if now_s - since_s < state.unwell_s:
+                continue
+            log.error("server.unwell", server=child.name, why=said, unwell_s=state.unwell_s)
+            state.unwell_s = min(2 * state.unwell_s, UNWELL_S_MAX)
+            await _end(child, process)
+            return
+    finally:
+        ended.cancel()
+
+
 async def _spawn(child: Child) -> asyncio.subprocess.Process:
     argv = list(child.argv() if callable(child.argv) else child.argv)
-    _set_aside_when_large(child.log_path)
-    with child.log_path.open("ab") as output:
+    set_aside_when_large(child.log_path)
+    with opened_log(child.log_path) as output:
         return await asyncio.create_subprocess_exec(
             *guarded_argv(argv, child.parent_death_signal, child.run_as),
             stdin=asyncio.subprocess.DEVNULL,
@@ -286,18 +359,22 @@ async def _stop(state: _State) -> None:
     """End a child and its keeper: the stop signal, and SIGKILL after the child's time."""
     task, process, child = state.task, state.process, state.child
     if process is not None and process.returncode is None:
-        _signal(process, child.stop_signal)
-        _signal(process, signal.SIGCONT)  # A frozen child can't take a signal.
-        try:
-            await asyncio.wait_for(process.wait(), child.stop_timeout_s)
-        except TimeoutError:
-            log.warning("server.killed", server=child.name, timeout_s=child.stop_timeout_s)
-            _signal(process, signal.SIGKILL)
-            await process.wait()
+        await _end(child, process)
         log.info("server.stopped", server=child.name)
     if task is not None:
         task.cancel()
         await asyncio.wait({task})  # Its own error was reported already.
+
+
+async def _end(child: Child, process: asyncio.subprocess.Process) -> None:
+    _signal(process, child.stop_signal)
+    _signal(process, signal.SIGCONT)  # A frozen child can't take a signal.
+    try:
+        await asyncio.wait_for(process.wait(), child.stop_timeout_s)
+    except TimeoutError:
+        log.warning("server.killed", server=child.name, timeout_s=child.stop_timeout_s)
+        _signal(process, signal.SIGKILL)
+        await process.wait()
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
@@ -310,16 +387,3 @@ def _too_many_starts(child: Child) -> ChildError:
         f"{child.name} ended or hung {UNREADY_STARTS_MAX} times before it was ready. The end of "
         f"its log, {child.log_path}:\n{log_tail(child.log_path)}"
     )
-
-
-def log_tail(path: Path) -> str:
-    """The last LOG_TAIL_BYTES of a log, or a word about why there is nothing to show."""
-    try:
-        return path.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
-    except OSError as error:
-        return f"(unreadable: {error})"
-
-
-def _set_aside_when_large(path: Path) -> None:
-    if path.exists() and path.stat().st_size > LOG_BYTES_MAX:
-        path.replace(path.with_name(path.name + ".1"))

@@ -1,13 +1,14 @@
 """What somebody who watches this process may ask: is it ready, and figures read only when asked.
 
 Parts register a check or a sample for as long as they live: `with checked(...)`, `with
-sampled(...)`. In a desk of one process all parts are in the same register.
+sampled(...)`. In a desk of one process all parts are in the same register; each is asked in the
+loop that it lives in, as what it asks (a connection, a pool) may be used in no other.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -24,11 +25,29 @@ Check = Callable[[], Awaitable[str]]
 log = structlog.get_logger()
 
 
+def _loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 @dataclass(frozen=True, eq=False)
 class _Watched:
     name: str
     read: Callable[[], Awaitable[object]]
     shows: "Sequence[Gauge]" = ()
+    loop: asyncio.AbstractEventLoop | None = field(default_factory=_loop)
+
+    async def ask(self) -> object:
+        """What it reads, in its own loop; where it was registered outside of any, in this one."""
+        if self.loop is None or self.loop is asyncio.get_running_loop():
+            return await self.read()
+        asked = asyncio.run_coroutine_threadsafe(self._ask(), self.loop)
+        return await asyncio.wrap_future(asked)
+
+    async def _ask(self) -> object:
+        return await self.read()
 
 
 _checks: list[_Watched] = []
@@ -80,7 +99,7 @@ async def sample() -> None:
 async def _said(watched: _Watched) -> str:
     try:
         async with asyncio.timeout(WATCH_TIMEOUT_S):
-            return str(await watched.read())
+            return str(await watched.ask())
     except TimeoutError:
         return f"no answer within {WATCH_TIMEOUT_S:g} s"
     except Exception as error:  # noqa: BLE001 - whatever is wrong, that is the answer
@@ -92,7 +111,7 @@ async def _read(watched: _Watched) -> None:
 
     try:
         async with asyncio.timeout(WATCH_TIMEOUT_S):
-            await watched.read()
+            await watched.ask()
     except Exception as error:  # noqa: BLE001 - a figure that cannot be read must not hide others
         log.warning("watch.sample_failed", sample=watched.name, error=f"{type(error).__name__}")
         metrics.SAMPLES_FAILED.add(watched.name)

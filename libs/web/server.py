@@ -2,22 +2,25 @@
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from libs.runtime.http_address import HttpAddress
+from libs.runtime.http_address import BACKLOG, Certificate, HttpAddress
+from libs.web.connections import Connections
 from libs.web.door import Door
-from libs.web.guard import Guard
+from libs.web.guard import HEADERS_BYTES_MAX, Guard
+from libs.web.head import Heads
 from libs.web.watched import Measured
 
 STOP_GRACE_S = 3
 """Requests that are being answered may take so long when the server stops."""
 KEEP_ALIVE_S = 15
-HEADERS_BYTES_MAX = 32_768
 
 log = structlog.get_logger()
 
@@ -46,9 +49,10 @@ async def serving(
     # Failures are logged where they happen; the server's own words add nothing.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     certificate = address.certificate
+    protocol: Any = Connections(_tls(certificate)).protocol
     config = uvicorn.Config(
-        Measured(Guard(app, address, request_s_max, door)),
-        http="h11",
+        Heads(Measured(Guard(app, address, request_s_max, door))),
+        http=protocol,
         ws="none",
         lifespan="on" if lifespan else "off",
         log_config=None,
@@ -57,9 +61,8 @@ async def serving(
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_GRACE_S,
+        backlog=BACKLOG,
         h11_max_incomplete_event_size=HEADERS_BYTES_MAX,
-        ssl_certfile=None if certificate is None else certificate.file,
-        ssl_keyfile=None if certificate is None else certificate.key_file,
     )
     server = _Server(config)
     with address.listening() as listening:
@@ -74,3 +77,11 @@ async def serving(
         finally:
             server.should_exit = True
             await task
+
+
+def _tls(certificate: Certificate | None) -> ssl.SSLContext | None:
+    if certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.file, certificate.key_file)
+    return context

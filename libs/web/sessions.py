@@ -19,7 +19,8 @@ COOKIE = "deskbus_session"
 KEY_FOR = b"deskbus console session 1"
 NONCE_BYTES = 16
 TRIES_MAX = 10
-"""Wrong tokens of one caller within `TRIES_S`; further ones are not looked at."""
+"""Wrong tokens of one caller within `TRIES_S`; after that he is told to wait. The right one is let
+in at any time: others may come from the same address, and no number of tries finds it."""
 TRIES_S = 60.0
 CALLERS_MAX = 1_000
 """Callers whose tries are remembered; the one that was heard of longest ago is forgotten."""
@@ -45,20 +46,20 @@ class Sessions:
     def begin(self, given: str, caller: str) -> str:
         """A new session's cookie for whoever gives the token. Raises `Refused` (401, 429).
 
-        `caller` is where the request came from: it may guess only so often.
+        `caller` is where the request came from: whoever is wrong there too often is told so.
         """
+        if hmac.compare_digest(given.strip().encode(), self._token):
+            signed = f"{int(self._now() + self.lifetime_s)}.{secrets.token_hex(NONCE_BYTES)}"
+            return f"{signed}.{self._mac(signed)}"
         wrong = self._wrong_of(caller)
         if len(wrong) >= TRIES_MAX:
             seconds = max(int(wrong[0] + TRIES_S - self._now()) + 1, 1)
             text = f"{TRIES_MAX} wrong tokens within {TRIES_S:g} s; try again in {seconds} s"
             headers = {"Retry-After": str(seconds)}
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too_many_tries", text, headers=headers)
-        if not hmac.compare_digest(given.strip().encode(), self._token):
-            wrong.append(self._now())
-            text = "this is not the token that was set for this desk (DESKBUS_HTTP_TOKEN)"
-            raise Refused(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="token")
-        signed = f"{int(self._now() + self.lifetime_s)}.{secrets.token_hex(NONCE_BYTES)}"
-        return f"{signed}.{self._mac(signed)}"
+        wrong.append(self._now())
+        text = "this is not the token that was set for this desk (DESKBUS_HTTP_TOKEN)"
+        raise Refused(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="token")
 
     def holds(self, cookies: str) -> bool:
         """Whether a Cookie header bears a session that goes on."""

@@ -38,6 +38,7 @@ async def memorize(
     return AgentMemory.of(
         command,
         **dict(draft),
+        pending_orders=logic.pending(command.execution_result),
         decision=logic.decision_of(command),
         outcomes=outcomes,
         track_record=logic.track_record(outcomes, last.track_record if last else ()),

@@ -7,9 +7,10 @@ from decimal import Decimal
 
 from contracts.account import Side
 from contracts.assessment import Memorize
-from contracts.execution import Fill, Order, OrderStatus
+from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.memory import (
     OUTCOME_SESSIONS,
+    PENDING_ORDERS_MAX,
     TRACK_RECORD_MAX,
     AwaitedDecision,
     Basis,
@@ -59,6 +60,17 @@ Prices = Mapping[str, Closes | Failure]
 
 
 # --- what is kept of a decision -------------------------------------------------------------------
+
+
+def pending(result: ExecutionResult | None) -> tuple[str, ...]:
+    """The cycle's orders that still work, in a sentence each."""
+    orders = result.orders if result else ()
+    working = [
+        f"{order.side.value} {order.quantity} {order.asset} ({order.order_id})"
+        for order in orders
+        if order.status is OrderStatus.WORKING
+    ]
+    return tuple(working[:PENDING_ORDERS_MAX])
 
 
 def decision_of(cycle: Memorize) -> PastDecision | None:

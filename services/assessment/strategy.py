@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from contracts.operation import CallKind
-from contracts.strategy_cycle import AssessStrategy
+from contracts.strategy_cycle import AssessStrategy, StrategyDesign
 from contracts.strategy_result import AssessmentDraft, StrategyAssessment
 from libs.llm.agent import Role
 from libs.llm.loop import call_tools
@@ -21,6 +21,9 @@ from services.assessment.tools import SAVE_ASSESSMENT, assessment_tools
 
 NOT_TOLD = {"cycle_id", "op_id", "version", "as_of", "loss_curve", "data_sha256", "model_sha256"}
 """Of the training: what says nothing to a model, or too much."""
+PLACES = 6
+"""Of a figure in a task: sixteen digits would only be copied."""
+NOT_DEFINED = "not defined"
 SERIES = {"sessions", "equity", "benchmark", "trades", "prices"}
 
 
@@ -49,17 +52,24 @@ async def assess_strategy(
         command,
         strategy=spec.model_dump(mode="json"),
         strategy_path=command.strategy_design.path,
+        operation_id=str(command.op_id),
+        figures=figures_told(command),
         training=training_told(command),
         backtest=backtest_told(command),
     )
-    evidence = await call_tools(agent, task, journal, assessment_tools(spec.name, clock))
+    path = assessment_path(command.strategy_design)
+    evidence = await call_tools(agent, task, journal, assessment_tools(spec.name, path, clock))
     saved = last_saved(evidence)
     if saved is None:
         who = f"{agent.name} ({agent.model})"
         raise AssessmentNotSaved(f"{who} did not save an assessment{why(evidence)}")
     draft = AssessmentDraft.model_validate(saved["assessment"])
     made = StrategyAssessment.of(
-        command, strategy_name=spec.name, assessed_at=saved["assessed_at"], **dict(draft)
+        command,
+        strategy_name=spec.name,
+        path=path,
+        assessed_at=saved["assessed_at"],
+        **dict(draft),
     )
     await journal.call(_export(files, command, made))
     return made
@@ -67,7 +77,7 @@ async def assess_strategy(
 
 def _export(files: StrategyFiles, command: AssessStrategy, made: StrategyAssessment) -> Call:
     """On record, so that a replay of the cycle writes nothing."""
-    body = made.model_dump(mode="json", exclude={"version", "op_id", "as_of"})
+    body = made.model_dump(mode="json", exclude={"version", "op_id", "as_of", "path"})
 
     async def write() -> Reply:
         found = (command.strategy_design, command.training_result, command.backtest_result)
@@ -77,11 +87,44 @@ def _export(files: StrategyFiles, command: AssessStrategy, made: StrategyAssessm
     return Call(CallKind.READ, "export of the assessment", body, write)
 
 
+def assessment_path(design: StrategyDesign) -> str:
+    """The file that shows the assessment, beside the spec's."""
+    return f"{design.path.removesuffix('.yaml')}/assessment.json"
+
+
+def figures_told(command: AssessStrategy) -> dict[str, JsonValue]:
+    """The figures that a verdict rests on, as a person writes them."""
+    training, backtest = command.training_result, command.backtest_result
+    return {
+        "accuracy": _part(training.accuracy),
+        "base rate": _part(training.base_rate),
+        "initial loss": f"{training.initial_loss:.4f}",
+        "final loss": f"{training.final_loss:.4f}",
+        "loss improvement": _part(training.loss_decrease),
+        "Sharpe ratio": _ratio(backtest.sharpe_ratio),
+        "Sharpe ratio of buying and holding": _ratio(backtest.benchmark_sharpe_ratio),
+        "win rate": _part(backtest.win_rate),
+        "max drawdown": _part(backtest.max_drawdown),
+        "total return": _part(backtest.total_return),
+        "return of buying and holding": _part(backtest.benchmark_return),
+        "total trades": f"{backtest.total_trades:,}",
+        "deflated Sharpe ratio": _ratio(backtest.deflated_sharpe),
+    }
+
+
+def _part(value: float | None) -> str:
+    return NOT_DEFINED if value is None else f"{value:.1%}"
+
+
+def _ratio(value: float | None) -> str:
+    return NOT_DEFINED if value is None else f"{value:.2f}"
+
+
 def training_told(command: AssessStrategy) -> dict[str, JsonValue]:
     """The training's figures, with the part of the first loss that was taken away."""
     found = command.training_result
     told: dict[str, JsonValue] = found.model_dump(mode="json", exclude=NOT_TOLD)
-    return {**told, "loss_decrease": found.loss_decrease, "skill": found.skill}
+    return _rounded({**told, "loss_decrease": found.loss_decrease, "skill": found.skill})
 
 
 def backtest_told(command: AssessStrategy) -> dict[str, JsonValue]:
@@ -89,7 +132,14 @@ def backtest_told(command: AssessStrategy) -> dict[str, JsonValue]:
     told: dict[str, JsonValue] = command.backtest_result.model_dump(
         mode="json", exclude=NOT_TOLD | SERIES
     )
-    return told
+    return _rounded(told)
+
+
+def _rounded(told: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return {
+        name: round(value, PLACES) if isinstance(value, float) else value
+        for name, value in told.items()
+    }
 
 
 def last_saved(evidence: Sequence[Evidence]) -> Mapping[str, Any] | None:

@@ -14,6 +14,7 @@ from contracts.types import ToolDef
 from libs.llm.answer import describe
 from libs.llm.errors import BadToolArguments, ToolNotAllowed
 from libs.llm.toolbox import Toolbox
+from libs.quant.untrusted import clean_line
 
 SAVE_ASSESSMENT = "save_assessment"
 
@@ -49,8 +50,9 @@ _DEFINITION = ToolDef(
 class AssessmentTool:
     """Takes an assessment of one strategy."""
 
-    def __init__(self, strategy_name: str, clock: Callable[[], datetime]) -> None:
+    def __init__(self, strategy_name: str, path: str, clock: Callable[[], datetime]) -> None:
         self._strategy_name = strategy_name
+        self._path = path
         self._clock = clock
 
     def definitions(self) -> Sequence[ToolDef]:
@@ -64,10 +66,13 @@ class AssessmentTool:
         if not self._strategy_name:
             raise BadToolArguments("there is no strategy that this could be an assessment of")
         try:
-            draft = AssessmentDraft.model_validate(dict(arguments))
+            draft = AssessmentDraft.model_validate(_cleaned(dict(arguments)))
         except ValidationError as error:
             raise BadToolArguments("; ".join(describe(error))) from error
         return {
+            "success": True,
+            "path": self._path,
+            "message": f"Assessment saved; it is in {self._path} once you have ended",
             "saved": True,
             "strategy_name": self._strategy_name,
             "assessment": draft.model_dump(mode="json"),
@@ -75,6 +80,17 @@ class AssessmentTool:
         }
 
 
-def assessment_tools(strategy_name: str, clock: Callable[[], datetime]) -> Toolbox:
-    """What the assessor may call."""
-    return Toolbox((AssessmentTool(strategy_name, clock),), frozenset({SAVE_ASSESSMENT}))
+def _cleaned(value: JsonValue) -> JsonValue:
+    """Without what a person does not see: these words stand in files and on pages."""
+    if isinstance(value, str):
+        return clean_line(value, len(value))
+    if isinstance(value, list):
+        return [_cleaned(each) for each in value]
+    return (
+        {key: _cleaned(each) for key, each in value.items()} if isinstance(value, dict) else value
+    )
+
+
+def assessment_tools(strategy_name: str, path: str, clock: Callable[[], datetime]) -> Toolbox:
+    """What the assessor may call; `path` is where the assessment will be."""
+    return Toolbox((AssessmentTool(strategy_name, path, clock),), frozenset({SAVE_ASSESSMENT}))

@@ -31,6 +31,7 @@ from services.cli.request import (
 )
 from services.cli.request_options import (
     AsOfOption,
+    ConstraintOption,
     MaxCostOption,
     MaxMoneyOption,
     MaxTokensOption,
@@ -73,13 +74,17 @@ def request(
     source: SourceOption = None,
     provider: ProviderOption = None,
     account: Annotated[
-        str | None, typer.Option(help="Whose account the first pipeline trades; else main.")
+        str | None,
+        typer.Option(
+            help="The account that the first pipeline trades, whosever turn it is; else main."
+        ),
     ] = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: sent again with the same body, nothing new happens."),
     ] = None,
     timeout_s: TimeoutOption = None,
+    constraint: ConstraintOption = None,
     max_money: MaxMoneyOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
@@ -99,6 +104,7 @@ def request(
         account=account,
         key=key,
         timeout_s=timeout_s,
+        constraints=constraint or (),
         money=max_money,
         tokens=max_tokens,
         cost_usd=max_cost,

@@ -77,7 +77,7 @@ def _left(trigger: ExitTrigger) -> str:
         return "fired"
     if trigger.unit == "sessions":
         return amounts.count(int(trigger.distance), "session")
-    way = f"{trigger.distance * 100:.1f}%"
+    way = amounts.percent(trigger.distance * 100)
     if trigger.unit == "return":
         return f"{way} of return"
     return f"{way} {'up' if trigger.rule == 'take_profit' else 'down'}"
@@ -91,4 +91,4 @@ def _notes(view: ExitDistances) -> list[str]:
     notes = [f"prices: {view.market_source}"] if view.market_source else []
     if view.more:
         notes.append(f"only the {len(view.positions):,} largest positions are shown")
-    return notes
+    return [*view.warnings, *notes]

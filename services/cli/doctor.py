@@ -16,7 +16,8 @@ from rich.text import Text
 from contracts.halt import Halts, HaltsQuery
 from contracts.provider import ProvidersQuery, ProviderStanding, ProvidersView
 from contracts.query import CyclesPage, CyclesQuery, DeadLettersQuery
-from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS, PROVIDERS
+from contracts.storing import Storing, StoringQuery
+from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS, PROVIDERS, STORING
 from libs.bus.client import Client, open_client
 from libs.bus.streams import streams
 from libs.llm.registry import all_providers, standings
@@ -25,18 +26,17 @@ from libs.market.sources import SourceName, source_of
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import (
     CONSOLE_ROLE,
-    UNAVAILABLE,
-    DatabaseNotReachable,
     PostgresError,
     dsn_for,
     open_pool,
 )
 from libs.report import amounts
 from libs.runtime.binaries import find_nats_server, find_postgres_bindir
-from libs.runtime.credentials import DIRECTORY_MODE, FILE_MODE
-from libs.runtime.errors import DeskError
+from libs.runtime.child_log import last_line
+from libs.runtime.credentials import DIRECTORY_MODE, mode_of
+from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.model_settings import Rate
-from libs.runtime.nats_server import monitored
+from libs.runtime.nats_server import monitored, nats_problem
 from libs.runtime.placement import server_identity
 from libs.runtime.server_record import ServerRecord
 from libs.runtime.settings import Settings
@@ -94,7 +94,7 @@ def doctor(json: JsonOption = False) -> None:
 
 def _show(check: Check) -> None:
     mark, style = STYLES[check.verdict]
-    line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH}}", (check.said, ""))
+    line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH - 1}} ", (check.said, ""))
     out().print(line, soft_wrap=True)
     if check.todo:
         out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}", style="yellow"), soft_wrap=True)
@@ -193,23 +193,19 @@ def _credentials(directory: Path) -> Check:
     if not directory.exists():
         said = f"{directory} is made at the first start"
         return Check(name="credentials", verdict=Verdict.OFF, said=said)
-    wide = [
-        f"{path.name} is {stat.S_IMODE(path.stat().st_mode):o}"
-        for path, mode in [
-            (directory, DIRECTORY_MODE),
-            *((p, FILE_MODE) for p in _files(directory)),
-        ]
-        if stat.S_IMODE(path.stat().st_mode) & ~mode
-    ]
+    allowed = {directory: DIRECTORY_MODE, **{p: mode_of(p.name) for p in _files(directory)}}
+    wide = {
+        path: mode for path, mode in allowed.items() if stat.S_IMODE(path.stat().st_mode) & ~mode
+    }
     if wide:
+        found = [f"{path.name} is {stat.S_IMODE(path.stat().st_mode):o}" for path in wide]
+        todo = [f"chmod {mode:o} {path}" for path, mode in wide.items()]
         return _problem(
             "credentials",
-            f"others may read secrets: {', '.join(wide[:MISSES_SHOWN_MAX])}",
-            f"chmod 700 {directory} && chmod 600 {directory}/*",
+            f"others may read secrets: {', '.join(found[:MISSES_SHOWN_MAX])}",
+            " && ".join(todo[:MISSES_SHOWN_MAX]),
         )
-    return _ok(
-        "credentials", f"{len(_files(directory))} files in {directory}, readable by you only"
-    )
+    return _ok("credentials", f"{len(_files(directory))} files in {directory}, secrets yours only")
 
 
 def _files(directory: Path) -> Sequence[Path]:
@@ -234,6 +230,7 @@ async def running(settings: Settings) -> Sequence[Check]:
     if dsn is not None:
         checks.append(await _database(desk, dsn))
     if desk.data_dir is not None and settings.nats_url is None:
+        checks += await _nats(desk.data_dir)
         checks += await asyncio.to_thread(_monitored, desk.data_dir)
     return checks
 
@@ -243,7 +240,7 @@ async def _bus(desk: RunningDesk) -> Sequence[Check]:
         async with open_client(desk.nats_url, desk.secrets_dir) as client:
             return [_ok("nats", without_login(desk.nats_url)), *await _answers(client)]
     except DeskError as error:
-        return [_problem("nats", error.message, "look into logs/nats.log of the data directory")]
+        return [_problem("nats", error.message, _last_word(desk.data_dir, "nats"))]
 
 
 async def _answers(client: Client) -> Sequence[Check]:
@@ -259,7 +256,7 @@ async def _answers(client: Client) -> Sequence[Check]:
         halts: Halts = await client.ask(HALTS, HaltsQuery())
     except DeskError as error:
         return [_problem("console", error.message, "see the desk's log; restart the desk")]
-    return [_ok("console", said), *_trading(halts), await _models(client)]
+    return [_ok("console", said), *_trading(halts), await _models(client), await _storing(client)]
 
 
 def _trading(halts: Halts) -> Sequence[Check]:
@@ -281,19 +278,48 @@ async def _models(client: Client) -> Check:
     return _ok("models", f"the running desk can use {', '.join(usable)}")
 
 
+async def _storing(client: Client) -> Check:
+    try:
+        storing: Storing = await client.ask(STORING, StoringQuery())
+    except DeskError as error:
+        return _problem("storing", error.message, "see the console's log")
+    if storing.problem:
+        return _problem("storing", storing.problem, "make room on the disk of NATS")
+    return _ok("storing", "NATS stores what it is given")
+
+
 async def _database(desk: RunningDesk, dsn: str) -> Check:
     newest = migrations()[-1].version
     address = without_login(dsn)
     try:
         async with open_pool(dsn_for(dsn, CONSOLE_ROLE, desk.secrets_dir), size_max=1) as pool:
             version = await pool.fetchval("select max(version) from schema_migrations")
-    except (DatabaseNotReachable, PostgresError, *UNAVAILABLE) as error:
-        return _problem("database", f"{address}: {error}", "see logs/postgres.log")
+    except (Unavailable, PostgresError) as error:
+        return _problem("database", f"{address}: {error}", _last_word(desk.data_dir, "postgres"))
     if version != newest:
         return _problem(
             "database", f"{address} is at version {version} of {newest}", "run `deskbus db migrate`"
         )
     return _ok("database", f"{address}, version {version} of {newest}")
+
+
+async def _nats(data_dir: Path) -> Sequence[Check]:
+    """What the embedded NATS server says of itself."""
+    port = ServerRecord.load(data_dir).ports.get("nats_monitor")
+    if port is None:
+        return []
+    said = await nats_problem(port)
+    if said:
+        return [_problem("server nats", said, _last_word(data_dir, "nats"))]
+    return [_ok("server nats", "is well")]
+
+
+def _last_word(data_dir: Path | None, server: str) -> str:
+    """Where to look, and what an embedded server said last there."""
+    path = (data_dir or Path()) / "logs" / f"{server}.log"
+    if not path.exists():
+        return f"see the log of {server}"
+    return f"the desk starts it again for as long as it takes; {path} ends: {last_line(path)}"
 
 
 def _monitored(data_dir: Path) -> Sequence[Check]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contracts.audit import Event, EventType, tells_failure
+from libs.quant import calls
 from libs.report import amounts
 
 TEXT_CHARS = 160
@@ -72,13 +73,18 @@ def _step(event: Event) -> str:
 
 def _call(event: Event) -> str:
     data: Mapping[str, Any] = event.data
-    text = f"{event.state}/{data.get('step')}  {data.get('name')}"
+    # What other reads were asked for is no line's matter.
+    given = data.get("arguments") if event.type is EventType.TOOL_CALLED else None
+    name = calls.label(str(data.get("name")), calls.about(given))
+    text = f"{event.state}/{data.get('step')}  {name}"
     if "duration_ms" in data:
         text += f"  {amounts.duration(float(data['duration_ms']) / 1000)}"
     usage = data.get("usage") or {}
     used = sum(int(count) for sort, count in usage.items() if sort.endswith("_tokens"))
     text += f"  {used:,} tokens" if used else ""
-    return f"{text}  no reply ({data['fault']})" if data.get("fault") else text
+    if data.get("fault"):
+        return f"{text}  no reply ({data['fault']})"
+    return f"{text}  {data['error']}" if data.get("error") else text
 
 
 def _end(event: Event) -> str:

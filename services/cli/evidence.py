@@ -144,6 +144,8 @@ def _found(row: Row, width: int) -> Iterable[tuple[str, RenderableType]]:
         head = f"{row.mood.score:+.2f} of -1 to 1, confidence {row.mood.confidence:.2f}"
         text = "\n".join((f"{head}: {amounts.plain(row.mood.rationale)}", *quotes))
         yield "Mood", Text(text)
+    elif row.unscored is not None:
+        yield "Mood", Text(f"not scored: {amounts.plain(row.unscored)}", style="dim")
     if row.signal is not None:
         reasoning = amounts.plain(row.signal.reasoning)
         yield "Quant", Text.assemble(tickers.signal(row.signal), ": ", reasoning)
@@ -151,12 +153,17 @@ def _found(row: Row, width: int) -> Iterable[tuple[str, RenderableType]]:
     if row.finding is not None:
         finding = row.finding
         scores = (
-            f"fundamental {finding.fundamental_score:.1f}, technical {finding.technical_score:.1f}"
+            f"fundamental {tickers.scored(row.fundamental)}, "
+            f"technical {tickers.scored(row.technical)}"
             f", risk {finding.risk_score:.1f} (0 to 10, a high risk is bad) at "
             f"{amounts.money(finding.current_price, finding.currency)}"
         )
+        measured = f"measured risk {finding.measured_risk:g}: {finding.measured_risk_reason}"
         said = (finding.summary, finding.news_summary, finding.earnings_outlook, finding.catalyst)
-        yield "Research", Text("\n".join((scores, *map(amounts.plain, filter(None, said)))))
+        yield (
+            "Research",
+            Text("\n".join((scores, measured, *map(amounts.plain, filter(None, said))))),
+        )
 
 
 def _indicators(view: AssetView, width: int) -> RenderableType:

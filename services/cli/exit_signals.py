@@ -137,12 +137,16 @@ def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
         write(_signals(told["signals"]), data)
     if told.get("recommended_actions"):
         data.print()
-        write(_actions(told["recommended_actions"]), data)
+        write(_actions(told["recommended_actions"], told.get("stop_price")), data)
+    elif told.get("stop_price"):
+        data.print(Text(f"  then a stop on what remains at {told['stop_price']}"))
     if told.get("not_sold"):
         data.print(Text(f"\nnothing is proposed: {told['not_sold']}", style="yellow"))
     sizing = told.get("sizing") or {}
     if sizing.get("no_stop"):
         data.print(Text(f"\nno stop: {sizing['no_stop']}", style="yellow"))
+    for warning in answer.get("warnings", ()):
+        words.print(Text(str(warning), style="yellow"), soft_wrap=True)
     if answer.get("file_path"):
         words.print(Text(f"saved as {answer['file_path']}", style="dim"), soft_wrap=True)
     if answer.get("file_error"):
@@ -165,10 +169,12 @@ def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
     return made
 
 
-def _actions(actions: Sequence[Mapping[str, Any]]) -> Table:
+def _actions(actions: Sequence[Mapping[str, Any]], stop_price: str | None) -> Table:
+    """The stop's price is in the action of a full answer, and beside those of an agent's."""
     made = table("proposed", ("shares", "right"), "", ("at", "right"), "")
     for each in actions:
-        price = each.get("stop_price", "the open")
+        at_market = each["order_type"] == "market"
+        price = "the open" if at_market else each.get("stop_price") or stop_price or "-"
         made.add_row(
             Text(each["action"], style="red"),
             f"{each['quantity']:,}",

@@ -14,7 +14,6 @@ from libs.report import amounts
 from services.cli.terminal import table
 
 LEARNED_LISTED_MAX = 4
-UNKNOWN = "?"
 BASIS_WORDS = {
     Basis.FILL: "the fill",
     Basis.NEXT_OPEN: "the next open",
@@ -70,10 +69,10 @@ def _was(pick: PickOutcome) -> str:
 
 
 def change(return_pct: Decimal | None) -> Text:
-    """`+4.93%`; a question mark where it is not known."""
+    """`+4.93%`; a dash where it is not known."""
     if return_pct is None:
-        return Text(UNKNOWN, style="yellow")
-    return Text(f"{return_pct:+f}%", style="green" if return_pct >= 0 else "red")
+        return Text(amounts.UNKNOWN, style="yellow")
+    return Text(amounts.gain_percent(return_pct), style="green" if return_pct >= 0 else "red")
 
 
 def _missing(outcomes: Sequence[DecisionOutcome]) -> Iterable[str]:

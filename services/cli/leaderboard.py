@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Annotated
 
 import typer
@@ -18,8 +19,6 @@ from services.cli.problem import ExitCode, Problem
 from services.cli.request import invalid
 from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import emit, one_line, out, table, write
-
-NONE = "-"
 
 app = group()
 
@@ -94,7 +93,9 @@ def _table(rows: Sequence[LeaderboardRow]) -> Table:
         made.add_row(
             Text(_name(row), style="bold" if is_pipeline else "dim"),
             _return(row),
-            NONE if row.max_drawdown_pct is None else f"{row.max_drawdown_pct:.2f}%",
+            amounts.UNKNOWN
+            if row.max_drawdown_pct is None
+            else amounts.percent(row.max_drawdown_pct),
             *(_counts(row) if is_pipeline else [""] * 5),
             one_line(", ".join(row.accounts), "dim"),
         )
@@ -109,16 +110,16 @@ def _name(row: LeaderboardRow) -> str:
 
 def _return(row: LeaderboardRow) -> Text:
     if row.return_pct is None:
-        return Text(NONE)
+        return Text(amounts.UNKNOWN)
     style = "green" if row.return_pct > 0 else "red" if row.return_pct < 0 else ""
-    return Text(f"{row.return_pct:+.2f}%", style=style)
+    return Text(amounts.gain_percent(row.return_pct), style=style)
 
 
 def _counts(row: LeaderboardRow) -> Sequence[str]:
-    share = f" ({row.hits * 100 // row.judged}%)" if row.judged else ""
+    share = f" ({amounts.percent(Decimal(row.hits * 100) / row.judged)})" if row.judged else ""
     return (
-        f"{row.hits}/{row.judged}{share}" if row.judged else NONE,
-        f"{row.vetoes}/{row.picks}" if row.picks else NONE,
+        f"{row.hits}/{row.judged}{share}" if row.judged else amounts.UNKNOWN,
+        f"{row.vetoes}/{row.picks}" if row.picks else amounts.UNKNOWN,
         f"{row.decisions:,}" + (f" + {row.failed:,} failed" if row.failed else ""),
         f"{row.usage.tokens:,}",
         f"{row.usage.cost_usd:,.4f}",

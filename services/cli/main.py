@@ -75,6 +75,7 @@ EXITS = {
     "database_not_reachable": ExitCode.NOT_REACHABLE,
     "too_large": ExitCode.USAGE,
     "unknown_account": ExitCode.NOT_FOUND,
+    "unknown_type": ExitCode.USAGE,
 }
 
 

@@ -16,6 +16,7 @@ from libs.market.errors import MarketError
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
 from libs.market.replay_store import ReplayStore
 from libs.market.sources import SourceName, latest_session_of, market_of, yahoo_of, yahoo_tickers
+from libs.market.tool_answers import ODD
 from libs.market.tools import MarketTools
 from libs.report import amounts
 from libs.runtime.errors import DeskError
@@ -120,7 +121,7 @@ async def _source(settings: Settings, name: SourceName) -> SourceRow:
     row = SourceRow(name=name, chosen=settings.market == name, usable=True)
     chosen = settings.model_copy(update={"market": name})
     try:
-        row.label = market_of(chosen).label.description
+        row.label = market_of(chosen).label.told
         row.synthetic = market_of(chosen).label.synthetic
         row.latest_session = await latest_session_of(chosen)()
         match name:
@@ -177,7 +178,12 @@ def show(
         label = market_of(settings).label
         made_up = ", made up" if label.synthetic else ""
         out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{made_up}"))
-        write(facts([(SHOWN[each.tool], _told(each)) for each in answers]), out())
+        rows: list[tuple[str, RenderableType]] = [
+            (SHOWN[each.tool], _told(each)) for each in answers
+        ]
+        if odd := _odd(answers):
+            rows.insert(1, ("odd", Text("\n".join(odd), style="yellow")))
+        write(facts(rows), out())
     if answers[0].code is not None:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -197,13 +203,19 @@ async def _answers(
     return day, await asyncio.gather(*(ask(name) for name in SHOWN))
 
 
+def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:
+    """What is odd about the prices, each sentence once."""
+    notes = (note for each in answers if each.result for note in each.result.get(ODD, ()))
+    return list(dict.fromkeys(notes))
+
+
 def _told(answer: ToolAnswer) -> RenderableType:
     if answer.result is None:
         return Text(f"{answer.code}: {answer.message}", style="yellow")
     told = {
         key: value
         for key, value in answer.result.items()
-        if key not in {"as_of", "newest", "source", "ticker", "note", "session"}
+        if key not in {"as_of", "newest", "source", "ticker", "note", "session", ODD}
     }
     if answer.tool == "get_news":
         lines = [f"{each['known_at'][:16]}  {each['title']}" for each in told["items"]]
@@ -244,20 +256,21 @@ def record(
 
     Prices go back to --from; all else is what Yahoo says now, with the time it became known. Run it
     every evening on the same folder and a history grows that can be replayed point-in-time. A run
-    that was cut off goes on where it stopped. Exit 1 where a ticker got no answer.
+    that was cut off goes on where it stopped. Exit 1 where a ticker has no prices, or a page got
+    no answer.
     """
     settings = load_settings().model_copy(update={"market": SourceName.YAHOO})
     names = [name.upper() for each in universe or () for name in each.split(",") if name.strip()]
     err().print(Text(TERMS, style="dim"), soft_wrap=True)
     rows = asking(_record(settings, directory, names, since.date() if since else None, json=json))
-    failed = [row.ticker for row in rows if row.failure is not None]
-    if not rows and not failed:
+    failed = [_missing(row) for row in rows if row.failure is not None or not row.is_final]
+    if not rows:
         err().print("nothing new: every ticker of this session is recorded", style="dim")
     if failed:
         shown = ", ".join(failed[:10])
         raise Problem(
             ExitCode.FAILED,
-            f"{len(failed)} of {len(rows)} tickers were not recorded: {shown}",
+            f"{len(failed)} of {len(rows)} were not recorded, or not whole: {shown}",
             "run the same command again: it goes on with those that got no answer",
         )
 
@@ -279,6 +292,11 @@ async def _record(
     return await recorder.run(names or None, since)
 
 
+def _missing(each: Recorded) -> str:
+    """A ticker, and which pages of it are missing where it is not all."""
+    return each.ticker if each.failure else f"{each.ticker} without {', '.join(each.absent)}"
+
+
 def _line(each: Recorded) -> None:
     if each.failure is not None:
         out().print(Text(f"✗ {each.ticker:<10} {each.failure}", style="red"))
@@ -286,4 +304,5 @@ def _line(each: Recorded) -> None:
     told = [f"{count} {kind}" for kind, count in each.rows.items() if kind != "sectors"]
     told += [f"no {kind} ({why})" for kind, why in each.absent.items()]
     span = f"{each.sessions:,} sessions {each.first} to {each.last}" if each.sessions else ""
-    out().print(Text(f"✓ {each.ticker:<10} {', '.join(filter(None, [span, *told]))}"))
+    mark = "✓" if each.is_final else "~"
+    out().print(Text(f"{mark} {each.ticker:<10} {', '.join(filter(None, [span, *told]))}"))

@@ -2,18 +2,23 @@
 
 import sys
 from typing import Annotated
-from uuid import UUID
 
 import orjson
 import typer
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 from rich.padding import Padding
 from rich.text import Text
 
 from contracts.operation import JournalEntry, OperationStatus, OperationView
-from contracts.query import OperationDetail, OperationQuery, OperationsPage, OperationsQuery
+from contracts.query import (
+    PAGE_MAX,
+    OperationDetail,
+    OperationQuery,
+    OperationsPage,
+    OperationsQuery,
+)
 from contracts.subjects import OPERATION, OPERATIONS
-from libs.bus.client import Client
+from libs.quant.calls import called
 from libs.report import amounts
 from libs.runtime.settings import Settings
 from services.cli.commands import JsonOption, group
@@ -33,9 +38,10 @@ from services.cli.terminal import (
 )
 from services.cli.tree import CALLS, draw, said, took
 
-LOOKED_THROUGH_MAX = 200
-"""Newest operations among which a shortened id is looked for."""
+IDS = "give its id or at least 4 digits of its beginning: deskbus operations list"
 CALL_CHARS = 300
+LINES_MAX = 60
+"""Of a command or a result."""
 
 app = group()
 
@@ -98,10 +104,13 @@ def show_operation(
 ) -> None:
     """Show one operation: what went in, what came out, and every call between."""
     settings = load_settings()
+    try:
+        query = OperationQuery(op_id=op_id)
+    except ValidationError:
+        raise Problem(ExitCode.USAGE, f"{op_id!r} is no operation id", IDS) from None
 
     async def work() -> OperationDetail:
         async with reading_client(settings) as client:
-            query = OperationQuery(op_id=await _resolved(client, op_id))
             detail: OperationDetail = await client.ask(OPERATION, query)
             return detail
 
@@ -109,29 +118,13 @@ def show_operation(
     if not detail.found or detail.operation is None:
         raise Problem(
             ExitCode.NOT_FOUND,
-            f"no operation has the id {op_id}",
+            detail.message,
             "cycles, pipelines and calls are shown by `deskbus operations tree`",
         )
     if json:
         emit([detail])
     else:
         _show(detail, detail.operation)
-
-
-async def _resolved(client: Client, text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        pass
-    query = OperationsQuery(type="operation", limit=LOOKED_THROUGH_MAX)
-    page: OperationsPage = await client.ask(OPERATIONS, query)
-    found = [node.op_id for node in page.operations if str(node.op_id).startswith(text.lower())]
-    if len(found) != 1:
-        many = f"{len(found)} operations begin with" if found else "no recent operation begins with"
-        raise Problem(
-            ExitCode.NOT_FOUND, f"{many} {text!r}", "give the whole id, from --json or the tree"
-        )
-    return found[0]
 
 
 def _show(detail: OperationDetail, node: OperationView) -> None:
@@ -166,7 +159,7 @@ def _call(entry: JournalEntry) -> Text:
     usage = entry.usage
     spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
     return Text.assemble(
-        (f"{entry.index:>3} {entry.kind.value} {entry.name}", "bold"),
+        (f"{entry.index:>3} {entry.kind.value} {called(entry)}", "bold"),
         (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),
         f"\n    asked  {_line(entry.request)}\n    got    {_line(entry.reply)}",
     )
@@ -177,7 +170,11 @@ def _line(value: JsonValue) -> str:
 
 
 def _pretty(value: JsonValue) -> str:
-    return amounts.plain(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    """As people read it; of what has thousands of lines the first ones."""
+    lines = amounts.plain(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()).splitlines()
+    more = len(lines) - LINES_MAX
+    left_out = [f"… {more:,} more lines: --json has them all"] if more > 0 else []
+    return "\n".join([*lines[:LINES_MAX], *left_out])
 
 
 def _status(node: OperationView) -> Text:
@@ -207,6 +204,6 @@ def tree(
 async def _tree(settings: Settings, cycle_id: str | None) -> tuple[OperationView, ...]:
     async with reading_client(settings) as client:
         found = (await show(client, cycle_id)).cycle_id if cycle_id else await newest(client)
-        query = OperationsQuery(cycle_id=found, limit=LOOKED_THROUGH_MAX)
+        query = OperationsQuery(cycle_id=found, limit=PAGE_MAX)
         page: OperationsPage = await client.ask(OPERATIONS, query)
         return page.operations

@@ -225,8 +225,8 @@ def _gain(held: Position) -> Decimal:
 
 
 def _signed(gain: Decimal, base: Decimal) -> str:
-    share = f" ({gain / base * 100:+.2f}%)" if base else ""
-    return f"{gain:+,.2f}{share}"
+    share = f" ({amounts.gain_percent(gain / base * 100)})" if base else ""
+    return f"{amounts.change(gain)}{share}"
 
 
 def _style(gain: Decimal) -> str:

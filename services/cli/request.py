@@ -4,15 +4,19 @@ import asyncio
 import contextlib
 import re
 import secrets
+import shlex
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from uuid import UUID
 
 from pydantic import ValidationError
 
 from contracts.audit import Event, EventType
+from contracts.constraints import ENFORCED
 from contracts.cycle import (
     EXIT,
     CancelCycle,
@@ -21,7 +25,7 @@ from contracts.cycle import (
     RequestAnswer,
     Rotation,
 )
-from contracts.message import Pipeline
+from contracts.message import MAIN_ACCOUNT, Pipeline
 from contracts.operation import OperationView
 from contracts.query import PAGE_MAX, CycleQuery, CycleView, OperationsPage, OperationsQuery
 from contracts.strategy import StrategyWish
@@ -33,7 +37,6 @@ from libs.runtime import ids
 from services.cli.problem import ExitCode, Problem
 
 REQUESTER = "cli"
-MAIN_ACCOUNT = "main"
 LOOK_EVERY_S = 2.0
 """How often the cycle itself is looked at: an event may be lost, the tables are not."""
 UNANSWERED_MAX = 5
@@ -53,6 +56,7 @@ ENDS = {
 }
 """The exit code that a cycle's end means."""
 
+_OPTIONS = {"as_of": "--as-of", "pipelines": "--provider", "sources": "--source"}
 _PROVIDER = re.compile(r"^(?:(?P<name>[^=@]+)=)?(?P<provider>[^=@]+)(?:@(?P<account>[^=@]+))?$")
 
 
@@ -72,6 +76,7 @@ class Wish:
     tokens: int | None = None
     cost_usd: str | None = None
     approval_required: bool = False
+    constraints: Sequence[str] = ()
     rotation: Sequence[str] = ()
     strategy: StrategyWish | None = None
 
@@ -95,6 +100,8 @@ def build(wish: Wish) -> CycleRequest:
         given["approval_required"] = True
     if budgets:
         given["budgets"] = budgets
+    if wish.constraints:
+        given["constraints"] = _constraints(wish.constraints)
     if wish.strategy is not None:
         given["strategy"] = wish.strategy
     if wish.universe:
@@ -109,9 +116,7 @@ def build(wish: Wish) -> CycleRequest:
                 "idempotency_key": wish.key or new_key(),
                 "kind": wish.kind,
                 "as_of": _day(wish.as_of),
-                "pipelines": pipelines(
-                    wish.providers, wish.account, () if wish.kind == EXIT else wish.rotation
-                ),
+                "pipelines": pipelines(wish.providers, wish.account),
                 **given,
             }
         )
@@ -119,18 +124,38 @@ def build(wish: Wish) -> CycleRequest:
         raise invalid("request", error) from error
 
 
+def _constraints(typed: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in typed:
+        name, is_pair, value = text.partition("=")
+        key = name.strip().lower().replace("-", "_")
+        if not is_pair or not key or not value.strip():
+            raise Problem(
+                ExitCode.USAGE,
+                f"--constraint {text!r} is not understood",
+                "write KEY=VALUE, for example --constraint max_positions=3",
+            )
+        near = get_close_matches(key, ENFORCED, n=1)
+        if near and key != near[0]:
+            raise Problem(
+                ExitCode.USAGE,
+                f"--constraint {key} would only be a note to the agents; did you mean {near[0]}?",
+                f"code enforces {', '.join(ENFORCED)}",
+            )
+        found[key] = value.strip()
+    return found
+
+
 def invalid(what: str, error: ValidationError) -> Problem:
     """What is wrong with something typed, field by field."""
-    text = describe(error).replace("Value error, ", "").replace("body: ", "")
+    text = describe(error).replace("body: ", "")
     return Problem(ExitCode.USAGE, f"this {what} is not valid: {text}")
 
 
-def pipelines(
-    providers: Sequence[str], account: str | None = None, rotation: Sequence[str] = ()
-) -> Sequence[Pipeline]:
-    """One pipeline a provider. The first trades `account` (main by default), others their own.
+def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[Pipeline]:
+    """One pipeline a provider, with the account that was named: `account` is the first one's.
 
-    With a rotation each has its own: the desk gives main to the one whose turn it is.
+    Which one trades what where none was named is the request's to say.
     """
     made = []
     for number, text in enumerate(providers):
@@ -143,8 +168,8 @@ def pipelines(
             )
         provider = found["provider"]
         name = found["name"] or provider
-        fallback = (account or MAIN_ACCOUNT) if number == 0 and not rotation else name
-        made.append({"name": name, "provider": provider, "account": found["account"] or fallback})
+        named = found["account"] or (account if number == 0 else None)
+        made.append({"name": name, "provider": provider, **({"account": named} if named else {})})
     try:
         return [Pipeline.model_validate(each) for each in made]
     except ValidationError as error:
@@ -220,7 +245,29 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
     code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
     where = f" ({answer.field})" if answer.field and answer.field not in answer.message else ""
     hint = "`deskbus budget` shows what is left" if answer.code == "budget_exhausted" else ""
+    if answer.given is not None and answer.field is not None:
+        hint = corrected(sys.argv[1:], answer.field, answer.given, answer.suggestion)
     raise Problem(code, f"the desk says no: {answer.message}{where} [{answer.code}]", hint)
+
+
+def corrected(arguments: Sequence[str], field: str, given: str, suggestion: str | None) -> str:
+    """The command as typed, with what would do in place of what was given; without it where
+    nothing does."""
+    word = re.compile(rf"(?<![\w.-]){re.escape(given)}(?![\w.-])", re.IGNORECASE)
+    if suggestion is None:
+        without = re.compile(rf",{word.pattern}|{word.pattern},?", re.IGNORECASE)
+        made = [without.sub("", each) for each in arguments]
+        # An option whose only value is gone goes with it.
+        kept = [
+            each
+            for each, after in zip(made, [*made[1:], "-"], strict=True)
+            if each and after and not each.endswith("=")
+        ]
+        return shlex.join(["deskbus", *kept])
+    made = [word.sub(suggestion, each) for each in arguments]
+    if made == list(arguments):
+        made += [_OPTIONS.get(field, f"--{field}"), suggestion]
+    return shlex.join(["deskbus", *made])
 
 
 async def cancelled(client: Client, cycle_id: UUID, reason: str) -> RequestAnswer:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from contracts.constraints import ENFORCED
+
 AS_OF_DEFAULT = "2012-06-29"
 """A session of the bundled prices at which the rules both buy and cut."""
 
@@ -22,6 +24,12 @@ ProviderOption = Annotated[
 ]
 TimeoutOption = Annotated[
     float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+]
+ConstraintOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="KEY=VALUE, may be repeated. Enforced: " + ", ".join(ENFORCED) + "; others are notes."
+    ),
 ]
 MaxMoneyOption = Annotated[
     str | None, typer.Option(help="Buys may take this much of an account's cash.")

@@ -25,6 +25,10 @@ START_HINT = "start one with `deskbus up`, or point DESKBUS_DATA_DIR at a runnin
 T = TypeVar("T")
 
 
+ENDED = frozenset("ZXx")
+"""States of a process that runs no more (man 5 proc)."""
+
+
 class RunningDesk(BaseModel):
     """Where a desk is: as runtime.json says, or the settings of one with own servers."""
 
@@ -85,14 +89,21 @@ def find_desk(settings: Settings) -> RunningDesk:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process exists, whoever's it is."""
+    """Whether the process runs, whoever's it is.
+
+    One that was killed keeps its number until its parent has asked how it ended.
+    """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # a system without it, or the process is gone by now
+        return not Path("/proc/self/stat").exists()
+    return told.rpartition(")")[2].split()[0] not in ENDED
 
 
 @asynccontextmanager

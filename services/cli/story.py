@@ -13,7 +13,7 @@ from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
 from libs.report import amounts
-from libs.report.made import Made, Row, reasons, rows
+from libs.report.made import MADE_UP, Made, Row, reasons, rows
 from libs.report.orders import in_short
 from services.cli import costs, exits, fared, grounding, halt, judgement, orders, tickers
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
@@ -44,7 +44,8 @@ def _parts(view: CycleView, nodes: Sequence[OperationView], width: int) -> Itera
     made = {pipeline.name: Made.by(pipeline) for pipeline in view.pipelines}
     several = len(view.pipelines) > 1
     yield Text()
-    yield from _title(view, narrow=width < NARROW)
+    synthetic = any(each.synthetic for each in made.values())
+    yield from _title(view, narrow=width < NARROW, synthetic=synthetic)
     if not several and view.pipelines:
         yield from _outcome(view.pipelines[0], made[view.pipelines[0].name], nodes, view.reason)
     yield Text()
@@ -63,7 +64,7 @@ def _parts(view: CycleView, nodes: Sequence[OperationView], width: int) -> Itera
     yield Text()
 
 
-def _title(view: CycleView, *, narrow: bool) -> Iterable[RenderableType]:
+def _title(view: CycleView, *, narrow: bool, synthetic: bool) -> Iterable[RenderableType]:
     status = view.status or CycleStatus.RUNNING
     took = amounts.between(view.accepted_at, view.ended_at)
     yield Text.assemble(
@@ -77,6 +78,8 @@ def _title(view: CycleView, *, narrow: bool) -> Iterable[RenderableType]:
     if len(view.pipelines) == 1:
         under += _whose(view.pipelines[0])
     yield Text("  " + " · ".join(under), style="dim")
+    if synthetic:
+        yield Text(f"  {MADE_UP}", style="yellow")
 
 
 def _whose(pipeline: PipelineView) -> list[str]:
@@ -219,6 +222,8 @@ def _pipeline(pipeline: PipelineView, made: Made, width: int) -> Iterable[Render
     picked = [row for row in found if row.pick]
     if picked:
         yield facts([("Picked", _reasons(picked, width - LABEL_WIDTH - EDGE))])
+    if made.review is not None and made.review.risk_notes:
+        yield facts([("Reviewer", Text(amounts.cut(made.review.risk_notes, TEXT_CHARS)))])
     if made.portfolio is not None and made.portfolio.halt is not None:
         yield facts([("Halt", Text(halt.told(made.portfolio.halt), style="bold yellow"))])
     against = [check for row in found for check in row.against]
@@ -273,10 +278,11 @@ def _said(text: str, chars_max: int = TEXT_CHARS) -> str:
 
 def _mood(report: SentimentReport) -> Text:
     mood = amounts.cut(report.market_mood, TEXT_CHARS)
-    if not report.tickers:
+    heard = len(report.tickers)
+    total = heard + len(report.unscored)
+    if not total:
         return Text(mood)
-    heard = sum(1 for each in report.tickers if each.confidence > 0)
-    return Text(f"{mood}; headlines were scored for {heard} of {len(report.tickers)} tickers")
+    return Text(f"{mood}; headlines were scored for {heard} of {total} tickers")
 
 
 def _reasons(picked: Sequence[Row], width: int) -> Text:

@@ -62,7 +62,7 @@ FIGURES = (
     ("a year", "cagr", PART),
     ("Sharpe", "sharpe_ratio", RATIO),
     ("Sortino", "sortino_ratio", RATIO),
-    ("not luck", "deflated_sharpe", PART),
+    ("deflated Sharpe", "deflated_sharpe", PART),
     ("deepest fall", "max_drawdown", PART),
     ("trades", "total_trades", COUNT),
     ("won", "win_rate", PART),

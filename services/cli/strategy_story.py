@@ -122,10 +122,10 @@ def _backtest(found: BacktestFigures, console: Console) -> Sequence[Row]:
     )
     second = (
         f"deepest fall {part(found.max_drawdown)}; {found.total_trades} trades, "
-        f"{part(found.win_rate)} won; turnover {found.turnover:.1f} a year"
+        f"{_won(found)}; turnover {found.turnover:.1f} a year"
     )
     tried = f"{found.trials} tried" if found.trials > 1 else "the first one tried"
-    third = f"not luck with {part(found.deflated_sharpe)} probability (deflated Sharpe; {tried})"
+    third = f"deflated Sharpe {part(found.deflated_sharpe)} (1 - chance of it by luck; {tried})"
     return (
         ("backtest", Text(first)),
         ("", Text(second)),
@@ -133,6 +133,10 @@ def _backtest(found: BacktestFigures, console: Console) -> Sequence[Row]:
         *_equity(found.equity, console),
         *_gate(found.gate),
     )
+
+
+def _won(found: BacktestFigures) -> str:
+    return "no trade closed" if found.win_rate is None else f"{part(found.win_rate)} won"
 
 
 def _equity(values: Sequence[float], console: Console) -> Sequence[Row]:
@@ -159,7 +163,7 @@ def _gate(gate: GateResult | None) -> Sequence[Row]:
 
 def part(value: float | None) -> str:
     """`12.3%`."""
-    return NOT_DEFINED if value is None else f"{value:.1%}"
+    return NOT_DEFINED if value is None else amounts.percent(value * 100)
 
 
 def ratio(value: float | None) -> str:

@@ -13,6 +13,7 @@ import typer
 from contracts.audit import Event, Events, EventsAfter, EventType, fits
 from contracts.subjects import EVENTS_AFTER
 from libs.bus.client import Client
+from libs.bus.event_types import require_known
 from libs.runtime.settings import Settings
 from services.cli import event_line
 from services.cli.commands import JsonOption, group
@@ -79,6 +80,7 @@ def tail(
     json: JsonOption = False,
 ) -> None:
     """Follow events live; with --cycle from the cycle's first one to its last."""
+    require_known(pattern)
     settings = load_settings()
     wanted = Wanted(pattern=pattern, errors=errors, limit=limit, json=json)
     asking(_tail(settings, wanted, cycle))

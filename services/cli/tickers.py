@@ -47,7 +47,7 @@ def found(rows: Sequence[Row], width: int) -> Table:
 
 
 def _has(column: Column, rows: Sequence[Row]) -> bool:
-    return any(column.cell(row).plain for row in rows)
+    return any(column.cell(row).plain not in ("", amounts.UNKNOWN) for row in rows)
 
 
 def _width(columns: Sequence[Column], rows: Sequence[Row]) -> int:
@@ -64,13 +64,13 @@ def _columns(rows: Sequence[Row]) -> Sequence[Column]:
         Column(f"close{currency}", 6, _priced_in if mixed else _price),
         Column("mood", 7, _mood),
         Column("quant", KEEP, _quant, is_number=False),
-        Column("RSI 14", 5, _indicator("rsi_14", "{:.0f}")),
+        Column("RSI 14", 5, _indicator("rsi_14", "{:.0f}".format)),
         Column("to SMA 200", 2, _to_average),
-        Column("3 months", 3, _indicator("momentum_3m_pct", "{:+.1f}%")),
-        Column("volatility", 1, _indicator("volatility_3m_pct", "{:.0f}%")),
-        Column("fund", 4, lambda r: _score(r.finding.fundamental_score if r.finding else None)),
-        Column("tech", 7, lambda r: _score(r.finding.technical_score if r.finding else None)),
-        Column("risk", 8, lambda r: _score(r.finding.risk_score if r.finding else None)),
+        Column("3 months", 3, _indicator("momentum_3m_pct", amounts.gain_percent)),
+        Column("volatility", 1, _indicator("volatility_3m_pct", amounts.percent)),
+        Column("fund", 4, lambda r: _score(r.fundamental)),
+        Column("tech", 7, lambda r: _score(r.technical)),
+        Column("risk", 8, lambda r: _score(r.finding.risk if r.finding else None)),
         Column("wanted", KEEP, _wanted),
         Column("allowed", KEEP, _allowed),
         Column("shares", KEEP, _shares),
@@ -88,8 +88,8 @@ def _priced_in(row: Row) -> Text:
 
 def _mood(row: Row) -> Text:
     mood = row.mood
-    if mood is None or not mood.confidence:
-        return Text()
+    if mood is None:
+        return Text(amounts.UNKNOWN)
     style = "green" if mood.score > 0 else "red" if mood.score < 0 else "dim"
     return Text(f"{mood.score:+.2f}", style)
 
@@ -103,10 +103,10 @@ def _quant(row: Row) -> Text:
     return signal(row.signal) if row.signal else Text()
 
 
-def _indicator(name: str, form: str) -> Callable[[Row], Text]:
+def _indicator(name: str, told: Callable[[float], str]) -> Callable[[Row], Text]:
     def cell(row: Row) -> Text:
         value = row.signal.technical_indicators.get(name) if row.signal else None
-        return Text("" if value is None else form.format(value))
+        return Text(amounts.UNKNOWN if value is None else told(value))
 
     return cell
 
@@ -114,16 +114,23 @@ def _indicator(name: str, form: str) -> Callable[[Row], Text]:
 def _to_average(row: Row) -> Text:
     values = row.signal.technical_indicators if row.signal else {}
     close, average = values.get("close"), values.get("sma_200")
-    return Text(f"{(close / average - 1) * 100:+.1f}%" if close and average else "")
+    if not close or not average:
+        return Text(amounts.UNKNOWN)
+    return Text(amounts.gain_percent((close / average - 1) * 100))
+
+
+def scored(score: float | None) -> str:
+    """`8.0`; a dash where there was nothing to score."""
+    return amounts.UNKNOWN if score is None else f"{score:.1f}"
 
 
 def _score(score: float | None) -> Text:
-    return Text("" if score is None else f"{score:.1f}")
+    return Text(scored(score))
 
 
 def _wanted(row: Row) -> Text:
     if row.pick is None:
-        return Text("-", style="dim")
+        return Text(amounts.UNKNOWN, style="dim")
     style = "green" if row.pick.action is Side.BUY else "red"
     return Text(f"{row.pick.action.value} {amounts.percent(row.pick.allocation_pct)}", style=style)
 

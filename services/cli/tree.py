@@ -10,6 +10,7 @@ from rich.text import Text
 
 from contracts.operation import OperationStatus, OperationView
 from contracts.types import Usage
+from libs.quant import calls
 from libs.report import amounts
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 
@@ -19,6 +20,8 @@ LOST = "no reply"
 SUM = "tokens"
 SORTS_WIDTH_MIN = 100
 """Columns of a terminal that can hold tokens by sort beside the rest."""
+ABOUT_CHARS = 20
+"""Of what tools were asked about; all of it is in --json and `operations show`."""
 ROOTS = frozenset({"cycle", "agent_research"})
 
 
@@ -84,17 +87,23 @@ def _same(first: OperationView, node: OperationView) -> bool:
 def _as_one(run: Sequence[OperationView]) -> OperationView:
     first = run[0]
     if len(run) == 1:
-        return first
+        return first.model_copy(update={"name": calls.label(first.name, _about(run))})
     took_ms = sum(float(str(node.metadata.get("duration_ms") or 0)) for node in run)
     return first.model_copy(
         update={
-            "name": f"{first.name} ×{len(run)}",  # noqa: RUF001 - times is what it means
+            "name": calls.label(f"{first.name} ×{len(run)}", _about(run)),  # noqa: RUF001 - times
             "tokens": sum(node.tokens for node in run),
             "cost_usd": sum((node.cost_usd for node in run), Decimal(0)),
             "usage": sum((node.usage for node in run), start=Usage()),
             "metadata": {"duration_ms": took_ms},
         }
     )
+
+
+def _about(run: Sequence[OperationView]) -> str:
+    """What tools were asked about."""
+    asked = calls.about(*(node.metadata.get("arguments") for node in run))
+    return amounts.cut(asked, ABOUT_CHARS)
 
 
 def walk(nodes: Sequence[OperationView]) -> Iterable[tuple[str, OperationView]]:

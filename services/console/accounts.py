@@ -27,6 +27,11 @@ _NO_CYCLE = UUID(int=0)
 class Closes(Protocol):
     """Closing prices of a session."""
 
+    @property
+    def synthetic(self) -> bool:
+        """Whether they are made up."""
+        ...
+
     async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
         """The close, and its value in `currency`; None where the source has none."""
         ...
@@ -152,6 +157,7 @@ async def _portfolio(
         halt=next(
             (h for h in map(logic.halt_of, await store.halts()) if h.account in {None, name}), None
         ),
+        synthetic=closes.synthetic,
     )
 
 

@@ -10,6 +10,7 @@ from contracts.approval import Verdict
 from contracts.audit import Events, EventsAfter
 from contracts.cycle import STRATEGY, CycleStatus, IdempotencyKey, RequestAnswer
 from contracts.http import (
+    AgentCycle,
     AgentStatus,
     CycleAccepted,
     CycleWish,
@@ -43,6 +44,7 @@ from services.console.boards import boards, tried
 from services.console.bodies import asked, body_of, described, problems, said
 from services.console.books import books, exits
 from services.console.events import events
+from services.console.named import cycle_asked, cycle_named
 from services.console.passing_on import Desk
 from services.console.prices import market
 from services.console.problems import not_found, tell_problems
@@ -77,7 +79,17 @@ def api(desk: Desk) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=problems(401, 403, 421, 422, 503),
     )
-    for routes in (agent, operations, cycles, decisions, approvals, books, exits, events):
+    for routes in (
+        agent,
+        operations,
+        cycles,
+        one_cycle,
+        decisions,
+        approvals,
+        books,
+        exits,
+        events,
+    ):
         app.include_router(routes(desk), prefix=ROOT)
     for routes in (
         session,
@@ -135,7 +147,7 @@ def agent(desk: Desk) -> APIRouter:
         nodes = (await handler.operations(asked, store=desk.store)).operations
         return said(AgentStatus.of(nodes))
 
-    @router.delete("/cancel", response_model=Triggered, responses=problems(404, 409))
+    @router.delete("/cancel", response_model=AgentCycle, responses=problems(404, 409))
     async def cancel_agent(reason: ShortText = REASON_DEFAULT) -> Response:
         """Stop the strategy cycle that runs: whatever it computes ends at once."""
         running = CyclesQuery(kind=STRATEGY, status=CycleStatus.RUNNING, limit=1)
@@ -143,7 +155,7 @@ def agent(desk: Desk) -> APIRouter:
         if not page.cycles or page.cycles[0].cycle_id is None:
             raise Refused(404, "no_active_cycle", "no strategy cycle is running")
         ended = _of_cycle(await desk.passing_on.cancel(page.cycles[0].cycle_id, reason))
-        return said(Triggered(operation_id=ended.cycle_id, status=ended.status))
+        return said(AgentCycle(operation_id=ended.cycle_id, status=ended.status))
 
     return router
 
@@ -223,20 +235,30 @@ def cycles(desk: Desk) -> APIRouter:
         query = CyclesQuery(status=status, kind=kind, limit=limit)
         return said(await handler.cycles(query, store=desk.store))
 
+    return router
+
+
+def one_cycle(desk: Desk) -> APIRouter:
+    """A single one, named by its id or the first digits of it."""
+    router = APIRouter(tags=["cycles"])
+    named = cycle_named(desk)
+
     @router.get("/cycles/{cycle_id}", response_model=CycleView, responses=problems(404))
-    async def get_cycle(cycle_id: UUID) -> Response:
+    async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
         """A cycle with all the contracts that its pipelines have made."""
         return said(await _cycle(desk, cycle_id))
 
     @router.delete("/cycles/{cycle_id}", response_model=CycleAccepted, responses=problems(404, 409))
-    async def cancel_cycle(cycle_id: UUID, reason: ShortText = REASON_DEFAULT) -> Response:
+    async def cancel_cycle(
+        cycle_id: Annotated[UUID, Depends(named)], reason: ShortText = REASON_DEFAULT
+    ) -> Response:
         """Stop a cycle that has not begun to execute."""
         return said(_of_cycle(await desk.passing_on.cancel(cycle_id, reason)))
 
     @router.get(
         "/cycles/{cycle_id}/operations", response_model=OperationsBody, responses=problems(404)
     )
-    async def list_operations_of_cycle(cycle_id: UUID) -> Response:
+    async def list_operations_of_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
         """A cycle's tree: pipelines, operations, single calls; parents before children."""
         query = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
         page = await handler.operations(query, store=desk.store)
@@ -244,9 +266,9 @@ def cycles(desk: Desk) -> APIRouter:
             raise not_found(f"no cycle has the id {cycle_id}")
         return _listed(page)
 
-    @router.get("/cycles/{cycle_id}/events", response_model=Events)
+    @router.get("/cycles/{cycle_id}/events", response_model=Events, responses=problems(404))
     async def list_events_of_cycle(
-        cycle_id: UUID,
+        cycle_id: Annotated[UUID, Depends(named)],
         after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A sequence number.")] = 0,
         limit: Limit = 100,
     ) -> Response:
@@ -279,10 +301,13 @@ async def _cycle(desk: Desk, cycle_id: UUID) -> CycleView:
 def decisions(desk: Desk) -> APIRouter:
     """What was decided."""
     router = APIRouter(tags=["decisions"])
+    asked_of = cycle_asked(desk)
 
     @router.get("/decisions", response_model=DecisionsPage)
     async def list_decisions(
-        cycle_id: UUID | None = None, account: Name | None = None, limit: Limit = 20
+        cycle_id: Annotated[UUID | None, Depends(asked_of)],
+        account: Name | None = None,
+        limit: Limit = 20,
     ) -> Response:
         """The newest decisions, each with what was executed of it."""
         query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
@@ -295,9 +320,12 @@ def approvals(desk: Desk) -> APIRouter:
     """Proposals that wait for a person."""
     router = APIRouter(prefix="/approvals", tags=["approvals"])
     answered = problems(404, 409, 413, 415)
+    named, asked_of = cycle_named(desk), cycle_asked(desk)
 
     @router.get("", response_model=ApprovalsPage)
-    async def list_approvals(cycle_id: UUID | None = None, limit: Limit = 20) -> Response:
+    async def list_approvals(
+        cycle_id: Annotated[UUID | None, Depends(asked_of)], limit: Limit = 20
+    ) -> Response:
         """The proposals that wait, the one that expires first on top."""
         query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
         return said(await handler.approvals(query, store=desk.store))
@@ -309,7 +337,8 @@ def approvals(desk: Desk) -> APIRouter:
         openapi_extra=asked(ProposalApproval),
     )
     async def approve(
-        cycle_id: UUID, word: Annotated[ProposalApproval, Depends(body_of(ProposalApproval))]
+        cycle_id: Annotated[UUID, Depends(named)],
+        word: Annotated[ProposalApproval, Depends(body_of(ProposalApproval))],
     ) -> Response:
         """Approve a proposal, whole or smaller."""
         verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
@@ -323,7 +352,8 @@ def approvals(desk: Desk) -> APIRouter:
         openapi_extra=asked(ProposalAnswer),
     )
     async def reject(
-        cycle_id: UUID, word: Annotated[ProposalAnswer, Depends(body_of(ProposalAnswer))]
+        cycle_id: Annotated[UUID, Depends(named)],
+        word: Annotated[ProposalAnswer, Depends(body_of(ProposalAnswer))],
     ) -> Response:
         """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
         answer = await desk.passing_on.answer(cycle_id, Verdict.REJECT, word)

@@ -25,11 +25,12 @@ from contracts.subjects import (
     RECORDING,
     REPORT,
     SCHEDULE,
+    STORING,
     STRATEGIES,
 )
 from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
-from libs.bus.health import open_health
+from libs.bus.health import BusHealth, open_health
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import QueryRoute, Routes
 from libs.market.calendar import exchange_calendar
@@ -58,6 +59,11 @@ class MarketCloses:
         self._market = market
         self._rates = rates
 
+    @property
+    def synthetic(self) -> bool:
+        """Whether its prices are made up."""
+        return self._market.label.synthetic
+
     async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
         """The close of `session`; None where the source has none for the ticker."""
         try:
@@ -77,7 +83,7 @@ class MarketHistory:
     @property
     def described(self) -> str:
         """The source's own words for itself."""
-        return self._market.label.description
+        return self._market.label.told
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
         """The newest bars up to the session's close. Raises `MarketError`."""
@@ -98,6 +104,7 @@ class MarketHistory:
 def routes(
     store: Store,
     letters: DeadLetters,
+    health: BusHealth,
     closes: accounts.Closes,
     history: leaderboard.History,
     settings: Settings,
@@ -125,6 +132,7 @@ def routes(
             QueryRoute(REPORT, partial(report.report, known=known)),
             QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
             QueryRoute(HALTS, partial(handler.halts, store=store)),
+            QueryRoute(STORING, partial(handler.storing, health=health)),
             QueryRoute(ACCOUNT, partial(accounts.account, store=store, closes=closes)),
             QueryRoute(EQUITY, partial(accounts.equity, store=store, closes=closes)),
         ),
@@ -138,14 +146,15 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
     async with (
         open_pool(dsn, size_max=CONNECTIONS_MAX, name=f"deskbus-{CONSOLE}") as pool,
         open_dead_letters(settings.nats_address, CONSOLE, settings.secrets_path) as letters,
+        open_health(settings.nats_address, CONSOLE, settings.secrets_path) as health,
     ):
         await require_schema(pool)
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
-            async with _http(settings, pool, letters, closes, history):
-                yield routes(store, letters, closes, history, settings)
+            async with _http(settings, pool, letters, health, closes, history):
+                yield routes(store, letters, health, closes, history, settings)
 
 
 @asynccontextmanager
@@ -153,6 +162,7 @@ async def _http(
     settings: Settings,
     pool: Pool,
     letters: DeadLetters,
+    health: BusHealth,
     closes: accounts.Closes,
     history: MarketHistory,
 ) -> AsyncIterator[None]:
@@ -174,7 +184,6 @@ async def _http(
     where, tail = settings.nats_address, Tail(pool, settings.tail_clients_max)
     async with (
         open_client(where, settings.secrets_path, CONSOLE) as client,
-        open_health(where, CONSOLE, settings.secrets_path) as health,
         Background(tail.run()),
     ):
         desk = Desk(

@@ -1,10 +1,9 @@
 """The HTTP API's paths about accounts, positions and budgets."""
 
-from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import JsonValue
 
 from contracts.exit_signal import (
     CheckExitSignals,
@@ -26,6 +25,7 @@ from contracts.query import (
 from contracts.types import Name, Ticker
 from libs.bus.client import QuestionRefused
 from libs.runtime.errors import few
+from libs.web.problem import Refused
 from services.console import accounts, handler, leaderboard
 from services.console.bodies import Day, problems, said
 from services.console.passing_on import Desk
@@ -96,9 +96,7 @@ def exits(desk: Desk) -> APIRouter:
         try:
             view = await desk.passing_on.distances(ExitDistancesQuery(account=account))
         except QuestionRefused as error:
-            if error.code in NO_POSITION:
-                raise not_found(str(error)) from error
-            raise
+            raise _no_position(error) from error
         return said(view)
 
     @router.post(
@@ -118,19 +116,20 @@ def exits(desk: Desk) -> APIRouter:
         query = CheckExitSignals(
             ticker=ticker, account=account, as_of=as_of, format=format, output=output
         )
-        answer = await desk.passing_on.check(query)
-        if answer.get("error_code") in NO_POSITION:
-            raise not_found(_told(answer))
+        try:
+            answer = await desk.passing_on.check(query)
+        except QuestionRefused as error:
+            raise _no_position(error) from error
         return said(ExitAnswer.model_validate(answer))
 
     return router
 
 
-def _told(answer: Mapping[str, JsonValue]) -> str:
-    """What a check that failed says, in whichever format it was asked for."""
-    snapshot = answer.get("snapshot")
-    inner = snapshot if isinstance(snapshot, dict) else {}
-    return str(answer.get("error") or inner.get("error") or inner.get("verdict"))
+def _no_position(error: QuestionRefused) -> Exception:
+    """What is not there is 404, under the code of whoever said so; the rest as ever."""
+    if error.code not in NO_POSITION:
+        return error
+    return Refused(HTTPStatus.NOT_FOUND, error.code, error.message)
 
 
 async def _of_account(

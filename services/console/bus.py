@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from contracts.http import BusView, ServerView
 from libs.bus.health import BusHealth
-from libs.runtime.nats_server import nats_is_healthy
+from libs.runtime.nats_server import DOES_NOT_ANSWER, nats_problem
 from libs.runtime.server_record import DataDirError, ServerRecord
 from libs.runtime.settings import Settings
 from services.console.store import Store
@@ -13,14 +13,19 @@ from services.console.store import Store
 
 async def view(health: BusHealth, store: Store, settings: Settings) -> BusView:
     """The whole bus. Raises BUS_AWAY."""
-    streams, consumers, services, servers = await asyncio.gather(
-        health.streams(), health.consumers(), health.services(), _servers(store, settings)
+    streams, consumers, services, not_stored, servers = await asyncio.gather(
+        health.streams(),
+        health.consumers(),
+        health.services(),
+        health.not_stored(),
+        _servers(store, settings),
     )
     return BusView(
         streams=tuple(streams),
         consumers=tuple(consumers),
         services=tuple(services),
         servers=servers,
+        not_stored=not_stored,
     )
 
 
@@ -28,19 +33,20 @@ async def _servers(store: Store, settings: Settings) -> tuple[ServerView, ...]:
     embedded = _embedded(settings)
     if embedded is None:
         return ()
-    healthy = {
-        "nats": await nats_is_healthy(embedded.ports["nats_monitor"]),
-        "postgres": await store.answers(),
+    problems = {
+        "nats": await nats_problem(embedded.ports["nats_monitor"]),
+        "postgres": "" if await store.answers() else DOES_NOT_ANSWER,
     }
     marks = embedded.processes
     return tuple(
         ServerView(
             name=name,
-            healthy=answers,
+            healthy=not problem,
+            problem=problem,
             port=embedded.ports[name],
             pid=marks[name].pid if name in marks else None,
         )
-        for name, answers in healthy.items()
+        for name, problem in problems.items()
     )
 
 

@@ -4,13 +4,15 @@ from http import HTTPStatus
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 
 from contracts.subjects import COMMANDS, ORCHESTRATOR
+from libs.bus.event_types import require_known
 from libs.web.problem import Refused
 from libs.web.stream import EVENT_STREAM, EventStream
 from services.console.event_log import Start
 from services.console.frames import ALL, Wanted, position_of
+from services.console.named import cycle_asked
 from services.console.passing_on import Desk
 
 BACK_MAX = 10_000
@@ -30,6 +32,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 def events(desk: Desk) -> APIRouter:
     """Everything that happens, as it happens."""
     router = APIRouter(prefix="/events", tags=["events"])
+    asked_of = cycle_asked(desk)
 
     @router.get(
         "/stream",
@@ -38,6 +41,7 @@ def events(desk: Desk) -> APIRouter:
         responses=STREAMED,
     )
     async def stream_events(
+        cycle_id: Annotated[UUID | None, Depends(asked_of)],
         after: Annotated[
             str | None, Query(max_length=60, description="The position of the last frame had.")
         ] = None,
@@ -50,13 +54,13 @@ def events(desk: Desk) -> APIRouter:
             Query(max_length=PATTERN_CHARS_MAX, description="`decision`, `order_*`, `execution.*`"),
         ] = ALL,
         service: Annotated[str | None, Query(description="Whose work is told of.")] = None,
-        cycle_id: UUID | None = None,
         errors: Annotated[bool, Query(description="Only what went wrong.")] = False,
     ) -> Response:
         """Follow all events in the desk's one order, as server-sent events, without loss."""
         if service is not None and service not in SERVICES:
             text = f"{service!r} is none of {', '.join(SERVICES)}"
             raise Refused(422, "invalid", text, field="service")
+        require_known(type)
         wanted = Wanted(pattern=type, service=service, cycle_id=cycle_id, errors=errors)
         frames = desk.tail.follow(_start(last_event_id or after, back), wanted)
         return EventStream(frames, desk.tail.seat())

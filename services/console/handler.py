@@ -1,8 +1,10 @@
 """One function per question: read the rows, give the view that people get."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
@@ -33,32 +35,69 @@ from contracts.query import (
     Recording,
     RecordingQuery,
 )
+from contracts.storing import Storing, StoringQuery
 from contracts.types import Failure
 from libs.bus.dead_letters import DeadLetters
+from libs.bus.health import BusHealth
 from libs.postgres.events import event_of
 from libs.postgres.pool import Record
+from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.console import logic, strategy, tree
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
 from services.console.store import Store
 
+T = TypeVar("T")
 CYCLE_TYPE = "cycle"
 COMMAND_BYTES_SHOWN = 120_000
 RESULT_BYTES_SHOWN = 120_000
 CALL_BYTES_SHOWN = 8_000
 
 
+class NotFound(DeskError):
+    """Nothing has this id, or more than one thing has an id that begins so."""
+
+    code = "not_found"
+
+
+class UnknownType(DeskError):
+    """No operation is ever of this type."""
+
+    code = "unknown_type"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        near = get_close_matches(name, known, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        super().__init__(f"no operation is of type {name}; {meant}there are: {', '.join(known)}")
+
+
+async def cycle_row(cycle_id: str, *, store: Store) -> Record:
+    """The cycle of this id, or the only one whose id begins with it. Raises NotFound."""
+    return _only("cycle", cycle_id, await store.cycles_between(*_range("cycle", cycle_id)))
+
+
+def _range(what: str, digits: str) -> tuple[UUID, UUID]:
+    between = logic.id_range(digits)
+    if between is None:
+        least = logic.ID_CHARS_MIN
+        raise NotFound(f"{digits!r} is no {what} id: give at least its first {least} digits")
+    return between
+
+
+def _only(what: str, digits: str, found: Sequence[T]) -> T:
+    if not found:
+        raise NotFound(f"no {what} has the id {digits}")
+    if len(found) > 1:
+        raise NotFound(f"more than one {what}'s id begins with {digits}: give more digits")
+    return found[0]
+
+
 async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
     """One cycle with all its contracts, found by its id or the beginning of it."""
-    between = logic.id_range(query.cycle_id)
-    if between is None:
-        text = f"{query.cycle_id!r} is no cycle id; an id or its first {logic.ID_CHARS_MIN} digits"
-        return CycleView(found=False, message=text)
-    rows = await store.cycles_between(*between)
-    if len(rows) != 1:
-        problem = "no cycle has the id" if not rows else "more than one cycle's id begins with"
-        return CycleView(found=False, message=f"{problem} {query.cycle_id}")
-    row = rows[0]
+    try:
+        row = await cycle_row(query.cycle_id, store=store)
+    except NotFound as error:
+        return CycleView(found=False, message=error.message)
     wanted = {op_id for made in logic.outputs(row).values() for op_id in made.values()}
     view = logic.cycle_view(row, await store.contracts(list(wanted)))
     return logic.within(await _with_outcomes(view, store))
@@ -86,18 +125,24 @@ async def cycles(query: CyclesQuery, *, store: Store) -> CyclesPage:
 async def operations(query: OperationsQuery, *, store: Store) -> OperationsPage:
     """A cycle's tree, or the newest operations and cycles."""
     if query.cycle_id is None:
+        _refuse_unknown(query.type)
         return OperationsPage(operations=tuple(fitting(await _newest(query, store))))
-    found = await store.cycles_between(query.cycle_id, query.cycle_id)
-    if not found:
-        return OperationsPage()
-    rows = await store.operations_of(query.cycle_id)
-    nodes = tree.tree(found[0], rows, await store.calls_of(query.cycle_id))
+    row = await cycle_row(query.cycle_id, store=store)
+    rows = await store.operations_of(row["cycle_id"])
+    nodes = tree.tree(row, rows, await store.calls_of(row["cycle_id"]))
+    _refuse_unknown(query.type, (name for node in nodes for name in (node.type, node.name)))
     wanted = [
         node
         for node in nodes
         if query.type in {None, node.type, node.name} and query.status in {None, node.status}
     ]
     return OperationsPage(operations=tuple(wanted))
+
+
+def _refuse_unknown(wanted: str | None, here: Iterable[str] = ()) -> None:
+    """Raise UnknownType for what no operation can be; a typo is not the same as nothing there."""
+    if wanted is not None and wanted not in tree.TYPES and wanted not in set(here):
+        raise UnknownType(wanted, tree.TYPES)
 
 
 async def _newest(query: OperationsQuery, store: Store) -> list[OperationView]:
@@ -139,9 +184,14 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
 
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
-    row = await store.operation(query.op_id)
-    if row is None:
-        return OperationDetail(found=False)
+    try:
+        ids = await store.operations_between(*_range("operation", query.op_id))
+        op_id = _only("operation", query.op_id, ids)
+    except NotFound as error:
+        return OperationDetail(found=False, message=error.message)
+    row = await store.operation(op_id)
+    if row is None:  # deleted a moment ago
+        return OperationDetail(found=False, message=f"no operation has the id {op_id}")
     entries = [
         _shown(JournalEntry.model_validate_json(entry))
         for entry in await store.journal(row["started_on"], row["op_id"])
@@ -199,16 +249,29 @@ async def recording(query: RecordingQuery, *, store: Store) -> Recording:
     )
 
 
+async def _cycle_id(digits: str | None, store: Store) -> UUID | None:
+    """The whole id: of a cycle that there is, where only its first digits are given. Raises
+    NotFound."""
+    if digits is None:
+        return None
+    with contextlib.suppress(ValueError):
+        return UUID(digits)
+    found: UUID = (await cycle_row(digits, store=store))["cycle_id"]
+    return found
+
+
 async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
     """The proposals that wait for a person."""
-    rows = await store.waiting_approvals(query.cycle_id, query.limit + 1)
+    cycle_id = await _cycle_id(query.cycle_id, store)
+    rows = await store.waiting_approvals(cycle_id, query.limit + 1)
     kept = fitting(map(logic.waiting_approval, rows[: query.limit]))
     return ApprovalsPage(approvals=tuple(kept), more=len(kept) < len(rows))
 
 
 async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
     """The newest decisions, each with what was executed of it."""
-    rows = await store.newest_decisions(query.cycle_id, query.account, query.limit)
+    cycle_id = await _cycle_id(query.cycle_id, store)
+    rows = await store.newest_decisions(cycle_id, query.account, query.limit)
     kept = fitting(map(logic.decision_view, rows))
     return DecisionsPage(decisions=tuple(kept), more=len(kept) < len(rows))
 
@@ -236,6 +299,11 @@ async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> Dead
         return DeadLettersPage(letters=tuple(fitting(await letters.newest(query.limit))))
     found = await letters.one(query.sequence)
     return DeadLettersPage(letters=() if found is None else (found,))
+
+
+async def storing(_: StoringQuery, *, health: BusHealth) -> Storing:
+    """Whether NATS stores commands."""
+    return Storing(problem=await health.not_stored())
 
 
 async def halts(_: HaltsQuery, *, store: Store) -> Halts:

@@ -100,18 +100,38 @@ async def holding(account: str, points: int, *, store: Store, history: History) 
         return HoldingView(found=False)
     equity = {each["session"]: each["equity"] for each in await store.snapshots(account)}
     if len(equity) < 2:
-        return HoldingView()
-    began, *sessions = equity
-    cycles = await store.decision_cycles(date.min, began, CYCLES_MAX)
-    held = await _held(store, history, cycles, began, sessions)
+        return HoldingView(message="holding is compared from the account's second session on")
+    opened, newest = min(equity), max(equity)
+    cycles = await store.decision_cycles(date.min, newest, CYCLES_MAX)
+    decided = _first_decision(cycles, account, opened)
+    began = next((day for day in equity if decided is not None and day >= decided), None)
+    sessions = [day for day in equity if began is not None and day > began]
+    held = await _held(store, history, cycles, began if sessions else None, sessions)
     view = HoldingView(tickers=held.tickers, absent=held.absent)
-    if not held.returns:
-        return view
-    worth = dict(zip(equity, quant.curve(held.returns, sessions), strict=True))
+    if began is None or not held.returns:
+        text = "there is no holding to compare with before a decision has named priced candidates"
+        return view.model_copy(update={"message": text})
+    # Until the first decision the money waits.
+    waited = {day: Decimal(1) for day in equity if day < began}
+    held_from = [day for day in equity if day >= began]
+    worth = waited | dict(zip(held_from, quant.curve(held.returns, sessions), strict=True))
     told = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
     told = [*told, *(day for day in worth if day == row["as_of"])]
-    made = [HoldingPoint(session=day, worth=equity[began] * worth[day]) for day in told]
+    made = [HoldingPoint(session=day, worth=equity[opened] * worth[day]) for day in told]
     return view.model_copy(update={"points": tuple(made)})
+
+
+def _first_decision(cycles: Sequence[Record], account: str, opened: date) -> date | None:
+    """The session of the account's opening, where any decision had named candidates by then; else
+    that of its own first decision."""
+    if any(row["as_of"] <= opened for row in cycles):
+        return opened
+    own = (
+        row["as_of"]
+        for row in cycles
+        if any(each["account"] == account for each in orjson.loads(row["request"])["pipelines"])
+    )
+    return min(own, default=None)
 
 
 def _ran(cycles: Sequence[Record]) -> Mapping[str, _Ran]:

@@ -29,7 +29,7 @@ from contracts.subjects import (
     RETRY_LETTER,
     RUN_JOB,
 )
-from libs.bus.client import Client, DeskNotReachable
+from libs.bus.client import Client, DeskNotReachable, QuestionRefused
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.health import BusHealth
 from libs.market.calendar import ExchangeCalendar
@@ -76,8 +76,10 @@ class PassingOn:
         return accepted(answer)
 
     async def check(self, query: CheckExitSignals) -> dict[str, JsonValue]:
-        """The exit signals of a position."""
+        """The exit signals of a position. Raises QuestionRefused where it could not be checked."""
         said: ExitSignals = await self._client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
+        if said.answer.get("status") != "success":
+            raise QuestionRefused(str(said.answer["error_code"]), str(said.answer["error"]))
         return said.answer
 
     async def distances(self, query: ExitDistancesQuery) -> ExitDistances:

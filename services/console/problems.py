@@ -19,7 +19,7 @@ from contracts.schedule import JobAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
 from libs.bus.codec import MessageInvalid, MessageTooLarge, problems_of
 from libs.bus.health import BUS_AWAY
-from libs.postgres.pool import NO_CONNECTION
+from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
 from libs.web.problem import COME_AGAIN_S, Refused, unavailable
 
@@ -37,6 +37,8 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "not_found": HTTPStatus.NOT_FOUND,
     "not_waiting": HTTPStatus.CONFLICT,
     "proposal_changed": HTTPStatus.CONFLICT,
+    "rate_limited": HTTPStatus.BAD_GATEWAY,
+    "source_unavailable": HTTPStatus.BAD_GATEWAY,
     "suspect": HTTPStatus.CONFLICT,
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too_late": HTTPStatus.CONFLICT,
@@ -152,7 +154,8 @@ def _desk_refused(_: Request, error: QuestionRefused) -> Refused:
 
 
 def _not_possible(_: Request, error: DeskError) -> Refused:
-    return Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.code, str(error))
+    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return Refused(status, error.code, str(error), field=error.field)
 
 
 def _not_reachable(_: Request, error: DeskNotReachable) -> Refused:
@@ -185,7 +188,7 @@ REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], Refused]] = {
     DeskNotReachable: _not_reachable,
     DeskError: _not_possible,
     BUS_AWAY: _no_bus,
-    **dict.fromkeys(NO_CONNECTION, _no_database),
+    DatabaseUnavailable: _no_database,
     Exception: _unforeseen,
 }
 """By the error: the problem that it is told as."""

@@ -76,6 +76,16 @@ from operations
 where status in ('pending', 'running') and step <> 'approval' and (sends >= $1 or due_at < $2)
 order by created_at limit $3
 
+-- name: attention
+-- How many there are, whatever a page shows of them.
+select (select count(*) from cycles where status = 'running') as running,
+       (select count(*) from cycles where status = 'failed' and accepted_at >= $1) as failed,
+       (select count(*) from operations
+        where step = 'approval' and status = 'pending') as approvals,
+       (select count(*) from operations
+        where status in ('pending', 'running') and step <> 'approval'
+          and (sends >= $2 or due_at < $3)) as stuck
+
 -- name: contracts
 select op_id, result from operations where op_id = any($1::uuid[]) and result is not null
 
@@ -104,7 +114,8 @@ order by created_at, op_id limit $2
 -- name: calls_of_cycle
 -- Only what the tree shows leaves the database: the bodies of calls are large.
 select j.op_id, j.index, j.epoch, j.recorded_at, call ->> 'kind' as kind, call ->> 'name' as name,
-       call -> 'usage' as usage, (call ->> 'duration_ms')::float8 as duration_ms
+       call -> 'usage' as usage, (call ->> 'duration_ms')::float8 as duration_ms,
+       case when call ->> 'kind' = 'tool' then left(call #>> '{request,arguments}', 2000) end as given
 from operations o
 join journal j on j.started_on = o.started_on and j.op_id = o.op_id
 cross join lateral (select convert_from(j.entry, 'UTF8')::json as call) as read
@@ -116,6 +127,10 @@ select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, sta
        progress, tokens, cost_usd, input_tokens, output_tokens, cache_read_tokens,
        cache_write_tokens, result, failure, command, created_at, started_at, finished_at
 from operations where op_id = $1
+
+-- name: operations_between
+-- As cycles_between.
+select op_id from operations where op_id between $1 and $2 order by op_id limit 2
 
 -- name: journal
 select entry from journal where started_on = $1 and op_id = $2

@@ -61,8 +61,17 @@ async def report(query: ReportQuery, *, known: Known) -> ReportView:
         there = few(await store.accounts(), "none: a cycle opens the account it trades")
         text = f"no account is named {query.account!r}; there is: {there}"
         return ReportView(found=False, message=text)
-    made = await _made(row, query.session or row["clock"], known)
+    session = query.session or row["clock"]
+    if not known.calendar.is_session(session):
+        return ReportView(found=False, message=_no_session(session, known.calendar))
+    made = await _made(row, session, known)
     return ReportView(report=made, markdown=markdown(made))
+
+
+def _no_session(day: date, calendar: ExchangeCalendar) -> str:
+    """Raises OutsideCalendar."""
+    before = calendar.session_on_or_before(day)
+    return f"{day:%a %Y-%m-%d} is a {calendar.kind(day)}, no session; the one before is {before}"
 
 
 async def _made(row: Record, session: date, known: Known) -> DayReport:
@@ -81,8 +90,9 @@ async def _made(row: Record, session: date, known: Known) -> DayReport:
         made_at=known.now(),
         worth=_worth(closes, session),
         attention=(
-            *await _waiting(name, known),
-            *_unclosed(closes, session, row, known.calendar),
+            # What stands still now belongs to the newest report, and to no day before it.
+            *(await _waiting(name, known) if session >= row["clock"] else ()),
+            *_unclosed(closes, session, row),
             *_unpriced(held, session),
             *_ended_badly(cycles),
             *await _unchecked(cycles, name, store),
@@ -238,21 +248,17 @@ async def _waiting(account: str, known: Known) -> Sequence[Attention]:
     letters = await known.letters.newest(PAGE_MAX)
     if letters:
         number = f"{len(letters)}{'+' if len(letters) == PAGE_MAX else ''}"
-        text = f"{number} dead letters; the newest: {letters[0].failure.message[:REASON_CHARS_MAX]}"
+        many = "dead letter" if len(letters) == 1 else "dead letters; the newest"
+        text = f"{number} {many}: {letters[0].failure.message[:REASON_CHARS_MAX]}"
         found.append(Attention(what="dead_letters", text=text, todo="deskbus dlq list"))
     return found
 
 
 def _unclosed(
-    closes: Sequence[Mapping[str, Any]], session: date, row: Record, calendar: ExchangeCalendar
+    closes: Sequence[Mapping[str, Any]], session: date, row: Record
 ) -> Iterator[Attention]:
     account = row["account"]
-    if not calendar.is_session(session):
-        text = f"{session} is a {calendar.kind(session)}: there was no close"
-        before = calendar.session_on_or_before(session)
-        todo = f"deskbus report {before} --account {account}"
-        yield Attention(what="no_close", text=text, todo=todo)
-    elif not closes or closes[0]["session"] != session:
+    if not closes or closes[0]["session"] != session:
         text = f"no close of {session} is on record: the account's clock stands at {row['clock']}"
         todo = f"deskbus cycle request --kind snapshot --as-of {session} --provider rules@{account}"
         yield Attention(what="no_close", text=text, todo=todo)

@@ -15,6 +15,7 @@ from contracts.report import (
     StopLine,
     Worth,
 )
+from libs.report import amounts
 
 CELL_CHARS_MAX = 120
 HARMLESS = {"|": "/", "`": "'", "<": "&lt;", "](": "] ("}
@@ -51,7 +52,7 @@ def _headline(report: DayReport) -> str:
         return "What the account was worth at the close is not known."
     change = worth.earned.whole
     before = worth.equity - change
-    share = f" ({change / before * 100:+.2f}%)" if before else ""
+    share = f" ({amounts.gain_percent(change / before * 100)})" if before else ""
     since = f"since {_day(worth.previous)}" if worth.previous else "since the opening"
     return (
         f"**{_money(worth.equity)} {report.currency}**, {_signed(change)}{share} {since}: "

@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from contracts.operation import OperationStatus
-from libs.postgres.pool import NO_CONNECTION, Pool, Record
+from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
+from libs.runtime.errors import Unavailable
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 
@@ -43,7 +44,7 @@ class Store:
         """Whether Postgres does."""
         try:
             return await self._row(sql.answers) is not None
-        except NO_CONNECTION:
+        except Unavailable:
             return False
 
     async def cycles_between(self, first: UUID, last: UUID) -> Sequence[Record]:
@@ -73,6 +74,14 @@ class Store:
     ) -> Sequence[Record]:
         """Work that nobody answers: sent so often, or due before then; the oldest first."""
         return await self._rows(sql.stuck_operations, sends, due_before, limit)
+
+    async def attention(
+        self, since: datetime, sends: int, due_before: datetime
+    ) -> Mapping[str, int]:
+        """How many cycles run, how many accepted since then failed, how many proposals wait for a
+        person, and how much work is stuck as `stuck_operations` has it."""
+        (row,) = await self._rows(sql.attention, since, sends, due_before)
+        return dict(row)
 
     async def contracts(self, op_ids: Sequence[UUID]) -> Mapping[UUID, bytes]:
         """The results of completed operations, as JSON."""
@@ -112,6 +121,10 @@ class Store:
     async def operation(self, op_id: UUID) -> Record | None:
         """One operation with its command."""
         return await self._row(sql.operation, op_id)
+
+    async def operations_between(self, first: UUID, last: UUID) -> Sequence[UUID]:
+        """The ids of at most two operations, as `cycles_between` gives cycles."""
+        return [row["op_id"] for row in await self._rows(sql.operations_between, first, last)]
 
     async def journal(
         self, started_on: date, op_id: UUID, first: int = 0, count: int | None = None

@@ -63,6 +63,19 @@ def parent(node: OperationView, cycle: Row, operations: Sequence[Row]) -> Operat
     return node.model_copy(update={"type": PARENT, "metadata": metadata, "result_summary": summary})
 
 
+def child_metadata(row: Row) -> dict[str, JsonValue]:
+    """What a step says of where it belongs; nothing of a step of another kind of cycle."""
+    return {"parent_operation_id": str(row["cycle_id"])} if row["step"] in TYPES else {}
+
+
+def child_summary(row: Row, summary: JsonValue) -> JsonValue:
+    """A step's summary with what it used, as the parent's has it."""
+    if row["step"] not in TYPES or not isinstance(summary, dict):
+        return summary
+    used = {name: row[name] for name in ("input_tokens", "output_tokens")}
+    return {"success": True, **summary, **used}
+
+
 def _of_newest_design(operations: Sequence[Row]) -> Mapping[str, Row]:
     """By step, its newest operation; those of an earlier design are left out."""
     found: dict[str, Row] = {}
@@ -84,7 +97,7 @@ def _told(made: Mapping[str, Any]) -> Mapping[str, JsonValue]:
         told["backtest_result"] = {name: made["backtest"][name] for name in BACKTEST_TOLD}
     if "assess" in made:
         told["assessment_verdict"] = made["assess"]["verdict"]
-        told["assessment_path"] = f"{made['design']['path'].removesuffix('.yaml')}/assessment.json"
+        told["assessment_path"] = made["assess"]["path"]
     return told
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import structlog
 
 from libs.postgres.events import Ranks
-from libs.postgres.pool import NO_CONNECTION, Connection, Pool
+from libs.postgres.pool import Connection, Pool
+from libs.runtime.errors import Unavailable
 from libs.web.problem import unavailable
 from services.console.event_log import EventLog, Start
 from services.console.frames import COMMENT, RETRY, Batch, Position, Wanted, frames, gap_frame
@@ -121,7 +122,7 @@ class Tail:
                 try:
                     async with self._pool.acquire() as db:
                         await self._live(db)
-                except NO_CONNECTION as error:
+                except Unavailable as error:
                     log.warning("tail.interrupted", error=type(error).__name__)
                 # Whoever follows looks first whether these are still the tables that it has read.
                 self._send_back()
@@ -183,7 +184,7 @@ class Tail:
                     async for frame in live:
                         yield frame
                 start = client.at
-            except NO_CONNECTION:
+            except Unavailable:
                 yield COMMENT
                 await _within(self._closed, self._pace.retry_after_s)
 

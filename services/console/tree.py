@@ -11,8 +11,10 @@ import orjson
 from pydantic import JsonValue
 
 from contracts.cycle import CycleStatus
-from contracts.operation import OperationStatus, OperationView, Progress
+from contracts.operation import CallKind, OperationStatus, OperationView, Progress
+from contracts.subjects import APPROVAL, COMMANDS
 from contracts.types import Usage
+from libs.quant import calls
 from libs.runtime import ids
 from services.console import strategy
 from services.console.logic import SHARED, Row, usage_of
@@ -22,6 +24,12 @@ LISTED_MAX = 12
 """Names a summary lists."""
 SUMMARY_CHARS = 160
 
+TYPES: Sequence[str] = (
+    *("cycle", "pipeline", "operation", *(kind.value for kind in CallKind)),
+    *(strategy.PARENT, *strategy.TYPES.values()),
+    *dict.fromkeys(row.what for row in (*COMMANDS, APPROVAL)),
+)
+"""What operations are listed by: types of nodes, and names of steps."""
 STATUS_OF = {
     CycleStatus.RUNNING: OperationStatus.RUNNING,
     CycleStatus.COMPLETED: OperationStatus.COMPLETED,
@@ -33,13 +41,13 @@ STATUS_OF = {
 """A cycle's or pipeline's status as a node of the tree has it."""
 
 
-def tree(cycle: Row, operations: Sequence[Row], calls: Sequence[Row]) -> Sequence[OperationView]:
+def tree(cycle: Row, operations: Sequence[Row], called: Sequence[Row]) -> Sequence[OperationView]:
     """All nodes, parents before children. Calls that do not fit are counted on their operation."""
     nodes = [cycle_node(cycle), *pipeline_nodes(cycle, operations)]
     if strategy.is_strategy(cycle):
         nodes = [strategy.parent(nodes[0], cycle, operations)]
     by_operation: dict[Any, list[Row]] = {}
-    for call in calls:
+    for call in called:
         by_operation.setdefault(call["op_id"], []).append(call)
     inner = [operation_node(row, _parent_of(row, nodes)) for row in operations]
     leaves = [
@@ -138,17 +146,27 @@ def operation_node(row: Row, parent: Any = None) -> OperationView:
         service=row["service"],
         attempt=row["attempt"],
         epoch=row["epoch"],
-        progress=Progress.model_validate_json(row["progress"]) if row["progress"] else Progress(),
+        progress=_progress(row),
         tokens=row["tokens"],
         cost_usd=row["cost_usd"],
         usage=usage_of(row),
-        metadata=_kind_of(failure) if failure else {},
-        result_summary=summary(row["step"], row["result"]),
+        metadata={**strategy.child_metadata(row), **(_kind_of(failure) if failure else {})},
+        result_summary=strategy.child_summary(row, summary(row["step"], row["result"])),
         error_message=failure["message"] if failure else None,
         created_at=row["created_at"],
         started_at=row["started_at"],
         finished_at=row["finished_at"],
     )
+
+
+def _progress(row: Row) -> Progress:
+    told = Progress.model_validate_json(row["progress"]) if row["progress"] else Progress()
+    return _done(told) if row["status"] == OperationStatus.COMPLETED else told
+
+
+def _done(told: Progress) -> Progress:
+    """What has ended well is whole, however seldom it said how far it was."""
+    return told.model_copy(update={"percentage": 100.0})
 
 
 def _kind_of(failure: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -174,11 +192,23 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
         tokens=usage.tokens,
         cost_usd=usage.cost_usd,
         usage=usage,
-        metadata={"index": row["index"], "duration_ms": row["duration_ms"]},
+        metadata={
+            "index": row["index"],
+            "duration_ms": row["duration_ms"],
+            **({"arguments": _given(row["given"])} if row["given"] else {}),
+        },
         created_at=began,
         started_at=began,
         finished_at=row["recorded_at"],
     )
+
+
+def _given(text: str) -> dict[str, JsonValue]:
+    """What a tool was asked with; arguments that were too long to be read are not told here."""
+    try:
+        return calls.arguments(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return {}
 
 
 def _told(node: OperationView, calls_missing: int) -> OperationView:
@@ -230,7 +260,11 @@ def _gated(contract: Mapping[str, Any], *figures: str) -> JsonValue:
 
 SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
     "digest": lambda c: {"candidates": _tickers(c["candidates"])},
-    "sentiment": lambda c: {"tickers": _tickers(c["tickers"]), "mood": c["market_mood"]},
+    "sentiment": lambda c: {
+        "tickers": _tickers(c["tickers"]),
+        "unscored": _tickers(c.get("unscored", ())),
+        "mood": c["market_mood"],
+    },
     "books": lambda c: {"cash": c["cash"]["amount"], "equity": c["equity"]["amount"]},
     "plan": lambda c: {"assets": c["assets"], "objective": c["objective"][:SUMMARY_CHARS]},
     "quant": lambda c: {"signal": c["signal"], "confidence": c["confidence"]},
@@ -256,6 +290,9 @@ SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
     "design": lambda c: {"strategy_name": c["spec"]["name"], "strategy_path": c["path"]},
     "train": lambda c: _gated(c, "accuracy", "base_rate", "final_loss"),
     "backtest": lambda c: _gated(c, "sharpe_ratio", "total_return", "total_trades"),
-    "assess": lambda c: {"verdict": c["verdict"]},
+    "assess": lambda c: {
+        **{name: c[name] for name in ("verdict", "strengths", "weaknesses", "suggestions")},
+        "assessment_path": c["path"],
+    },
 }
 """By step, what its contract says in short."""

@@ -17,6 +17,7 @@ from contracts.account import (
 )
 from contracts.execution import Fill, Order, OrderStatus
 from contracts.exit_signal import Holdings
+from contracts.facts import UNKNOWN_SECTOR, TickerFacts
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import DayPrices, Filled, Opening, Refused
@@ -85,7 +86,8 @@ class BookedOrder:
 
 @dataclass(frozen=True)
 class Account:
-    """An account under its lock: books, limits, open orders and the sectors of what it holds.
+    """An account under its lock: books, limits, open orders and the sectors of what it holds, as
+    the source had them when they were ordered last.
 
     `orders` are those that were open at the session that is looked at: still working, or filled
     after it. `snapped` is the newest session that has a snapshot (the day before the opening where
@@ -148,7 +150,10 @@ class Quotes:
     the session they come after (None: no such open; Refused: one that nothing can be filled at);
     `due` is the session after each of those; `actions` by ticker, of the sessions after `since`;
     `rates` into the account's currency, as known at as_of's close; `days` the opens and lows, by
-    ticker and session, that may trigger a stop order (None: it did not trade).
+    ticker and session, that may trigger a stop order (None: it did not trade); `sectors` what the
+    source says at as_of of what is held or asked for, where it says anything; `facts` what it says
+    at as_of of what is asked for: the measured risk and the dated events;
+    `synthetic` whether the source's prices are made up.
     """
 
     closes: Closes = field(default_factory=dict)
@@ -160,6 +165,9 @@ class Quotes:
     sessions: Sequence[date] = ()
     rates: Mapping[str, ExchangeRate] = field(default_factory=dict)
     days: Mapping[tuple[str, date], DayPrices | None] = field(default_factory=dict)
+    sectors: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, TickerFacts] = field(default_factory=dict)
+    synthetic: bool = False
 
     def prices(self, as_of: date) -> Mapping[str, Decimal]:
         """The closes of as_of in the account's currency, where there are any."""
@@ -197,7 +205,7 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
 
     Raises StaleQuotes where a close was not read, NoExchangeRate where it cannot be exchanged.
     """
-    positions = positions_of(account, named.as_of, quotes.closes)
+    positions = positions_of(account, named.as_of, quotes)
     cash = account.books.as_of(named.as_of).cash
     value = sum((position.value for position in positions), _ZERO)
     return Portfolio(
@@ -213,20 +221,22 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
         before=account.before,
         halt=account.halt,
         rates=tuple(quotes.rates[currency] for currency in sorted(quotes.rates)),
+        synthetic=quotes.synthetic,
     )
 
 
-def positions_of(account: Account, as_of: date, closes: Closes) -> tuple[Position, ...]:
+def positions_of(account: Account, as_of: date, quotes: Quotes) -> tuple[Position, ...]:
     """What is held at as_of's close, by ticker. Raises as `portfolio` does."""
     holdings = account.books.as_of(as_of).holdings
 
     def one(ticker: str) -> Position:
         held = holdings[ticker]
-        valued = valued_at(ticker, held, as_of, closes, account.known, account.currency)
+        valued = valued_at(ticker, held, as_of, quotes.closes, account.known, account.currency)
         mark = valued.mark
         if mark.amount is None:
             raise NoExchangeRate(account.name, ticker, mark.currency, account.currency, as_of)
-        return _position(account, ticker, held, mark.amount, mark.foreign, valued.priced_on)
+        priced = _Priced(mark.amount, mark.foreign, valued.priced_on)
+        return _position(account, ticker, held, priced, quotes)
 
     return tuple(map(one, account.held(as_of)))
 
@@ -236,26 +246,33 @@ def open_orders_of(account: Account) -> tuple[OpenOrder, ...]:
     return tuple(_open_order(order, account) for order in account.orders)
 
 
-def holdings_now(account: Account, as_of: date, closes: Closes) -> Holdings:
-    """What is held at as_of's close, and what was bought at the open after it, at the price paid:
-    nobody has seen a later one. What was sold at that open is an open order still.
+def holdings_now(account: Account, as_of: date, quotes: Quotes) -> Holdings:
+    """What is held after the open that follows as_of: of what was bought or sold there, at the
+    price of that fill, as nobody has seen a later one.
 
     Raises as `portfolio` does.
     """
-    positions = {each.ticker: each for each in positions_of(account, as_of, closes)}
-    open_orders = []
+    positions = {each.ticker: each for each in positions_of(account, as_of, quotes)}
+    open_orders, sold = [], set[str]()
     for order in account.orders:
-        if order.fill is None or order.side is Side.SELL:
+        fill, ticker = order.fill, order.ticker
+        if fill is None:
             open_orders.append(_open_order(order, account))
+            continue
+        if order.side is Side.SELL:
+            sold.add(ticker)
+        held = account.books.holdings[ticker]
+        if held.quantity > 0:
+            priced = _Priced(price_in(fill.price, fill.rate), foreign(fill))
+            positions[ticker] = _position(account, ticker, held, priced, quotes)
         else:
-            ticker, fill = order.ticker, order.fill
-            price, held = price_in(fill.price, fill.rate), account.books.holdings[ticker]
-            positions[ticker] = _position(account, ticker, held, price, foreign(fill))
+            positions.pop(ticker, None)
     return Holdings(
         account=account.name,
         as_of=as_of,
         positions=tuple(positions[ticker] for ticker in sorted(positions)),
         open_orders=tuple(open_orders),
+        sold=tuple(sorted(sold)),
     )
 
 
@@ -265,24 +282,34 @@ def session_before(session: date, equity: Decimal | None, account: Account) -> S
     return SessionBefore(session=session, equity=told)
 
 
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    """What a position is shown at, in the account's currency; the others as in `Position`."""
+
+    amount: Decimal
+    foreign: Foreign | None
+    priced_on: date | None = None
+
+
 def _position(
-    account: Account,
-    ticker: str,
-    holding: Holding,
-    price: Decimal,
-    traded: Foreign | None,
-    priced_on: date | None = None,
+    account: Account, ticker: str, holding: Holding, priced: _Priced, quotes: Quotes
 ) -> Position:
     return Position(
         ticker=ticker,
         quantity=holding.quantity,
         average_cost=money(holding.average_cost, account),
-        price=money(price, account),
-        sector=account.sectors.get(ticker, "unknown"),
-        foreign=traded,
+        price=money(priced.amount, account),
+        sector=sector_of(account, ticker, quotes),
+        foreign=priced.foreign,
         opened_on=holding.opened_on,
-        priced_on=priced_on,
+        priced_on=priced.priced_on,
     )
+
+
+def sector_of(account: Account, ticker: str, quotes: Quotes) -> str:
+    """The ticker's sector as the source has it at as_of. Where it says none there, such as of a
+    share that does not trade that day: as it had it when the account ordered it last."""
+    return quotes.sectors.get(ticker) or account.sectors.get(ticker) or UNKNOWN_SECTOR
 
 
 def _open_order(order: BookedOrder, account: Account) -> OpenOrder:

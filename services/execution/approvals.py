@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
-from contracts.approval import Verdict
+from contracts.approval import Approval, Verdict
 from contracts.execution import ExecuteDecisions
 from contracts.risk import DecisionAction, PortfolioDecision
 from libs.broker.broker import Opening
@@ -47,13 +47,15 @@ def require_validated(command: ExecuteDecisions) -> None:
         )
 
 
-def require_approved(command: ExecuteDecisions) -> ExecuteDecisions:
-    """The command with what a person approved in the place of what was proposed.
+def require_approved(command: ExecuteDecisions, approval: Approval | None) -> ExecuteDecisions:
+    """The command with what a person approved in the place of what was proposed: by the approval
+    on record, whatever the command says of one.
 
-    As it is where nobody was asked. Raises ProposalChanged where the approval is not of this
-    proposal, is a rejection, or would make anything larger.
+    None where nobody was asked. Raises ProposalChanged where the approval is not of this proposal,
+    is a rejection, or would make anything larger.
     """
-    approval, validation = command.approval, command.decision_validation
+    command = command.model_copy(update={"approval": approval})
+    validation = command.decision_validation
     if approval is None:
         return command
     edit = approval.verdict is Verdict.EDIT

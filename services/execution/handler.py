@@ -8,20 +8,21 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import structlog
 
 from contracts.account import AccountLimits, OpenBooks, Portfolio, PortfolioQuery
 from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
 from contracts.exit_signal import Holdings, HoldingsQuery
+from contracts.message import Command
 from libs.broker.broker import Broker
 from libs.market.errors import SourceUnavailable
 from libs.market.source import require_session
 from libs.postgres.pool import Connection, Pool
 from libs.quant.exchange import cents_in
 from libs.runtime import ids, metrics
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Journal
 from services.execution import approvals, clock, logic, store
 from services.execution.account import (
@@ -38,6 +39,7 @@ from services.execution.account import (
 from services.execution.changes import Changes
 from services.execution.errors import AheadOfClock, BooksNotOpen, NoExchangeRate, UnknownAccount
 from services.execution.reads import Reads
+from services.execution.record import OnRecord
 from services.execution.snapshots import StaleQuotes
 
 CASH_CURRENCY = "USD"
@@ -51,16 +53,21 @@ READS_MAX = 8
 log = structlog.get_logger()
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Command)
 
 
-class MarketSilent(Exception):
-    """The market source did not answer, so neither can execution; not a DeskError on purpose."""
+class MarketSilent(Unavailable):
+    """The market source did not answer, so neither can execution."""
+
+    code = "market_silent"
 
 
-class CommandChanged(DeskError):
-    """The same operation came again with other decisions."""
+@dataclass(frozen=True)
+class Sent(Generic[C]):
+    """A command, and the SHA-256 of the bytes that it came in."""
 
-    code = "command_changed"
+    command: C
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -78,34 +85,40 @@ class Trading:
     currency_of: Callable[[str], str] = lambda _: CASH_CURRENCY
 
 
-async def open_books(command: OpenBooks, _: Journal, *, trading: Trading) -> Portfolio:
+async def open_books(command: OpenBooks, journal: Journal, *, trading: Trading) -> Portfolio:
     """Bring the account to as_of (made where missing) and say what it holds there.
 
-    What has no price any more keeps its last known one. Raises NotASession, ClockBack,
-    CurrencyMismatch, NoPrice where the source has no prices of as_of at all, and NoExchangeRate
-    where something held cannot be brought into the account's currency.
+    What has no price any more keeps its last known one. Raises NotOnRecord, OperationEnded,
+    NotASession, ClockBack, CurrencyMismatch, NoPrice where the source has no prices of as_of at
+    all, and NoExchangeRate where something held cannot be brought into the account's currency.
     """
-    require_session(trading.reads.calendar, command.as_of)
+    sent = Sent(command, journal.command_sha256)
 
     async def round_() -> Portfolio:
+        async with trading.pool.acquire() as db:
+            (await store.on_record(db, command, sent.sha256)).require_open()
+        require_session(trading.reads.calendar, command.as_of)
         account = await _glance(trading, command.pipeline.account, command.as_of)
         if account is not None:
             require_clock(account, command.as_of)
         currency = _currency(trading, command.pipeline.account, account)
         quotes = await trading.reads.quotes(account, currency, command.as_of)
-        return await _open(command, quotes, trading)
+        return await _open(sent, quotes, trading)
 
     return await _until_read(round_, command.pipeline.account)
 
 
-async def _open(command: OpenBooks, quotes: Quotes, trading: Trading) -> Portfolio:
+async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Portfolio:
+    command = sent.command
     name, as_of = command.pipeline.account, command.as_of
     async with trading.pool.acquire() as db, db.transaction():
         account = await _locked(db, name, as_of, trading)
+        record = await store.on_record(db, command, sent.sha256)
+        record.require_open()
         cash = None
         if account is None:
             account, cash = await _made(db, name, as_of, quotes, trading)
-        require_currency(account, command.request.budgets.money)
+        require_currency(account, record.bounds.budget)
         changes = clock.advance(account, as_of, quotes, trading.broker, cash)
         named = Ids(command.cycle_id, command.op_id, as_of)
         answer = portfolio(changes.account, named, quotes)
@@ -161,57 +174,66 @@ async def _locked(db: Connection, name: str, as_of: date, trading: Trading) -> A
 
 
 async def execute_decisions(
-    command: ExecuteDecisions, _: Journal, *, trading: Trading
+    command: ExecuteDecisions, journal: Journal, *, trading: Trading
 ) -> ExecutionResult:
     """Execute once; the same command again gets the stored answer.
 
-    Raises ProposalChanged, ApprovalTooOld, PriceDrifted, CommandChanged, BooksNotOpen, ClockBack,
-    CurrencyMismatch, NoPrice and NoExchangeRate. Everything else propagates: the command is then
-    sent again.
+    Raises NotOnRecord, OperationEnded, ProposalChanged, ApprovalTooOld, PriceDrifted, BooksNotOpen,
+    ClockBack, CurrencyMismatch, NoPrice and NoExchangeRate. Everything else propagates: the command
+    is then sent again.
     """
-    approvals.require_validated(command)
-    command = approvals.require_approved(command)
+    sha256 = journal.command_sha256
 
     async def round_() -> ExecutionResult:
         async with trading.pool.acquire() as db:
-            done = await store.find_execution(db, command.op_id)
+            record, done = await _done(db, command, sha256)
         if done is not None:
-            return _same(command, *done)
+            return done
+        approvals.require_validated(command)
+        approved = approvals.require_approved(command, record.approval)
         account = await _glance(trading, command.pipeline.account, command.as_of)
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
         require_clock(account, command.as_of)
-        assets = {decision.asset for decision in command.decision_validation.decisions}
+        assets = {decision.asset for decision in approved.decision_validation.decisions}
         quotes = await trading.reads.quotes(account, account.currency, command.as_of, assets)
-        return await _execute(command, quotes, trading)
+        return await _execute(Sent(approved, sha256), quotes, trading)
 
     return await _until_read(round_, command.pipeline.account)
 
 
-async def _execute(command: ExecuteDecisions, quotes: Quotes, trading: Trading) -> ExecutionResult:
+async def _execute(
+    sent: Sent[ExecuteDecisions], quotes: Quotes, trading: Trading
+) -> ExecutionResult:
+    command = sent.command
     async with trading.pool.acquire() as db, db.transaction():
         account = await _locked(db, command.pipeline.account, command.as_of, trading)
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
-        done = await store.find_execution(db, command.op_id)
+        record, done = await _done(db, command, sent.sha256)
         if done is not None:
-            return _same(command, *done)
+            return done
         approvals.require_in_time(command, await store.now(db))
         approvals.require_near(command, quotes, trading.approval_move_pct_max)
         existing = await store.find_orders(db, logic.order_ids(command))
-        result, changes = logic.execute(command, account, quotes, trading.broker, existing)
+        result, changes = logic.execute(
+            command, record.bounds, account, quotes, trading.broker, existing
+        )
         await store.write(db, changes)
-        await store.keep_execution(db, logic.command_sha256(command), result)
+        await store.keep_execution(db, sent.sha256, result)
     _tell(changes, made=False)
     return result
 
 
-def _same(command: ExecuteDecisions, sha256: str, result: ExecutionResult) -> ExecutionResult:
-    if sha256 != logic.command_sha256(command):
-        raise CommandChanged(
-            f"operation {command.op_id} was executed with other decisions; what it did stands"
-        )
-    return result
+async def _done(
+    db: Connection, command: ExecuteDecisions, sha256: str
+) -> tuple[OnRecord, ExecutionResult | None]:
+    """What is on record of the command, and its stored answer where it was executed before."""
+    record = await store.on_record(db, command, sha256)
+    done = await store.find_execution(db, command.op_id)
+    if done is None:
+        record.require_open()
+    return record, done
 
 
 async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfolio:
@@ -246,11 +268,11 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
         raise RuntimeError(f"account {query.account} is gone, and no account is ever deleted")
     quotes = await trading.reads.shown(account, as_of)
     if query.as_of is None:
-        return holdings_now(account, as_of, quotes.closes)
+        return holdings_now(account, as_of, quotes)
     return Holdings(
         account=account.name,
         as_of=as_of,
-        positions=positions_of(account, as_of, quotes.closes),
+        positions=positions_of(account, as_of, quotes),
         open_orders=open_orders_of(account),
     )
 

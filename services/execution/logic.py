@@ -4,19 +4,18 @@ All market data is read before; where a locked account needs a quote that was no
 `StaleQuotes` asks for another reading.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
-import orjson
-
 from contracts.account import OrderType, Side
 from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
+from contracts.facts import RISK_UNKNOWN
 from contracts.halt import Halt
-from contracts.risk import DecisionAction, PortfolioDecision
+from contracts.risk import DecisionAction, Evidence, PortfolioDecision
 from contracts.trader import StockPick
 from libs.broker.broker import Broker
 from libs.quant.risk import RuleVerdict, evaluate
@@ -41,24 +40,15 @@ from services.execution.account import (
     portfolio,
     require_clock,
     require_currency,
+    sector_of,
 )
 from services.execution.changes import REASON_CHARS_MAX, Changes, also
 from services.execution.clock import ratio_of, try_fill
 from services.execution.errors import BooksNotOpen
+from services.execution.record import Bounds
 from services.execution.snapshots import StaleQuotes
 
 _ZERO: Final = Decimal(0)
-
-
-def command_sha256(command: ExecuteDecisions) -> str:
-    """What the command orders, as a hash: the same command sent again has the same one."""
-    what = {
-        "account": command.pipeline.account,
-        "pipeline": command.pipeline.name,
-        "as_of": command.as_of,
-        "proposal": command.decision_validation.proposal_hash,
-    }
-    return hashlib.sha256(orjson.dumps(what, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def order_id(command: ExecuteDecisions, decision: PortfolioDecision) -> UUID:
@@ -74,20 +64,22 @@ def order_ids(command: ExecuteDecisions) -> list[UUID]:
 
 def execute(
     command: ExecuteDecisions,
+    bounds: Bounds,
     account: Account,
     quotes: Quotes,
     broker: Broker,
     existing: Mapping[UUID, BookedOrder],
 ) -> tuple[ExecutionResult, Changes]:
     """Judge the decisions again on the account as it is, place what is left, fill it at the next
-    open. Sales come first, buys after them, each by ticker.
+    open. Sales come first, buys after them, each by ticker. `bounds` are those of the request on
+    record.
 
     Raises ClockBack, BooksNotOpen, CurrencyMismatch and StaleQuotes.
     """
     require_clock(account, command.as_of)
     if account.clock < command.as_of:
         raise BooksNotOpen(account.name, command.as_of)
-    verdict = _judge_again(command, account, quotes)
+    verdict = _judge_again(command, bounds, account, quotes)
     allowed = {(d.action, d.asset): d.quantity for d in verdict.decisions}
     changes = Changes(account)
     orders: list[BookedOrder] = []
@@ -97,7 +89,7 @@ def execute(
             orders.append(known)
             continue
         quantity = min(decision.quantity, allowed.get((decision.action, decision.asset), _ZERO))
-        order = _new_order(command, decision, quantity, verdict, quotes, account.halt)
+        order = _new_order(command, decision, quantity, verdict, account, quotes)
         if order.is_working:
             order, changes = _fill(changes, order, quotes, broker)
         changes = changes.place(order)
@@ -112,10 +104,13 @@ def _in_order(decisions: Sequence[PortfolioDecision]) -> list[PortfolioDecision]
     return sorted(traded, key=lambda d: (d.action is DecisionAction.BUY, d.asset))
 
 
-def _judge_again(command: ExecuteDecisions, account: Account, quotes: Quotes) -> RuleVerdict:
+def _judge_again(
+    command: ExecuteDecisions, bounds: Bounds, account: Account, quotes: Quotes
+) -> RuleVerdict:
+    """The rules on what execution knows itself. Of the command counts only what is asked for, and
+    what was judged of it: both can but make less of it."""
     validation = command.decision_validation
-    budget = validation.budget
-    require_currency(account, budget)
+    require_currency(account, bounds.budget)
     # The rules leave their own result as it is, so judging what they approved can only cut it.
     approved = [
         StockPick(
@@ -130,13 +125,34 @@ def _judge_again(command: ExecuteDecisions, account: Account, quotes: Quotes) ->
     named = Ids(command.cycle_id, command.op_id, command.as_of)
     return evaluate(
         approved,
-        {item.ticker: item for item in validation.evidence},
+        {
+            item.ticker: _as_known(item, command.as_of, account, quotes)
+            for item in validation.evidence
+        },
         portfolio(account, named, quotes),
         account.limits,
-        budget,
+        bounds.budget,
         quotes.prices(command.as_of),
+        # Those of the plan are the command's word: beside the ones on record they only tighten.
+        constraints=bounds.constraints.also(validation.constraints),
         sell_gates=EXIT_GATES if any(d.exit for d in validation.decisions) else SELL_GATES,
     )
+
+
+def _as_known(said: Evidence, as_of: date, account: Account, quotes: Quotes) -> Evidence:
+    """The evidence with every fact as execution's own sources have it. What is left of the command
+    are judgements, and the price that they were made at, which the present one is held against."""
+    mark = quotes.closes.get((said.ticker, as_of))
+    own = quotes.facts.get(said.ticker)
+    named = said.catalyst_event.id if said.catalyst_event else None
+    facts = {
+        "measured_risk": own.measured_risk if own else RISK_UNKNOWN,
+        "catalyst_event": next((e for e in own.events if e.id == named), None) if own else None,
+        "sector": sector_of(account, said.ticker, quotes),
+        "foreign": mark.foreign if mark else None,
+        "no_rate": mark.currency if mark and mark.amount is None else None,
+    }
+    return said.model_copy(update=facts)
 
 
 def _new_order(
@@ -144,14 +160,13 @@ def _new_order(
     decision: PortfolioDecision,
     quantity: Decimal,
     verdict: RuleVerdict,
+    account: Account,
     quotes: Quotes,
-    halt: Halt | None,
 ) -> BookedOrder:
-    evidence = {item.ticker: item for item in command.decision_validation.evidence}
-    sector = evidence[decision.asset].sector if decision.asset in evidence else "unknown"
     side = Side(decision.action.value)
     mark = quotes.closes.get((decision.asset, command.as_of))
-    price = (mark.amount if mark else None) or decision.price.amount
+    # Without a price nothing is bought, and a sale holds nothing back.
+    price = (mark.amount if mark else None) or _ZERO
     buying = side is Side.BUY
     return BookedOrder(
         order_id=order_id(command, decision),
@@ -161,12 +176,12 @@ def _new_order(
         op_id=command.op_id,
         pipeline=command.pipeline.name,
         ticker=decision.asset,
-        sector=sector,
+        sector=sector_of(account, decision.asset, quotes),
         side=side,
         quantity=quantity if quantity > 0 else decision.quantity,
         hold=cash_hold(price, quantity, CASH_RESERVE_BPS) if buying else _ZERO,
         status=OrderStatus.WORKING if quantity > 0 else OrderStatus.REJECTED,
-        reason=_why_less(decision, quantity, verdict, halt),
+        reason=_why_less(decision, quantity, verdict, account.halt),
         as_of=command.as_of,
         foreign=mark.foreign if mark else None,
         stop_price=_stop_price(decision),

@@ -1,5 +1,10 @@
 -- What execution asks of the ledger. Amounts are in the account's currency.
 
+-- name: command_on_record
+select account, ended, command_sha256, budget::text as budget,
+       constraints::text as constraints, asked, approval
+from commands_on_record where op_id = $1
+
 -- name: insert_account
 insert into accounts (account, currency, clock, starting_cash, limits, opened_on)
 values ($1, $2, $3, $4, $5::text::jsonb, $3)
@@ -97,8 +102,9 @@ from orders o join accounts a using (account) left join fills f using (order_id)
 where o.order_id = any ($1::uuid[])
 
 -- name: sectors
+-- As the source had them when each was ordered last and it had one.
 select distinct on (ticker) ticker, sector from orders
-where account = $1 and ticker = any ($2::text[]) and side = 'buy'
+where account = $1 and ticker = any ($2::text[]) and sector <> 'unknown'
 order by ticker, placed_at desc
 
 -- name: move_clock
@@ -142,7 +148,7 @@ values ($1, $2, $3, $4, $5, 'execution', $6, $7, $8, $9::text::jsonb)
 on conflict do nothing
 
 -- name: find_execution
-select command_sha256, result::text as result from executions where op_id = $1
+select result::text as result from executions where op_id = $1
 
 -- name: insert_execution
 insert into executions (op_id, account, command_sha256, result)

@@ -1,14 +1,17 @@
 """What execution reads from the market, before it locks an account."""
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
+from contracts.facts import UNKNOWN_SECTOR, TickerFacts
 from contracts.types import ExchangeRate
 from libs.broker.broker import DayPrices, Opening, Refused
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NothingTraded, UnknownTicker
+from libs.market.facts import facts_of
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import CorporateAction, FillPrices, MarketData
 from libs.quant.exchange import PRICE_STEP, Mark, no_rate
@@ -34,7 +37,7 @@ class Reads:
         return self.market.calendar
 
     async def quotes(
-        self, account: Account | None, currency: str, as_of: date, assets: Iterable[str] = ()
+        self, account: Account | None, currency: str, as_of: date, assets: Collection[str] = ()
     ) -> Quotes:
         """All that the account's movement to as_of and orders in `assets` can need.
 
@@ -44,7 +47,8 @@ class Reads:
         rates = await self._rates(currency, as_of)
         if account is None:
             snapped = as_of - timedelta(days=1)
-            return Quotes(snapped=snapped, sessions=(as_of,), rates=rates)
+            synthetic = self.market.label.synthetic
+            return Quotes(snapped=snapped, sessions=(as_of,), rates=rates, synthetic=synthetic)
         keys = {order.key for order in account.working} | {(asset, as_of) for asset in assets}
         sessions = self.calendar.sessions(account.snapped + timedelta(days=1), as_of)
         closes: dict[tuple[str, date], Mark | None] = {}
@@ -62,6 +66,9 @@ class Reads:
             snapped=account.snapped,
             sessions=sessions,
             rates=rates,
+            sectors=await self._sectors(tickers, as_of),
+            facts=await self._facts(assets, as_of),
+            synthetic=self.market.label.synthetic,
             days={
                 (ticker, session): await self._day(ticker, session, currency)
                 for ticker in account.guarded
@@ -74,7 +81,13 @@ class Reads:
         """What it takes to show the account at as_of. Raises NoPrice as `quotes` does."""
         held = account.held(as_of)
         closes = await self.closes(held, as_of, account.currency, held=held)
-        return Quotes(closes=closes, rates=await self._rates(account.currency, as_of))
+        rates = await self._rates(account.currency, as_of)
+        return Quotes(
+            closes=closes,
+            rates=rates,
+            sectors=await self._sectors(held, as_of),
+            synthetic=self.market.label.synthetic,
+        )
 
     async def closes(
         self, tickers: Iterable[str], session: date, currency: str, held: Collection[str] = ()
@@ -94,6 +107,25 @@ class Reads:
                     raise NoPrice(session, error.message) from error
                 closes[ticker, session] = None
         return closes
+
+    async def _sectors(self, tickers: Collection[str], as_of: date) -> Mapping[str, str]:
+        """The sectors of those that have one at as_of."""
+        if not tickers:
+            return {}
+        try:
+            listed = await self.market.universe(as_of, tuple(sorted(tickers)))
+        except NO_PRICE:
+            return {}
+        named = {each.ticker: each.sector.strip() for each in listed}
+        return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}
+
+    async def _facts(self, assets: Collection[str], as_of: date) -> Mapping[str, TickerFacts]:
+        """What the rules judge by of those that have a price at as_of."""
+        found = {}
+        for asset in sorted(assets):
+            with contextlib.suppress(*NO_PRICE):
+                found[asset] = await facts_of(self.market, asset, as_of)
+        return found
 
     async def _close(
         self, ticker: str, session: date, currency: str, rates: Mapping[str, ExchangeRate]

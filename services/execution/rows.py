@@ -9,7 +9,9 @@ from typing import Any
 import orjson
 
 from contracts.account import OpenBooks, OrderType, Position, Side
+from contracts.approval import Approval
 from contracts.audit import EventType
+from contracts.constraints import constraints_of
 from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import Filled
@@ -18,6 +20,7 @@ from libs.quant.exchange import Mark, cents_in, price_in
 from libs.runtime import ids
 from services.execution.account import Account, BookedOrder, foreign, stop_money
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
+from services.execution.record import Bounds, OnRecord
 from services.execution.snapshots import Snapshot, Valued, known_from
 
 PLACED, ENDED = 0, 1
@@ -34,6 +37,22 @@ END_EVENTS = {
     OrderStatus.REJECTED: EventType.ORDER_REJECTED,
     OrderStatus.CANCELLED: EventType.ORDER_CANCELLED,
 }
+
+
+def on_record(row: Record) -> OnRecord:
+    """A command as the orchestrator has committed it."""
+    budget, approval = row["budget"], row["approval"]
+    return OnRecord(
+        account=row["account"],
+        command_sha256=row["command_sha256"],
+        ended=row["ended"],
+        bounds=Bounds(
+            budget=None if budget is None else Money.model_validate_json(budget),
+            constraints=constraints_of(orjson.loads(row["constraints"] or "{}")),
+        ),
+        asked=row["asked"],
+        approval=None if approval is None else Approval.model_validate_json(approval),
+    )
 
 
 def known(row: Record, account: Account) -> Mapping[str, Valued]:

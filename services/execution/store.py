@@ -11,14 +11,22 @@ from contracts.account import AccountLimits, OpenBooks, Position
 from contracts.audit import EventType
 from contracts.execution import ExecutionResult, OrderStatus
 from contracts.halt import Halt, HaltEvent
+from contracts.message import Command
 from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
 from services.execution import rows
 from services.execution.account import Account, BookedOrder, session_before
 from services.execution.changes import Changes
+from services.execution.record import OnRecord, require_on_record
 
 sql = Queries(Path(__file__).parent / "queries.sql")
+
+
+async def on_record(db: Connection, command: Command, sha256: str) -> OnRecord:
+    """What the orchestrator has on record of the command. Raises NotOnRecord."""
+    row = await db.fetchrow(sql.command_on_record, command.op_id)
+    return require_on_record(command, sha256, None if row is None else rows.on_record(row))
 
 
 async def open_account(
@@ -133,12 +141,10 @@ async def find_orders(db: Connection, order_ids: Sequence[UUID]) -> Mapping[UUID
     return {row["order_id"]: rows.booked_order(row) for row in rows}
 
 
-async def find_execution(db: Connection, op_id: UUID) -> tuple[str, ExecutionResult] | None:
-    """The command's hash and the answer that were stored under this operation."""
-    row = await db.fetchrow(sql.find_execution, op_id)
-    if row is None:
-        return None
-    return row["command_sha256"], ExecutionResult.model_validate_json(row["result"])
+async def find_execution(db: Connection, op_id: UUID) -> ExecutionResult | None:
+    """The answer that was stored under this operation."""
+    found = await db.fetchval(sql.find_execution, op_id)
+    return None if found is None else ExecutionResult.model_validate_json(found)
 
 
 async def keep_execution(db: Connection, command_sha256: str, result: ExecutionResult) -> None:

@@ -31,7 +31,7 @@ from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal import report
 from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.history import Holding, facts_of, wanted_for
+from services.exit_signal.history import Holding, facts_of, wanted_for, warnings_of
 from services.exit_signal.logic import Held, assess, check_of, held_in
 from services.exit_signal.reads import Reads
 from services.exit_signal.terms import TermsFile, terms_in
@@ -113,7 +113,8 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         terms = {query.ticker: file.of(query.account, query.ticker)}
         sessions = checking.reads.market.calendar.sessions
         account = Holding.of(holdings)
-        wanted = wanted_for([held.position], account, terms, sessions)
+        named_in_file = file.named(query.account)
+        wanted = wanted_for([held.position], account, terms, sessions, named_in_file)
         histories = await checking.reads.histories(wanted, holdings.as_of)
     except DeskError as error:
         return report.error_of(named, error.code, error.message)
@@ -122,7 +123,8 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         return report.error_of(named, facts.code, facts.message)
     orders = [each for each in holdings.open_orders if each.asset == query.ticker]
     found = assess(facts, terms[query.ticker], held)
-    return report.result_of(named, held, orders, found)
+    warnings = warnings_of(named_in_file, histories, account.largest)
+    return report.result_of(named, held, orders, found, warnings)
 
 
 async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> ExitDistances:
@@ -138,7 +140,8 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
     terms = {each.position.ticker: file.of(query.account, each.position.ticker) for each in shown}
     sessions = checking.reads.market.calendar.sessions
     account = Holding.of(holdings)
-    wanted = wanted_for((each.position for each in shown), account, terms, sessions)
+    named = file.named(query.account)
+    wanted = wanted_for((each.position for each in shown), account, terms, sessions, named)
     histories = await checking.reads.histories(wanted, holdings.as_of)
 
     def told(each: Held) -> PositionExits:
@@ -153,7 +156,8 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
         as_of=holdings.as_of,
         positions=tuple(by_distance([*map(told, shown)])),
         more=len(shown) < len(held),
-        market_source=checking.reads.market.label.description,
+        market_source=checking.reads.market.label.told,
+        warnings=tuple(warnings_of(named, histories, account.largest)),
     )
 
 
@@ -208,7 +212,7 @@ async def check_exits(
         sales=sum(each.quantity is not None for each in checks),
         failed=len(failures),
     )
-    label = reads.market.label.description
+    label = reads.market.label.told
     return ExitReport.of(command, account=books.account, checks=checks, market_source=label)
 
 

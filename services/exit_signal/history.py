@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from difflib import get_close_matches
 
 from contracts.account import Position
 from contracts.exit_signal import Holdings
@@ -16,6 +17,11 @@ SESSIONS_MIN = 140
 """Sessions that surely hold the ends of these months, the end before them, and a month begun."""
 PEAK_SESSIONS_MAX = 2_600
 """Sessions back that a trailing stop looks for its peak: about ten years."""
+
+NAMED_MAX = 100
+"""Tickers of the positions' own rules that a check looks up beside those it needs."""
+UNKNOWN_TICKER = "unknown_ticker"
+WARNING_CHARS_MAX = 400
 
 BASKET_HELD_MAX = 100
 """Positions, the largest first, that make the basket where the terms name none."""
@@ -104,8 +110,10 @@ def wanted_for(
     held: Holding,
     terms_of: Mapping[str, ExitTerms],
     sessions: SessionsBetween,
+    named: Iterable[str] = (),
 ) -> tuple[Wanted, ...]:
-    """What must be read to check the positions: their own closes and those of their baskets."""
+    """What must be read to check the positions: their own closes and those of their baskets; and
+    whether there is anything of the tickers that are only `named`."""
     found: dict[str, Wanted] = {}
     for position in positions:
         terms = terms_of[position.ticker]
@@ -116,7 +124,23 @@ def wanted_for(
             count = min(max(SESSIONS_MIN, since + 1), PEAK_SESSIONS_MAX)
             own = Wanted(position.ticker, count, position.opened_on)
         found[position.ticker] = own
+    for ticker in sorted(named)[:NAMED_MAX]:
+        found.setdefault(ticker, Wanted(ticker, 1))
     return tuple(found[ticker] for ticker in sorted(found))
+
+
+def warnings_of(
+    named: Mapping[str, str], histories: Mapping[str, History | Failure], held: Iterable[str]
+) -> list[str]:
+    """The places of the positions' rules that name a ticker which the market source has not."""
+    found, there = [], sorted(held)
+    for ticker, place in named.items():
+        had = histories.get(ticker)
+        if isinstance(had, Failure) and had.code == UNKNOWN_TICKER:
+            near = get_close_matches(ticker, there, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            found.append(f"exit rules, {place}: {had.message}{meant}"[:WARNING_CHARS_MAX])
+    return found
 
 
 def facts_of(

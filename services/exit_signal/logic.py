@@ -40,11 +40,13 @@ class Signal:
 class Held:
     """What may be sold of a position: whole shares, less those that open sales have promised.
 
-    A stop order promises nothing: it stands behind a sale and not against it.
+    A stop order promises nothing: it stands behind a sale and not against it. `sold` is whether
+    the session has sold of it already.
     """
 
     position: Position
     promised: Decimal = _ZERO
+    sold: bool = False
 
     @property
     def shares(self) -> Decimal:
@@ -95,7 +97,7 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
         for each in holdings.open_orders
         if (each.asset, each.side, each.type) == (ticker, Side.SELL, OrderType.MARKET)
     )
-    return Held(position, promised=sum(promised, _ZERO))
+    return Held(position, promised=sum(promised, _ZERO), sold=ticker in holdings.sold)
 
 
 def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
@@ -107,6 +109,9 @@ def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
         return Assessment(signals, verdict, told)
     if held.promised > 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"
+        return Assessment(signals, verdict, told, not_sold=why)
+    if held.sold:
+        why = "this session has sold of it already; the next one looks at it again"
         return Assessment(signals, verdict, told, not_sold=why)
     return Assessment(signals, verdict, told, sizing=size(fired, held, terms))
 

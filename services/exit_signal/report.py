@@ -17,7 +17,7 @@ from services.exit_signal.rules import Fired, NotEvaluated
 Json = dict[str, Any]
 
 SIGNALS_MAX = 5
-"""Signals in a snapshot; momentum and regime come first."""
+"""Signals in a snapshot: those that fired first, then those that could not be evaluated."""
 ACTIONS_MAX = 3
 """Actions in a snapshot: a sale, its stop, and one more."""
 TEXT_CHARS_MAX = 2_000
@@ -32,23 +32,30 @@ SEVERITIES: Final = {"error": 0, "warning": 1, "info": 2, "success": 3}
 
 
 def result_of(
-    named: Mapping[str, str], held: Held, orders: Sequence[OpenOrder], found: Assessment
+    named: Mapping[str, str],
+    held: Held,
+    orders: Sequence[OpenOrder],
+    found: Assessment,
+    warnings: Sequence[str] = (),
 ) -> Json:
-    """Everything that a check found. `named` holds ticker, account and as_of.
+    """Everything that a check found. `named` holds ticker, account and as_of; `warnings` is what
+    the positions' own rules say that cannot be meant.
 
-    Amounts are strings, exact to the last digit; shares, severities and percentages are numbers.
+    Signals are in the order of `_weight`. Amounts are strings, exact to the last digit; shares,
+    severities and percentages are numbers.
     """
     sizing = found.sizing
     return {
         "status": SUCCESS,
         **named,
         "overall_assessment": found.told,
-        "signals": [_signal(each) for each in found.signals],
+        "signals": sorted(map(_signal, found.signals), key=_weight),
         "trade_eligible": sizing is not None,
         "recommended_actions": _actions(named["ticker"], held, sizing) if sizing else [],
         "position": _position(held, orders),
         "sizing": _sizing(sizing) if sizing else None,
         "not_sold": found.not_sold or None,
+        **({"warnings": list(warnings)} if warnings else {}),
     }
 
 
@@ -134,6 +141,19 @@ def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
 
 def snapshot_of(result: Mapping[str, Any]) -> Json:
     """What to decide by: compact, capped, and fit for JSON whatever the result holds."""
+    return _capped(_condensed(result))
+
+
+def _capped(condensed: Json) -> Json:
+    shown = {
+        "signals": condensed["signals"][:SIGNALS_MAX],
+        "recommended_actions": condensed["recommended_actions"][:ACTIONS_MAX],
+    }
+    return {**condensed, **shown}
+
+
+def _condensed(result: Mapping[str, Any]) -> Json:
+    """The snapshot with every signal: flags judge by what a cap would leave out too."""
     status = text(result.get("status"), ERROR)
     ticker = text(result.get("ticker"), "unknown")
     overall = text(result.get("overall_assessment"), "UNKNOWN")
@@ -149,22 +169,32 @@ def snapshot_of(result: Mapping[str, Any]) -> Json:
             "trade_eligible": False,
             "recommended_actions": [],
         }
-    signals, actions = rows(result.get("signals")), rows(result.get("recommended_actions"))
+    signals = sorted(map(_short_signal, rows(result.get("signals"))), key=_weight)
+    actions = [_short_action(each, ticker) for each in rows(result.get("recommended_actions"))]
     eligible = result.get("trade_eligible") is True
     shares = whole(row(result.get("position")).get("shares"))
-    sold = whole(row(result.get("sizing")).get("sell_quantity"))
+    sizing = row(result.get("sizing"))
+    sold = whole(sizing.get("sell_quantity"))
     sells = f" — sell {sold} of {shares} shares" if eligible and actions else ""
     return {
         **common,
         "verdict": f"{ticker}: {overall}{sells}",
         "overall_assessment": overall,
         "signal_count": len(signals),
-        "signals": [_short_signal(each) for each in signals[:SIGNALS_MAX]],
+        "signals": signals,
         "trade_eligible": eligible,
-        "recommended_actions": [_short_action(each, ticker) for each in actions[:ACTIONS_MAX]],
+        "recommended_actions": actions,
         "shares": shares,
         "sell_quantity": sold,
+        "stop_price": text(sizing.get("stop_price"), "") or None,
     }
+
+
+def _weight(signal: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+    """The order of signals: what fired, what could not be evaluated, the rest; primary ones first
+    of each."""
+    fired = signal["triggered"] is True
+    return not fired, signal["status"] != ERROR, not signal["is_primary"]
 
 
 def _short_signal(signal: Mapping[str, Any]) -> Json:
@@ -260,20 +290,20 @@ def shaped(result: Json, shape: ExitFormat, saved: Json | None = None) -> Json:
     """
     if shape is ExitFormat.FULL:
         return {**result, "format": shape.value, **(saved or {})}
-    snapshot = snapshot_of(result)
+    condensed = _condensed(result)
     if shape is ExitFormat.AGENT:
         told: Json = {
-            "status": SUCCESS if snapshot["status"] == SUCCESS else ERROR,
+            "status": SUCCESS if condensed["status"] == SUCCESS else ERROR,
             "format": shape.value,
-            "snapshot": snapshot,
-            "flags": flags_of(snapshot),
+            "snapshot": _capped(condensed),
+            "flags": flags_of(condensed),
             "file_path": None,
         }
-        return {**told, **_of(result, "error_code"), **(saved or {})}
+        return {**told, **_of(result, "error", "error_code", "warnings"), **(saved or {})}
     return {
-        **_of(snapshot, "ticker", "status", "verdict", "overall_assessment", "trade_eligible"),
-        **_of(snapshot, "shares", "sell_quantity"),
-        **_of(result, "account", "as_of", "error_code"),
+        **_of(condensed, "ticker", "status", "verdict", "overall_assessment", "trade_eligible"),
+        **_of(condensed, "shares", "sell_quantity", "stop_price"),
+        **_of(result, "account", "as_of", "error", "error_code", "warnings"),
         **(_of(result, "not_sold") if result.get("not_sold") else {}),
         "format": shape.value,
         **(saved or {}),

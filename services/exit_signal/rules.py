@@ -26,6 +26,8 @@ WIDE_GAP = 0.05
 WIDE_GAP_SELL_PCT, SELL_PCT = Decimal(75), Decimal(50)
 RETURN_MAX = 1_000.0
 """A month that made a thousandfold is damaged data, and counts as not known."""
+NAMED_MAX = 5
+"""Members of the basket that a rule's words name."""
 _BLUR = 1e-12
 """The last bits of floats that should be equal; a smaller difference is none."""
 
@@ -123,19 +125,22 @@ def _momentum(facts: Facts) -> Finding:
 
 def _regime(facts: Facts) -> Finding:
     """The basket's return of three months: equal weights, rebalanced each month, compounded."""
-    rows = [_known(months[-MONTHS_BEFORE:]) for months in facts.basket.values()]
-    members = [row for row in rows if row is not None and len(row) == MONTHS_BEFORE]
+    members, without = [], []
+    for ticker, known in facts.basket.items():
+        row = _known(known[-MONTHS_BEFORE:])
+        if row is not None and len(row) == MONTHS_BEFORE:
+            members.append(row)
+        else:
+            without.append(ticker)
+    left_out = ", ".join(without[:NAMED_MAX]) + (", ..." if without[NAMED_MAX:] else "")
     if not members:
-        return NotEvaluated(
-            f"no member of the basket ({len(facts.basket)} in all) has {MONTHS_BEFORE} "
-            "complete months"
-        )
+        of = f"{len(without)} in all{': ' if without else ''}{left_out}"
+        return NotEvaluated(f"no member of the basket ({of}) has {MONTHS_BEFORE} complete months")
     months = [statistics.fmean(returns) for returns in zip(*members, strict=True)]
     compounded = math.prod(1 + each for each in months) - 1
-    without = len(facts.basket) - len(members)
     told = f"the basket of {len(members)} returned {_pct(compounded)} in {MONTHS_BEFORE} months"
     if without:
-        told += f"; {without} without all of these months left out"
+        told += f"; {len(without)} without all of these months left out: {left_out}"
     values = {"basket_return": compounded, "members": float(len(members))}
     if compounded >= 0:
         return Quiet(told, values)

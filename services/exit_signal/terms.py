@@ -19,10 +19,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic import model_validator as checked
 
-from contracts.types import Ticker
+from contracts.types import Name, Ticker
 from libs.runtime.errors import DeskError
 
 BASKET_MAX = 500
@@ -30,7 +37,22 @@ FILE_BYTES_MAX = 1_000_000
 STOPS = {"stop_price", "stop_pct"}
 
 Percentage = Annotated[Decimal, Field(gt=0, le=100, decimal_places=4)]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=60)]
+_TICKER = TypeAdapter[str](Ticker)
+_ACCOUNT = TypeAdapter[str](Name)
+
+
+def _key(value: Any) -> str:
+    """`TICKER` or `account/TICKER`, the ticker in capitals."""
+    account, _, ticker = str(value).rpartition("/")
+    try:
+        if account:
+            return f"{_ACCOUNT.validate_python(account)}/{_TICKER.validate_python(ticker)}"
+        return _TICKER.validate_python(ticker)
+    except ValidationError:
+        raise ValueError("name a position by TICKER or account/TICKER") from None
+
+
+Key = Annotated[str, BeforeValidator(_key)]
 
 
 class BadExitTerms(DeskError):
@@ -113,6 +135,16 @@ class TermsFile(Terms):
         keys = {*tickers, *(f"{account}/{ticker}" for ticker in tickers)}
         kept = {key: entry for key, entry in self.position.items() if key in keys}
         return self.model_copy(update={"position": kept})
+
+    def named(self, account: str) -> Mapping[str, str]:
+        """By ticker that the file names for the account: the place that names it."""
+        found = dict.fromkeys(self.default.basket, "default.basket")
+        for key, entry in self.position.items():
+            owner, _, ticker = key.rpartition("/")
+            if owner in ("", account):
+                found |= dict.fromkeys(entry.basket, f"position.{key}.basket")
+                found[ticker] = f"position.{key}"
+        return found
 
     def of(self, account: str, ticker: str) -> ExitTerms:
         """What holds for one position."""

@@ -2,9 +2,8 @@
 
 from datetime import date
 from typing import Annotated
-from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from contracts.cycle import DECISION, CycleStatus
 from contracts.exit_signal import ExitFormat, ExitOutput
@@ -13,8 +12,10 @@ from contracts.types import Name, ShortText, Ticker
 
 LIMIT_MAX = 50
 CONTRACTS_MAX = 5
+DIGITS = "The id, or its first digits (at least four)"
 KEY_DOC = "Your own name for this request: sent again with it, nothing new happens"
 
+IdDigits = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f-]{4,36}$")]
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
 
 
@@ -52,7 +53,7 @@ class CyclesArguments(Arguments):
 class CycleArguments(Arguments):
     """Of get_cycle."""
 
-    cycle_id: ShortText = Field(description="The id, or its first digits")
+    cycle_id: IdDigits = Field(description=DIGITS)
     contracts: tuple[Name, ...] = Field(
         default=(), max_length=CONTRACTS_MAX, description="Contracts to show whole, of those `made`"
     )
@@ -61,7 +62,7 @@ class CycleArguments(Arguments):
 class DecisionsArguments(Arguments):
     """Of list_decisions."""
 
-    cycle_id: UUID | None = None
+    cycle_id: IdDigits | None = Field(None, description=DIGITS)
     account: Name | None = None
     limit: Limit = 5
 
@@ -69,7 +70,9 @@ class DecisionsArguments(Arguments):
 class OperationsArguments(Arguments):
     """Of list_operations."""
 
-    cycle_id: UUID | None = Field(None, description="Only this cycle's, in their order")
+    cycle_id: IdDigits | None = Field(
+        None, description=f"Only this cycle's, in their order. {DIGITS}"
+    )
     type: ShortText | None = Field(
         None, description="cycle, agent_research, training, or a step such as plan"
     )
@@ -81,7 +84,7 @@ class OperationsArguments(Arguments):
 class OperationArguments(Arguments):
     """Of get_operation."""
 
-    operation_id: UUID
+    operation_id: IdDigits = Field(description=DIGITS)
 
 
 class RequestArguments(Arguments):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from libs.bus.codec import describe
 from libs.market.tool_answers import RESULT_BYTES_MAX
 from libs.runtime.errors import DeskError
-from services.mcp_server.tools import Tool
+from services.mcp_server.tools import Answer, Tool, ToolFailed
 
 NAME_CHARS = 40
 
@@ -32,7 +32,8 @@ async def called(
     except ValidationError as error:
         return _failed("bad_arguments", f"{describe(error)}; correct the arguments of {name}")
     except DeskError as error:
-        return _failed(error.code, error.message)
+        more = error.answer if isinstance(error, ToolFailed) else None
+        return _failed(error.code, error.message, more)
     except Exception:
         log.exception("mcp.failed", tool=name)
         return _failed("fault", f"{name} failed by a fault of the desk; its log says more")
@@ -42,14 +43,14 @@ async def called(
             f"the answer has {len(body):,} bytes, the limit is {RESULT_BYTES_MAX:,}: ask for less"
         )
         return _failed("too_large", text)
-    # A tool may say itself that it could not do what was asked.
     return CallToolResult(
-        content=[TextContent(type="text", text=body.decode())],
-        structured_content=dict(answer),
-        is_error=answer.get("status") == "error",
+        content=[TextContent(type="text", text=body.decode())], structured_content=dict(answer)
     )
 
 
-def _failed(code: str, message: str) -> CallToolResult:
-    text = TextContent(type="text", text=f"{code}: {message}")
-    return CallToolResult(content=[text], is_error=True)
+def _failed(code: str, message: str, answer: Answer | None = None) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=f"{code}: {message}")],
+        structured_content=None if answer is None else dict(answer),
+        is_error=True,
+    )

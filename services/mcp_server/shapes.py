@@ -3,17 +3,37 @@
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.query import AccountView, CycleView, DecisionView, OperationDetail, PipelineView
 from contracts.risk import RuleOutcome
+from contracts.types import Usd
 from libs.llm.portfolio_tool import shown
 
 REASON_CHARS = 400
+
+
+def schema_of(shape: Any, mode: Literal["validation", "serialization"]) -> dict[str, Any]:
+    """Its JSON Schema in one piece: some clients know no references, and none with siblings."""
+    whole = TypeAdapter(shape).json_schema(mode=mode)
+    known = whole.pop("$defs", {})
+
+    def written_out(value: Any) -> Any:
+        if isinstance(value, list):
+            return [written_out(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        own = {key: written_out(each) for key, each in value.items() if key != "$ref"}
+        name = value.get("$ref", "").rpartition("/")[2]
+        return {**written_out(known[name]), **own} if name else own
+
+    found: dict[str, Any] = written_out(whole)
+    return found
 
 
 class Shape(BaseModel):
@@ -47,8 +67,58 @@ class CycleShape(Shape):
     accepted_at: datetime
     ended_at: datetime | None
     tokens: int
-    cost_usd: Decimal
+    cost_usd: Usd
     pipelines: tuple[PipelineShape, ...]
+
+
+class PositionShape(Shape):
+    """A position; money in the account's currency."""
+
+    ticker: str
+    quantity: str
+    average_cost: str
+    price: str
+    sector: str
+    priced_on: date | None = Field(None, description="Only where the price is an older session's")
+
+
+class OpenOrderShape(Shape):
+    """An order that waits."""
+
+    ticker: str
+    side: str
+    quantity: str
+
+
+class PastFillShape(Shape):
+    """An order that was filled."""
+
+    session: date
+    side: str
+    ticker: str
+    quantity: str
+    price: str
+
+
+class PortfolioShape(Shape):
+    """An account; money in its currency."""
+
+    as_of: date
+    newest: date
+    account: str
+    currency: str
+    cash: str
+    equity: str
+    starting_cash: str
+    realised: str
+    unrealised: str | None = Field(description="null where a position has no price")
+    dividends: str
+    fees: str
+    buys_halted: str | None = Field(description="Why nothing is bought; null where it is")
+    positions: tuple[PositionShape, ...] = Field(description="The largest first")
+    positions_not_shown: int
+    open_orders: tuple[OpenOrderShape, ...]
+    fills: tuple[PastFillShape, ...] = Field(description="The newest first")
 
 
 class CyclesShape(Shape):
@@ -101,7 +171,7 @@ class OperationShape(Shape):
     pipeline: str | None
     progress: Progress
     tokens: int
-    cost_usd: Decimal
+    cost_usd: Usd
     metadata: dict[str, JsonValue]
     result_summary: JsonValue
     error_message: str | None

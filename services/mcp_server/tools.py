@@ -43,9 +43,9 @@ from contracts.subjects import (
     REQUEST_CYCLE,
 )
 from libs.market.source import MarketData
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
+from libs.market.tools import MARKET_TOOL_NAMES, TOOLS, MarketTools
 from libs.runtime.errors import DeskError, few
-from services.mcp_server import shapes
+from services.mcp_server import exit_shapes, shapes
 from services.mcp_server.arguments import (
     Arguments,
     CycleArguments,
@@ -69,11 +69,12 @@ A = TypeVar("A", bound="Arguments")
 
 
 class ToolFailed(DeskError):
-    """A tool's no, in words that a model can act on."""
+    """A tool's no, in words that a model can act on; `answer` where it has said more."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, answer: Answer | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.answer = answer
 
 
 @dataclass(frozen=True)
@@ -112,15 +113,6 @@ AS_OF_SCHEMA: Schema = {
     "description": "A session, YYYY-MM-DD: nothing is told that was not known at its close. The "
     "newest one where it is left out",
 }
-MARKET_GIVES: Schema = {
-    "type": "object",
-    "properties": {
-        AS_OF: {"type": "string", "format": "date"},
-        "newest": {"type": ["string", "null"], "description": "The time of the newest datum"},
-        "source": {"type": "string"},
-    },
-    "required": [AS_OF, "newest", "source"],
-}
 
 
 class _AsOf(BaseModel):
@@ -140,18 +132,17 @@ def market_tools(market: MarketData, latest: Callable[[], Awaitable[date]]) -> S
             )
         return await MarketTools(market, as_of, MARKET_TOOL_NAMES).call(name, given)
 
-    found = MarketTools(market, date.min, MARKET_TOOL_NAMES).definitions()
     return [
         Tool(
             name=each.name,
             title=each.name.replace("_", " ").capitalize(),
             description=each.description,
-            takes=_with_as_of(each.parameters),
-            gives=MARKET_GIVES,
+            takes=_with_as_of(each.definition.parameters),
+            gives=shapes.schema_of(each.answer, "serialization"),
             run=partial(run, each.name),
             outside=True,
         )
-        for each in found
+        for each in TOOLS
     ]
 
 
@@ -166,40 +157,22 @@ def _tool(
     name: str,
     description: str,
     takes: type[A],
-    gives: type[BaseModel] | Schema,
+    gives: type[BaseModel],
     run: Callable[[A], Awaitable[Answer]],
     **traits: bool,
 ) -> Tool:
     async def checked(arguments: Mapping[str, Any]) -> Answer:
         return await run(takes.model_validate(arguments))
 
-    said = gives.model_json_schema(mode="serialization") if isinstance(gives, type) else gives
-    schema = {key: each for key, each in takes.model_json_schema().items() if key != "description"}
+    said = shapes.schema_of(gives, "serialization")
+    schema = shapes.schema_of(takes, "validation")
+    schema.pop("description", None)
     title = name.replace("_", " ").capitalize()
     return Tool(name, title, description, schema, said, checked, **traits)
 
 
 def _plain(shape: BaseModel) -> Answer:
     return shape.model_dump(mode="json")
-
-
-PORTFOLIO_GIVES: Schema = {
-    "type": "object",
-    "properties": {
-        "account": {"type": "string"},
-        "currency": {"type": "string"},
-        "cash": {"type": "string"},
-        "equity": {"type": "string"},
-        "positions": {"type": "array", "items": {"type": "object"}},
-        "fills": {"type": "array", "items": {"type": "object"}},
-    },
-    "required": ["account", "currency", "cash", "equity", "positions", "fills"],
-}
-EXIT_GIVES: Schema = {
-    "type": "object",
-    "properties": {"status": {"type": "string", "enum": ["success", "error"]}},
-    "required": ["status"],
-}
 
 
 def desk_tools(desk: Desk) -> Sequence[Tool]:
@@ -210,7 +183,7 @@ def desk_tools(desk: Desk) -> Sequence[Tool]:
             "Cash, equity, positions, open orders, gains and the newest fills of an account of the "
             "desk (on paper).",
             PortfolioArguments,
-            PORTFOLIO_GIVES,
+            shapes.PortfolioShape,
             partial(_portfolio, desk),
         ),
         _tool(
@@ -218,9 +191,10 @@ def desk_tools(desk: Desk) -> Sequence[Tool]:
             "Whether a held position should be sold, how much of it and why, by the desk's exit "
             "rules. Orders nothing.",
             ExitArguments,
-            EXIT_GIVES,
+            exit_shapes.ExitShape,
             partial(_exit_signals, desk),
-            reads=False,  # `output: file` writes one
+            reads=False,  # `output: file` writes one, a new one each time
+            repeatable=False,
         ),
         _tool(
             "list_cycles",
@@ -275,7 +249,10 @@ async def _portfolio(desk: Desk, given: PortfolioArguments) -> Answer:
 async def _exit_signals(desk: Desk, given: ExitArguments) -> Answer:
     query = CheckExitSignals.model_validate(given.model_dump())
     said: ExitSignals = await desk.ask(EXIT_SIGNALS, query, EXIT_SIGNALS_TIMEOUT_S)
-    return said.answer
+    answer = said.answer
+    if answer["status"] != "success":
+        raise ToolFailed(str(answer["error_code"]), str(answer["error"]), answer)
+    return answer
 
 
 async def _cycles(desk: Desk, given: CyclesArguments) -> Answer:
@@ -307,8 +284,6 @@ async def _operations(desk: Desk, given: OperationsArguments) -> Answer:
         cycle_id=given.cycle_id, type=kind, status=given.status, limit=given.limit
     )
     page: OperationsPage = await desk.ask(OPERATIONS, query)
-    if given.cycle_id is not None and not page.operations and kind is given.status is None:
-        raise ToolFailed("not_found", f"no cycle has the id {given.cycle_id}")
     found = [each for each in page.operations if given.calls or each.type not in LEAVES]
     shown = tuple(map(shapes.operation, found[: given.limit]))
     return _plain(shapes.OperationsShape(operations=shown, left_out=len(found) - len(shown)))
@@ -319,8 +294,7 @@ async def _operation(desk: Desk, given: OperationArguments) -> Answer:
     detail: OperationDetail = await desk.ask(OPERATION, query)
     shape = shapes.operation_detail(detail)
     if shape is None:
-        text = f"no operation has the id {given.operation_id}; a cycle's id is for get_cycle"
-        raise ToolFailed("not_found", text)
+        raise ToolFailed("not_found", f"{detail.message}; a cycle's id is for get_cycle")
     return _plain(shape)
 
 

@@ -1,6 +1,9 @@
 """What becomes of a request, as its sender is told."""
 
-from contracts.cycle import STRATEGY, RequestAnswer
+from collections.abc import Sequence
+
+from contracts.cycle import DECISION, STRATEGY, RequestAnswer
+from libs.runtime.nearest import did_you_mean, nearest
 from services.orchestrator.changes import Loaded
 from services.orchestrator.inputs import CycleAsked
 from services.orchestrator.rows import CycleRow
@@ -9,6 +12,20 @@ from services.orchestrator.rows import CycleRow
 def rejection(code: str, message: str, name: str | None = None) -> RequestAnswer:
     """A request's refusal."""
     return RequestAnswer(outcome="rejected", code=code, message=message, field=name)
+
+
+def mistaken(
+    code: str, message: str, name: str, given: str, near: str | None, usual: str | None = None
+) -> RequestAnswer:
+    """The refusal of something that there is not: what comes near it, or else the usual one."""
+    return RequestAnswer(
+        outcome="rejected",
+        code=code,
+        message=f"{message}{did_you_mean(near)}",
+        field=name,
+        given=given,
+        suggestion=near or usual,
+    )
 
 
 def with_status(answer: RequestAnswer, row: CycleRow) -> RequestAnswer:
@@ -28,6 +45,12 @@ def repeated(row: CycleRow, given: CycleAsked) -> RequestAnswer:
     key = given.request.idempotency_key
     text = f"idempotency_key {key!r} was used for another request; take a new key or the same body"
     return with_status(rejection("key_reused", text, "idempotency_key"), row)
+
+
+def unknown_kind(kind: str, known: Sequence[str]) -> RequestAnswer:
+    """Why there can be no cycle of this kind."""
+    text = f"there is no cycle of kind {kind!r}; the kinds are {', '.join(known)}"
+    return mistaken("invalid", text, "kind", kind, nearest(kind, known), DECISION)
 
 
 def too_many(kind: str, loaded: Loaded, running_max: int) -> RequestAnswer | None:

@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from time import monotonic
 from typing import Any
+
+import structlog
 
 from contracts.subjects import ORCHESTRATOR
 from libs.bus.connection import BusLost, Client, connect, watched
@@ -13,17 +16,21 @@ from libs.bus.dead_letters import DeadLetters
 from libs.bus.discovery import discoverable
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
+from libs.bus.streams import not_stored
 from libs.market.calendar import exchange_calendar
-from libs.market.sources import latest_session_of
+from libs.market.sources import sessions_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
+from libs.runtime.watch import checked
 from services.orchestrator.bodies import Bodies
 from services.orchestrator.commit import Committer
+from services.orchestrator.desk_clock import DeskClock
 from services.orchestrator.handler import BusOutbox, Handler
 from services.orchestrator.letters import Letters
-from services.orchestrator.outlook import Providers
+from services.orchestrator.outlook import Door
+from services.orchestrator.refusals import Refusals
 from services.orchestrator.relay import Relay
 from services.orchestrator.schedule import Clock, Time
 from services.orchestrator.sweep import Sweep
@@ -32,6 +39,8 @@ from services.orchestrator.workflows import workflows_of
 
 QUEUE = "orchestrators"
 """The queue group: a question goes to one of the orchestrators that run."""
+
+log = structlog.get_logger()
 
 
 @asynccontextmanager
@@ -54,7 +63,7 @@ async def running(
     )
     try:
         async with _orchestrating(client, settings, known, closed) as background:
-            with watched(client, ORCHESTRATOR):
+            with watched(client, ORCHESTRATOR), checked("commands", partial(not_stored, client)):
                 yield background
     finally:
         await client.close()
@@ -75,18 +84,26 @@ async def _orchestrating(
         committer = Committer(pool, workflows, settings, BusOutbox(publisher), relay.wake)
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
-        latest, providers = latest_session_of(settings), Providers(client)
-        handler = Handler(committer, publisher, latest, providers)
-        time = Time(partial(datetime.now, UTC), exchange_calendar(), latest)
+        sessions = sessions_of(settings)
+        door, patience_s = Door(client, sessions), settings.reply_timeout_s
+        refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
+        handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)
+        time = Time(partial(datetime.now, UTC), exchange_calendar(), sessions.latest)
         clock = Clock(pool, handler.cycle, time, settings)
         await handler.serve(server)
         await clock.serve(server)
         await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
         await Bodies(pool).serve(server)
         await discoverable(client, ORCHESTRATOR, server.endpoints)
-        parts = (committer.run(), relay.run(), sweep.run(), sweep.run_partitions(), clock.run())
+        desk_clock = DeskClock(pool, settings, lambda: client.is_connected)
+        parts = (
+            *(committer.run(), relay.run(), sweep.run(), sweep.run_partitions()),
+            *(clock.run(), desk_clock.run()),
+        )
         async with Background(*parts, closed()) as background:
+            log.info("service.started", service=ORCHESTRATOR, workflows=len(workflows))
             try:
                 yield background
             finally:
                 await server.stop()
+                log.info("service.stopped", service=ORCHESTRATOR)

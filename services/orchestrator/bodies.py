@@ -6,7 +6,8 @@ from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
 from contracts.message import Message
 from contracts.subjects import BODY_PART, KEEP_PART
 from libs.bus.server import Server
-from libs.postgres.pool import UNAVAILABLE, Pool
+from libs.postgres.pool import Pool
+from libs.runtime.errors import Unavailable
 from services.orchestrator.store import sql
 
 
@@ -30,7 +31,7 @@ class Bodies:
                     return await self._read(message)
                 case _:
                     raise TypeError(f"a body's part expected, {type(message).__name__} came")
-        except UNAVAILABLE:
+        except Unavailable:
             return None  # unanswered: another orchestrator, or this one later, is asked again
 
     async def _keep(self, given: KeepPart) -> PartKept:

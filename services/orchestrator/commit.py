@@ -17,13 +17,16 @@ from contracts.audit import DECISION_EVENTS
 from contracts.cycle import RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
 from libs.postgres.pool import (
-    UNAVAILABLE,
+    NOT_STORABLE,
+    OUTAGE,
     Connection,
     Pool,
+    PostgresError,
     SerializationError,
     UniqueViolationError,
 )
 from libs.runtime import metrics
+from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from services.orchestrator import measured, store
 from services.orchestrator.changes import Loaded, NewOperation, Stop
@@ -91,7 +94,8 @@ class Committer:
     async def ask(self, given: Given) -> Message | None:
         """Put an input in; returns its answer once it is committed.
 
-        Raises `InputRefused`, and `WorkflowUnknown` where another orchestrator is to be asked.
+        Raises `InputRefused`, `NotCommitted` where it is to be asked again, and `WorkflowUnknown`
+        where another orchestrator is to be asked.
         """
         ask = Ask(given)
         await self._queue.put(ask)
@@ -108,8 +112,8 @@ class Committer:
                         waiting = waiting or await self._group()
                         await self._settle(db, waiting)
                         waiting = ()
-            except UNAVAILABLE as error:
-                log.warning("orchestrator.postgres_lost", error=type(error).__name__)
+            except Unavailable as error:
+                log.warning("orchestrator.postgres_lost", error=str(error)[:400])
                 metrics.COMMIT_RETRIES.add("postgres_lost")
                 await asyncio.sleep(RETRY_AFTER_S)
 
@@ -122,11 +126,11 @@ class Committer:
         return group
 
     async def _settle(self, db: Connection, asks: Sequence[Ask]) -> None:
-        """Commit a group; raises one of `UNAVAILABLE`, and the group is to be tried again."""
+        """Commit a group; raises one of `OUTAGE`, and the group is to be tried again."""
         asks = [ask for ask in asks if not ask.answer.done()]
         try:
             await self._commit_in_turn(db, asks)
-        except UNAVAILABLE:
+        except OUTAGE:
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop the desk
             await self._one_by_one(db, asks, error)
@@ -142,7 +146,11 @@ class Committer:
         return await self._commit(db, asks)
 
     async def _one_by_one(self, db: Connection, asks: Sequence[Ask], error: Exception) -> None:
-        """A group failed on its data: the others must not suffer for the one that offends."""
+        """A group failed on one of its inputs: the others must not suffer for the one that offends.
+
+        It ends its operation, and what ends is committed like all else. Where nothing can be
+        committed nothing is answered: whoever asked asks again.
+        """
         if len(asks) > 1:
             for ask in asks:
                 await self._settle(db, [ask])
@@ -154,11 +162,17 @@ class Committer:
             return
         metrics.INPUTS_REFUSED.add()
         log.error("orchestrator.input_refused", kind=type(given).__name__, error=str(error)[:400])
+        refused: Exception = InputRefused(str(error))
         op_id = operation_of(given)
-        if op_id is not None and not isinstance(given, OperationOverdue):
-            await self._settle(db, [Ask(OperationOverdue(op_id, store.failure_of(error)))])
+        if isinstance(given, OperationOverdue) or not _is_its_own_fault(error):
+            refused = NotCommitted(str(error))
+        elif op_id is not None:
+            end = Ask(OperationOverdue(op_id, store.failure_of(error)))
+            await self._settle(db, [end])
+            if end.answer.exception() is not None:
+                refused = NotCommitted(str(error))
         if not asks[0].answer.done():
-            asks[0].answer.set_exception(InputRefused(str(error)))
+            asks[0].answer.set_exception(refused)
 
     async def _commit(self, db: Connection, asks: Sequence[Ask]) -> None:
         began = time.perf_counter()
@@ -233,5 +247,14 @@ def _is_refusal(answer: Message | None) -> bool:
     return isinstance(answer, RequestAnswer) and answer.outcome == "rejected"
 
 
+def _is_its_own_fault(error: Exception) -> bool:
+    """Whether an input cannot be committed for what it holds; else the database is not in order."""
+    return isinstance(error, NOT_STORABLE) or not isinstance(error, PostgresError)
+
+
 class InputRefused(Exception):
-    """An input could not be stored; it has been reported and is not tried again."""
+    """An input could not be stored: it has ended its operation, if any, and is not tried again."""
+
+
+class NotCommitted(Exception):
+    """An input could not be committed, for no fault of its own: there is no answer to it."""

@@ -25,7 +25,14 @@ from libs.bus.codec import describe
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.orchestrator import approvals
-from services.orchestrator.answers import accepted, rejection, repeated, too_many, with_status
+from services.orchestrator.answers import (
+    accepted,
+    rejection,
+    repeated,
+    too_many,
+    unknown_kind,
+    with_status,
+)
 from services.orchestrator.budgets import refused_cycle
 from services.orchestrator.changes import (
     Loaded,
@@ -143,13 +150,10 @@ class Group:
         known = self._loaded.cycles.get(given.cycle_id)
         if known is not None:
             return repeated(known, given)
-        if given.hindrance is not None:
-            hindrance = given.hindrance
-            return rejection(hindrance.code, hindrance.message, hindrance.field or "pipelines")
         if given.request.kind not in self._newest:
-            known_kinds = ", ".join(sorted(self._newest))
-            text = f"kind: there is no cycle of kind {given.request.kind!r}; known: {known_kinds}"
-            return rejection("invalid", text, "kind")
+            return unknown_kind(given.request.kind, sorted(self._newest))
+        if given.hindrance is not None:
+            return given.hindrance
         workflow = self._workflows[given.request.kind, self._newest[given.request.kind]]
         passes = approvals.asked_for(given.request, workflow, self._settings)
         if passes is None:

@@ -1,5 +1,6 @@
 """What the orchestrator hears, as inputs; what it says after a commit, as messages."""
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import date
@@ -28,14 +29,13 @@ from contracts.subjects import (
     RESULT,
 )
 from contracts.types import Failure
-from libs.bus.codec import MessageInvalid
 from libs.bus.publisher import Publisher
-from libs.bus.server import Server
+from libs.bus.server import Refuse, Server, Unreadable
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from services.orchestrator.answers import rejection
 from services.orchestrator.changes import NewOperation, Stop
-from services.orchestrator.commit import Committer, InputRefused
+from services.orchestrator.commit import Committer, InputRefused, NotCommitted
 from services.orchestrator.group import WorkflowUnknown
 from services.orchestrator.inputs import (
     CancelAskedFor,
@@ -48,6 +48,7 @@ from services.orchestrator.inputs import (
     Resulted,
 )
 from services.orchestrator.outlook import OutlookOf
+from services.orchestrator.refusals import Refusals
 from services.orchestrator.rotation import in_turn
 
 # Names the newest session that the market source knows; asked where a request names none.
@@ -61,7 +62,10 @@ REASON_CHARS_MAX = 400
 
 
 class Handler:
-    """Answers requests and services' questions by inputs to the committer."""
+    """Answers requests and services' questions by inputs to the committer.
+
+    `patience_s` is how long services wait for an answer before they ask again.
+    """
 
     def __init__(
         self,
@@ -69,11 +73,15 @@ class Handler:
         publisher: Publisher,
         latest_session: LatestSession,
         outlook_of: OutlookOf,
+        refusals: Refusals,
+        patience_s: float,
     ) -> None:
         self._committer = committer
         self._publisher = publisher
         self._latest_session = latest_session
         self._outlook_of = outlook_of
+        self._refusals = refusals
+        self._patience_s = patience_s
 
     async def serve(self, server: Server) -> None:
         """Begin to answer everything that the orchestrator hears."""
@@ -91,7 +99,7 @@ class Handler:
             as_of = request.as_of or await self._latest_session()
         except DeskError as error:
             return rejection(error.code, error.message, "as_of")
-        outlook = await self._outlook_of(request.pipelines)
+        outlook = await self._outlook_of(requester, request, as_of)
         body = request.model_dump_json().encode()
         given = CycleAsked(
             cycle_id=ids.cycle_id(requester, request.idempotency_key),
@@ -102,12 +110,14 @@ class Handler:
             hindrance=outlook.hindrance,
             needs=outlook.needs,
         )
-        answer = _as(RequestAnswer, await self._ask(given))
-        if answer.outcome == "rejected" and answer.code != "key_reused":
+        answer = await self._ask(given)
+        if not isinstance(answer, RequestAnswer):
+            return None
+        rejected = answer.outcome == "rejected" and answer.code != "key_reused"
+        if rejected and self._refusals.is_kept(requester):
             failure = Failure(code=answer.code or "", message=answer.message, field=answer.field)
-            await self._committer.ask(
-                RequestRefused(_refused_id(requester, body), failure, requester)
-            )
+            stands_for = _refused_id(requester, body, len(body))
+            await self._ask(RequestRefused(stands_for, failure, requester))
         return answer
 
     async def _cancel(self, _requester: str, message: Message) -> Message | None:
@@ -117,45 +127,58 @@ class Handler:
     async def _approval(self, approver: str, message: Message) -> Message | None:
         return await self._ask(ProposalAnswered(approver, _as(AnswerProposal, message)))
 
-    async def _refuse_request(
-        self, requester: str, body: bytes, error: MessageInvalid
-    ) -> RequestAnswer:
-        """A request that cannot be read: told to its sender, to all who listen, and kept."""
+    async def _refuse_request(self, requester: str, refused: Unreadable) -> RequestAnswer:
+        """A request that cannot be read: told to its sender, to all who listen, and kept; of many
+        a minute the further ones are told to their sender only."""
+        error = refused.error
         failure = Failure(code=error.code, message=error.message, field=error.field)
-        await self._publisher.dead_letter("request", body, failure, requester)
-        await self._committer.ask(RequestRefused(_refused_id(requester, body), failure, requester))
+        if self._refusals.is_kept(requester):
+            await self._publisher.dead_letter("request", refused, failure, requester)
+            stands_for = _refused_id(requester, refused.body, refused.size_bytes)
+            await self._ask(RequestRefused(stands_for, failure, requester))
         return rejection(error.code, error.message, error.field)
 
     async def _claim(self, service: str, message: Message) -> Message | None:
-        return await self._ask(Claimed(service, _as(Claim, message)))
+        return await self._ask_for_now(Claimed(service, _as(Claim, message)))
 
     async def _record(self, service: str, message: Message) -> Message | None:
-        return await self._ask(Recorded(service, _as(Record, message)))
+        return await self._ask_for_now(Recorded(service, _as(Record, message)))
 
     async def _result(self, service: str, message: Message) -> Message | None:
-        return await self._ask(Resulted(service, _as(Result, message)))
+        return await self._ask_for_now(Resulted(service, _as(Result, message)))
 
     async def _ask(self, given: Given) -> Message | None:
         """The committed answer. An input that cannot be stored has ended its operation: say so.
 
-        None, which is no answer, on a cycle of a later version: who asks again may be heard by an
-        orchestrator that knows it.
+        None, which is no answer, where nothing could be committed, or on a cycle of a later
+        version: who asks again may be heard by an orchestrator that knows it.
         """
         try:
             return await self._committer.ask(given)
         except InputRefused as error:
             return _refusal(given, str(error))
-        except WorkflowUnknown:
+        except (NotCommitted, WorkflowUnknown):
+            return None
+
+    async def _ask_for_now(self, given: Given) -> Message | None:
+        """As `_ask`, for a service, which asks again after a while: what it no longer waits for is
+        not to be granted to nobody once Postgres is back."""
+        try:
+            async with asyncio.timeout(self._patience_s):
+                return await self._ask(given)
+        except TimeoutError:
             return None
 
     def _refused(
         self, what: str, answer: type[ClaimAnswer] | type[RecordAnswer] | type[ResultAnswer]
-    ) -> Callable[[str, bytes, MessageInvalid], Awaitable[Message | None]]:
+    ) -> Refuse:
         """Keep what a service said and nobody can read; to it, the operation is unknown."""
 
-        async def refuse(service: str, body: bytes, error: MessageInvalid) -> Message | None:
+        async def refuse(service: str, refused: Unreadable) -> Message | None:
+            error = refused.error
             failure = Failure(code=error.code, message=error.message, field=error.field)
-            await self._publisher.dead_letter(what, body, failure, service)
+            if self._refusals.is_kept(service):
+                await self._publisher.dead_letter(what, refused, failure, service)
             return answer(outcome="unknown")
 
         return refuse
@@ -190,9 +213,9 @@ def _digest(request: CycleRequest) -> bytes:
     return hashlib.sha256(request.model_dump_json(exclude_defaults=True).encode()).digest()
 
 
-def _refused_id(requester: str, body: bytes) -> UUID:
+def _refused_id(requester: str, body: bytes, size_bytes: int) -> UUID:
     """Stands for the cycle that there is none of; the same for the same body."""
-    return ids.cycle_id(requester, f"refused/{hashlib.sha256(body).hexdigest()}")
+    return ids.cycle_id(requester, f"refused/{size_bytes}/{hashlib.sha256(body).hexdigest()}")
 
 
 def _refusal(given: Given, why: str) -> Message | None:

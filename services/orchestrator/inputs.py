@@ -9,7 +9,7 @@ from datetime import date
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
-from contracts.cycle import CycleRequest
+from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Message
 from contracts.operation import Claim, Record, Reserve, Result
 from contracts.types import Failure
@@ -28,7 +28,7 @@ class CycleAsked:
     request: CycleRequest
     as_of: date
     body_sha256: bytes
-    hindrance: Failure | None = None
+    hindrance: RequestAnswer | None = None
     needs: Reserve | None = None
 
 

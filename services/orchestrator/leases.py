@@ -13,7 +13,8 @@ from contracts.operation import (
     RecordAnswer,
     Reserve,
 )
-from contracts.types import Usage
+from contracts.types import Usage, plainly
+from libs.quant import calls
 from libs.runtime.journal import batches
 from libs.runtime.settings import Settings
 from services.orchestrator.budgets import refused_call
@@ -208,18 +209,19 @@ class Leases:
             "index": reserve.index,
             "epoch": row.epoch,
             "tokens_max": reserve.tokens,
-            "cost_usd_max": str(reserve.cost_usd),
+            "cost_usd_max": plainly(reserve.cost_usd),
             "wait_s": round(wait_s, 3),
         }
         self._events.append(step_event(cycle, row, row.op_id, seq, EventType.LLM_REQUESTED, data))
 
 
 def _told(entry: JournalEntry) -> dict[str, Any]:
-    """What an event says of a finished call; its bodies are in the journal."""
+    """What an event says of a finished call; it is whole in the journal."""
     data: dict[str, Any] = {
         "name": entry.name,
         "index": entry.index,
         "duration_ms": entry.duration_ms,
+        **calls.outline(entry),
     }
     if entry.kind is CallKind.MODEL:
         asked = entry.request if isinstance(entry.request, dict) else {}

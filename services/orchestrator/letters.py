@@ -22,9 +22,9 @@ from contracts.subjects import DISCARD_LETTER, ORCHESTRATOR, PREFIX, RETRY_LETTE
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.publisher import UNPUBLISHED, Publisher
 from libs.bus.server import Server
-from libs.postgres.pool import UNAVAILABLE, Connection, Pool, Record
+from libs.postgres.pool import Connection, Pool, Record
 from libs.runtime import ids
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import OnCommit
 from services.orchestrator.store import sql
@@ -46,7 +46,7 @@ ADVICE_ON_ANSWERS = (
 log = structlog.get_logger()
 
 
-class LettersUnavailable(DeskError):
+class LettersUnavailable(Unavailable):
     """Postgres or the stream of dead letters does not answer."""
 
     code = "unavailable"
@@ -83,7 +83,7 @@ class Letters:
                     return await self._discard(caller, message)
                 case _:
                     raise TypeError(f"a letter's request expected, {type(message).__name__} came")
-        except (*UNAVAILABLE, *UNPUBLISHED) as error:
+        except (Unavailable, *UNPUBLISHED) as error:
             why = f"{type(error).__name__}: {error}"[:300]
             raise LettersUnavailable(f"try again: {why}") from error
 
@@ -93,7 +93,7 @@ class Letters:
             return _not_found(asked.sequence)
         letter, body = found
         if letter.subject.startswith(OWN_LETTERS):
-            what = letter.subject.removeprefix(OWN_LETTERS)
+            what, _, _sender = letter.subject.removeprefix(OWN_LETTERS).partition(".")
             return _rejected("not_a_command", ADVICE.get(what, ADVICE_ON_ANSWERS))
         op_id = operation_named_in(body)
         if op_id is None:

@@ -24,7 +24,7 @@ select cycle_id, kind, workflow_version, requester, body_sha256, request, as_of,
        reason, state, accepted_at, deadline_at, tokens_max, cost_usd_max, tokens_spent,
        tokens_reserved, cost_usd_spent, cost_usd_reserved, revision,
        waited_s + coalesce(extract(epoch from clock_timestamp() - waiting_since), 0)::float8 as waited_s,
-       waiting_since is null and deadline_at <= clock_timestamp() as is_late,
+       waiting_since is null and deadline_at <= (select desk_now()) as is_late,
        waiting_since is not null as waiting
 from cycles
 where cycle_id = any(array(
@@ -34,7 +34,7 @@ where cycle_id = any(array(
 -- name: load_operations
 select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, claimed,
        must_answer, epoch, tokens, cost_usd, tokens_reserved, cost_usd_reserved,
-       due_at > clock_timestamp() as lease_live,
+       due_at > (select desk_now()) as lease_live,
        coalesce(reserved_on = (now() at time zone 'utc')::date, false) as reserved_today
 from operations
 where op_id = any($1::uuid[])
@@ -43,7 +43,7 @@ where op_id = any($1::uuid[])
 -- name: load_proposals
 -- Run under the cycles' locks, so that whoever answers in time is in time when it counts.
 select op_id, cycle_id, pipeline, command, result, deadline_at, clock_timestamp() as now,
-       deadline_at > clock_timestamp() as in_time
+       deadline_at > (select desk_now()) as in_time
 from operations
 where cycle_id = any($1::uuid[]) and step = 'approval'
 order by pipeline
@@ -269,12 +269,12 @@ set sends = o.sends + 1, status = 'pending',
     due_at = clock_timestamp() + least($2 * power(2, least(o.sends, 20)), $3) * interval '1 second'
 from (
     select op_id from operations o
-    where status in ('pending', 'running') and due_at <= clock_timestamp()
+    where status in ('pending', 'running') and due_at <= (select desk_now())
       and (epoch < $4 or op_id = (
           select suspect.op_id from operations suspect
           where suspect.service = o.service and suspect.epoch >= $4
             and suspect.status in ('pending', 'running')
-          order by suspect.due_at <= clock_timestamp(), suspect.due_at, suspect.op_id limit 1
+          order by suspect.due_at <= (select desk_now()), suspect.due_at, suspect.op_id limit 1
       ))
     order by due_at limit $1
     for update skip locked
@@ -301,13 +301,56 @@ on conflict do nothing
 
 -- name: overdue_operations
 select op_id from operations
-where status in ('pending', 'running') and not must_answer and deadline_at <= clock_timestamp()
+where status in ('pending', 'running') and not must_answer and deadline_at <= (select desk_now())
 order by deadline_at limit $1
 
 -- name: overdue_cycles
 select cycle_id from cycles
-where status = 'running' and waiting_since is null and deadline_at <= clock_timestamp()
+where status = 'running' and waiting_since is null and deadline_at <= (select desk_now())
 order by deadline_at limit $1
+
+-- name: beat
+-- What is due is compared with desk_now(), which stands at stands_at; what is written counts from
+-- clock_timestamp(), and only rows from before an outage are given its time.
+update desk_clock
+set beat_at = clock_timestamp(), stands_at = clock_timestamp() + $1 * interval '1 second'
+where clock_timestamp() <= stands_at
+
+-- name: lock_clock
+select stands_at < clock_timestamp() from desk_clock for update
+
+-- name: running_cycles
+select cycle_id from cycles where status = 'running'
+
+-- name: give_time_back
+-- Under the locks of the clock and of the cycles. A cycle that waits for a person has a clock that
+-- stands already; what was written between the return of Postgres and this is due no later than
+-- it would be anyway ($2 s).
+with stood as materialized (
+    select stands_at as since_at, clock_timestamp() as until_at,
+           clock_timestamp() - stands_at as by
+    from desk_clock
+),
+of_cycles as (
+    update cycles c
+    set deadline_at = c.deadline_at + s.by, waited_s = c.waited_s + extract(epoch from s.by),
+        revision = c.revision + 1
+    from stood s where c.status = 'running' and c.waiting_since is null
+),
+of_operations as (
+    update operations o
+    set due_at = case when o.due_at = 'infinity' then o.due_at
+                      else least(o.due_at + s.by, s.until_at + $2 * interval '1 second') end,
+        deadline_at = o.deadline_at + s.by
+    from stood s where o.status in ('pending', 'running')
+),
+on_record as (
+    insert into outages (since_at, until_at) select since_at, until_at from stood
+)
+update desk_clock
+set beat_at = s.until_at, stands_at = s.until_at + $1 * interval '1 second'
+from stood s
+returning extract(epoch from s.by)::float8
 
 -- name: unpublished_events
 select e.xid, e.id, e.op_id, e.seq, e.cycle_id, e.type, e.owner, e.pipeline, e.state, e.session_id,

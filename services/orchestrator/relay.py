@@ -14,8 +14,9 @@ import structlog
 
 from libs.bus.publisher import UNPUBLISHED, OutgoingEvent, Publisher
 from libs.postgres.events import Ranks, event_json
-from libs.postgres.pool import UNAVAILABLE, Connection, Pool, Record
+from libs.postgres.pool import Connection, Pool, Record
 from libs.runtime import ids, metrics
+from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from services.orchestrator.store import sql
 
@@ -55,7 +56,7 @@ class Relay:
             try:
                 async with self._pool.acquire() as db:
                     await self._hold(db)
-            except (*UNAVAILABLE, *UNPUBLISHED) as error:
+            except (Unavailable, *UNPUBLISHED) as error:
                 log.warning("relay.interrupted", error=type(error).__name__)
             await asyncio.sleep(RETRY_AFTER_S)
 

@@ -6,28 +6,32 @@ from datetime import date
 from functools import cache
 
 from contracts.cycle import CycleRequest, Rotation
+from contracts.message import Pipeline
 from libs.market.calendar import TABLE_FIRST, TABLE_LAST, exchange_calendar
 
 
 def in_turn(request: CycleRequest, as_of: date) -> CycleRequest:
     """The request with the turn of as_of's session settled: who trades the account, and is main.
 
-    As it is where it has no rotation, where it has settled the turn itself, and where whose turn it
-    is has no pipeline in it.
+    As it is where it has no rotation, or has settled the turn itself. A pipeline that names an
+    account trades that one, also in its turn; nobody trades the rotation's account then, nor where
+    whose turn it is has no pipeline.
     """
     rotation = request.rotation
     if rotation is None or request.main is not None:
         return request
     name = turn(rotation, as_of)
-    if name not in {pipeline.name for pipeline in request.pipelines}:
-        return request
-    pipelines = tuple(
-        pipeline.model_copy(update={"account": rotation.account})
-        if pipeline.name == name
-        else pipeline
-        for pipeline in request.pipelines
-    )
-    return request.model_copy(update={"pipelines": pipelines, "main": name})
+
+    def settled(pipeline: Pipeline) -> Pipeline:
+        if pipeline.account_named:
+            return pipeline
+        account = rotation.account if pipeline.name == name else pipeline.name
+        return pipeline.model_copy(update={"account": account, "account_named": True})
+
+    pipelines = tuple(map(settled, request.pipelines))
+    trades = any(each.account == rotation.account for each in pipelines)
+    update = {"pipelines": pipelines, "main": name if trades else None}
+    return request.model_copy(update=update)
 
 
 def turn(rotation: Rotation, as_of: date) -> str:

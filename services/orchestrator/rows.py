@@ -53,8 +53,8 @@ class CycleRow:
     """A cycle as it stands at `revision`: locked, or to be written only if that still holds.
 
     `state` is the state machine's; the rest is what its commands need. `waited_s` is how long it
-    has waited for people, which its time limit does not count; `waiting` is whether it does now;
-    `is_late` whether the limit had passed when it was locked.
+    has waited for people or the desk's clock has stood, which its time limit does not count;
+    `waiting` is whether it waits now; `is_late` whether the limit had passed when it was locked.
     """
 
     cycle_id: UUID

@@ -28,7 +28,7 @@ from contracts.subjects import PAUSE_JOB, RESUME_JOB, RUN_JOB
 from libs.bus.server import Server
 from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import Slot, next_slot, slots
-from libs.postgres.pool import UNAVAILABLE, Connection, Pool, Record
+from libs.postgres.pool import Connection, Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime.errors import DeskError
 from libs.runtime.schedule_settings import Job
@@ -49,12 +49,6 @@ Ask = Callable[[str, Message], Awaitable[Message | None]]
 
 sql = Queries(Path(__file__).parent / "schedule.sql")
 log = structlog.get_logger()
-
-
-class ScheduleUnavailable(DeskError):
-    """Postgres does not answer."""
-
-    code = "unavailable"
 
 
 @dataclass(frozen=True)
@@ -101,7 +95,7 @@ class Clock:
                 if looked or loop.time() - asked_at >= DUE_EVERY_S:
                     await self.ask_due()
                     asked_at = loop.time()
-            except (*UNAVAILABLE, DeskError) as error:
+            except DeskError as error:
                 log.warning("schedule.interrupted", error=f"{type(error).__name__}: {error}"[:400])
             await asyncio.sleep(self._poll_s)
 
@@ -202,13 +196,9 @@ class Clock:
     # --- what people ask ----------------------------------------------------------------------
 
     async def _answer(self, caller: str, message: Message) -> Message | None:
-        try:
-            if not isinstance(message, PauseJob | ResumeJob | RunJob):
-                raise TypeError(f"a job's request expected, {type(message).__name__} came")
-            return await self.told(caller, message)
-        except UNAVAILABLE as error:
-            why = f"{type(error).__name__}: {error}"[:300]
-            raise ScheduleUnavailable(f"try again: {why}") from error
+        if not isinstance(message, PauseJob | ResumeJob | RunJob):
+            raise TypeError(f"a job's request expected, {type(message).__name__} came")
+        return await self.told(caller, message)
 
     async def told(self, caller: str, message: PauseJob | ResumeJob | RunJob) -> JobAnswer:
         """What becomes of a request about a job."""

@@ -14,10 +14,11 @@ from contracts.message import MESSAGE_BYTES_MAX
 from contracts.subjects import PREFIX
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
-from libs.postgres.pool import UNAVAILABLE, Pool, Record
+from libs.postgres.pool import Pool, Record
 from libs.runtime import metrics
+from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
-from services.orchestrator.commit import Committer, InputRefused
+from services.orchestrator.commit import Committer, InputRefused, NotCommitted
 from services.orchestrator.group import WorkflowUnknown
 from services.orchestrator.inputs import CycleOverdue, Given, OperationOverdue
 from services.orchestrator.store import sql
@@ -59,9 +60,9 @@ class Sweep:
             try:
                 await self._resend()
                 await self._end_late()
-            except UNAVAILABLE as error:
+            except Unavailable as error:
                 log.warning("sweep.interrupted", error=type(error).__name__)
-            except InputRefused as error:
+            except (InputRefused, NotCommitted) as error:
                 log.exception("sweep.refused", error=str(error)[:400])
 
     async def run_partitions(self) -> None:
@@ -74,7 +75,7 @@ class Sweep:
                     " ensure_partitions(($1::date + interval '1 month')::date)",
                     today,
                 )
-            except UNAVAILABLE as error:
+            except Unavailable as error:
                 # Rows then go to the default partition: nothing is lost.
                 log.warning("sweep.no_partitions", error=type(error).__name__)
             await asyncio.sleep(PARTITIONS_EVERY_S)

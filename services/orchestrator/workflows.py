@@ -9,7 +9,15 @@ from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.subjects import APPROVAL
 from libs.runtime.settings import Settings
-from services.orchestrator.workflow import Asks, Ending, State, Step, Workflow, command
+from services.orchestrator.workflow import (
+    STEP_TIME_LIMIT_S,
+    Asks,
+    Ending,
+    State,
+    Step,
+    Workflow,
+    command,
+)
 
 PLAN = "plan"
 """The step whose attempts have a setting of their own."""
@@ -192,21 +200,31 @@ WORKFLOWS = (DECISION_1, DECISION, EXIT, STRATEGY, SNAPSHOT, REPORT)
 
 
 def workflows_of(settings: Settings) -> Sequence[Workflow]:
-    """All versions, with the attempts that the settings allow."""
+    """All versions, with the attempts and the time that the settings allow."""
     plan, answer = settings.plan_attempts_max, settings.answer_attempts_max
-    return [_with_attempts(workflow, plan, answer) for workflow in WORKFLOWS]
+    limit_s = settings.model_step_limit_s
+    return [_answered_by_models(workflow, plan, answer, limit_s) for workflow in WORKFLOWS]
 
 
 def as_recorded() -> Sequence[Workflow]:
     """All versions for a replay: the record says what was tried again, whatever was allowed."""
     most = ATTEMPTS_RECORDED_MAX
-    return [_with_attempts(workflow, most, most) for workflow in WORKFLOWS]
+    return [_answered_by_models(each, most, most, STEP_TIME_LIMIT_S) for each in WORKFLOWS]
 
 
-def _with_attempts(workflow: Workflow, plan: int, answer: int) -> Workflow:
+def _answered_by_models(
+    workflow: Workflow, plan: int, answer: int, time_limit_s: float
+) -> Workflow:
+    """The workflow with the limits of its steps that a model answers, which alone are tried again
+    after a wrong answer."""
+
     def limited(state: State) -> State:
         steps = (
-            replace(step, attempts_max=plan if step.name == PLAN else answer)
+            replace(
+                step,
+                attempts_max=plan if step.name == PLAN else answer,
+                time_limit_s=time_limit_s,
+            )
             if step.attempts_max > 1
             else step
             for step in state.steps

@@ -10,6 +10,7 @@ from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import Provisioner
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
+from libs.runtime.watch import checked
 
 
 @asynccontextmanager
@@ -22,8 +23,8 @@ async def running(
         provisioner = Provisioner(client, commands, settings.nats_replicas)
         await provisioner.provision()
         await discoverable(client, PROVISIONER, ())
-        async with Background(provisioner.run()) as background:
-            with watched(client, PROVISIONER):
+        async with Background(provisioner.run(), provisioner.watch_storing()) as background:
+            with watched(client, PROVISIONER), checked("storing", provisioner.not_stored):
                 yield background
     finally:
         await client.close()

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.certificates import Pair, ensure_certificates
 from libs.runtime.credentials import (
-    FILE_MODE,
+    NATS_CONFIG,
     CredentialError,
-    NatsPermissions,
     ensure_secrets,
     ensure_token,
+    mode_of,
     nats_config,
     nkey_public_key,
     postgres_password,
@@ -30,11 +31,9 @@ from libs.runtime.postgres_roles import roles_sql
 from libs.runtime.postgres_server import SUPERUSER
 from libs.runtime.tls import CA_FILE
 
-NATS_CONFIG = "nats.conf"
 ROLES_SQL = "roles.sql"
 TOKENS = ("http.token", "grafana.password")
 """What people give: to HTTP, and as `admin` to Grafana."""
-CONFIG_MODE = 0o644
 
 
 SEED_SUFFIX = ".nk"
@@ -97,9 +96,9 @@ def provision_secrets(
     servers["nats"] += tuple(node.rpartition(":")[0] for node in place.nodes)
     expires = ensure_certificates(directory, servers) if tls or _has_tls(directory) else {}
     after = _secrets_in(directory)
-    _write(directory / NATS_CONFIG, nats_conf(directory, place), CONFIG_MODE)
+    _write(directory / NATS_CONFIG, nats_conf(directory, place))
     passwords = {role: postgres_password(directory, role) for role in ROLES}
-    _write(directory / ROLES_SQL, roles_sql(passwords, DATABASE, OWNER_ROLE), FILE_MODE)
+    _write(directory / ROLES_SQL, roles_sql(passwords, DATABASE, OWNER_ROLE))
     return Provisioned(tuple(sorted(after - before)), len(before), expires)
 
 
@@ -193,10 +192,11 @@ def _secrets_in(directory: Path) -> set[str]:
     return {name for name in names if name.endswith(suffixes)}
 
 
-def _write(path: Path, text: str, mode: int) -> None:
+def _write(path: Path, text: str) -> None:
     """Put `text` in place in one step: a reader sees the old file or the new one."""
     partial = path.with_name(f"{path.name}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode_of(path.name))
     with os.fdopen(descriptor, "w") as file:
+        os.fchmod(file.fileno(), mode_of(path.name))  # whatever the umask takes away
         file.write(text)
     partial.replace(path)

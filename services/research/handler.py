@@ -18,7 +18,7 @@ from libs.llm.prompt import memory_told, task_for
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.research import logic
-from services.research.tools import analyst_tools, indicator_evidence, planner_tools
+from services.research.tools import analyst_tools, facts_read, indicator_evidence, planner_tools
 
 
 async def make_plan(
@@ -63,7 +63,13 @@ async def answer_question(
     task = task_for(command, evidence=evidence, plan=command.plan)
     checked = Grounder[QuantDraft](task, logic.quant_problems)
     draft = await generate(role.played_for(command), task, QuantDraft, journal, check=checked)
-    return QuantReport.of(command, grounding=checked.grounding(draft), **dict(draft))
+    views, values = logic.with_indicators(draft, evidence)
+    return QuantReport.of(
+        command,
+        grounding=checked.grounding(draft),
+        **{**dict(draft), "assets": views},
+        technical_indicators=values,
+    )
 
 
 async def research_tickers(
@@ -74,7 +80,9 @@ async def research_tickers(
     role: Role,
     tickers_max: int,
 ) -> ResearchReport:
-    """The analyst's findings from the market tools, which answer for at most `tickers_max`."""
+    """The analyst's findings from the market tools, which answer for at most `tickers_max`, each
+    with the facts that the market source has of it.
+    """
     task = task_for(
         command,
         plan=command.plan,
@@ -82,12 +90,7 @@ async def research_tickers(
         sentiment_report=command.sentiment_report,
         tickers_max=tickers_max,
     )
-    checked = Grounder[ResearchDraft](
-        task,
-        lambda found, evidence: logic.research_problems(
-            found, command.as_of, evidence, command.signal_digest.tickers
-        ),
-    )
+    checked = Grounder[ResearchDraft](task, logic.research_problems)
     draft, calls = await generate_with_tools(
         role.played_for(command),
         task,
@@ -96,6 +99,17 @@ async def research_tickers(
         analyst_tools(market, command.as_of, tickers_max),
         check=checked,
     )
+    names = [finding.ticker for finding in draft.tickers]
+    facts = await facts_read(journal, market, command.as_of, names)
+    peers = logic.peers_named(checked.evidence, command.signal_digest.tickers)
+    findings, corrected = logic.findings_of(draft, facts, peers)
     return ResearchReport.of(
-        command, tool_calls_made=calls, grounding=checked.grounding(draft), **dict(draft)
+        command,
+        analysis_date=command.as_of,
+        tickers=findings,
+        sectors_analyzed=tuple(sorted({finding.sector for finding in findings})),
+        research_notes=draft.research_notes,
+        tool_calls_made=calls,
+        grounding=checked.grounding(draft),
+        corrected=corrected,
     )

@@ -1,4 +1,4 @@
-"""What the research agents may call, and the indicators that code computes for the quant."""
+"""What the research agents may call, and what code reads for them: indicators and facts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -6,12 +6,21 @@ from datetime import date
 from pydantic import JsonValue
 
 from contracts.account import Portfolio
+from contracts.facts import TickerFacts
 from contracts.operation import CallKind
-from contracts.types import ToolDef
+from contracts.types import Failure, ToolDef
 from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
 from libs.llm.provider import Evidence
 from libs.llm.toolbox import Toolbox
-from libs.market.errors import LookAhead, MarketError, NoHistory
+from libs.market.errors import (
+    BadVendorData,
+    CryptoNotSupported,
+    LookAhead,
+    MarketError,
+    NoHistory,
+    UnknownTicker,
+)
+from libs.market.facts import facts_of
 from libs.market.source import MarketData
 from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
 from libs.quant.indicators import BadBars
@@ -95,6 +104,35 @@ async def indicator_evidence(
         Evidence(id=f"E{place}", tool=INDICATORS, result=result)
         for place, result in enumerate(results)
     )
+
+
+async def facts_read(
+    journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
+) -> dict[str, TickerFacts | Failure]:
+    """What the market source has of each ticker, or why it has no price of it.
+
+    Raises what says nothing about a ticker, such as a source that is away.
+    """
+    results = await journal.calls([_facts(market, ticker, as_of) for ticker in tickers])
+    return {
+        ticker: Failure.model_validate(result["error"])
+        if isinstance(result, dict) and is_error(result)
+        else TickerFacts.model_validate(result)
+        for ticker, result in zip(tickers, results, strict=True)
+    }
+
+
+def _facts(market: MarketData, ticker: str, as_of: date) -> Call:
+    async def run() -> Reply:
+        try:
+            return Reply(
+                (await facts_of(market, ticker, as_of, without_events=True)).model_dump(mode="json")
+            )
+        except (UnknownTicker, NoHistory, CryptoNotSupported, BadVendorData) as error:
+            return Reply(_error(ticker, error.code, error.message))
+
+    request: JsonValue = {"ticker": ticker, "as_of": as_of.isoformat()}
+    return Call(CallKind.READ, f"facts {ticker}", request, run)
 
 
 def _indicators(tools: MarketTools, ticker: str, as_of: date) -> Call:

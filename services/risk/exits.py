@@ -33,6 +33,7 @@ def validate(command: ValidateExits) -> DecisionValidation:
     decisions = tuple(_exit(each, proposed[each.asset]) for each in verdict.decisions)
     return DecisionValidation.of(
         command,
+        synthetic=command.portfolio.synthetic,
         passed=bool(decisions),
         checks=_told(verdict.checks, len(picks)),
         decisions=decisions,

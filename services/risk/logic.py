@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from contracts.account import Portfolio, Side
+from contracts.constraints import constraints_of
 from contracts.research import QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import (
     UNGROUNDED_MAX,
@@ -48,6 +49,9 @@ def validate(command: ValidateDecision) -> DecisionValidation:
             f"the budget is in {budget.currency}, account {portfolio.account} in "
             f"{portfolio.cash.currency}: state the budget in {portfolio.cash.currency}"
         )
+    constraints = constraints_of(command.request.constraints)
+    if command.plan is not None:
+        constraints = constraints.also(constraints_of(command.plan.constraints))
     clamped = clamp(command.daily_picks, command.pick_review)
     evidence = evidence_of(command.research_report, command.quant_report, portfolio)
     verdict = evaluate(
@@ -58,11 +62,13 @@ def validate(command: ValidateDecision) -> DecisionValidation:
         budget,
         # Research and this account stand at the same session's close, so its prices are current.
         {item.ticker: item.price for item in evidence},
+        constraints=constraints,
         strategy=command.pipeline.provider,
     )
     kept = {decision.asset for decision in verdict.decisions}
     return DecisionValidation.of(
         command,
+        synthetic=portfolio.synthetic,
         passed=bool(verdict.decisions),
         checks=(*clamped.checks, *verdict.checks),
         decisions=verdict.decisions,
@@ -73,6 +79,7 @@ def validate(command: ValidateDecision) -> DecisionValidation:
         evidence=evidence,
         limits=portfolio.limits,
         budget=budget,
+        constraints=constraints,
     )
 
 
@@ -180,10 +187,10 @@ def _sentence(check: Check) -> str:
 def evidence_of(
     research: ResearchReport, quant: QuantReport, portfolio: Portfolio
 ) -> tuple[Evidence, ...]:
-    """What may stand behind a pick: findings with a price and a source, priced in the account's
+    """What may stand behind a pick: findings with a source, priced in the account's
     currency by the portfolio's rates.
 
-    A finding that cites no tool result, or has no price, is no evidence. Of two for one ticker the
+    A finding that cites no tool result is no evidence. Of two for one ticker the
     riskier counts. Figures that the check could not trace are named: the rules judge them. A view
     of the quant with such figures lends no confidence.
     """
@@ -202,11 +209,11 @@ def evidence_of(
             ungrounded_in(research, finding.ticker),
         )
         for finding in research.tickers
-        if finding.current_price > 0 and finding.evidence
+        if finding.evidence
     ]
     # A price below all the places that are kept of it is none.
     usable: Sequence[Evidence] = [item for item in priced if item is not None]
-    worst = {item.ticker: item for item in sorted(usable, key=lambda e: (e.risk_score, e.price))}
+    worst = {item.ticker: item for item in sorted(usable, key=_how_risky)}
     return tuple(worst[ticker] for ticker in sorted(worst))
 
 
@@ -225,15 +232,21 @@ def _evidence(
         return None
     return Evidence(
         ticker=finding.ticker,
-        sector=finding.sector.strip() or "unknown",
+        sector=finding.sector,
         risk_score=finding.risk_score,
+        measured_risk=finding.measured_risk,
         catalyst=finding.catalyst,
+        catalyst_event=finding.catalyst_event,
         price=price,
         confidence=confidence,
         foreign=None if rate is None else Foreign(price=paid, rate=rate),
         no_rate=finding.currency if is_foreign and rate is None else None,
         ungrounded=ungrounded,
     )
+
+
+def _how_risky(item: Evidence) -> tuple[float, bool, Decimal]:
+    return item.risk, item.catalyst_event is None, item.price
 
 
 def ungrounded_in(report: ResearchReport | QuantReport, ticker: str) -> tuple[str, ...]:

@@ -6,16 +6,21 @@ from functools import partial
 from pathlib import Path
 
 from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
-from contracts.subjects import PROVIDERS
+from contracts.subjects import PROVIDERS, REACH
 from libs.bus.route import QueryRoute, Route, Routes
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
 from libs.market.source import MarketData
-from libs.market.sources import market_of
+from libs.market.sources import market_of, tickers_of
 from libs.runtime.settings import Settings
-from services.sentiment.handler import build_digest, score_sentiment, tell_providers
+from services.sentiment.handler import (
+    build_digest,
+    score_sentiment,
+    tell_providers,
+    tell_reach,
+)
 from services.sentiment.reads import Sources
 from services.sentiment.sources import sources_of
 
@@ -39,7 +44,15 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
                 handle=partial(score_sentiment, role=role),
             ),
         ),
-        queries=(QueryRoute(hears=PROVIDERS, handle=partial(tell_providers, providers=providers)),),
+        queries=(
+            QueryRoute(hears=PROVIDERS, handle=partial(tell_providers, providers=providers)),
+            QueryRoute(
+                hears=REACH,
+                handle=partial(
+                    tell_reach, market=market, sources=sources, tickers=tickers_of(settings)
+                ),
+            ),
+        ),
     )
 
 

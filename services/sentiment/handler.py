@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from contracts.grounding import Grounding
 from contracts.provider import PipelineProblem, ProvidersQuery, ProvidersView
+from contracts.reach import OutOfReach, ReachQuery, ReachView
 from contracts.sentiment import (
     BuildDigest,
     ScoreSentiment,
@@ -11,7 +13,6 @@ from contracts.sentiment import (
     SignalDigest,
     SourceReport,
 )
-from contracts.types import Failure
 from libs.llm.agent import Role
 from libs.llm.grounding import Grounder
 from libs.llm.loop import generate
@@ -21,8 +22,19 @@ from libs.llm.registry import least_of, problem_of, standings
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
+from libs.runtime.nearest import nearest
 from services.sentiment import logic
-from services.sentiment.reads import Sources, ask_sources, headlines_of, refused_tickers
+from services.sentiment.reads import (
+    Sources,
+    ask_sources,
+    headlines_of,
+    out_of_reach,
+    refused_tickers,
+)
+
+UNHEARD = "unknown"
+NOT_ASKED = "no candidate has a headline, so no model was asked"
+"""The mood and the note where no headline was heard."""
 
 
 class NoCandidates(DeskError):
@@ -59,6 +71,25 @@ async def tell_providers(
     )
 
 
+async def tell_reach(
+    query: ReachQuery, *, market: MarketData, sources: Sources, tickers: Sequence[str]
+) -> ReachView:
+    """What of the names in a request there is not, as far as it can be said in REACH_S_MAX."""
+    return ReachView(
+        sources=tuple(
+            OutOfReach(
+                name=name,
+                code=UnknownSource.code,
+                message=_no_such_source((name,), sources),
+                nearest=nearest(name, sources.by_name),
+            )
+            for name in query.sources
+            if name not in sources.by_name
+        ),
+        tickers=await out_of_reach(market, query.as_of, query.universe, tickers),
+    )
+
+
 async def build_digest(
     command: BuildDigest,
     journal: Journal,
@@ -69,7 +100,7 @@ async def build_digest(
     """The candidates of a cycle.
 
     A source that fails is told in the digest; SourcesFailed where all do. NoCandidates where
-    nothing is left, with all the reasons.
+    nothing is left, with all the reasons. Headlines are looked up whichever source named a ticker.
     """
     request = command.request
     chosen = _chosen(request.sources, sources)
@@ -85,40 +116,64 @@ async def build_digest(
         raise NoCandidates(_why_none(selection, answers))
     found = selection.candidates
     reports = [answer.report for answer in answers]
-    if all(report.ok for report in reports if report.name == logic.NEWS):
-        names = [candidate.ticker for candidate in found]
-        headlines = await headlines_of(journal, market, command.as_of, names)
-        if isinstance(headlines, Failure):
-            reports.append(SourceReport(name="headlines", ok=False, error=headlines))
-        else:
-            found = logic.with_headlines(found, headlines)
+    names = [candidate.ticker for candidate in found]
+    headlines = await headlines_of(journal, market, command.as_of, names)
+    found = logic.with_headlines(found, headlines.found)
+    untold = headlines.failure
+    if untold is not None and untold not in [report.error for report in reports]:
+        reports.append(SourceReport(name="headlines", ok=False, error=untold))
     return SignalDigest.of(
         command,
         candidates=found,
         dropped=selection.dropped,
         sources=tuple(reports),
-        market_source=market.label.description,
+        market_source=market.label.told,
     )
 
 
 async def score_sentiment(
     command: ScoreSentiment, journal: Journal, *, role: Role
 ) -> SentimentReport:
-    """How the digest's tickers are spoken of, by the pipeline's model."""
+    """How the digest's tickers are spoken of, by the pipeline's model.
+
+    It is asked about those with headlines; where there are none it is not asked at all.
+    """
     digest = command.signal_digest
-    task = task_for(command, signal_digest=digest)
-    checked = Grounder[SentimentDraft](task, lambda said, _: logic.sentiment_problems(said, digest))
+    heard = logic.with_voice(digest)
+    if not heard.candidates:
+        return SentimentReport.of(
+            command,
+            tickers=(),
+            market_mood=UNHEARD,
+            notes=NOT_ASKED,
+            unscored=logic.unscored(digest),
+            grounding=Grounding(checked=0),
+        )
+    task = task_for(command, signal_digest=heard)
+    checked = Grounder[SentimentDraft](task, lambda said, _: logic.sentiment_problems(said, heard))
     draft = await generate(role.played_for(command), task, SentimentDraft, journal, check=checked)
-    report = logic.capped(draft, digest)
-    return SentimentReport.of(command, grounding=checked.grounding(draft), **dict(report))
+    views, corrected = logic.scored(draft, heard)
+    return SentimentReport.of(
+        command,
+        tickers=views,
+        market_mood=draft.market_mood,
+        notes=draft.notes,
+        unscored=logic.unscored(digest, {view.ticker for view in views}),
+        grounding=checked.grounding(draft),
+        corrected=corrected,
+    )
 
 
 def _chosen(names: Sequence[str], sources: Sources) -> list[str]:
     unknown = [name for name in names if name not in sources.by_name]
     if unknown:
-        known = ", ".join(sources.by_name)
-        raise UnknownSource(f"no candidate source is named {', '.join(unknown)}; there are {known}")
+        raise UnknownSource(_no_such_source(unknown, sources))
     return list(dict.fromkeys(names or sources.by_name))
+
+
+def _no_such_source(names: Sequence[str], sources: Sources) -> str:
+    known = ", ".join(sources.by_name)
+    return f"no candidate source is named {', '.join(names)}; there are {known}"
 
 
 def _wanted(universe: Sequence[str] | None, refused: Mapping[str, str]) -> list[str] | None:

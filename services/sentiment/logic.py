@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime, Field
 
+from contracts.grounding import CORRECTED_MAX
 from contracts.sentiment import (
     CANDIDATES_MAX,
     ONE_SOURCE_SCORE_MAX,
@@ -18,11 +19,15 @@ from contracts.sentiment import (
     Slot,
     SourceReport,
     TickerSentiment,
+    UnscoredTicker,
 )
-from contracts.types import TEXT_CHARS_MAX, Failure, Name, ShortText, Ticker, Value
+from contracts.types import Failure, Name, ShortText, Ticker, Value
 from libs.quant.untrusted import clean_line
 
 SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
+NEWS_SOURCES = ("headlines", NEWS)
+"""Where a digest says why there are no headlines."""
+UNANSWERED = "the model gave no score of it"
 SLOT_SHARES: Mapping[str, float] = {SCREENER: 0.4, EARNINGS: 0.1}
 """Shares of the digest kept for a source's own finds; what it does not fill goes to the others."""
 DROPPED_MAX = 500
@@ -121,46 +126,65 @@ def headline(title: str, source: str, url: str, published_at: datetime) -> Headl
     )
 
 
+def with_voice(digest: SignalDigest) -> SignalDigest:
+    """The digest with those of its candidates that have a headline."""
+    heard = tuple(candidate for candidate in digest.candidates if candidate.headlines)
+    return digest.model_copy(update={"candidates": heard})
+
+
+def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[UnscoredTicker, ...]:
+    """The digest's candidates without a score, each with the reason."""
+    failed = {source.name: source.error for source in digest.sources if source.error is not None}
+    silent = next((failed[name] for name in NEWS_SOURCES if name in failed), None)
+    because = f"no headline: {silent.message}" if silent else "no headline was known at as_of"
+    return tuple(
+        UnscoredTicker(
+            ticker=candidate.ticker,
+            reason=UNANSWERED if candidate.headlines else because[:REASON_CHARS_MAX],
+        )
+        for candidate in digest.candidates
+        if candidate.ticker not in scored
+    )
+
+
 def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str, ...]:
-    """What is wrong with a report: tickers nobody offered, twice, or sure about nothing heard."""
-    heard = {candidate.ticker: bool(candidate.headlines) for candidate in digest.candidates}
+    """What is wrong with a report: tickers nobody offered, or twice."""
+    offered = set(digest.tickers)
     names = [view.ticker for view in draft.tickers]
     return (
-        *(f"tickers: {name} is not in the digest" for name in names if name not in heard),
+        *(f"tickers: {name} is not in the digest" for name in names if name not in offered),
         *(f"tickers: {name} comes twice" for name in dict.fromkeys(names) if names.count(name) > 1),
-        *(
-            f"tickers: {view.ticker} has no headlines, so its confidence must be 0"
-            for view in draft.tickers
-            if view.confidence > 0 and not heard.get(view.ticker, True)
-        ),
     )
 
 
-def capped(draft: SentimentDraft, digest: SignalDigest) -> SentimentDraft:
-    """The report with no score further from 0 than headlines of a single source may move it.
+def scored(
+    draft: SentimentDraft, digest: SignalDigest
+) -> tuple[tuple[TickerSentiment, ...], tuple[str, ...]]:
+    """The views with the digest's facts, and what of the draft did not count.
 
-    Whatever the model says: one hostile headline must not carry a ticker. The rationale says so.
+    Whatever the model says: one hostile headline must not carry a ticker, so a score goes no
+    further from 0 than headlines of a single source may move it; and a quote is a headline.
     """
-    single = {
-        candidate.ticker
-        for candidate in digest.candidates
-        if len({headline.source for headline in candidate.headlines}) == 1
-    }
-    return draft.model_copy(
-        update={
-            "tickers": tuple(
-                _cut(view) if view.ticker in single else view for view in draft.tickers
+    known = {candidate.ticker: candidate for candidate in digest.candidates}
+    views: list[TickerSentiment] = []
+    corrected: list[str] = []
+    for view in draft.tickers:
+        candidate = known[view.ticker]
+        titles = {headline.title for headline in candidate.headlines}
+        quotes = tuple(quote for quote in view.key_quotes if quote in titles)
+        score = view.score
+        if len({headline.source for headline in candidate.headlines}) == 1:
+            score = max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, score))
+        if score != view.score:
+            corrected.append(
+                f"{view.ticker}: one source only: score {view.score:g} cut to {score:g}"
             )
-        }
-    )
-
-
-def _cut(view: TickerSentiment) -> TickerSentiment:
-    score = max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, view.score))
-    if score == view.score:
-        return view
-    said = f"one source only: score {view.score:g} cut to {score:g}. {view.rationale}"
-    return view.model_copy(update={"score": score, "rationale": said[:TEXT_CHARS_MAX]})
+        if len(quotes) < len(view.key_quotes):
+            lost = len(view.key_quotes) - len(quotes)
+            corrected.append(f"{view.ticker}: {lost} of its quotes left out: no such headline")
+        facts = {"score": score, "key_quotes": quotes, "mentions": candidate.mentions}
+        views.append(TickerSentiment.model_validate({**dict(view), **facts}))
+    return tuple(views), tuple(corrected[:CORRECTED_MAX])
 
 
 def _unfit(answers: Sequence[SourceAnswer], told: Set[str]) -> list[DroppedTicker]:

@@ -9,13 +9,24 @@ import structlog
 from pydantic import JsonValue
 
 from contracts.operation import CallKind
+from contracts.reach import OutOfReach
 from contracts.sentiment import DroppedTicker, DropRule, Headline
-from contracts.types import Failure
+from contracts.types import Failure, Value
 from libs.market.calendar import OutsideCalendar
-from libs.market.errors import LookAhead, MarketError, NoHistory, NotASession, NotInSource
+from libs.market.errors import (
+    CryptoNotSupported,
+    LookAhead,
+    MarketError,
+    NoHistory,
+    NotASession,
+    NotInSource,
+    SourceUnavailable,
+    UnknownTicker,
+)
 from libs.market.source import MarketData
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, few
 from libs.runtime.journal import Call, Journal, Reply
+from libs.runtime.nearest import nearest
 from services.sentiment.logic import Mention, SourceAnswer, dropped_by, headline
 from services.sentiment.sources import CandidateSource, recent
 
@@ -23,11 +34,20 @@ log = structlog.get_logger()
 
 MENTIONS_MAX = 500
 """Mentions of one source that are looked at; the lowest scores are left out first."""
+REACH_S_MAX = 1.5
+"""How long a request may wait for the market to say which of its tickers there are."""
 HEADLINES_MAX = 5
 """Headlines of one candidate in the digest; the analyst can ask for more."""
 
 # These concern the whole cycle, or the source's honesty; every other failure is one source's own.
 _ENDS_THE_OPERATION = (LookAhead, NotASession, OutsideCalendar)
+
+
+class Headlines(Value):
+    """The headlines found, by ticker; `failure` names the tickers that got no answer, and why."""
+
+    found: Mapping[str, tuple[Headline, ...]]
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -68,32 +88,70 @@ async def refused_tickers(
     return {name: str(why) for name, why in reply.items()} if isinstance(reply, dict) else {}
 
 
+async def out_of_reach(
+    market: MarketData, as_of: date, tickers: Sequence[str], there: Sequence[str]
+) -> tuple[OutOfReach, ...]:
+    """Those of `tickers` that the source does not have, or not at as_of; `there` are its own.
+
+    What is not answered within REACH_S_MAX, or got no answer, is not told of.
+    """
+
+    async def one(ticker: str) -> OutOfReach | None:
+        try:
+            await market.bars(ticker, as_of, 1)
+        except (UnknownTicker, CryptoNotSupported, NoHistory) as error:
+            is_known = isinstance(error, NoHistory)
+            has = f" (it has {few(there)})" if there and not is_known else ""
+            return OutOfReach(
+                name=ticker,
+                code=error.code,
+                message=f"{error.message}{has}",
+                nearest=None if is_known else nearest(ticker, there),
+                is_known=is_known,
+            )
+        except MarketError as error:
+            log.info("reach.unknown", ticker=ticker, why=error.code)
+        return None
+
+    asking = [asyncio.ensure_future(one(ticker)) for ticker in tickers]
+    if not asking:
+        return ()
+    done, late = await asyncio.wait(asking, timeout=REACH_S_MAX)
+    for each in late:
+        each.cancel()
+    found = [each.result() for each in asking if each in done]
+    return tuple(each for each in found if each is not None)
+
+
 async def headlines_of(
     journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
-) -> dict[str, list[Headline]] | Failure:
-    """The newest headlines of each ticker, cleaned; a Failure where the market has no news."""
+) -> Headlines:
+    """The newest headlines of each ticker, cleaned; and why some got no answer, where they did."""
 
     async def run() -> Reply:
-        try:
-            found: dict[str, JsonValue] = {
-                name: [
-                    item.model_dump(mode="json") for item in await _headlines(market, name, as_of)
-                ]
-                for name in tickers
-            }
-        except NotInSource as error:
-            return Reply({"error": {"code": error.code, "message": error.message}})
-        return Reply(found)
+        found: dict[str, JsonValue] = {}
+        failed: dict[str, MarketError] = {}
+        for name in tickers:
+            try:
+                items = await _headlines(market, name, as_of)
+            except (NotInSource, SourceUnavailable) as error:
+                failed[name] = error
+            else:
+                found[name] = [item.model_dump(mode="json") for item in items]
+        return Reply({"found": found, "failure": _failure(failed, tickers)})
 
     request: JsonValue = {"as_of": as_of.isoformat(), "tickers": list(tickers)}
     reply = await journal.call(Call(CallKind.READ, "headlines", request, run))
-    if isinstance(reply, dict) and isinstance(reply.get("error"), dict):
-        return Failure.model_validate(reply["error"])
-    return {
-        name: [Headline.model_validate(item) for item in items]
-        for name, items in (reply.items() if isinstance(reply, dict) else ())
-        if isinstance(items, list)
-    }
+    return Headlines.model_validate(reply)
+
+
+def _failure(failed: Mapping[str, MarketError], tickers: Sequence[str]) -> JsonValue:
+    """One failure for all that got no answer: the first one's, with the others' names."""
+    if not failed:
+        return None
+    error = next(iter(failed.values()))
+    some = "" if len(failed) == len(tickers) else f" (no headlines of {', '.join(failed)})"
+    return {"code": error.code, "message": f"{error.message}{some}"}
 
 
 def _find(sources: Sources, name: str, as_of: date, tickers: Sequence[str] | None) -> Call:
@@ -175,7 +233,7 @@ async def _why_not(market: MarketData, ticker: str, as_of: date) -> str:
 
 
 async def _headlines(market: MarketData, ticker: str, as_of: date) -> list[Headline]:
-    items = await market.news(as_of, ticker, HEADLINES_MAX)
+    items = await market.news(as_of, (ticker,), HEADLINES_MAX)
     return [
         headline(item.title, item.publisher, item.url, item.known_at)
         for item in recent(items, as_of)

@@ -107,10 +107,11 @@ class NewsMentions:
 
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
         """The score is a ticker's share of the most mentioned one's headlines."""
-        items = recent(await self._market.news(as_of, None, NEWS_ITEMS_MAX), as_of)
+        asked = await _listed(self._market, as_of, tickers)
+        items = recent(await self._market.news(as_of, asked, NEWS_ITEMS_MAX), as_of)
         counts = Counter(item.ticker for item in items)
         newest = {item.ticker: item.known_at for item in reversed(items)}
-        listings = await self._market.universe(as_of, _among(counts, tickers))
+        listings = await self._market.universe(as_of, sorted(counts))
         ranked = sorted(listings, key=lambda item: (-counts[item.ticker], item.ticker))
         most = max((counts[item.ticker] for item in listings), default=1)
         return tuple(
@@ -136,11 +137,12 @@ class EarningsCalendar:
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
         """The sooner the report, the higher the score."""
         due: dict[str, EarningsReport] = {}
-        for report in await self._market.earnings(as_of, None):
+        asked = await _listed(self._market, as_of, tickers)
+        for report in await self._market.earnings(as_of, asked):
             ahead = (report.report_date - as_of).days
             if report.eps_actual is None and 0 <= ahead <= EARNINGS_DAYS:
                 due.setdefault(report.ticker, report)  # they come sorted by report date
-        listings = await self._market.universe(as_of, _among(due, tickers))
+        listings = await self._market.universe(as_of, sorted(due))
         ranked = sorted(listings, key=lambda item: (due[item.ticker].report_date, item.ticker))
         return tuple(_due(item, due[item.ticker], as_of) for item in ranked[:EARNINGS_TICKERS_MAX])
 
@@ -188,8 +190,13 @@ def recent(items: Sequence[NewsItem], as_of: date) -> list[NewsItem]:
     return [item for item in items if as_of - item.known_at.date() <= timedelta(days=NEWS_DAYS)]
 
 
-def _among(found: Collection[str], tickers: Collection[str] | None) -> tuple[str, ...]:
-    return tuple(sorted(set(found) if tickers is None else set(found) & set(tickers)))
+async def _listed(
+    market: MarketData, as_of: date, tickers: Collection[str] | None
+) -> Sequence[str] | None:
+    """Those of a named universe that had a price at as_of: who is asked about, and nobody else."""
+    if tickers is None:
+        return None
+    return [listing.ticker for listing in await market.universe(as_of, tickers)]
 
 
 def _due(listing: Listing, report: EarningsReport, as_of: date) -> Mention:

@@ -1,5 +1,7 @@
 """What the strategy design service answers: the design that the cycle runs."""
 
+from collections.abc import Sequence
+
 from pydantic import JsonValue
 
 from contracts.gate import GateThresholds
@@ -11,6 +13,7 @@ from libs.llm.loop import generate
 from libs.llm.prompt import Task, task_for
 from libs.market.errors import NoHistory
 from libs.market.source import MarketData
+from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.strategy_files import StrategyFiles
 from services.strategy_design import logic
@@ -18,6 +21,16 @@ from services.strategy_design import logic
 TICKERS_MAX = 20
 """Tickers whose histories a designer is told of."""
 HISTORY_SESSIONS_MAX = 6_000
+
+
+class SpecMisfit(DeskError):
+    """A given spec asks for what the prices do not reach; `field` is its part to change."""
+
+    code = "spec_misfit"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.field = problems[0].partition(":")[0]
 
 
 async def design_strategy(
@@ -31,10 +44,13 @@ async def design_strategy(
 ) -> StrategyDesign:
     """The request's own spec, or one that the pipeline's provider writes; named and exported.
 
-    AnswerInvalid asks for another attempt with the errors quoted.
+    AnswerInvalid asks for another attempt with the errors quoted; SpecMisfit says what of a given
+    spec the prices do not reach, before anything is trained, and counted as tried.
     """
     wish = command.request.strategy
     given = wish.spec if wish else None
+    if given is not None:
+        await _refuse_misfit(given, command, journal, market)
     spec = given or await _designed(command, journal, market, role)
     named, path = await _exported(journal, files, spec)
     return StrategyDesign.of(
@@ -47,10 +63,21 @@ async def design_strategy(
     )
 
 
+async def _refuse_misfit(
+    spec: StrategySpec, command: DesignStrategy, journal: Journal, market: MarketData
+) -> None:
+    sessions = len(market.calendar.sessions(spec.train.first, command.as_of)) + 1
+    histories = await _histories(command, journal, market, spec.universe, sessions)
+    if problems := logic.problems(spec, histories):
+        raise SpecMisfit(problems)
+
+
 async def _designed(
     command: DesignStrategy, journal: Journal, market: MarketData, role: Role
 ) -> StrategySpec:
-    histories = await _histories(command, journal, market)
+    asked = command.request.universe
+    told_of = asked[:TICKERS_MAX] if asked else None
+    histories = await _histories(command, journal, market, told_of, HISTORY_SESSIONS_MAX)
     task: Task = task_for(
         command,
         histories=histories,
@@ -69,15 +96,21 @@ async def _designed(
     )
 
 
-async def _histories(command: DesignStrategy, journal: Journal, market: MarketData) -> JsonValue:
-    """By ticker: the first and last session that it has bars of, and how many."""
-    asked = command.request.universe
+async def _histories(
+    command: DesignStrategy,
+    journal: Journal,
+    market: MarketData,
+    asked: Sequence[str] | None,
+    sessions: int,
+) -> JsonValue:
+    """By ticker: the first and last session that it has bars of, and how many; of the last
+    `sessions` at most."""
 
     async def read() -> Reply:
-        tickers = asked or [each.ticker for each in await market.universe(command.as_of)]
         found: dict[str, JsonValue] = {}
-        for ticker in tickers[:TICKERS_MAX]:
-            days = (await market.bars(ticker, command.as_of, HISTORY_SESSIONS_MAX))["date"]
+        whole = () if asked else await market.universe(command.as_of)
+        for ticker in asked or [each.ticker for each in whole][:TICKERS_MAX]:
+            days = (await market.bars(ticker, command.as_of, sessions))["date"]
             found[ticker] = {"first": str(days[0]), "last": str(days[-1]), "bars": len(days)}
         if not found:
             raise NoHistory(f"no ticker has a bar on {command.as_of}: nothing can be designed for")

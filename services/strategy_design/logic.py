@@ -2,12 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from pydantic import JsonValue
 
 from contracts.indicator import INDICATORS
 from contracts.strategy import StrategySpec
+from libs.quant.training import PERIOD_SLACK_DAYS
 
 
 def sha256_of(spec: StrategySpec) -> str:
@@ -49,8 +50,9 @@ def _outside(spec: StrategySpec, ticker: str, history: JsonValue) -> Sequence[st
     first = date.fromisoformat(str(history["first"]))
     last = date.fromisoformat(str(history["last"]))
     found = []
-    if spec.train.first < first:
+    slack = timedelta(days=PERIOD_SLACK_DAYS)
+    if spec.train.first + slack < first:
         found.append(f"train.first: {spec.train.first} is before {ticker}'s first bar ({first})")
-    if spec.held_out.last > last:
+    if spec.held_out.last - slack > last:
         found.append(f"held_out.last: {spec.held_out.last} is after {ticker}'s last bar ({last})")
     return found

@@ -1,5 +1,6 @@
 """What the trader answers: the picks of a pipeline."""
 
+from contracts.account import Side
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
 from libs.llm.grounding import Grounder
@@ -17,12 +18,15 @@ async def pick_trades(
     """What to propose for buying and selling, with prices verified by tools."""
     task = task_for(
         command,
+        signal_digest=command.signal_digest,
+        sentiment_report=command.sentiment_report,
         plan=command.plan,
         quant_report=command.quant_report,
         research_report=command.research_report,
         portfolio=command.portfolio,
         agent_memory=memory_told(command.agent_memory),
         budgets=command.request.budgets,
+        constraints=dict(command.request.constraints),
     )
     checked = Grounder[PicksDraft](
         task,
@@ -41,5 +45,10 @@ async def pick_trades(
         llm=command.pipeline.provider,
         pick_date=command.as_of,
         grounding=checked.grounding(draft),
-        **dict(draft),
+        picks=logic.picked(draft.picks, Side.BUY, command.research_report),
+        sell_recommendations=logic.picked(
+            draft.sell_recommendations, Side.SELL, command.research_report
+        ),
+        confidence=draft.confidence,
+        market_summary=draft.market_summary,
     )

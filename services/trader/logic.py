@@ -1,11 +1,11 @@
-"""What is wrong with a trader's picks beyond their schema. Pure."""
+"""What is wrong with a trader's picks beyond their schema, and the picks as they go on. Pure."""
 
 from collections.abc import Sequence
 from decimal import Decimal
 
 from contracts.account import Portfolio, Side
 from contracts.research import ResearchReport
-from contracts.trader import PicksDraft, StockPick
+from contracts.trader import PickDraft, PicksDraft, StockPick
 from libs.quant.risk_rules import ALLOCATION_PCT_MAX
 
 
@@ -28,22 +28,21 @@ def pick_problems(
             for pick in draft.sell_recommendations
             if pick.ticker not in held
         ),
-        *_wrong_side("picks", draft.picks, Side.BUY),
-        *_wrong_side("sell_recommendations", draft.sell_recommendations, Side.SELL),
         *_twice((*draft.picks, *draft.sell_recommendations)),
         *(too_much if total > ALLOCATION_PCT_MAX else ()),
     )
 
 
-def _wrong_side(field: str, picks: Sequence[StockPick], side: Side) -> tuple[str, ...]:
+def picked(picks: Sequence[PickDraft], side: Side, report: ResearchReport) -> tuple[StockPick, ...]:
+    """The picks of one side, each with the exchange that research has of it."""
+    exchanges = {finding.ticker: finding.exchange for finding in report.tickers}
     return tuple(
-        f"{field}: {pick.ticker} must have action {side.value}"
+        StockPick(**dict(pick), action=side, exchange=exchanges.get(pick.ticker, ""))
         for pick in picks
-        if pick.action is not side
     )
 
 
-def _twice(picks: Sequence[StockPick]) -> tuple[str, ...]:
+def _twice(picks: Sequence[PickDraft]) -> tuple[str, ...]:
     names = [pick.ticker for pick in picks]
     return tuple(
         f"picks: {name} comes twice" for name in dict.fromkeys(names) if names.count(name) > 1

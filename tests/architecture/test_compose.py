@@ -189,7 +189,8 @@ def test_secrets_stay_and_permissions_are_made_anew(tmp_path: Path) -> None:
     provision_secrets(tmp_path)
 
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == kept
-    users = json.loads(kept["nats.conf"])["authorization"]["users"]
+    accounts = json.loads(kept["nats.conf"])["accounts"].values()
+    users = [user for account in accounts for user in account.get("users", ())]
     assert len({user["nkey"] for user in users}) == len(permissions())
     assert all(f'CREATE ROLE "{role}"' in kept["roles.sql"] for role in ROLES)
     for name, text in kept.items():

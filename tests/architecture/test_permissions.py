@@ -44,6 +44,10 @@ from services.launcher import BACKBONE, SERVICES
 ALL = permissions()
 THINKERS = ("assessment", "research", "risk", "sentiment", "strategy_design", "trader")
 EVERYONE = sorted(ALL)
+SERVICES_ALL = (
+    *("assessment", "execution", "exit_signal", "reporter", "research", "risk", "sentiment"),
+    *("strategy_backtest", "strategy_design", "strategy_training", "trader"),
+)
 OTHERS = [name for name in EVERYONE if name != ORCHESTRATOR]
 CHANGES = (
     *("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.DELETE.*", "STREAM.PURGE.*"),
@@ -117,7 +121,9 @@ def test_a_service_that_talks_to_models_publishes_its_own_answers_and_nothing_el
             f"$JS.ACK.{COMMAND_STREAM}.{durable}.>",
         )
     }
-    assert set(ALL[identity].publish) == own | pulls | {f"{PREFIX}.dlq.{identity}.>"}
+    letters = {f"{PREFIX}.dlq.{row.owner}.{row.what}" for row in COMMANDS if row.owner == identity}
+    others = {each for each in ALL[identity].publish if not each.startswith("_INBOX_")}
+    assert others == own | pulls | letters
 
 
 @pytest.mark.parametrize("identity", THINKERS)
@@ -175,7 +181,6 @@ def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> N
     looks = {f"$SRV.{verb}{rest}" for verb in DISCOVERY for rest in ("", ".>")}
     assert set(ALL[user].publish) == asks | looks
     assert all(may_hear(user, row.by("x")) for row in EVENTS)
-    assert not ALL[user].allow_responses
 
 
 READ_BY_AGENTS = (CYCLE, CYCLES, OPERATION, OPERATIONS, DECISIONS, ACCOUNT, EXIT_SIGNALS)
@@ -186,7 +191,6 @@ def test_an_agent_from_outside_may_look_and_where_a_person_said_so_request_cycle
     agent: str, may_request: tuple[Subject, ...]
 ) -> None:
     assert set(ALL[agent].publish) == {row.by(agent) for row in (*READ_BY_AGENTS, *may_request)}
-    assert not ALL[agent].allow_responses
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -204,7 +208,26 @@ def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> 
         *(f"$JS.API.CONSUMER.LIST.{each.name}" for each in streams()),
         *(f"$JS.API.STREAM.MSG.GET.{name}" for name in (COMMAND_STREAM, DEAD_LETTER_STREAM)),
     }
-    assert set(ALL[CONSOLE].publish) == passes_on | reads | {PING}
+    others = {each for each in ALL[CONSOLE].publish if not each.startswith("_INBOX_")}
+    assert others == passes_on | reads | {PING}
+
+
+ANSWERS = {
+    "orchestrator": (*SERVICES_ALL, "cli", "user", "console", "mcp_requester"),
+    "execution": (*SERVICES_ALL, "cli", "user", "console"),
+    "console": ("cli", "user", "console", "mcp", "mcp_requester", "reporter"),
+    "exit_signal": ("cli", "user", "console", "mcp", "mcp_requester"),
+    "sentiment": ("cli", "user", "console", "orchestrator"),
+    **dict.fromkeys((*USERS, *AGENTS), ()),
+}
+"""Whose inboxes each may publish into, by hand; whoever is not named: those who look for it."""
+
+
+@pytest.mark.parametrize("identity", EVERYONE)
+def test_whoever_answers_may_publish_into_the_inboxes_of_those_who_may_ask(identity: str) -> None:
+    inboxes = {each for each in ALL[identity].publish if each.startswith("_INBOX")}
+    asked_by = ANSWERS.get(identity, ("cli", "user", "console"))
+    assert inboxes == {f"_INBOX_{each}.>" for each in asked_by}
 
 
 @pytest.mark.parametrize("identity", [name for name in DESK if name != CONSOLE])
@@ -225,7 +248,6 @@ def test_only_who_trains_keeps_models_and_only_who_backtests_reads_them(identity
 def test_a_service_is_found_under_its_own_name_alone(identity: str, verb: str) -> None:
     assert may_hear(identity, f"$SRV.{verb}")
     assert may_hear(identity, f"$SRV.{verb}.{discovered_as(identity)}.x")
-    assert ALL[identity].allow_responses
     for other in DESK:
         if other != identity:
             assert not may_hear(identity, f"$SRV.{verb}.{discovered_as(other)}")

@@ -35,6 +35,7 @@ FURTHER = {
         "leases.py",  # claims, epochs, records within a group
         "budgets.py",  # what an operation, a cycle and a day may spend on models, pure
         "paces.py",  # how fast each model endpoint may be asked, pure
+        "refusals.py",  # how many refused messages of a caller are kept, pure
         "changes.py",  # what a group leaves to write
         "rows.py",  # rows between loading and writing
         "approvals.py",  # what a person's answer to a proposal comes to
@@ -44,6 +45,7 @@ FURTHER = {
         "recent.py",  # rows as they were written last, kept in memory
         "relay.py",  # events out, in order
         "sweep.py",  # what was lost or is late
+        "desk_clock.py",  # the time by which limits and leases run out
         "awaited.py",  # past decisions whose outcomes are still to come
         "strategies.py",  # every strategy ever tried: kept, counted
         "strategies.sql",  # its statements
@@ -58,6 +60,7 @@ FURTHER = {
         "account.py",  # an account as the rules see it, pure
         "errors.py",  # why it says no
         "approvals.py",  # what may be executed: validated, approved, in time
+        "record.py",  # whether a command is the one on record, pure
         "clock.py",  # an account moves on to a session, pure
         "changes.py",  # what that leaves to write, pure
         "stops.py",  # stop orders on what exits leave, pure
@@ -104,6 +107,7 @@ FURTHER = {
         "costs.py",  # what models were paid for
         "bus.py",  # streams, consumers, who is there
         "bodies.py",  # what they take and say, and how that is described
+        "named.py",  # which cycle an address means
         "problems.py",  # what goes wrong, as it is told
         "session.py",  # a browser's way in
         "prices.py",  # bars for whoever draws them

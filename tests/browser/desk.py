@@ -117,7 +117,7 @@ async def _filled(desk: Desk) -> Shown:
         nodes = (await caller.query("operations", cycle_id=decided["cycle_id"]))["operations"]
         researched = next(each["op_id"] for each in nodes if each["name"] == "analyst")
         sold = await sold_again(caller)
-        failed = await caller.accepted(wish(universe=["NOPE"]))
+        failed = await caller.accepted(wish(sources=["news"]))
         await caller.ended(failed)
         waiting = await caller.accepted(wish(approval_required=True))
         await caller.events.first(cycle_id=waiting, type="approval_requested")

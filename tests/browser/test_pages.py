@@ -49,9 +49,9 @@ def test_the_overview_follows_the_desk_without_a_reload(page: Page) -> None:
     failed = page.get_by_role("region", name="Failed lately")
     before = failed.get_by_role("listitem").count()
     page.evaluate("window.isTheSame = true")
-    page.request.post("/api/v1/cycles", data={"as_of": "2012-06-29", "universe": ["NOSUCH"]})
+    page.request.post("/api/v1/cycles", data={"as_of": "2012-06-29", "sources": ["earnings"]})
     expect(failed.get_by_role("listitem")).to_have_count(before + 1)
-    expect(failed).to_contain_text("NOSUCH")
+    expect(failed).to_contain_text("has no earnings dates")
     assert page.evaluate("window.isTheSame")
 
 

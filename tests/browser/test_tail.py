@@ -138,7 +138,9 @@ def test_the_filter_stands_in_the_url_and_a_wrong_one_is_told(page: Page, writer
     expect(page.locator(".tail-row")).to_have_count(1)
     page.get_by_label("Cycle").fill("no id")
     page.get_by_label("Cycle").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("cycle_id")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "is no cycle id: give at least its first 4 digits"
+    )
 
 
 def test_with_the_keyboard_an_event_is_opened_and_its_text_is_only_text(

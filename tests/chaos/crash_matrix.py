@@ -64,8 +64,8 @@ KEY = "planted-claude-0123456789"
 PIPELINE = "claude"
 UNIVERSE = ("AAPL", "MSFT")
 MANNER = Manner(delay_s=0.1, appetites={"analyst": Appetite(tools_max=6, round_max=2)})
-"""The analyst asks in three rounds; with them a cycle has its 15 calls and 12 tools."""
-PAID_CALLS = 15
+"""The analyst asks in three rounds; with them a cycle has its 14 calls and 12 tools."""
+PAID_CALLS = 14
 TOOL_CALLS = 12
 THINKING = ("sentiment", "research", "trader", "risk", "assessment")
 MORTAL = (*THINKING, "execution")

@@ -68,7 +68,7 @@ class User:
 
     def __init__(self, client: Client, run: str) -> None:
         self._client = client
-        self._run = run
+        self.run_name = run
         self.heard = Heard()
         self.requests = 0
 
@@ -86,7 +86,7 @@ class User:
         """The request number `number` of this run: the same at each call."""
         return CycleRequest.model_validate(
             {
-                "idempotency_key": f"{self._run}-{number}",
+                "idempotency_key": f"{self.run_name}-{number}",
                 "kind": kind,
                 "as_of": AS_OF,
                 "pipelines": [Pipeline(name=name, account=name) for name in pipelines],

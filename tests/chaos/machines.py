@@ -38,7 +38,7 @@ from libs.runtime.certificates import ensure_certificates
 from libs.runtime.credentials import ensure_secrets, postgres_password
 from libs.runtime.embedded import DATABASE
 from libs.runtime.logging import configure_logging
-from libs.runtime.nats_server import nats_is_healthy
+from libs.runtime.nats_server import STARTED, nats_problem
 from libs.runtime.placement import hand_over, reachable_root, server_identity
 from libs.runtime.ports import LOOPBACK, choose_port
 from libs.runtime.postgres_roles import PsqlLogin, ensure_roles, run_sql
@@ -352,8 +352,12 @@ def _node(
     config = folder / f"{name}.conf"
     config.write_text(nats_conf(secrets, place, allowed))
     argv = [str(nats_program(None, lambda: folder)), "--config", str(config)]
-    up = partial(nats_is_healthy, monitor_port)
+    up = partial(_nats_is_up, monitor_port)
     return Node(Machine(name, argv, folder / f"{name}.log", None, up), port, monitor_port)
+
+
+async def _nats_is_up(monitor_port: int) -> bool:
+    return not await nats_problem(monitor_port, check=STARTED)
 
 
 async def _databases(
@@ -366,15 +370,16 @@ async def _databases(
     second = hand_over(folder / "second", run_as) / "cluster"
     folders = [first, second]
     machines = [
-        _postgres(folder, programs, cluster, port, run_as)
+        postgres_machine(folder, programs, cluster, port, run_as)
         for cluster, port in zip(folders, numbers, strict=True)
     ]
     return Databases(machines, numbers, folders, programs, password)
 
 
-def _postgres(
+def postgres_machine(
     folder: Path, programs: PostgresPrograms, cluster: Path, port: int, run_as: Identity | None
 ) -> Machine:
+    """A Postgres, not started yet."""
     argv = [str(programs.server_bindir / "postgres"), "-D", str(cluster), "-p", str(port)]
     for name, value in SETTINGS.items():
         argv += ["-c", f"{name}={value}"]

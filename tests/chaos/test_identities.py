@@ -66,7 +66,7 @@ def not_to_publish(identity: str) -> Sequence[str]:
         f"{PREFIX}.qry.execution.portfolio.{others[0]}",
         f"{PREFIX}.req.orchestrator.cycle.{'cli' if identity != 'cli' else 'user'}",
         f"{PREFIX}.dlq.{others[0]}.anything",
-        f"_INBOX_{others[0]}.forged",
+        f"_INBOX_{PROVISIONER}.forged",  # whom nobody of the desk answers
     ]
 
 

@@ -21,6 +21,7 @@ from tests.fakes.wire_formats import (
     openai_error,
     openai_reply,
 )
+from tests.fakes.wire_streams import claude_events, openai_chunks
 
 HOST = "127.0.0.1"
 KEY = "test-key-0123456789"
@@ -99,7 +100,17 @@ class Hang:
     wait_s: float = 60.0
 
 
-Answer = Says | Error | Body | Drop | Hang
+@dataclass(frozen=True)
+class Stalls:
+    """A stream of which so many pieces come, `every_s` apart; then nothing, or the end."""
+
+    says: Says
+    pieces: int
+    every_s: float = 0.0
+    ends: bool = False
+
+
+Answer = Says | Error | Body | Drop | Hang | Stalls
 Script = Callable[[Asked], Answer]
 
 
@@ -171,8 +182,13 @@ class ModelServer:
         }
         match answer:
             case Says():
+                if asked.body.get("stream"):
+                    return await _stream(writer, asked, answer, ids)
                 made = claude_reply if asked.wire == "claude" else openai_reply
                 return await _send(writer, 200, made(answer, asked.body, asked.number), ids)
+            case Stalls(says, pieces, every_s, ends):
+                await _stream(writer, asked, says, ids, pieces, every_s, ends=ends)
+                return not ends and await self._silence(reader, 60.0)
             case Error(status, kind, message, headers):
                 worded = claude_error if asked.wire == "claude" else openai_error
                 body = worded(kind, message, asked.number)
@@ -186,10 +202,13 @@ class ModelServer:
                 await writer.drain()
                 return False
             case Hang(wait_s):
-                gone = asyncio.ensure_future(reader.read())
-                await asyncio.wait({gone}, timeout=wait_s)
-                gone.cancel()
-                return False
+                return await self._silence(reader, wait_s)
+
+    async def _silence(self, reader: asyncio.StreamReader, wait_s: float) -> bool:
+        gone = asyncio.ensure_future(reader.read())
+        await asyncio.wait({gone}, timeout=wait_s)
+        gone.cancel()
+        return False
 
     def _refused(self, asked: Asked) -> Error | None:
         token = asked.headers.get("authorization", "").removeprefix("Bearer ")
@@ -219,6 +238,35 @@ async def _send(
     lines = {"content-type": "application/json", "content-length": str(len(content)), **headers}
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     writer.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + content)
+    await writer.drain()
+    return True
+
+
+async def _stream(
+    writer: asyncio.StreamWriter,
+    asked: Asked,
+    says: Says,
+    ids: Mapping[str, str],
+    pieces: int | None = None,
+    every_s: float = 0.0,
+    *,
+    ends: bool = True,
+) -> bool:
+    """A reply in pieces, in HTTP's chunks; only the first so many of them where that is said."""
+    if asked.wire == "claude":
+        events = list(claude_events(claude_reply(says, asked.body, asked.number)))
+    else:
+        options = asked.body.get("stream_options") or {}
+        events = list(openai_chunks(openai_reply(says, asked.body, asked.number), options))
+    lines = {"content-type": "text/event-stream; charset=utf-8", **ids}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    writer.write(f"HTTP/1.1 200 OK\r\n{head}transfer-encoding: chunked\r\n\r\n".encode())
+    for event in events[:pieces]:
+        await asyncio.sleep(every_s)
+        writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+        await writer.drain()
+    if ends:
+        writer.write(b"0\r\n\r\n")
     await writer.drain()
     return True
 

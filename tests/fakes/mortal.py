@@ -88,7 +88,9 @@ class Mortal:
         """
         asked_at = time.time()
         answer = await asking
-        self._write({"op_id": str(op_id), "outcome": answer.outcome, "asked_at": asked_at})
+        # A record is answered with when it was asked for.
+        said = answer[0] if isinstance(answer, tuple) else answer
+        self._write({"op_id": str(op_id), "outcome": said.outcome, "asked_at": asked_at})
         return answer
 
     def left(self, op_id: object) -> None:

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from contracts.account import Side
-from contracts.research import PlanDraft, ResearchDraft, ResearchFinding
-from contracts.risk import ReviewDraft
+from contracts.research import FindingDraft, PlanDraft, ResearchDraft
+from contracts.risk import ReviewDraft, ReviewedPick
 from contracts.sentiment import SignalDigest
-from contracts.trader import PicksDraft, StockPick
+from contracts.trader import PickDraft, PicksDraft
 from libs.llm.rules.provider import RULE_SETS
 from libs.llm.rules.rule_set import Found, TaskData
 
@@ -39,14 +38,12 @@ class Parts:
     """Who says what. For the account `lost` the planner names what nobody offered, every time.
 
     `reviews` maps a ticker to what the reviewer leaves of its percentage; tickers in `added` are
-    the reviewer's own idea, on the accounts in which it removes something. The price of `rounded`
-    is written in whole units, as a model may.
+    the reviewer's own idea, on the accounts in which it removes something.
     """
 
     assets: Sequence[str]
     lost: str
     risky: str
-    rounded: str
     picks: Mapping[tuple[str, date], Script]
     reviews: Mapping[str, Decimal]
     added: Sequence[str] = ()
@@ -65,7 +62,6 @@ def played(parts: Parts) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("libs.llm.rules.provider.RULE_SETS", sets)
         patch.setattr("services.trader.logic.pick_problems", lambda *_: ())
-        patch.setattr("services.risk.review.review_problems", lambda *_: ())
         yield
 
 
@@ -85,11 +81,9 @@ def _planner(parts: Parts) -> Any:
 
 
 def _analyst(parts: Parts) -> Any:
-    def changed(finding: ResearchFinding) -> ResearchFinding:
+    def changed(finding: FindingDraft) -> FindingDraft:
         if finding.ticker == parts.risky:
             return finding.model_copy(update={"risk_score": RISK_SCORE, "catalyst": ""})
-        if finding.ticker == parts.rounded:
-            return finding.model_copy(update={"current_price": round(finding.current_price, 0)})
         return finding
 
     def answer(task: TaskData, found: Found) -> ResearchDraft:
@@ -106,8 +100,8 @@ def _trader(parts: Parts) -> Any:
         key = portfolio["account"], date.fromisoformat(str(task["as_of"]))
         said = parts.picks.get(key, Script())
         return PicksDraft(
-            picks=tuple(_pick(ticker, share, Side.BUY) for ticker, share in said.buys),
-            sell_recommendations=tuple(_pick(*each, Side.SELL) for each in said.sells),
+            picks=tuple(_pick(ticker, share) for ticker, share in said.buys),
+            sell_recommendations=tuple(_pick(*each) for each in said.sells),
             confidence=0.5,
             market_summary="as the script says",
         )
@@ -115,10 +109,9 @@ def _trader(parts: Parts) -> Any:
     return answer
 
 
-def _pick(ticker: str, share: str, side: Side) -> StockPick:
-    return StockPick(
+def _pick(ticker: str, share: str) -> PickDraft:
+    return PickDraft(
         ticker=ticker,
-        action=side,
         allocation_pct=Decimal(share),
         reasoning="as the script says",
         confidence=0.5,
@@ -128,19 +121,14 @@ def _pick(ticker: str, share: str, side: Side) -> StockPick:
 def _reviewer(parts: Parts) -> Any:
     def answer(task: TaskData, _: Found) -> ReviewDraft:
         daily = PicksDraft.model_validate(task["daily_picks"])
-        kept = [
-            pick.model_copy(
-                update={"allocation_pct": parts.reviews.get(pick.ticker, pick.allocation_pct)}
-            )
-            for pick in daily.picks
-        ]
-        removed = tuple(pick.ticker for pick in kept if not pick.allocation_pct)
-        own = [_pick(ticker, "5", Side.BUY) for ticker in parts.added if removed]
-        return ReviewDraft(
-            picks=(*(pick for pick in kept if pick.allocation_pct), *own),
-            sell_recommendations=daily.sell_recommendations,
-            confidence=0.5,
-            vetoed_tickers=removed,
-        )
+        left = {p.ticker: parts.reviews.get(p.ticker, p.allocation_pct) for p in daily.picks}
+        kept = [_reviewed(ticker, share) for ticker, share in left.items() if share]
+        removed = tuple(ticker for ticker, share in left.items() if not share)
+        own = [_reviewed(ticker, Decimal(5)) for ticker in parts.added if removed]
+        return ReviewDraft(picks=(*kept, *own), confidence=0.5, vetoed_tickers=removed)
 
     return answer
+
+
+def _reviewed(ticker: str, share: Decimal) -> ReviewedPick:
+    return ReviewedPick(ticker=ticker, allocation_pct=share, confidence=0.5)

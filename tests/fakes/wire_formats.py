@@ -58,6 +58,7 @@ CLAUDE_FIELDS = {
     "thinking",
     "service_tier",
 }
+EFFORTS = {"low", "medium", "high", "xhigh", "max"}
 
 
 def checked_claude(body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
@@ -84,7 +85,12 @@ def checked_claude(body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
             raise Refusal("tools.0: Extra inputs are not permitted")
         if tool["input_schema"].get("type") != "object":
             raise Refusal("tools.0.custom.input_schema.type: Field required")
-    answer = body.get("output_config", {}).get("format")
+    config = body.get("output_config", {})
+    if config.get("effort", "low") not in EFFORTS:
+        raise Refusal(
+            "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'"
+        )
+    answer = config.get("format")
     if answer is not None:
         if set(answer) != {"type", "schema"} or answer["type"] != "json_schema":
             raise Refusal("output_config.format: Input should be a valid dictionary")
@@ -187,6 +193,7 @@ OPENAI_FIELDS = {
     "reasoning_effort",
     "seed",
     "stream",
+    "stream_options",
 }
 
 
@@ -199,6 +206,8 @@ def checked_openai(body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
             raise Refusal("Unsupported parameter: 'max_tokens' is not supported with this model.")
         if "tools" in body and body.get("reasoning_effort") != "none":
             raise Refusal("Function tools need reasoning_effort none in chat completions.")
+    if "stream_options" in body and not body.get("stream"):
+        raise Refusal("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
     if "parallel_tool_calls" in body and "tools" not in body:
         raise Refusal("'parallel_tool_calls' is only allowed when 'tools' are specified.")
     answer = body.get("response_format")

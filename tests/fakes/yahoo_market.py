@@ -47,6 +47,8 @@ class Company:
     news: list[dict[str, Any]] = field(default_factory=list)
     reports: list[tuple[datetime, float | None, float | None]] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)
+    shares: float = 0.0
+    """Of all classes, in shares of this listing."""
     dividend_unit: float = 1.0
     """What dividends are multiplied with: 0.01 is pounds where prices are pence."""
     dividend_currency: str = ""
@@ -149,7 +151,16 @@ class MadeUpMarket:
             "currency": company.quoted,
             "symbol": company.ticker,
             "exchangeName": company.exchange,
+            "fullExchangeName": "NYSE",
             "instrumentType": company.kind,
+            "firstTradeDate": company.stamp(company.rows[0].day, company.opens),
+            "regularMarketTime": int(self.now.timestamp()),
+            "hasPrePostMarketData": True,
+            "regularMarketPrice": company.rows[-1].close,
+            "fiftyTwoWeekHigh": 1e6,
+            "chartPreviousClose": company.rows[0].close,
+            "longName": company.name,
+            "shortName": company.name,
             "exchangeTimezoneName": company.zone.key,
             "timezone": "EST",
             "gmtoffset": -18000,
@@ -164,6 +175,16 @@ class MadeUpMarket:
             "validRanges": ["1d", "5d", "1mo", "3mo", "6mo", "1y", "2y", "5y", "10y", "ytd", "max"],
         }
 
+    def figures(self, company: Company) -> dict[str, Any]:
+        """Key figures as they stand now: value and P/E go with the price."""
+        price = [each.close for each in company.rows if each.day <= self.now.date()][-1] or 0.0
+        told: dict[str, Any] = {"currentPrice": price}
+        if company.shares:
+            told["marketCap"] = round(price * company.shares)
+        if company.info.get("trailingEps", 0) > 0:
+            told["trailingPE"] = price / company.info["trailingEps"]
+        return told | company.info
+
     def search(self, words: str) -> list[dict[str, Any]]:
         wanted = words.casefold()
         return [
@@ -174,10 +195,22 @@ class MadeUpMarket:
                 "shortname": company.name,
                 "longname": company.name,
                 "sector": company.sector,
+                "sectorDisp": company.sector,
+                "industry": "Made Up",
+                "exchDisp": "NYSE",
+                "typeDisp": company.kind.title(),
+                "score": 20_000.0,
+                "index": "quotes",
                 "isYahooFinance": True,
             }
             for company in self.companies.values()
             if wanted in company.ticker.casefold() or wanted in company.name.casefold()
+        ] + [
+            # What the real one finds besides: twins abroad, options, pairs, and hits of no symbol.
+            {"symbol": f"{words}.BA", "quoteType": "EQUITY", "exchange": "BUE", "shortname": words},
+            {"symbol": f"{words}240621C00100000", "quoteType": "OPTION", "exchange": "OPR"},
+            {"symbol": f"{words}-USD", "quoteType": "CRYPTOCURRENCY", "exchange": "CCC"},
+            {"index": "private-company", "name": words, "isYahooFinance": False},
         ]
 
     def stories(self, symbol: str, count: int) -> list[dict[str, Any]]:
@@ -312,8 +345,22 @@ def _story(row: dict[str, str]) -> dict[str, Any]:
     }
     if known:
         at = datetime.fromisoformat(known).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        content |= {"pubDate": at, "displayTime": at}
-    return {"id": row["title"][:8], "content": content}
+        # The one is told with every headline, the other may be later, or "".
+        shown = at if len(row["title"]) % 3 else ""
+        content |= {"pubDate": at, "displayTime": shown}
+    return {"id": row["title"][:8], "content": content | _BESIDES}
+
+
+_BESIDES = {
+    "description": "",
+    "isHosted": True,
+    "bypassModal": False,
+    "previewUrl": None,
+    "thumbnail": {"originalUrl": "x.jpg", "resolutions": []},
+    "metadata": {"editorsPick": False},
+    "finance": {"premiumFinance": {"isPremiumNews": False, "isPremiumFreeNews": False}},
+    "storyline": None,
+}
 
 
 def _add_figures(companies: dict[str, Company], folder: Path, now: datetime) -> None:
@@ -321,11 +368,16 @@ def _add_figures(companies: dict[str, Company], folder: Path, now: datetime) -> 
         if row["known_at"][:10] > now.date().isoformat():
             continue
         ended = datetime.combine(date.fromisoformat(row["period_end"]), time(0), tzinfo=UTC)
+        shares = float(row["shares_outstanding"])
+        companies[row["ticker"]].shares = shares
         companies[row["ticker"]].info = {
             "mostRecentQuarter": int(ended.timestamp()),
             "financialCurrency": companies[row["ticker"]].quoted,
             "trailingEps": float(row["eps_ttm"]),
-            "sharesOutstanding": float(row["shares_outstanding"]),
+            # One class of two: Yahoo counts the listing's own here.
+            "sharesOutstanding": round(shares * 0.45),
+            "impliedSharesOutstanding": round(shares * 1.05),
+            "currency": companies[row["ticker"]].quoted,
             "totalRevenue": float(row["revenue_ttm"]),
             "profitMargins": float(row["profit_margin_pct"]) / 100,
             "operatingMargins": float(row["operating_margin_pct"]) / 100,

@@ -22,6 +22,39 @@ CRUMB = "made.up.crumb"
 NEEDS_CRUMB = ("/v10/finance/quoteSummary", "/v7/finance/quote")
 NOT_FOUND = {"code": "Not Found", "description": "No data found, symbol may be delisted"}
 HTML = "<html><body>Sorry, Yahoo is busy</body></html>"
+CONSENT = (
+    "<html><head><title>Yahoo is part of the Yahoo family of brands</title></head><body>"
+    '<form method="post" action="/v2/collectConsent"><input name="csrfToken" value="x">'
+    '<input name="originalDoneUrl" value="https://finance.yahoo.com/calendar/earnings?symbol=X">'
+    "</form></body></html>"
+)
+EARNINGS_PAGE = "<html><head><title>Company Earnings Calendar - Yahoo Finance</title></head><body>"
+
+
+def envelope(name: str, code: str, description: str) -> dict[str, Any]:
+    """An error as Yahoo wraps it, under the name of the address or under `finance`."""
+    return {name: {"result": None, "error": {"code": code, "description": description}}}
+
+
+REFUSALS: dict[str, tuple[int, Any]] = {
+    "401 Invalid Crumb": (401, envelope("finance", "Unauthorized", "Invalid Crumb")),
+    "401 Invalid Cookie": (401, envelope("chart", "Unauthorized", "Invalid Cookie")),
+    "403 JSON": (403, envelope("finance", "Forbidden", "Access denied")),
+    "404 of the address": (404, envelope("finance", "Not Found", "HTTP 404 Not Found")),
+    "404 page": (404, "<html><head><title>Yahoo</title></head><body>Not found</body></html>"),
+    "429 page": (429, "Too Many Requests\r\n"),
+    "429 JSON": (429, envelope("finance", "Too Many Requests", "Rate limited")),
+    "500 JSON": (500, envelope("quoteSummary", "internal-error", "Internal server error")),
+    "502 page": (502, "<html><head><title>502 Bad Gateway</title></head><body></body></html>"),
+    "503 empty": (503, ""),
+    "999 page": (999, "<html><body>Unable to process request at this time -- error 999</body>"),
+    "200 consent": (200, CONSENT),
+    "200 will be right back": (200, "<html><body>Will be right back...</body></html>"),
+    "200 error inside": (200, envelope("finance", "internal-error", "try again")),
+    "200 JSON without content": (200, {}),
+    "200 null": (200, None),
+}
+"""What Yahoo answers instead of an answer: status and body, by a name for people."""
 
 
 @dataclass
@@ -60,8 +93,7 @@ class StandIn:
         if path.endswith("/getcrumb"):
             return 200, self.crumb
         if path.startswith(NEEDS_CRUMB) and query.get("crumb") != CRUMB:
-            why = {"code": "Unauthorized", "description": "Invalid Crumb"}
-            return 401, {"finance": {"result": None, "error": why}}
+            return REFUSALS["401 Invalid Crumb"]
         name = path.rpartition("/")[2]
         told = self.market
         if path.startswith("/v8/finance/chart/"):
@@ -74,13 +106,16 @@ class StandIn:
             return 200, {"data": {"tickerStream": {"stream": stream}}}
         if path == "/calendar/earnings":
             page = told.reports_page(query["symbol"])
-            return 200, page or "<html><body>nothing</body></html>"
+            return 200, f"{EARNINGS_PAGE}{page or 'No results'}</body></html>"
         if path == "/v1/finance/visualization":
             between = [part["operands"] for part in body["query"]["operands"]]
             days = [each[1] for each in between if each[0] == "startdatetime"]
             return 200, {"finance": {"result": [told.calendar(*days)], "error": None}}
         if path == "/v1/finance/screener/predefined/saved":
-            quotes = [{"symbol": each} for each in told.screens[query["scrIds"]]]
+            quotes = [
+                {"symbol": each, "quoteType": "EQUITY", "regularMarketPrice": {"raw": 1.0}}
+                for each in told.screens[query["scrIds"]]
+            ]
             return 200, {"finance": {"result": [{"quotes": quotes}], "error": None}}
         if path.startswith("/ws/fundamentals-timeseries"):
             return 200, {"timeseries": {"result": [{"meta": {}}], "error": None}}
@@ -92,10 +127,14 @@ class StandIn:
         if path.startswith("/v10/finance/quoteSummary"):
             if company is None:
                 return 404, {"quoteSummary": {"result": None, "error": NOT_FOUND}}
-            summary = {"financialData": dict(company.info), "quoteType": {"symbol": symbol}}
+            summary = {
+                "financialData": self.market.figures(company),
+                "quoteType": {"symbol": symbol},
+            }
             return 200, {"quoteSummary": {"result": [summary], "error": None}}
         if path.startswith("/v7/finance/quote"):
-            rows = [{"symbol": symbol}] if company else []
+            told = {"symbol": symbol, "market": "us_market", "marketState": "POST"}
+            rows = [told] if company else []
             return 200, {"quoteResponse": {"result": rows, "error": None}}
         return 404, HTML
 

@@ -9,6 +9,7 @@ import pytest
 from contracts.approval import AnswerProposal, QuantityEdit, Verdict
 from contracts.audit import EventType
 from contracts.cycle import CycleRequest, CycleStatus
+from contracts.execution import ExecuteDecisions
 from contracts.message import Pipeline
 from contracts.types import Failure
 from libs.quant.risk import proposal_hash
@@ -117,7 +118,9 @@ async def test_execution_is_bound_to_what_an_edit_left(
     assert desk.answer(answer(desk, Verdict.EDIT, edits=edits)).outcome == "accepted"
     await desk.work_on()
     serves = desk.named("execute").start.step.serves.message
-    command = require_approved(serves.model_validate_json(desk.named("execute").command))  # type: ignore[arg-type]
+    sent = serves.model_validate_json(desk.named("execute").command)
+    assert isinstance(sent, ExecuteDecisions)
+    command = require_approved(sent, sent.approval)
     (left,) = command.decision_validation.decisions
     assert (left.asset, left.quantity) == (first["asset"], 1)
     assert command.decision_validation.proposal_hash == proposal_hash([left])

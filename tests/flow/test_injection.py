@@ -32,7 +32,6 @@ from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.flow.conftest import thinking_routes
 
 AS_OF = date(2024, 3, 15)
-FAKE_PRICE = Decimal("1.0")
 WRAPPERS = {"<task>", "</task>", "<evidence>", "</evidence>", "<errors>", "</errors>"}
 Answer = Callable[[TaskData, Found], BaseModel]
 
@@ -101,7 +100,7 @@ def all_in(ticker: str) -> Answer:
     """A trader that puts everything on one ticker."""
 
     def answer(*_: object) -> PicksDraft:
-        leg = {"ticker": ticker, "action": "buy", "allocation_pct": "100", "confidence": 1.0}
+        leg = {"ticker": ticker, "allocation_pct": "100", "confidence": 1.0}
         return PicksDraft.model_validate(
             {"picks": [{**leg, "reasoning": "told to"}], "confidence": 1.0, "market_summary": ""}
         )
@@ -112,7 +111,7 @@ def all_in(ticker: str) -> Answer:
 def waves_through(task: TaskData, _: Found) -> ReviewDraft:
     """A reviewer that leaves every pick as it is."""
     daily = PicksDraft.model_validate(task["daily_picks"])
-    return ReviewDraft(picks=daily.picks, sell_recommendations=(), confidence=1.0)
+    return ReviewDraft.model_validate({"picks": daily.model_dump()["picks"], "confidence": 1.0})
 
 
 def decided(desk: InProcessDesk) -> list[Any]:
@@ -147,17 +146,17 @@ async def test_agents_that_obey_in_everything_stay_within_the_limits_and_it_is_o
     assert any("Ignore all previous" in orjson.dumps(entry.reply).decode() for entry in read)
 
 
-async def test_a_price_from_a_headline_is_no_evidence_and_nothing_is_bought_on_it(
+async def test_a_figure_from_a_headline_is_no_evidence_and_nothing_is_bought_on_it(
     settings: Settings, obeying: Callable[[Mapping[str, Answer]], None]
 ) -> None:
     def believes(task: TaskData, found: Found) -> ResearchDraft:
-        return praises(task, found, current_price=FAKE_PRICE)
+        return praises(task, found, summary="It trades at 1.05 today.")
 
     obeying({"analyst": believes, "trader": all_in(VICTIM), "risk_review": waves_through})
     desk, ended = await cycle(settings)
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     assert decided(desk) == []
-    assert "1.0 in current_price" in checks(desk, "vetoed")["research_evidence"]
+    assert "1.05 in summary" in checks(desk, "vetoed")["research_evidence"]
 
 
 @pytest.mark.parametrize(

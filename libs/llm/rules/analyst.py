@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 
 from pydantic import JsonValue
 
-from contracts.research import PlanDraft, ResearchDraft, ResearchFinding
+from contracts.research import FindingDraft, PlanDraft, ResearchDraft
 from contracts.sentiment import Candidate, SignalDigest
 from libs.llm.rules.rule_set import Ask, Found, RuleSet, TaskData, numbers, said
 from libs.llm.rules.technical import VOTES_MAX, risk_score, vote
@@ -22,8 +21,6 @@ TICKER_TOOLS: tuple[tuple[str, Mapping[str, JsonValue]], ...] = (
     ("get_news", {"max_items": NEWS_ITEMS}),
     ("get_earnings", {}),
 )
-BREAKOUT_1M_PCT = 10.0
-"""A month's gain of a tenth is rare enough to be a catalyst by itself."""
 EARNINGS_DAYS = 7
 """A report due within a week can move the price by more than its trend."""
 EARNINGS_RISK = 1.0
@@ -58,9 +55,7 @@ def answer(task: TaskData, found: Found) -> ResearchDraft:
     priced = [name for name in plan.assets if found.result("get_stock_price", name)]
     findings = tuple(_finding(name, candidates, found, as_of) for name in priced)
     return ResearchDraft(
-        analysis_date=as_of,
         tickers=findings,
-        sectors_analyzed=tuple(sorted({finding.sector for finding in findings})),
         research_notes=said(_notes(plan.assets, priced, found)),
     )
 
@@ -72,31 +67,26 @@ def _candidates(task: TaskData) -> dict[str, Candidate]:
 
 def _finding(
     ticker: str, candidates: Mapping[str, Candidate], found: Found, as_of: date
-) -> ResearchFinding:
-    price = found.result("get_stock_price", ticker)
+) -> FindingDraft:
     values = numbers(found.result("get_technical_indicators", ticker).get("values"))
     votes = vote(values)
     # 5 is no direction; each of the five votes moves it by one.
     technical = 5.0 + 5.0 * votes.net / VOTES_MAX if votes.cast else 0.0
     fundamental, fundamental_words = _fundamentals(ticker, found)
-    outlook, days_to_earnings = _earnings(ticker, found, as_of)
+    outlook, catalyst, days_to_earnings = _earnings(ticker, found, as_of)
     risk, risk_words = risk_score(values, _drawdown_pct(ticker, found))
     if days_to_earnings is not None:
         risk = min(risk + EARNINGS_RISK, 10.0)
         risk_words += f", earnings in {days_to_earnings} days"
-    catalyst = _catalyst(values, days_to_earnings)
     sector = candidates[ticker].sector if ticker in candidates else "unknown"
-    return ResearchFinding(
+    return FindingDraft(
         ticker=ticker,
-        current_price=Decimal(str(price["price"])),
-        currency=str(price.get("currency", "USD")),
         fundamental_score=fundamental,
         technical_score=round(technical, 2),
         risk_score=risk,
         news_summary=said(_news(ticker, found)),
         earnings_outlook=said(outlook),
-        catalyst=said(catalyst) if catalyst else "",
-        sector=sector,
+        catalyst=catalyst,
         sector_peers=_peers(ticker, sector, candidates, found),
         summary=said(
             f"technical {technical:.1f}: {'; '.join(votes.words) or 'no indicators'}. "
@@ -149,28 +139,20 @@ def _news(ticker: str, found: Found) -> str:
     return "; ".join(f'"{title}"' for title in titles) or "no headlines known at as_of"
 
 
-def _earnings(ticker: str, found: Found, as_of: date) -> tuple[str, int | None]:
-    """The outlook in words, and the days to a report due within a week."""
+def _earnings(ticker: str, found: Found, as_of: date) -> tuple[str, str, int | None]:
+    """The outlook in words; the event and the days to it where a report is due within a week."""
     earnings = found.result("get_earnings", ticker)
     if not earnings:
-        return found.why_not("get_earnings") or "earnings were not asked for", None
+        return found.why_not("get_earnings") or "earnings were not asked for", "", None
     upcoming = earnings.get("upcoming")
     if not isinstance(upcoming, dict):
-        return "no report date known at as_of", None
+        return "no report date known at as_of", "", None
     due = date.fromisoformat(str(upcoming["report_date"]))
     days = (due - as_of).days
     words = f"report due {due}, estimate {upcoming.get('eps_estimate')}"
-    return words, days if 0 <= days <= EARNINGS_DAYS else None
-
-
-def _catalyst(values: Mapping[str, float], days_to_earnings: int | None) -> str:
-    moved = values.get("momentum_1m_pct", 0.0)
-    parts = []
-    if moved >= BREAKOUT_1M_PCT:
-        parts.append(f"up {moved:.1f}% in a month")
-    if days_to_earnings is not None:
-        parts.append(f"earnings in {days_to_earnings} days")
-    return ", ".join(parts)
+    if not 0 <= days <= EARNINGS_DAYS:
+        return words, "", None
+    return words, str(upcoming["event"]), days
 
 
 def _peers(

@@ -18,8 +18,18 @@ PROMISING_SHARPE = 0.8
 NO_LUCK = 0.95
 """The least deflated Sharpe ratio, where strategies were counted."""
 POINTS_MIN, POINTS_MAX = 2, 4
-OTHERWISE = ("no other figure stands out", "one period of one market says little")
-"""Said where the figures give too few strengths or weaknesses."""
+OTHERWISE = (
+    (
+        "every figure comes from sessions that it was not trained on",
+        "costs were paid in the backtest, at the open after each signal",
+    ),
+    (
+        "one period of one market says little",
+        "how it would do with costs twice as high was not tried",
+    ),
+    ("run it on other tickers", "run it on another period"),
+)
+"""What is always true, said where the figures give too few strengths, weaknesses, suggestions."""
 Point = tuple[bool, str, str]
 """Whether it speaks for the strategy, what is said then, and what is said else."""
 
@@ -38,7 +48,7 @@ def assess(training: Any, backtest: Any) -> AssessmentDraft:
         verdict=_verdict(training, backtest),
         strengths=_listed([good for speaks, good, _ in points if speaks], OTHERWISE[0]),
         weaknesses=_listed([bad for speaks, _, bad in points if not speaks], OTHERWISE[1]),
-        suggestions=_listed(_suggestions(training, backtest), "run it on other tickers"),
+        suggestions=_listed(_suggestions(training, backtest), OTHERWISE[2]),
     )
 
 
@@ -94,9 +104,9 @@ def _suggestions(training: Mapping[str, Any], backtest: Mapping[str, Any]) -> Se
     return found
 
 
-def _listed(points: Sequence[str], further: str) -> tuple[str, ...]:
+def _listed(points: Sequence[str], further: Sequence[str]) -> tuple[str, ...]:
     """Two to four, the first ones; too few are filled up with what is always true."""
-    full = [*points, further, "nothing more can be said from these figures"]
+    full = [*points, *further]
     count = min(max(len(points), POINTS_MIN), POINTS_MAX)
     return tuple(said(point) for point in full[:count])
 

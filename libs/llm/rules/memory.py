@@ -1,7 +1,6 @@
 """The memory by rules: what the cycle did, what it believes, what still waits, what came of it."""
 
 from contracts.assessment import Memorize
-from contracts.execution import OrderStatus
 from contracts.memory import MemoryDraft
 from contracts.research import QuantSignal
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, said
@@ -18,7 +17,6 @@ def answer(task: TaskData, found: Found) -> MemoryDraft:
     return MemoryDraft(
         short_term_summary=said("; ".join([_summary(cycle), *_outcomes(task)])[:SUMMARY_CHARS_MAX]),
         active_hypotheses=tuple(said(line) for line in _hypotheses(cycle)),
-        pending_orders=tuple(_pending(cycle)),
         next_steps=tuple(said(line) for line in _next_steps(cycle)),
     )
 
@@ -61,16 +59,6 @@ def _hypotheses(cycle: Memorize) -> list[str]:
         for view in directed
     ]
     return lines[:HYPOTHESES_MAX]
-
-
-def _pending(cycle: Memorize) -> list[str]:
-    if cycle.execution_result is None:
-        return []
-    return [
-        f"{order.side.value} {order.quantity} {order.asset} ({order.order_id})"
-        for order in cycle.execution_result.orders
-        if order.status is OrderStatus.WORKING
-    ][:40]
 
 
 def _next_steps(cycle: Memorize) -> list[str]:

@@ -1,6 +1,6 @@
 """The quant by rules: a direction per asset from votes on its computed indicators."""
 
-from contracts.research import AssetView, PlanDraft, QuantDraft, QuantSignal
+from contracts.research import PlanDraft, QuantDraft, QuantSignal, ViewDraft
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, numbers, said
 from libs.llm.rules.technical import RSI_OVERBOUGHT, VOTES_MAX, Votes, vote
 
@@ -35,15 +35,14 @@ def answer(task: TaskData, found: Found) -> QuantDraft:
     )
 
 
-def _view(ticker: str, values: dict[str, float]) -> AssetView:
+def _view(ticker: str, values: dict[str, float]) -> ViewDraft:
     votes = vote(values)
     signal = _signal(votes)
-    return AssetView(
+    return ViewDraft(
         ticker=ticker,
         signal=signal,
         confidence=_confidence(signal, votes),
         reasoning=said(_words(votes, values)),
-        technical_indicators=values,
     )
 
 
@@ -75,7 +74,7 @@ def _words(votes: Votes, values: dict[str, float]) -> str:
     return f"{words}{'; '.join(votes.words)}{tail}"
 
 
-def _overall(views: tuple[AssetView, ...]) -> QuantSignal:
+def _overall(views: tuple[ViewDraft, ...]) -> QuantSignal:
     bulls = sum(view.signal is QuantSignal.BULLISH for view in views)
     bears = sum(view.signal is QuantSignal.BEARISH for view in views)
     if bulls and bears:

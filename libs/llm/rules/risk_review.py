@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
 from contracts.account import Portfolio
-from contracts.research import ResearchDraft, ResearchFinding
-from contracts.risk import ReviewDraft
-from contracts.trader import PicksDraft, StockPick
-from libs.llm.rules.rule_set import Found, RuleSet, TaskData, said
+from contracts.research import ResearchFinding
+from contracts.risk import ReviewDraft, ReviewedPick
+from contracts.trader import PickDraft, PicksDraft
+from libs.llm.rules.rule_set import Found, RuleSet, TaskData, findings_in, said
 
 RISK_SCORE_MAX = 7.0
-"""Above it a pick needs a stated catalyst."""
+"""Above it a pick needs a dated event as its catalyst."""
 SECTOR_PCT_MAX = Decimal(50)
 CONFIDENCE_PER_SCORE = 0.1
 """A confidence of 0.6 wants a technical or fundamental score of 6 of 10 behind it."""
@@ -28,7 +28,7 @@ EVIDENCE_MIN = 2
 class Verdict:
     """What became of one pick; `pick` is None where it was vetoed."""
 
-    pick: StockPick | None
+    pick: ReviewedPick | None
     words: tuple[str, ...] = ()
 
 
@@ -36,16 +36,15 @@ def answer(task: TaskData, found: Found) -> ReviewDraft:
     """The same picks, some smaller, some gone, each change with its reason."""
     del found
     daily = PicksDraft.model_validate(task["daily_picks"])
-    report = ResearchDraft.model_validate(task["research_report"])
     portfolio = Portfolio.model_validate(task["portfolio"])
-    findings = {finding.ticker: finding for finding in report.tickers}
-    verdicts = {pick.ticker: _judge(pick, findings.get(pick.ticker)) for pick in daily.picks}
+    findings = {finding.ticker: finding for finding in findings_in(task)}
+    proposed = _as_proposed(daily.picks)
+    verdicts = {pick.ticker: _judge(pick, findings.get(pick.ticker)) for pick in proposed}
     kept = tuple(verdict.pick for verdict in verdicts.values() if verdict.pick is not None)
     return ReviewDraft(
         picks=kept,
-        sell_recommendations=daily.sell_recommendations,
+        sell_recommendations=_as_proposed(daily.sell_recommendations),
         confidence=_confidence(daily, kept),
-        market_summary=daily.market_summary,
         risk_notes=said(_notes(kept, findings, portfolio)),
         adjustments=tuple(
             said(f"{ticker}: {words}")
@@ -58,12 +57,21 @@ def answer(task: TaskData, found: Found) -> ReviewDraft:
     )
 
 
-def _judge(pick: StockPick, finding: ResearchFinding | None) -> Verdict:
+def _as_proposed(picks: Sequence[PickDraft]) -> tuple[ReviewedPick, ...]:
+    return tuple(
+        ReviewedPick(
+            ticker=pick.ticker, allocation_pct=pick.allocation_pct, confidence=pick.confidence
+        )
+        for pick in picks
+    )
+
+
+def _judge(pick: ReviewedPick, finding: ResearchFinding | None) -> Verdict:
     if finding is None or not finding.evidence:
         return Verdict(None, ("vetoed: no research evidence stands behind it",))
-    if finding.risk_score > RISK_SCORE_MAX and not finding.catalyst:
-        score = f"risk score {finding.risk_score:.1f} is above {RISK_SCORE_MAX:.0f}"
-        return Verdict(None, (f"vetoed: {score} and no catalyst is stated",))
+    if finding.risk > RISK_SCORE_MAX and finding.catalyst_event is None:
+        score = f"risk score {finding.risk:.1f} is above {RISK_SCORE_MAX:.0f}"
+        return Verdict(None, (f"vetoed: {score} and no dated event is its catalyst",))
     words: list[str] = []
     pick = _with_earned_confidence(pick, finding, words)
     if len(finding.evidence) < EVIDENCE_MIN:
@@ -74,8 +82,8 @@ def _judge(pick: StockPick, finding: ResearchFinding | None) -> Verdict:
 
 
 def _with_earned_confidence(
-    pick: StockPick, finding: ResearchFinding, words: list[str]
-) -> StockPick:
+    pick: ReviewedPick, finding: ResearchFinding, words: list[str]
+) -> ReviewedPick:
     """Confidence above what the scores carry is cut, and the allocation with it."""
     score = max(finding.technical_score, finding.fundamental_score)
     earned = round(score * CONFIDENCE_PER_SCORE, 3)
@@ -92,14 +100,14 @@ def _scaled(share: Decimal, factor: Decimal) -> Decimal:
     return (share * factor).quantize(Decimal("0.01"), ROUND_DOWN)
 
 
-def _confidence(daily: PicksDraft, kept: Sequence[StockPick]) -> float:
+def _confidence(daily: PicksDraft, kept: Sequence[ReviewedPick]) -> float:
     if not kept:
         return 0.0 if daily.picks else daily.confidence
     return min(daily.confidence, round(sum(pick.confidence for pick in kept) / len(kept), 3))
 
 
 def _notes(
-    kept: Sequence[StockPick], findings: Mapping[str, ResearchFinding], portfolio: Portfolio
+    kept: Sequence[ReviewedPick], findings: Mapping[str, ResearchFinding], portfolio: Portfolio
 ) -> str:
     if not kept:
         return "nothing is left to buy"

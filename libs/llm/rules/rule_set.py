@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
+from contracts.research import ResearchFinding
 from libs.llm.provider import Evidence
 
 CONFIDENCE_MAX = 0.6
@@ -12,6 +13,7 @@ CONFIDENCE_MAX = 0.6
 LABEL = "rules: "
 """Begins every text that these rules write, so that nobody takes it for a model's judgement."""
 
+FINDINGS = TypeAdapter(tuple[ResearchFinding, ...])
 TaskData = Mapping[str, JsonValue]
 
 
@@ -62,6 +64,13 @@ class RuleSet:
 
     answer: Callable[[TaskData, Found], BaseModel]
     ask: Callable[[TaskData], Sequence[Ask]] = lambda _: ()
+
+
+def findings_in(task: TaskData) -> tuple[ResearchFinding, ...]:
+    """The findings of the task's research report."""
+    report = task["research_report"]
+    listed = report["tickers"] if isinstance(report, dict) else ()
+    return FINDINGS.validate_python(listed)
 
 
 def numbers(value: JsonValue) -> dict[str, float]:

@@ -6,9 +6,9 @@ from contracts.sentiment import (
     ONE_SOURCE_SCORE_MAX,
     Candidate,
     Headline,
+    MoodDraft,
     SentimentDraft,
     SignalDigest,
-    TickerSentiment,
 )
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
 from libs.quant.lexicon import tone
@@ -21,7 +21,7 @@ QUOTES_MAX = 3
 
 
 def answer(task: TaskData, found: Found) -> SentimentDraft:
-    """Tickers by score times confidence; those without headlines keep the digest's order."""
+    """Tickers by score times confidence, best first."""
     del found
     digest = SignalDigest.model_validate(task["signal_digest"])
     views = [_view(candidate) for candidate in digest.candidates]
@@ -32,25 +32,16 @@ def answer(task: TaskData, found: Found) -> SentimentDraft:
     )
 
 
-def _view(candidate: Candidate) -> TickerSentiment:
-    if not candidate.headlines:
-        return TickerSentiment(
-            ticker=candidate.ticker,
-            score=0.0,
-            confidence=0.0,
-            mentions=candidate.mentions,
-            rationale=said("no headlines, so no score: 0 stands for nothing heard"),
-        )
+def _view(candidate: Candidate) -> MoodDraft:
     tones = [(headline, tone(headline.title)) for headline in candidate.headlines]
     toned = [(headline, value) for headline, value in tones if value]
     score = _score(tones)
     # Headlines without a word of the lexicon were read and said nothing: no confidence in a score.
     sure = len(toned) / max(HEADLINES_FOR_FULL_CONFIDENCE, len(tones)) if toned else 0.0
-    return TickerSentiment(
+    return MoodDraft(
         ticker=candidate.ticker,
         score=round(score, 3),
         confidence=confidence(sure),
-        mentions=candidate.mentions,
         key_quotes=tuple(headline.title for headline, _ in toned[:QUOTES_MAX]),
         rationale=said(f"lexicon tone, {len(toned)} scored of {len(tones)} headlines"),
     )
@@ -68,7 +59,7 @@ def _score(tones: Sequence[tuple[Headline, float]]) -> float:
     return score
 
 
-def _mood(heard: Sequence[TickerSentiment]) -> str:
+def _mood(heard: Sequence[MoodDraft]) -> str:
     if not heard:
         return "unknown"
     mean = sum(view.score for view in heard) / len(heard)
@@ -77,7 +68,7 @@ def _mood(heard: Sequence[TickerSentiment]) -> str:
     return "positive" if mean > 0 else "negative"
 
 
-def _notes(views: Sequence[TickerSentiment], heard: Sequence[TickerSentiment]) -> str:
+def _notes(views: Sequence[MoodDraft], heard: Sequence[MoodDraft]) -> str:
     if not heard:
         return "no headline could be scored; the ranking is the digest's order"
     return f"{len(heard)} scored by headlines; {len(views)} tickers in all"

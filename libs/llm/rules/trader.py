@@ -7,10 +7,19 @@ word whoever trades.
 from collections.abc import Mapping
 from decimal import ROUND_DOWN, Decimal
 
-from contracts.account import Portfolio, Side
-from contracts.research import AssetView, QuantDraft, QuantSignal, ResearchDraft, ResearchFinding
-from contracts.trader import PICKS_MAX, PicksDraft, StockPick
-from libs.llm.rules.rule_set import CONFIDENCE_MAX, LABEL, Ask, Found, RuleSet, TaskData, said
+from contracts.account import Portfolio
+from contracts.research import QuantDraft, QuantSignal, ResearchFinding, ViewDraft
+from contracts.trader import PICKS_MAX, PickDraft, PicksDraft
+from libs.llm.rules.rule_set import (
+    CONFIDENCE_MAX,
+    LABEL,
+    Ask,
+    Found,
+    RuleSet,
+    TaskData,
+    findings_in,
+    said,
+)
 
 TECHNICAL_SCORE_MIN = 6.0
 """One net vote above neutral: the analyst must see the trend too."""
@@ -55,13 +64,12 @@ def answer(task: TaskData, found: Found) -> PicksDraft:
     )
 
 
-def _bought(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
+def _bought(task: TaskData) -> list[tuple[ResearchFinding, ViewDraft]]:
     """Bullish for the quant, at least TECHNICAL_SCORE_MIN for the analyst; best score first."""
     views = _views(task)
-    report = ResearchDraft.model_validate(task["research_report"])
     pairs = [
         (finding, views[finding.ticker])
-        for finding in report.tickers
+        for finding in findings_in(task)
         if finding.ticker in views
         and views[finding.ticker].signal is QuantSignal.BULLISH
         and finding.technical_score >= TECHNICAL_SCORE_MIN
@@ -70,26 +78,25 @@ def _bought(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
     return ranked[:PICKS_MAX]
 
 
-def _sold(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
+def _sold(task: TaskData) -> list[tuple[ResearchFinding, ViewDraft]]:
     """Held and bearish for the quant."""
     views = _views(task)
     held = {item.ticker for item in Portfolio.model_validate(task["portfolio"]).positions}
-    report = ResearchDraft.model_validate(task["research_report"])
     return [
         (finding, views[finding.ticker])
-        for finding in report.tickers
+        for finding in findings_in(task)
         if finding.ticker in held
         and finding.ticker in views
         and views[finding.ticker].signal is QuantSignal.BEARISH
     ][:PICKS_MAX]
 
 
-def _views(task: TaskData) -> Mapping[str, AssetView]:
+def _views(task: TaskData) -> Mapping[str, ViewDraft]:
     report = QuantDraft.model_validate(task["quant_report"])
     return {view.ticker: view for view in report.assets}
 
 
-def _score(finding: ResearchFinding, view: AssetView) -> float:
+def _score(finding: ResearchFinding, view: ViewDraft) -> float:
     score = finding.technical_score + FUNDAMENTAL_WEIGHT * finding.fundamental_score
     return max(score - RISK_WEIGHT * finding.risk_score, 0.0) * view.confidence
 
@@ -103,7 +110,7 @@ def _shares(scores: list[float]) -> list[Decimal]:
     return [min(part, PICK_PCT_MAX).quantize(Decimal("0.01"), ROUND_DOWN) for part in parts]
 
 
-def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found) -> StockPick:
+def _buy(finding: ResearchFinding, view: ViewDraft, share: Decimal, found: Found) -> PickDraft:
     price = Decimal(str(found.result("get_stock_price", finding.ticker)["price"]))
     moved = _moved_pct(finding.current_price, price)
     words = f"quant {view.signal.value}, technical score {finding.technical_score:.1f}, "
@@ -111,10 +118,8 @@ def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found
     words += f"price verified at {price}"
     if abs(moved) > PRICE_MOVE_PCT_MAX:
         words += f", {moved:+.1f}% since research"
-    return StockPick(
+    return PickDraft(
         ticker=finding.ticker,
-        exchange=finding.exchange,
-        action=Side.BUY,
         allocation_pct=share,
         reasoning=said(words),
         confidence=min(view.confidence, CONFIDENCE_MAX),
@@ -127,10 +132,9 @@ def _fundamental_words(finding: ResearchFinding) -> str:
     return f"fundamental {score:.1f}" if score > 0 else "no fundamental score"
 
 
-def _sale(ticker: str, view: AssetView) -> StockPick:
-    return StockPick(
+def _sale(ticker: str, view: ViewDraft) -> PickDraft:
+    return PickDraft(
         ticker=ticker,
-        action=Side.SELL,
         allocation_pct=Decimal(100),
         reasoning=said(f"held, and bearish for the quant: {view.reasoning.removeprefix(LABEL)}"),
         confidence=min(view.confidence, CONFIDENCE_MAX),
@@ -145,7 +149,7 @@ def _mean(values: list[float]) -> float:
     return round(sum(values) / len(values), 3) if values else 0.0
 
 
-def _summary(task: TaskData, picks: tuple[StockPick, ...], sales: tuple[StockPick, ...]) -> str:
+def _summary(task: TaskData, picks: tuple[PickDraft, ...], sales: tuple[PickDraft, ...]) -> str:
     quant = QuantDraft.model_validate(task["quant_report"])
     if not picks and not sales:
         return f"nothing to buy or sell: {quant.reasoning.removeprefix(LABEL)}"

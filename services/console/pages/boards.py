@@ -12,6 +12,7 @@ from contracts.report import ReportQuery
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesQuery, StrategyView
 from contracts.types import Name
+from libs.report import amounts
 from services.console import leaderboard, report, strategies
 from services.console.books import MAIN_ACCOUNT
 from services.console.pages import prose, words
@@ -77,6 +78,7 @@ def boards(desk: Desk, show: Show) -> APIRouter:
             "report.html",
             it=view.report,
             blocks=prose.blocks(view.markdown),
+            cycles={amounts.short(each.cycle_id): each.cycle_id for each in view.report.cycles},
             account=account,
             accounts=names,
         )

@@ -4,13 +4,14 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from contracts.cycle import DECISION, EXIT, STRATEGY, Budgets, CycleStatus
 from contracts.operation import OperationStatus
 from contracts.query import PAGE_MAX, CycleView, OperationsQuery
 from contracts.types import Name
 from services.console import handler, logic
+from services.console.named import cycle_named
 from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
 from services.console.pages.waterfall import CALLS, lines
@@ -56,7 +57,7 @@ def cycles(desk: Desk, show: Show) -> APIRouter:
     @router.get("/{cycle_id}")
     async def cycle_page(
         request: Request,
-        cycle_id: UUID,
+        cycle_id: Annotated[UUID, Depends(cycle_named(desk))],
         status: Annotated[OperationStatus | None, OrAll, Query()] = None,
         pipeline: Word = None,
         calls: bool = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from contracts.cycle import CycleStatus
 from contracts.grounding import Checked, Grounding
@@ -17,9 +17,11 @@ from contracts.risk import Check, RuleOutcome
 from contracts.types import Name
 from libs.postgres.pool import Record
 from libs.report import amounts
-from libs.report.made import Made, Row, rows
+from libs.report.made import MADE_UP, Made, Row, rows
 from libs.report.orders import in_short
 from services.console import handler
+from services.console.named import cycle_named
+from services.console.pages import words
 from services.console.pages.choices import OrAll
 from services.console.pages.show import Show
 from services.console.passing_on import Desk
@@ -36,6 +38,7 @@ ORDER = {RuleOutcome.VETOED: 0, RuleOutcome.CUT: 1, RuleOutcome.KEPT: 2}
 def decisions(desk: Desk, show: Show) -> APIRouter:
     """The pages below /decisions."""
     router = APIRouter(prefix="/decisions")
+    named = cycle_named(desk)
 
     @router.get("")
     async def decisions_page(
@@ -54,7 +57,9 @@ def decisions(desk: Desk, show: Show) -> APIRouter:
         )
 
     @router.get("/{cycle_id}/{pipeline}")
-    async def decision_page(request: Request, cycle_id: UUID, pipeline: Name) -> Response:
+    async def decision_page(
+        request: Request, cycle_id: Annotated[UUID, Depends(named)], pipeline: Name
+    ) -> Response:
         view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
         if not view.found:
             raise not_found(view.message)
@@ -76,6 +81,8 @@ def decisions(desk: Desk, show: Show) -> APIRouter:
             checks=_checks(made),
             reports=_grounding(made),
             ending=ending(found, made, view.reason),
+            ending_tone=ending_tone(found, made),
+            made_up=MADE_UP,
             charted=charted,
             marks=_marks(orders),
             until=_until(view.as_of, account),
@@ -119,6 +126,14 @@ def ending(pipeline: PipelineView, made: Made, reason: str) -> str:
         return in_short(made.execution)
     why = _nothing(made)
     return f"nothing ordered: {why}" if why else pipeline.reason or reason or "completed"
+
+
+def ending_tone(pipeline: PipelineView, made: Made) -> str:
+    """The tone of that sentence: what ordered nothing is no success, and no failure."""
+    ordered = made.execution is not None and bool(made.execution.orders)
+    if pipeline.status is CycleStatus.COMPLETED and not ordered:
+        return "quiet"
+    return words.tone(pipeline.status)
 
 
 def _nothing(made: Made) -> str:

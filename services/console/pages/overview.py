@@ -31,6 +31,8 @@ STUCK_SENDS = 4
 """Sendings of a command that nobody answered, after which it counts as stuck."""
 STUCK_AFTER = timedelta(minutes=1)
 """How late the sweep may be before somebody should look at the orchestrator."""
+LETTERS_MAX = 50
+"""Dead letters that are counted: each is a question to NATS. Of more it says `50+`."""
 LETTERS_S_MAX = 1.0
 """NATS is asked so long for the dead letters; the rest of the page comes without it."""
 
@@ -44,9 +46,35 @@ class Stuck:
 
 
 @dataclass(frozen=True)
-class Overview:
-    """What the page shows. `letters` is None where NATS did not answer."""
+class Counts:
+    """How many there are of each, listed or not; `letters` up to LETTERS_MAX."""
 
+    running: int
+    failed: int
+    approvals: int
+    stuck: int
+    halts: int
+    letters: int
+
+    @property
+    def waiting(self) -> int:
+        """How many things wait for a person."""
+        return self.approvals + self.halts + self.letters + self.stuck
+
+    @property
+    def waiting_text(self) -> str:
+        """`12`; `54+` where letters were not counted to the end."""
+        return f"{self.waiting:,}{'+' if self.letters >= LETTERS_MAX else ''}"
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the page shows: lists of at most SHOWN_MAX, and how many there are in all.
+
+    `letters` is None where NATS did not answer.
+    """
+
+    counts: Counts
     running: Sequence[CycleView]
     failed: Sequence[CycleView]
     approvals: Sequence[WaitingApproval]
@@ -55,12 +83,6 @@ class Overview:
     stuck: Sequence[Stuck]
     decisions: Sequence[DecisionView]
     budget: BudgetView
-
-    @property
-    def waiting(self) -> int:
-        """How many things wait for a person, as far as they are counted here."""
-        listed = (self.approvals, self.halts, self.letters or (), self.stuck)
-        return sum(map(len, listed))
 
 
 def overview(desk: Desk, show: Show) -> APIRouter:
@@ -78,22 +100,27 @@ async def _read(desk: Desk) -> Overview:
     store, now = desk.store, desk.now()
     # NATS is asked while Postgres answers; a connection answers one question at a time anyway.
     letters = asyncio.ensure_future(_letters(desk))
+    since, due = now - FAILED_WITHIN, now - STUCK_AFTER
+    counted = await store.attention(since, STUCK_SENDS, due)
     running = await store.cycles_of_status(CycleStatus.RUNNING, None, SHOWN_MAX)
-    failed = await store.cycles_of_status(CycleStatus.FAILED, now - FAILED_WITHIN, SHOWN_MAX)
+    failed = await store.cycles_of_status(CycleStatus.FAILED, since, SHOWN_MAX)
     waiting = await store.waiting_approvals(None, SHOWN_MAX)
-    stuck = await store.stuck_operations(STUCK_SENDS, now - STUCK_AFTER, SHOWN_MAX)
+    stuck = await store.stuck_operations(STUCK_SENDS, due, SHOWN_MAX)
     decided = await handler.decisions(DecisionsQuery(limit=SHOWN_MAX), store=store)
+    halts = tuple(map(logic.halt_of, await store.halts()))
+    found = await letters
     return Overview(
+        counts=Counts(**counted, halts=len(halts), letters=len(found or ())),
         running=tuple(map(logic.cycle_view, running)),
         failed=tuple(map(logic.cycle_view, failed)),
         approvals=tuple(map(logic.waiting_approval, waiting)),
-        halts=tuple(map(logic.halt_of, await store.halts())),
+        halts=halts,
         stuck=tuple(map(_stuck, stuck)),
         decisions=decided.decisions,
         budget=await handler.budget(
             BudgetQuery(), store=store, settings=desk.settings, now=desk.now
         ),
-        letters=await letters,
+        letters=None if found is None else found[:SHOWN_MAX],
     )
 
 
@@ -104,6 +131,6 @@ def _stuck(row: Record) -> Stuck:
 async def _letters(desk: Desk) -> Sequence[DeadLetter] | None:
     try:
         async with asyncio.timeout(LETTERS_S_MAX):
-            return await desk.letters.newest(SHOWN_MAX)
+            return await desk.letters.newest(LETTERS_MAX)
     except TimeoutError:
         return None

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from contracts.operation import CallKind, OperationStatus, OperationView
 from contracts.types import Usage
+from libs.quant import calls as recorded
 
 CALLS = frozenset(kind.value for kind in CallKind)
 WIDTH = 1000
@@ -41,6 +42,12 @@ class Line:
     def is_call(self) -> bool:
         """Whether it is a single call, or several of one name."""
         return self.node.type in CALLS
+
+    @property
+    def about(self) -> str:
+        """What tools were asked about."""
+        asked = self.node.metadata.get("arguments")
+        return recorded.about(*asked) if isinstance(asked, list) else recorded.about(asked)
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
             "cost_usd": sum((node.cost_usd for node in run), Decimal(0)),
             "usage": sum((node.usage for node in run), start=Usage()),
             "finished_at": max(node.finished_at or node.created_at for node in run),
+            "metadata": {"arguments": [node.metadata.get("arguments") for node in run]},
         }
     )
 

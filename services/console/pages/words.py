@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import orjson
 from pydantic import JsonValue
 
+from libs.quant import calls
 from libs.report import amounts
 
 TONES: Mapping[str, str] = {
@@ -72,11 +73,11 @@ def usd(amount: Decimal) -> str:
     return f"${int(amount):,}" if whole else f"${amount:,.4f}"
 
 
-def share(part: Any, whole: Any) -> int:
-    """Percent of the whole, from 0 to 100."""
+def share(part: Any, whole: Any) -> Decimal:
+    """Percent of the whole, from 0 to 100; 0 of nothing. Not rounded: `percent` does that, once."""
     if not whole:
-        return 0
-    return int(min(max(Decimal(part) / Decimal(whole) * 100, Decimal(0)), Decimal(100)))
+        return Decimal(0)
+    return min(max(Decimal(part) / Decimal(whole) * 100, Decimal(0)), Decimal(100))
 
 
 def by(items: Iterable[Any], name: str) -> Mapping[Any, Any]:
@@ -146,12 +147,12 @@ def size(count: int) -> str:
 
 def part(fraction: float | None) -> str:
     """A fraction in percent: `12.5%`; a dash where it is not known."""
-    return UNKNOWN if fraction is None else f"{fraction * 100:.1f}%"
+    return UNKNOWN if fraction is None else amounts.percent(fraction * 100)
 
 
 def signed(fraction: float | None) -> str:
-    """The same of a gain or a loss: `+12.5%`."""
-    return UNKNOWN if fraction is None else f"{fraction * 100:+.1f}%"
+    """A gain or a loss as a fraction: `+12.50%`."""
+    return UNKNOWN if fraction is None else amounts.gain_percent(fraction * 100)
 
 
 def ratio(value: float | None) -> str:
@@ -167,9 +168,11 @@ def toned(amount: Any) -> str:
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "ago": ago,
     "begun_large": begun_large,
+    "called": calls.called,
     "change": amounts.change,
     "clock": clock,
     "count": amounts.count,
+    "gain_percent": amounts.gain_percent,
     "money": amounts.money,
     "percent": amounts.percent,
     "quantity": amounts.quantity,

@@ -68,8 +68,9 @@ async def test_a_key_that_is_let_in_no_more_closes_the_connection_for_good(
     def let_in(*identities: str) -> None:
         keys = {nkey_public_key(secrets, identity) for identity in identities}
         changed = json.loads(config)
-        users = changed["authorization"]["users"]
-        changed["authorization"]["users"] = [each for each in users if each["nkey"] in keys]
+        for account in changed["accounts"].values():
+            users = account.get("users", [])
+            account["users"] = [each for each in users if each["nkey"] in keys]
         (tmp_path / "nats.conf").write_text(json.dumps(changed))
         server.send_signal(signal.SIGHUP)
 

@@ -168,7 +168,10 @@ def test_the_same_request_again_is_accepted_and_another_body_is_rejected(
         (("cycle", "cancel", "00000000"), ExitCode.NOT_FOUND, "no cycle has the id"),
         (("cycle", "cancel", "LAST"), ExitCode.REJECTED, "too_late"),
         (("cycle", "request", "--kind", "weird"), ExitCode.REJECTED, "no cycle of kind"),
-        (("operations", "show", "00000000"), ExitCode.NOT_FOUND, "no recent operation"),
+        (("operations", "list", "--type", "pics"), ExitCode.USAGE, "did you mean picks?"),
+        (("operations", "list", "--status", "done"), ExitCode.USAGE, "'completed'"),
+        (("tail", "ordr_*"), ExitCode.USAGE, "did you mean order_*?"),
+        (("operations", "show", "00000000"), ExitCode.NOT_FOUND, "no operation has the id"),
         (("portfolio", "nobody"), ExitCode.NOT_FOUND, "there is: main"),
         (("dlq", "show", "999"), ExitCode.NOT_FOUND, "no dead letter 999"),
         (("up",), ExitCode.FAILED, "running in"),
@@ -200,11 +203,11 @@ def test_an_empty_list_is_a_sentence_on_stderr(desk: Path, typed: str, said: str
     assert said in " ".join(done.err.split())
 
 
-def test_a_weekend_fails_the_cycle_with_the_sessions_around_it(desk: Path) -> None:
+def test_a_weekend_is_refused_with_the_sessions_around_it(desk: Path) -> None:
     done = _run(desk, "cycle", "request", "--as-of", "2012-06-30", "--wait")
 
-    assert done.code == ExitCode.FAILED
-    assert "use 2012-06-29 or 2012-07-02" in " ".join(done.out.split())
+    assert done.code == ExitCode.REJECTED
+    assert "use 2012-06-29 or 2012-07-02" in " ".join(done.err.split())
 
 
 def test_a_cycles_events_come_from_first_to_last_and_the_tail_ends(

@@ -29,6 +29,7 @@ from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.runtime.postgres_server import SUPERUSER
 from libs.web import guard
+from services.console.pages.overview import SHOWN_MAX
 from tests.integration.console.over_http import serving
 
 if TYPE_CHECKING:
@@ -115,7 +116,13 @@ async def test_on_loopback_this_machine_may_be_called_by_its_names(
     assert (await http.get("/api/v1/budget", headers={"Host": host})).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "10.0.0.1", "[::", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "localhost.evil.example", "10.0.0.1", "[::", ""),
+        *("evil.example@127.0.0.1", "127.0.0.1:80@evil.example", "localhost/evil.example"),
+    ],
+)
 async def test_on_loopback_a_foreign_name_for_this_machine_is_refused(
     http: httpx2.AsyncClient, host: str
 ) -> None:
@@ -123,7 +130,10 @@ async def test_on_loopback_a_foreign_name_for_this_machine_is_refused(
     problem(answer, 421, "host_not_allowed")
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1"])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "http://localhost:1", "http://[x", "", "://", "http://["],
+)
 async def test_a_page_of_another_origin_changes_nothing(
     http: httpx2.AsyncClient, orchestrator: Orchestrator, origin: str
 ) -> None:
@@ -268,7 +278,7 @@ async def test_a_body_over_the_limit_is_refused_whether_it_says_its_size_or_not(
         (b'{"timeout_s": NaN}', "timeout_s"),
         (b'{"timeout_s": 1e999}', "timeout_s"),
         (b'{"as_of": "2012-02-30"}', "as_of"),
-        (b'{"universe": ["aapl"]}', "universe.0"),
+        (b'{"universe": ["no ticker"]}', "universe.0"),
         (b'{"universe": []}', "universe"),
         (b'{"pipelines": [{"name": "rules", "acount": "mine"}]}', "pipelines.0.acount"),
         (b'{"constraints": {"note": "a\\u0000b"}}', "constraints.note"),
@@ -490,22 +500,25 @@ async def test_an_answer_that_does_not_come_is_a_503_and_a_body_that_does_not_a_
         "Content-Type: application/json",
         "Content-Length: 99",
     )
+    monkeypatch.setattr(guard, "BODY_S_MAX", SLOW_S)
     writer.write("\r\n".join([*head, "", "{"]).encode())
     assert b" 408 " in await reader.readline()
     writer.close()
 
 
 async def test_more_than_it_can_answer_at_once_is_told_to_come_again(
-    http: httpx2.AsyncClient, orchestrator: Orchestrator, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, orchestrator: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "IN_FLIGHT_MAX", 1)
     monkeypatch.setattr(guard, "REQUEST_S_MAX", SLOW_S)
     orchestrator.says = None
-    waiting = asyncio.create_task(http.post("/api/v1/agent/trigger"))
-    await orchestrator.asked.wait()
-    assert "come again" in problem(await http.get("/api/v1/budget"), 503, "unavailable")["detail"]
-    await waiting
-    assert (await http.get("/api/v1/budget")).status_code == 200
+    async with serving(settings) as url, client_of(url) as http:
+        waiting = asyncio.create_task(http.post("/api/v1/agent/trigger"))
+        await orchestrator.asked.wait()
+        full = problem(await http.get("/api/v1/budget"), 503, "unavailable")
+        assert "come again" in full["detail"]
+        await waiting
+        assert (await http.get("/api/v1/budget")).status_code == 200
 
 
 async def test_a_stop_waits_for_answers_and_then_nobody_listens(
@@ -540,6 +553,43 @@ async def test_an_operation_comes_as_data_with_lowercase_words(
     assert [each["name"] for each in listed] == ["plan"]
     tree = (await http.get(f"/api/v1/cycles/{made.cycle_id}/operations")).json()["data"]
     assert [each["type"] for each in tree] == ["cycle", "pipeline", "operation"]
+
+
+async def test_a_cycle_is_named_by_its_first_digits_in_every_address(
+    http: httpx2.AsyncClient, made: Made
+) -> None:
+    await made.operation("planning", "plan")
+    short, whole = str(made.cycle_id)[:8], str(made.cycle_id)
+    assert (await http.get(f"/api/v1/cycles/{short}")).json()["cycle_id"] == whole
+    for path in (f"/cycles/{short}/operations", f"/cycles/{short}/events"):
+        assert (await http.get(f"/api/v1{path}")).status_code == 200
+    for path in ("/api/v1/decisions", "/api/v1/approvals"):
+        assert (await http.get(f"{path}?cycle_id={short}")).status_code == 200
+    page = await http.get(f"/cycles/{short}")
+    assert (page.status_code, whole in page.text) == (200, True)
+    for wrong in ("abc", "no-id", f"{short}{'0' * 20}"):
+        problem(await http.get(f"/api/v1/cycles/{wrong}"), 404, "not_found")
+    problem(await http.get(f"/api/v1/cycles/{'0' * 500}"), 422, "invalid")
+
+
+async def test_the_overview_counts_all_that_failed_and_not_what_it_lists(
+    http: httpx2.AsyncClient, made: Made
+) -> None:
+    for _ in range(9):
+        await made.db.execute(
+            "insert into cycles select (jsonb_populate_record(c, jsonb_build_object("
+            " 'cycle_id', $2::uuid, 'idempotency_key', $2::uuid, 'status', 'failed',"
+            " 'accepted_at', now()))).* from cycles c where cycle_id = $1",
+            made.cycle_id,
+            uuid4(),
+        )
+    failed = await made.db.fetchval(
+        "select count(*) from cycles where status = 'failed'"
+        " and accepted_at >= now() - interval '24 hours'"
+    )
+    page = (await http.get("/")).text
+    assert f'<a href="/cycles?status=failed">{failed}</a>' in page
+    assert f"{failed - SHOWN_MAX} more cycles" in page
 
 
 async def test_what_is_not_there_is_not_found(http: httpx2.AsyncClient) -> None:

@@ -101,8 +101,9 @@ def told(errors: Sequence[str], what: str) -> set[str]:
 # --- Postgres -----------------------------------------------------------------------------------
 
 READS = (
-    *("accounts", "balances", "bodies", "cycles", "day_budgets", "entries", "executions", "fills"),
-    *("halt_changes", "halts", "journal", "limit_changes", "operation_tree", "operations"),
+    *("accounts", "balances", "bodies", "commands_on_record", "cycles", "day_budgets"),
+    *("desk_clock", "entries", "executions", "fills", "halt_changes", "halts", "journal"),
+    *("limit_changes", "operation_tree", "operations", "outages"),
     *("orders", "paces", "positions", "postings", "relay_cursor", "schedule_jobs"),
     *("schedule_slots", "schema_migrations", "snapshots", "state_events", "strategies"),
 )
@@ -113,19 +114,47 @@ MAY: Mapping[str, Mapping[str, str]] = {
     ORCHESTRATOR_ROLE: {
         **dict.fromkeys(("cycles", "operations", "day_budgets", "paces"), "select insert update"),
         **dict.fromkeys(("schedule_jobs", "schedule_slots", "strategies"), "select insert update"),
-        **dict.fromkeys(("journal", "state_events", "bodies"), "select insert"),
-        "relay_cursor": "select update",
+        **dict.fromkeys(("journal", "state_events", "bodies", "outages"), "select insert"),
+        **dict.fromkeys(("relay_cursor", "desk_clock"), "select update"),
         "schema_migrations": "select",
     },
     EXECUTION_ROLE: {
         **dict.fromkeys((*LEDGER, "snapshots", "accounts", "orders"), "select insert"),
         **dict.fromkeys(("balances", "halts", "positions", "schema_migrations"), "select"),
+        "commands_on_record": "select",
         "state_events": "select insert",
+        "halt_lock": "update",
     },
     CONSOLE_ROLE: dict.fromkeys(READS, "select"),
 }
 """By role and table. Updates of single columns (an order's end, an account's clock) are not among
 them: what is tried is a change of the key."""
+
+CALLS: Mapping[str, str] = {
+    "desk_now": ORCHESTRATOR_ROLE,
+    "ensure_partitions": ORCHESTRATOR_ROLE,
+    "refuse_stale": ORCHESTRATOR_ROLE,
+    "hold_halts": EXECUTION_ROLE,
+    "change_halts": EXECUTION_ROLE,
+    "limits_of": f"{CONSOLE_ROLE} {EXECUTION_ROLE}",
+}
+"""By function, who may call it. What triggers run, and large objects: nobody."""
+
+
+async def callable_by(db: "asyncpg.Connection[asyncpg.Record]") -> Mapping[str, str]:
+    """Who may call each function of the desk, and those of large objects; found in the catalog."""
+    rows = await db.fetch(
+        "select p.proname, r.rolname from pg_proc p, pg_roles r"
+        " where (p.pronamespace = 'public'::regnamespace or p.proname ~ '^lo(_|read$|write$)')"
+        " and r.rolname = any($1) and has_function_privilege(r.oid, p.oid, 'execute')"
+        " order by 1, 2",
+        list(MAY),
+    )
+    found: dict[str, list[str]] = {}
+    for function, role in rows:
+        found.setdefault(function, []).append(role)
+    return {function: " ".join(roles) for function, roles in found.items()}
+
 
 NOBODYS = (
     "create table mine (a int)",
@@ -146,6 +175,9 @@ NOBODYS = (
     "select lo_import('/etc/hostname')",
     "drop database deskbus",
     "select pg_reload_conf()",
+    "select lo_create(0)",
+    "select lo_from_bytea(0, 'x')",
+    "select lo_unlink(1)",
 )
 
 

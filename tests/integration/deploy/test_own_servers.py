@@ -30,9 +30,10 @@ import pytest
 import pytest_asyncio
 
 from libs.postgres.migrate import migrate
-from libs.postgres.pool import dsn_for
+from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, dsn_for
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.binaries import find_nats_server, find_postgres_bindir
-from libs.runtime.credentials import NatsPermissions, nkey_public_key
+from libs.runtime.credentials import nkey_public_key
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.ports import choose_port
 from libs.runtime.postgres_roles import PsqlLogin, run_sql
@@ -437,6 +438,41 @@ async def test_a_role_may_do_in_postgres_what_is_its_own_and_nothing_else(
             await asyncpg.connect(dsn_for(f"postgresql://{place}/{database}", role, desk.secrets))
 
 
+async def test_a_role_may_call_the_functions_that_are_named_for_it_and_no_other(
+    desk: OwnServers,
+) -> None:
+    place = f"127.0.0.1:{desk.postgres.postgres_port}"
+    db = await asyncpg.connect(dsn_for(f"postgresql://{place}/deskbus", CONSOLE_ROLE, desk.secrets))
+    try:
+        assert await privileges.callable_by(db) == privileges.CALLS
+    finally:
+        await db.close()
+
+
+async def test_the_role_that_reads_holds_no_halt_up(desk: OwnServers) -> None:
+    """Whatever it locks: what the kill switch waits for is a right of execution's alone."""
+    place = f"127.0.0.1:{desk.postgres.postgres_port}"
+    reads, trades = [
+        await asyncpg.connect(dsn_for(f"postgresql://{place}/deskbus", role, desk.secrets))
+        for role in (CONSOLE_ROLE, EXECUTION_ROLE)
+    ]
+    try:
+        async with reads.transaction():
+            await reads.execute("select pg_advisory_xact_lock(x'68616c74'::int)")
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                async with reads.transaction():
+                    await reads.execute("select change_halts()")
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                async with reads.transaction():
+                    await reads.execute("lock table halt_lock in row share mode")
+            async with trades.transaction():
+                await trades.execute("set local lock_timeout = '1s'")
+                await trades.execute("select change_halts()")
+    finally:
+        await reads.close()
+        await trades.close()
+
+
 async def test_a_service_that_is_not_ready_is_not_healthy(desk: OwnServers) -> None:
     async def not_yet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -456,8 +492,8 @@ async def test_a_process_that_nats_lets_in_no_more_ends_itself(desk: OwnServers,
     path = desk.secrets / "nats.conf"
     config = json.loads(path.read_text())
     key = nkey_public_key(desk.secrets, name)
-    users = [each for each in config["authorization"]["users"] if each["nkey"] != key]
-    config["authorization"]["users"] = users
+    users = config["accounts"][name]["users"]
+    config["accounts"][name]["users"] = [each for each in users if each["nkey"] != key]
     path.write_text(json.dumps(config))
 
     desk.running["nats"].send_signal(signal.SIGHUP)

@@ -1,5 +1,6 @@
 """`deskbus` as a person runs it: a process with arguments, an environment and an exit code."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE_S = 90
+LOG_BYTES_MAX = 1_000_000
+"""What a desk may log before its end, when somebody reads it; a full pipe would stop it."""
 DESKBUS = (sys.executable, "-m", "services.cli")
 
 
@@ -55,6 +58,8 @@ class CommandLine:
             stderr=subprocess.PIPE,
             text=True,
         ) as process:
+            assert process.stderr is not None
+            fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, LOG_BYTES_MAX)
             try:
                 yield process
             finally:

@@ -9,6 +9,7 @@ import nats.errors
 import pytest
 
 from contracts.cycle import CycleRequest
+from libs.bus.server import UNREADABLE_BYTES_KEPT
 from libs.runtime import ids
 from tests.integration.desk.caller import Caller, Json, picked, wish
 from tests.integration.desk.conftest import Desk
@@ -109,7 +110,8 @@ UNREADABLE: dict[str, tuple[Any, str, str]] = {
 
 def stands_for(body: bytes) -> str:
     """The id that a refused request has in place of a cycle's."""
-    return str(ids.cycle_id("user", f"refused/{hashlib.sha256(body).hexdigest()}"))
+    kept = hashlib.sha256(body[:UNREADABLE_BYTES_KEPT]).hexdigest()
+    return str(ids.cycle_id("user", f"refused/{len(body)}/{kept}"))
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
@@ -127,7 +129,7 @@ async def test_an_unreadable_request_is_answered_announced_and_kept(
     told = {"code": code, "field": field, "message": answer["message"], "requester": "user"}
     assert event["data"] == told
     newest = (await user.query("dead_letters", limit=1))["letters"][0]
-    assert newest["subject"] == "desk.v1.dlq.orchestrator.request"
+    assert newest["subject"] == "desk.v1.dlq.orchestrator.request.user"
     assert newest["size_bytes"] == len(body)
     assert newest["failure"]["code"] == code
     assert newest["failure"]["message"].startswith("from user: ")
@@ -222,25 +224,128 @@ async def test_an_unknown_kind_is_rejected_with_the_known_ones(user: Caller) -> 
 
     assert (answer["outcome"], answer["code"], answer["field"]) == ("rejected", "invalid", "kind")
     assert "decision" in answer["message"]
+    assert answer["suggestion"] == "decision"
     event = await user.events.first(cycle_id=stands_for(body), type="request_rejected")
     assert event["data"]["field"] == "kind"
 
 
-ENDS: dict[str, tuple[Json, str, str, str]] = {
-    "unknown ticker": (wish(universe=["ZZZZ"]), "digest", "no_candidates", "unknown_ticker: ZZZZ"),
-    "crypto": (wish(universe=["BTC/USD"]), "digest", "no_candidates", "crypto_not_supported"),
-    "before the data": (wish(as_of="1999-06-29"), "digest", "no_history", "1999-06-29"),
+REFUSED: dict[str, tuple[Json, str, str, str, str | None]] = {
+    "weekend": (
+        wish(as_of="2012-06-30"),
+        "not_a_session",
+        "as_of",
+        "use 2012-06-29 or 2012-07-02",
+        "2012-06-29",
+    ),
+    "holiday": (
+        wish(as_of="2012-07-04"),
+        "not_a_session",
+        "as_of",
+        "use 2012-07-03 or 2012-07-05",
+        "2012-07-03",
+    ),
+    "before the data": (
+        wish(as_of="1990-06-29"),
+        "no_history",
+        "as_of",
+        "before the sessions of source bokeh-sampledata, which has prices from 2000-03-01",
+        "2000-03-01",
+    ),
+    "after the data": (
+        wish(as_of="2020-06-29"),
+        "no_history",
+        "as_of",
+        "from 2000-03-01 to 2013-03-01; did you mean 2013-03-01?",
+        "2013-03-01",
+    ),
+    "a weekend after the data": (
+        wish(as_of="2013-03-02"),
+        "no_history",
+        "as_of",
+        "after the sessions",
+        "2013-03-01",
+    ),
+    "outside the calendar": (
+        wish(as_of="2050-03-01"),
+        "no_history",
+        "as_of",
+        "after the sessions",
+        "2013-03-01",
+    ),
+    "a weekend, to sell": (
+        wish(kind="exit", as_of="2012-06-30"),
+        "not_a_session",
+        "as_of",
+        "did you mean 2012-06-29?",
+        "2012-06-29",
+    ),
+    "a weekend, for a strategy": (
+        wish(kind="strategy", as_of="2012-06-30"),
+        "not_a_session",
+        "as_of",
+        "did you mean 2012-06-29?",
+        "2012-06-29",
+    ),
+    "kind": (wish(kind="exits"), "invalid", "kind", "did you mean exit?", "exit"),
+    "source": (
+        wish(sources=["screenr"]),
+        "unknown_source",
+        "sources",
+        "there are screener, news, earnings; did you mean screener?",
+        "screener",
+    ),
+    "ticker": (
+        wish(universe=["ZZZZ"]),
+        "unknown_ticker",
+        "universe",
+        "it has AAPL, FB, GOOG, IBM, MSFT",
+        None,
+    ),
+    "one ticker of several": (
+        wish(universe=["GOOG", "APPL"]),
+        "unknown_ticker",
+        "universe",
+        "did you mean AAPL?",
+        "AAPL",
+    ),
+    "ticker of a strategy": (
+        wish(kind="strategy", universe=["NOPE"]),
+        "unknown_ticker",
+        "universe",
+        "NOPE is not in source",
+        None,
+    ),
+    "crypto": (
+        wish(universe=["BTC/USD"]),
+        "crypto_not_supported",
+        "universe",
+        "the desk trades equities only",
+        None,
+    ),
     "before a ticker's data": (
         wish(universe=["FB"], as_of="2011-06-29"),
-        "digest",
-        "no_candidates",
-        "no_history: FB",
+        "no_history",
+        "universe",
+        "FB has no prices at or before 2011-06-29",
+        None,
     ),
-    "after the data": (wish(as_of="2020-06-29"), "digest", "no_history", "2013-03-01"),
-    "outside the calendar": (wish(as_of="2050-03-01"), "digest", "outside_calendar", "2030"),
-    "weekend": (wish(as_of="2012-06-30"), "digest", "not_a_session", "2012-06-29 or 2012-07-02"),
-    "holiday": (wish(as_of="2012-07-04"), "digest", "not_a_session", "2012-07-03 or 2012-07-05"),
-    "unknown source": (wish(sources=["gossip"]), "digest", "unknown_source", "screener"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_there_is_not_is_refused_before_a_cycle_exists(name: str, user: Caller) -> None:
+    body, code, field, told, suggestion = REFUSED[name]
+
+    answer = await user.ask(body)
+
+    assert (answer["outcome"], answer["code"], answer["field"]) == ("rejected", code, field)
+    assert told in answer["message"]
+    assert answer.get("suggestion") == suggestion
+    cycle_id = ids.cycle_id("user", body["idempotency_key"])
+    assert not (await user.query("cycle", cycle_id=str(cycle_id)))["found"]
+
+
+ENDS: dict[str, tuple[Json, str, str, str]] = {
     "another currency": (
         wish(budgets={"money": {"amount": "100", "currency": "EUR"}}),
         "books",
@@ -268,15 +373,15 @@ async def test_what_only_the_work_can_find_out_ends_the_cycle_with_a_reason_to_a
     assert told in view["reason"]
 
 
-async def test_one_unknown_ticker_among_known_ones_is_dropped_with_its_reason(
+async def test_a_known_ticker_without_a_price_that_day_is_dropped_with_its_reason(
     user: Caller,
 ) -> None:
-    view = await user.run(wish(universe=["AAPL", "ZZZZ", "BTC/USD"]))
+    view = await user.run(wish(universe=["AAPL", "FB"], as_of="2011-06-29"))
 
     digest = picked(view, "signal_digest")
     assert view["status"] == "completed"
     assert [each["ticker"] for each in digest["candidates"]] == ["AAPL"]
-    assert {each["ticker"] for each in digest["dropped"]} == {"ZZZZ", "BTC/USD"}
+    assert {each["ticker"] for each in digest["dropped"]} == {"FB"}
 
 
 async def test_without_a_token_to_spend_the_rules_decide_all_the_same(user: Caller) -> None:

@@ -39,10 +39,21 @@ def test_a_cycle_is_asked_for_and_waited_for(deskbus: CommandLine) -> None:
 
 
 def test_a_cycle_that_fails_ends_the_command_with_1_and_the_reason(deskbus: CommandLine) -> None:
-    said = deskbus("cycle request --as-of 2012-06-30 --wait --json")
+    begun = deskbus("cycle request --as-of 2012-06-29 --wait --provider rules@goes-back")
+    assert begun.code == 0
+    said = deskbus("cycle request --as-of 2012-06-28 --wait --json --provider rules@goes-back")
 
     assert (said.code, said.rows[0]["status"]) == (1, "failed")
-    assert "2012-06-30 is a weekend" in said.rows[0]["reason"]
+    assert "account goes-back has seen 2012-06-29" in said.rows[0]["reason"]
+    assert "deskbus cycle request --as-of 2012-06-28 --account test" in said.rows[0]["reason"]
+
+
+def test_what_there_is_not_is_refused_with_a_command_that_works(deskbus: CommandLine) -> None:
+    said = deskbus("agent trigger --as-of 2013-03-02")
+
+    assert (said.code, said.out) == (4, "")
+    assert "after the sessions of source bokeh-sampledata" in " ".join(said.err.split())
+    assert "deskbus agent trigger --as-of 2013-03-01" in " ".join(said.err.split())
 
 
 @pytest.mark.parametrize(
@@ -180,7 +191,7 @@ async def test_dead_letters_are_listed_and_shown(user: Caller, deskbus: CommandL
     shown = deskbus(f"dlq show {newest['sequence']} --json")
     told = deskbus(f"dlq show {newest['sequence']}")
 
-    assert newest["subject"] == "desk.v1.dlq.orchestrator.request"
+    assert newest["subject"] == "desk.v1.dlq.orchestrator.request.user"
     assert shown.rows[0]["body"] == "\x1b[31mno json"
     assert (told.code, "\x1b" in told.out, "no json" in told.out) == (0, False, True)
 

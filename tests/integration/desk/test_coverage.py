@@ -44,8 +44,6 @@ SPECK = "0.0001"
 """The smallest share there is: whatever cuts it, cuts it to nothing."""
 LIMITS = {
     "forbidden": {"position_pct_max": Decimal(0), "order_pct_max": Decimal(0)},
-    # No move at all: a price that research rounded has moved, though it is grounded.
-    "odd": {"price_move_pct_max": Decimal(0)},
 }
 
 DAY, NEXT = market.AS_OF, market.LATER
@@ -53,7 +51,6 @@ PARTS = Parts(
     assets=(*ASSETS, market.RISEN, market.FALLING),
     lost="lost",
     risky=RISKY,
-    rounded=market.RISEN,
     reviews={REMOVED: Decimal(0), HALVED: Decimal(5)},
     added=["CHRL"],
     picks={
@@ -66,7 +63,6 @@ PARTS = Parts(
                 (PAIR, "5"),
                 (UNRESEARCHED, "5"),
                 (RISKY, "5"),
-                (market.RISEN, "5"),
                 ("BRVO", "0.01"),
                 ("FOXT", "10"),
                 ("FOXT", "5"),
@@ -312,5 +308,3 @@ async def test_every_rule_tool_and_end_that_the_code_has_is_reached(crowded: Des
     # What stood against a pick is a rule that is known here, so none is missing above either.
     against = {name for _, name, outcome in reached.rules if outcome != RuleOutcome.KEPT.value}
     assert against == {name for _, name, _ in EXPECTED_RULES}
-    # The same rules again on the account as it was then: research had a rounded price.
-    assert (Side.BUY.value, "price_drift", VETOED.value) in reached.rules_at_execution

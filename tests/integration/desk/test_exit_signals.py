@@ -250,7 +250,11 @@ def test_the_command_asks_for_an_exit_cycle_shows_it_and_replays_it(
 
     assert said.code == 0, said.err
     again = deskbus("exit-signals check AAPL --account told")
-    assert "nothing is proposed: an open order sells 51 shares already" in again.out
+    assert "nothing is proposed: this session has sold of it already" in again.out
+    full = deskbus("exit-signals check AAPL --account told --format full --json").rows[0]
+    (held,) = deskbus("portfolio told --json").rows[0]["portfolio"]["positions"]
+    assert full["position"]["shares"] == float(held["quantity"])
+    assert held["sector"] == "Information Technology"
     words = " ".join(said.out.split())
     assert "Exit of Wed 2012-10-31 completed" in words
     assert "AAPL STRONG EXIT (momentum, regime) 51" in words

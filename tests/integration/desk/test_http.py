@@ -90,6 +90,26 @@ async def test_a_cycle_is_asked_for_followed_and_its_decision_and_books_are_read
     assert cycle_id in {each["cycle_id"] for each in (await got(http, "/cycles"))["cycles"]}
 
 
+async def test_an_account_that_began_with_a_sell_check_is_compared_from_its_first_decision(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    body = wish(kind="exit", as_of="2011-01-03")
+    account = account_of(body)
+    for each in (body, {**body, "kind": "snapshot", "as_of": "2011-01-04"}):
+        assert (await user.ended((await accepted(http, each))["cycle_id"]))["status"] == "completed"
+    before = await got(http, "/portfolio/holding", account=account)
+    assert (before["points"], "decision" in before["message"]) == ([], True)
+
+    for kind, day in (("decision", "2011-01-05"), ("snapshot", "2011-01-10")):
+        made = {**body, "kind": kind, "as_of": day}
+        assert (await user.ended((await accepted(http, made))["cycle_id"]))["status"] == "completed"
+    after = await got(http, "/portfolio/holding", account=account)
+    worth = {each["session"]: float(each["worth"]) for each in after["points"]}
+    assert after["message"] == ""
+    assert worth["2011-01-03"] == worth["2011-01-05"] == 100_000
+    assert worth["2011-01-10"] != 100_000
+
+
 async def test_the_same_key_and_body_is_accepted_again_and_another_body_is_not(
     http: httpx2.AsyncClient, user: Caller
 ) -> None:
@@ -136,10 +156,15 @@ async def test_a_position_is_checked_for_exit_signals(
     assert answer.status_code == 200, answer.text
     assert answer.json()["status"] == "success"
     assert answer.json()["snapshot"]["ticker"] == "AAPL"
-    missing = await http.post("/exit-signals/GOOG/check", params=asked)
-    assert "GOOG" in refused(missing, 404, "not_found")["detail"]
+    assert (await http.post("/exit-signals/aapl/check", params=asked)).json() == answer.json()
+    for shape in ("summary", "full", "agent"):
+        missing = await http.post("/exit-signals/GOOG/check", params={**asked, "format": shape})
+        assert "holds no share of GOOG" in refused(missing, 404, "not_held")["detail"]
     nobody = {"account": "nobody"}
-    refused(await http.post("/exit-signals/AAPL/check", params=nobody), 404, "not_found")
+    refused(await http.post("/exit-signals/AAPL/check", params=nobody), 404, "unknown_account")
+    ahead = {**asked, "as_of": "2013-01-31"}
+    told = refused(await http.post("/exit-signals/AAPL/check", params=ahead), 422, "ahead_of_clock")
+    assert "2013-01-31" in told["detail"]
     refused(await http.post("/exit-signals/aa%20pl/check"), 422, "invalid")
     refused(await http.post("/exit-signals/AAPL/check", params={"format": "x"}), 422, "invalid")
 
@@ -225,6 +250,19 @@ async def test_while_a_strategy_cycle_runs_it_is_never_idle_and_alone_until_it_i
     data = (await got(http, f"/operations/{op_id}"))["data"]
     assert (data["status"], data["error_message"]) == ("cancelled", "enough")
     refused(await http.delete("/agent/cancel"), 404, "no_active_cycle")
+
+
+async def test_what_there_is_not_is_refused_over_http_too(http: httpx2.AsyncClient) -> None:
+    cycle = await http.post("/cycles", json={"as_of": "2012-06-30"})
+    said = refused(cycle, 422, "not_a_session")
+    assert said["field"] == "as_of"
+    assert said["detail"].endswith("did you mean 2012-06-29?")
+    triggered = await http.post("/agent/trigger", json={"universe": ["NOPE"]})
+    assert refused(triggered, 422, "unknown_ticker")["field"] == "universe"
+    listed = await http.get("/operations", params={"type": "trainin"})
+    assert "did you mean training?" in refused(listed, 422, "unknown_type")["detail"]
+    events = await http.get("/events/stream", params={"type": "ordr_*"})
+    assert refused(events, 422, "unknown_type")["detail"].endswith("did you mean order_*?")
 
 
 async def test_a_whole_strategy_cycle_is_told_as_the_parent_of_its_operations(

@@ -167,7 +167,7 @@ async def test_positions_are_told_by_how_far_they_are_from_being_sold(
             f"/exit-signals/{each['ticker']}/check", params={"account": account}
         )
         assert answer.json()["overall_assessment"] == each["assessment"]
-    refused(await http.get("/exit-signals", params={"account": "nobodys"}), 404, "not_found")
+    refused(await http.get("/exit-signals", params={"account": "nobodys"}), 404, "unknown_account")
 
 
 async def test_the_bus_shows_its_streams_its_consumers_and_who_is_there(

@@ -21,8 +21,8 @@ from tests.integration.desk.conftest import Desk, desk_in
 D = Decimal
 DAYS = tuple(date(2012, *day) for day in ((6, 29), (7, 2), (7, 3), (7, 5), (7, 6), (7, 9), (7, 10)))
 PIPELINES = [
-    {"name": "paid", "provider": "paid", "account": "paid-own"},
-    {"name": "rules", "account": "rules-own"},
+    {"name": "paid", "provider": "paid"},
+    {"name": "rules"},
 ]
 ROTATION = {"account": "main", "order": ["paid", "rules"]}
 COUNTED = len(DAYS) - 1
@@ -105,7 +105,7 @@ def test_the_pipelines_take_turns_on_the_main_account_and_else_trade_their_own(w
     for day, other in pairwise(DAYS):
         on_main = [name for name in ("paid", "rules") if week.account(day, name) == "main"]
         assert len(on_main) == 1
-        assert week.account(other, on_main[0]) == f"{on_main[0]}-own"
+        assert week.account(other, on_main[0]) == on_main[0]
     assert all(view["status"] == "completed" for view in week.views.values())
 
 
@@ -121,7 +121,7 @@ def test_a_pipelines_return_is_that_of_the_accounts_it_decided_for(week: Week, n
         worth.append(worth[-1] * each)
     deepest = max(1 - low / max(worth[: place + 1]) for place, low in enumerate(worth))
     assert D(found["max_drawdown_pct"]) == (deepest * 100).quantize(D("0.0001"))
-    assert set(found["accounts"]) == {"main", f"{name}-own"}
+    assert set(found["accounts"]) == {"main", name}
 
 
 async def test_cash_stays_and_holding_is_equal_parts_of_the_candidates(week: Week) -> None:

@@ -229,14 +229,18 @@ async def test_a_model_sees_how_a_decision_came_about(http: Http, traded: Traded
         decided = (await answered(client, "list_decisions", account))["decisions"][-1]
         cycle = await answered(client, "get_cycle", {"cycle_id": traded.cycle_id[:12]})
         (line,) = cycle["pipelines"]
-        operations = await answered(client, "list_operations", {"cycle_id": traded.cycle_id})
-        detail = await answered(client, "get_operation", {"operation_id": traded.operation_id})
+        begins = {"cycle_id": traded.cycle_id[:12]}
+        operations = await answered(client, "list_operations", begins)
+        assert (await answered(client, "list_decisions", begins))["decisions"] == [decided]
+        short = {"operation_id": traded.operation_id[:12]}
+        detail = await answered(client, "get_operation", short)
     assert [each["ticker"] for each in books["positions"]] == ["AAPL"]
     assert decided["cycle_id"] == traded.cycle_id
     assert decided["executed"]
     assert decided["fills"][0]["ticker"] == "AAPL"
     assert {"plan", "decision_validation", "execution_result"} <= set(line["made"])
     assert line["contracts"] == {}
+    assert {each["cost_usd"] for each in operations["operations"]} == {cycle["cost_usd"]} == {"0"}
     assert {"cycle", "pipeline", "operation"} == {each["type"] for each in operations["operations"]}
     assert detail["result"]["assets"] == ["AAPL"]
     assert detail["calls"]
@@ -245,7 +249,7 @@ async def test_a_model_sees_how_a_decision_came_about(http: Http, traded: Traded
 async def test_exit_signals_are_checked_and_saved_where_it_is_asked_for(
     http: Http, traded: Traded
 ) -> None:
-    asked = {"ticker": "AAPL", "account": traded.account, "output": "file"}
+    asked = {"ticker": "aapl", "account": traded.account, "output": "file"}
     async with over_http(http) as client:
         said = await answered(client, "check_exit_signals", asked)
     assert said["status"] == "success"
@@ -271,13 +275,22 @@ def saved(said: Json) -> bool:
         ("get_cycle", {"cycle_id": "ffffffff"}, "not_found: "),
         ("get_operation", {"operation_id": str(uuid4())}, "not_found: "),
         ("check_exit_signals", {"ticker": "../etc"}, "bad_arguments: ticker: "),
+        ("check_exit_signals", {"ticker": "ZZZ"}, "unknown_account: "),
+        ("check_exit_signals", {"ticker": "ZZZ", "account": "ACCOUNT"}, "not_held: account "),
+        ("list_operations", {"type": "plann"}, "unknown_type: no operation is of type plann; did "),
+        ("list_operations", {"status": "nope"}, "bad_arguments: status: "),
+        ("list_decisions", {"cycle_id": "ffffffff"}, "not_found: no cycle has the id ffffffff"),
+        ("list_operations", {"cycle_id": "ffffffff"}, "not_found: no cycle has the id ffffffff"),
+        ("get_operation", {"operation_id": "ffffffff"}, "not_found: no operation has the id "),
         ("approve", {"cycle_id": str(uuid4())}, "unknown_tool: "),
         ("request_cycle", {}, "unknown_tool: "),
     ],
 )
 async def test_what_goes_wrong_is_said_so_that_a_model_can_do_better(
-    http: Http, name: str, arguments: Json, said: str
+    http: Http, traded: Traded, name: str, arguments: Json, said: str
 ) -> None:
+    if arguments.get("account") == "ACCOUNT":
+        arguments = {**arguments, "account": traded.account}
     async with over_http(http) as client:
         told = await failed(client, name, arguments)
         assert (await client.list_tools()).tools, "the server is unharmed"
@@ -319,6 +332,9 @@ async def test_where_a_person_says_so_a_cycle_can_be_requested_and_still_waits_f
         assert other.startswith("key_reused: ")
         wrong = await failed(client, "request_cycle", {"provider": "nobody"})
         assert "nobody" in wrong
+        saturday = await failed(client, "request_cycle", {"as_of": "2012-06-30"})
+        assert saturday.startswith("not_a_session: ")
+        assert saturday.endswith("did you mean 2012-06-29?")
         view = await answered(client, "get_cycle", {"cycle_id": said["cycle_id"]})
         assert (view["requester"], view["status"]) == ("mcp_requester", "running")
     await user.ask({"cycle_id": said["cycle_id"]}, "cancel")

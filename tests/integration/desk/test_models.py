@@ -237,10 +237,8 @@ def decision(pipeline: Json) -> list[Any]:
 def test_both_sdks_asked_for_every_agent_with_its_own_key(evening: Evening) -> None:
     for wire in ("claude", "openai"):
         agents = {each["agent"] for each in evening.asked if each["wire"] == wire}
-        assert agents == {
-            *("sentiment", "planner", "quant", "analyst"),
-            *("trader", "risk_review", "memory"),
-        }
+        # The bundled data has no headline, so nobody is asked how its tickers are spoken of.
+        assert agents == {"planner", "quant", "analyst", "trader", "risk_review", "memory"}
 
 
 def test_every_request_is_on_record_before_and_after_its_call(evening: Evening) -> None:
@@ -263,8 +261,39 @@ def test_every_tool_call_has_its_result_and_every_answer_its_check(evening: Even
     assert len(tools) == len(events(evening, "tool_called")) > 10
     assert all(entry["request"]["arguments"] is not None and entry["reply"] for entry in tools)
     checks = [e["data"] for e in events(evening, "answer_checked")]
-    assert len(checks) == 3 * 7
+    assert len(checks) == 3 * 6
     assert all(check["passed"] for check in checks)
+
+
+def test_an_event_of_a_call_says_what_was_asked_and_what_came_back(evening: Evening) -> None:
+    prices = [
+        event["data"]
+        for event in events(evening, "tool_called")
+        if event["data"]["name"] == "get_stock_price"
+    ]
+    assert {each["arguments"]["ticker"] for each in prices} >= {"AAPL", "MSFT"}
+    assert [each for each in prices if "price " not in each["result"] or each["error"]] == []
+    turns = [e["data"] for e in events(evening, "llm_called") if not e["data"]["fault"]]
+    assert any("get_stock_price(AAPL)" in each["tool_calls"] for each in turns)
+    assert [each for each in turns if not each["request"] or not each["stop_reason"]] == []
+    lost = [e["data"] for e in events(evening, "llm_called") if e["data"]["fault"]]
+    assert all(each["error"].startswith(each["fault"]) for each in lost)
+
+
+def test_the_log_says_which_tool_was_asked_about_which_ticker_and_what_it_gave(
+    evening: Evening,
+) -> None:
+    lines = [json.loads(line) for line in evening.told.splitlines() if line.startswith("{")]
+    called = [line for line in lines if line.get("event") == "tool.called"]
+    asked = [line for line in called if line["name"] == "get_stock_price"]
+    assert {line["arguments"]["ticker"] for line in asked} >= {"AAPL", "MSFT"}
+    assert all("price " in line["result"] for line in asked)
+
+
+def test_the_tree_says_what_tools_were_asked_about(evening: Evening) -> None:
+    tools = [each for each in evening.tree if each["type"] == "tool"]
+    asked = {each["name"]: each["metadata"]["arguments"] for each in tools}
+    assert asked["get_stock_price"]["ticker"]
 
 
 def test_what_the_calls_used_is_counted_at_every_level(evening: Evening) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.binaries import find_nats_server
-from libs.runtime.credentials import NatsPermissions
 from libs.runtime.embedded import embedded_servers
 from libs.runtime.embedded_thread import held_in_thread
 from libs.runtime.ports import LOOPBACK, choose_port

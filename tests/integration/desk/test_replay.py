@@ -79,7 +79,7 @@ async def written(desk: Desk) -> list[int]:
 
 
 async def test_failed_and_cancelled_cycles_replay_too(desk: Desk, user: Caller) -> None:
-    failed = await user.run(wish(universe=["ZZZZ"]))
+    failed = await user.run(wish(sources=["news"]))
     async with desk.held_back("trader-picks"):
         cancelled = await user.accepted(wish())
         await user.events.first(cycle_id=cancelled, type="state_entered", state="deciding")

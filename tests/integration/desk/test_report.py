@@ -94,20 +94,50 @@ async def test_a_failed_cycle_and_a_close_that_is_not_there_need_a_person(user: 
     body = wish()
     account = account_of(body)
     await user.run(body)
-    failed = await user.run(asked(account, as_of="2012-06-30"))
+    failed = await user.run(asked(account, as_of="2012-06-28"))
     assert failed["status"] == "failed"
 
-    day = await told(user, account, "2012-06-30")
+    day = await told(user, account, "2012-06-28")
     found = {each["what"]: each for each in day["attention"]}
-    assert "weekend" in found["failed"]["text"]
+    assert "clock_back" in found["failed"]["text"] or "has seen" in found["failed"]["text"]
     assert found["failed"]["todo"] == f"deskbus cycle show {failed['cycle_id'][:8]}"
     assert (day["worth"], day["held"]) == (None, [])
-    assert "weekend" in found["no_close"]["text"]
 
     later = await told(user, account, "2013-02-01")
     (gap,) = [each for each in later["attention"] if each["what"] == "no_close"]
     assert "clock stands at" in gap["text"]
     assert "--kind snapshot --as-of 2013-02-01" in gap["todo"]
+
+
+async def test_what_waits_now_stands_in_the_newest_report_and_in_none_before_it(
+    user: Caller, deskbus: CommandLine
+) -> None:
+    body = wish()
+    account = account_of(body)
+    await user.run(body)
+    await user.run(asked(account, kind="snapshot", as_of="2012-07-05"))
+    await asyncio.to_thread(deskbus, f"halt --account {account} --reason drill")
+    newest = await told(user, account, "2012-07-05")
+    before = await told(user, account, "2012-07-03")
+    await asyncio.to_thread(deskbus, f"resume --account {account}")
+
+    assert "halt" in {each["what"] for each in newest["attention"]}
+    assert {each["what"] for each in before["attention"]} & {"halt", "dead_letters"} == set()
+
+
+async def test_a_day_without_a_session_has_no_report_and_names_the_session_before(
+    user: Caller, deskbus: CommandLine
+) -> None:
+    body = wish()
+    account = account_of(body)
+    await user.run(body)
+    saturday = await user.query("report", account=account, session="2012-06-30")
+    assert not saturday["found"]
+    assert saturday["message"] == (
+        "Sat 2012-06-30 is a weekend, no session; the one before is 2012-06-29"
+    )
+    shown = await asyncio.to_thread(deskbus, f"report 2012-06-30 --account {account}")
+    assert (shown.code, "2012-06-29" in shown.err) == (3, True)
 
 
 def test_an_account_that_is_not_there_is_3_and_what_is_no_date_2(deskbus: CommandLine) -> None:

@@ -13,17 +13,20 @@ ORDER = ("ann", "bob")
 
 
 def body(account: str, as_of: str | None, order: tuple[str, ...] = ORDER) -> Json:
+    """Pipelines of names, and so of accounts, that no other test has."""
     return wish(
         as_of=as_of,
-        pipelines=[
-            {"name": name, "provider": "rules", "account": f"{account}-{name}"} for name in ORDER
-        ],
-        rotation={"account": account, "order": order},
+        pipelines=[{"name": f"{account}-{name}", "provider": "rules"} for name in ORDER],
+        rotation={"account": account, "order": [f"{account}-{name}" for name in order]},
     )
 
 
+def short(name: str) -> str:
+    return name.rpartition("-")[2]
+
+
 def accounts(view: Json) -> dict[str, str]:
-    return {each["name"]: each["account"] for each in view["pipelines"]}
+    return {short(each["name"]): each["account"] for each in view["pipelines"]}
 
 
 def turn_of(day: str, order: tuple[str, ...] = ORDER) -> str:
@@ -41,7 +44,7 @@ async def test_two_sessions_are_two_pipelines_turns_and_each_holds_what_it_bough
         assert view["status"] == "completed"
     assert turn_of(DAY) != turn_of(NEXT)
     # The second one's books of the account hold what the first one bought.
-    pipelines = {each["name"]: each["contracts"] for each in views[NEXT]["pipelines"]}
+    pipelines = {short(each["name"]): each["contracts"] for each in views[NEXT]["pipelines"]}
     held = pipelines[turn_of(NEXT)]["portfolio"]["positions"]
     assert {each["ticker"] for each in held} == {"AAPL", "MSFT"}
 
@@ -68,3 +71,14 @@ async def test_where_whose_turn_it_is_does_not_run_the_account_is_left_alone(
 
     assert accounts(view) == {name: f"alone-{name}" for name in ORDER}
     assert not (await user.query("account", account="alone"))["found"]
+
+
+async def test_an_account_that_a_request_names_is_traded_in_no_ones_turn(user: Caller) -> None:
+    asked = body("kept", DAY)
+    for pipeline in asked["pipelines"]:
+        pipeline["account"] = f"scratch-{pipeline['name']}"
+
+    view = await user.run(asked)
+
+    assert accounts(view) == {name: f"scratch-kept-{name}" for name in ORDER}
+    assert not (await user.query("account", account="kept"))["found"]

@@ -180,7 +180,7 @@ async def test_what_a_service_says_and_nobody_can_read_is_kept(desk: Desk, user:
             answer = await told(trader, what, op_id="no id")
             assert answer["outcome"] == "unknown"
             letter = (await user.query("dead_letters", limit=1))["letters"][0]
-            assert letter["subject"] == f"desk.v1.dlq.orchestrator.{what}"
+            assert letter["subject"] == f"desk.v1.dlq.orchestrator.{what}.trader"
             assert letter["failure"]["message"].startswith("from trader: op_id: ")
 
 

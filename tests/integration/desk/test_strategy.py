@@ -262,7 +262,6 @@ async def test_a_training_process_that_is_killed_fails_the_cycle_and_never_hangs
     [
         ({"train": {"first": "1995-01-03", "last": "2009-12-31"}}, "train.first"),
         ({"held_out": {"first": "2010-01-04", "last": "2015-12-31"}}, "held_out.last"),
-        ({"universe": ["IBM", "NOPE"]}, "NOPE"),
         ({"label": {"horizon_bars": 10, "return_pct_min": 50}}, "label"),
     ],
 )

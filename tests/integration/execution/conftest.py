@@ -28,16 +28,30 @@ from contracts.types import ExchangeRate, Money
 from libs.broker.paper import PaperBroker
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory, NothingTraded
-from libs.market.source import CorporateAction, FillPrice, Listing
+from libs.market.source import (
+    CorporateAction,
+    EarningsReport,
+    FillPrice,
+    Listing,
+    NewsItem,
+    SourceLabel,
+)
 from libs.postgres.migrate import migrate
-from libs.postgres.pool import CONSOLE_ROLE, EXECUTION_ROLE, OWNER_ROLE, Pool, open_pool
+from libs.postgres.pool import (
+    CONSOLE_ROLE,
+    EXECUTION_ROLE,
+    ORCHESTRATOR_ROLE,
+    OWNER_ROLE,
+    Pool,
+    open_pool,
+)
 from libs.quant.exchange import PRICE_STEP, inverse
 from libs.quant.risk import proposal_hash
 from libs.runtime import ids
 from libs.runtime.embedded import Servers
-from libs.runtime.journal import Journal
 from services.execution.handler import Trading, execute_decisions, open_books
 from services.execution.reads import Reads
+from tests.fakes.on_record import put_on_record
 from tests.integration.conftest import ServersIn
 from tests.integration.own_servers import OwnServers
 
@@ -71,6 +85,7 @@ async def pool(servers: Servers) -> AsyncIterator[Pool]:
 class Prices:
     """What execution reads: `MarketData`, `FillPrices` and `ExchangeRates` over small tables.
 
+    Each ticker has a sector of its own, unless `sectors` has another; "" is none.
     `euros` are tickers that trade in EUR; a rate of `eurusd` is known at the close of its session.
     From `ends` on there are no prices of anything; those `gone` have none at all.
     """
@@ -85,6 +100,8 @@ class Prices:
     last: date = date(2012, 12, 31)
     ends: date = date.max
     gone: set[str] = field(default_factory=set)
+    sectors: dict[str, str] = field(default_factory=dict)
+    label: SourceLabel = SourceLabel("test", "prices that a test writes", synthetic=True)
     calendar: ExchangeCalendar = field(default_factory=exchange_calendar)
     reads: list[str] = field(default_factory=list)
 
@@ -98,7 +115,18 @@ class Prices:
         opened = self.opens.get((ticker, as_of)) or close
         low = self.lows.get((ticker, as_of), min(opened, close))
         prices = {"open": opened, "low": low, "close": close}
-        return pl.DataFrame({"date": [as_of], **{n: [float(p)] for n, p in prices.items()}})
+        days = [as_of]
+        while len(days) < sessions:  # it has never moved before
+            days.append(self.calendar.previous_session(days[-1]))
+        return pl.DataFrame(
+            {"date": days[::-1], **{n: [float(p)] * len(days) for n, p in prices.items()}}
+        )
+
+    async def news(self, *_: object) -> tuple[NewsItem, ...]:
+        return ()
+
+    async def earnings(self, *_: object) -> tuple[EarningsReport, ...]:
+        return ()
 
     async def next_open(self, ticker: str, after: date) -> FillPrice:
         self.reads.append(f"open {ticker}")
@@ -116,7 +144,10 @@ class Prices:
     async def universe(
         self, as_of: date, tickers: Collection[str] | None = None
     ) -> tuple[Listing, ...]:
-        return tuple(Listing(t, t, "", "", self.currency(t), "") for t in tickers or ())
+        return tuple(
+            Listing(t, t, self.sectors.get(t, f"of {t}"), "", self.currency(t), "")
+            for t in tickers or ()
+        )
 
     async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
         known = [day for day in self.eurusd if self.calendar.close(day) <= at]
@@ -136,6 +167,7 @@ class Desk:
 
     trading: Trading
     prices: Prices
+    orchestrator: Pool
     account: str = field(default_factory=lambda: f"a{uuid4().hex[:12]}")
     currency: str = "USD"
 
@@ -146,10 +178,16 @@ class Desk:
                 "request": CycleRequest(idempotency_key="k", budgets=Budgets()),
             }
         )
-        return await open_books(command, journal(), trading=self.trading)
+        journal = await put_on_record(self.orchestrator, command)
+        return await open_books(command, journal, trading=self.trading)
 
     async def execute(self, command: ExecuteDecisions) -> ExecutionResult:
-        return await execute_decisions(command, journal(), trading=self.trading)
+        journal = await put_on_record(self.orchestrator, command)
+        return await execute_decisions(command, journal, trading=self.trading)
+
+    def another(self) -> "Desk":
+        """Another account on the same market."""
+        return Desk(self.trading, self.prices, self.orchestrator, currency=self.currency)
 
     async def buy(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
         return await self.execute(self.command({ticker: quantity}, as_of))
@@ -206,7 +244,13 @@ class Desk:
             decisions=decisions,
             proposal_hash=proposal_hash(decisions),
             evidence=tuple(
-                Evidence(ticker=ticker, sector=f"of {ticker}", risk_score=1.0, price=at[ticker])
+                Evidence(
+                    ticker=ticker,
+                    sector=f"of {ticker}",
+                    risk_score=1.0,
+                    measured_risk=1.0,
+                    price=at[ticker],
+                )
                 for ticker in sorted(legs)
             ),
             limits={},
@@ -242,19 +286,19 @@ def decision(ticker: str, shares: int, price: Money) -> PortfolioDecision:
     )
 
 
-def journal() -> Journal:
-    async def refuse(*_: object) -> None:
-        raise AssertionError("execution has nothing to journal")
-
-    return Journal((), refuse)
-
-
 @pytest.fixture
-def desk(pool: Pool) -> Desk:
+def desk(pool: Pool, orchestrator: Pool) -> Desk:
     prices = Prices()
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
     reads = Reads(prices, prices, prices)  # type: ignore[arg-type]
-    return Desk(Trading(pool, reads, broker, starting_cash=D(10_000)), prices)
+    return Desk(Trading(pool, reads, broker, starting_cash=D(10_000)), prices, orchestrator)
+
+
+@pytest.fixture
+async def orchestrator(servers: Servers) -> AsyncIterator[Pool]:
+    """Connections of whoever has commands on record."""
+    async with open_pool(servers.postgres_dsn(ORCHESTRATOR_ROLE)) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Execution in a process of its own, to be killed: `python -m ...killed DSN ACCOUNT SESSION`.
+"""Execution in a process of its own, to be killed: `python -m ...killed DSN DSN ACCOUNT SESSION`.
+
+The second DSN is that of an orchestrator, who has the command on record.
 
 Opens the books on the bundled prices, says `posted` once the first entry is written and not yet
 committed, and goes no further.
@@ -37,14 +39,14 @@ class Halting:
             await asyncio.Event().wait()
 
 
-async def main(dsn: str, account: str, session: str) -> None:
+async def main(dsn: str, orchestrators: str, account: str, session: str) -> None:
     real_write = store.write
     store.write = lambda db, changes: real_write(Halting(db), changes)  # type: ignore[arg-type]
     prices = ReplayStore()
     reads = Reads(ReplayMarket(prices), ReplayFills(prices), ReplayRates(prices))
-    async with open_pool(dsn) as pool:
+    async with open_pool(dsn) as pool, open_pool(orchestrators) as orchestrator:
         trading = Trading(pool, reads, PaperBroker(Decimal(5), Decimal(5)), Decimal(100_000))
-        await Desk(trading, Prices(), account).open(date.fromisoformat(session))
+        await Desk(trading, Prices(), orchestrator, account).open(date.fromisoformat(session))
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -287,11 +287,11 @@ async def test_a_foreign_sale_waits_for_an_open_that_is_not_there_yet(abroad):
 
 
 @pytest.fixture
-def fixture_desk(pool: Pool) -> Desk:
+def fixture_desk(pool: Pool, orchestrator: Pool) -> Desk:
     store = ReplayStore(FIXTURE)
     reads = Reads(ReplayMarket(store), ReplayFills(store), ReplayRates(store))
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
-    return Desk(Trading(pool, reads, broker, starting_cash=D(100_000)), Prices())
+    return Desk(Trading(pool, reads, broker, starting_cash=D(100_000)), Prices(), orchestrator)
 
 
 async def test_the_fixtures_german_share_trades_through_eurusd(fixture_desk, pool):

@@ -15,11 +15,12 @@ from libs.market.errors import NotASession
 from libs.market.source import CorporateAction
 from libs.postgres.pool import CONSOLE_ROLE, ORCHESTRATOR_ROLE, Pool, PostgresError, open_pool
 from libs.runtime.embedded import Servers
+from libs.runtime.errors import NotOnRecord
 from services.execution import store
 from services.execution.approvals import ProposalChanged
 from services.execution.errors import BooksNotOpen, ClockBack, NoPrice
-from services.execution.handler import CommandChanged, show_portfolio
-from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
+from services.execution.handler import show_portfolio
+from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY
 
 D = Decimal
 RACES = 100
@@ -101,11 +102,11 @@ async def test_one_command_delivered_at_the_same_time_many_times_is_executed_onc
     )
 
 
-async def test_the_same_operation_with_other_decisions_is_refused(desk):
+async def test_the_same_operation_with_other_decisions_is_not_the_one_on_record(desk):
     await desk.open()
     cycle = uuid4()
     await desk.execute(desk.command({"AAA": 100}, cycle=cycle))
-    with pytest.raises(CommandChanged):
+    with pytest.raises(NotOnRecord, match="is not the one that was sent"):
         await desk.execute(desk.command({"AAA": 50}, cycle=cycle))
 
 
@@ -123,7 +124,7 @@ async def test_decisions_that_do_not_have_the_validated_hash_are_refused(desk, p
 
 async def test_two_executions_that_race_for_the_same_cash_never_overdraw_it(desk, pool):
     for _ in range(RACES):
-        racing = Desk(desk.trading, desk.prices)
+        racing = desk.another()
         await racing.open()
         # Each wants 40% on its own; the third in line finds the cash spent.
         commands = [racing.command({f"T{n}A": 400, f"T{n}B": 400}) for n in range(2)]

@@ -369,7 +369,7 @@ async def test_a_stop_and_a_check_that_race_sell_no_more_than_is_held(
     desk: Desk, pool: Pool
 ) -> None:
     for _ in range(RACES):
-        each = Desk(desk.trading, desk.prices)
+        each = desk.another()
         each.prices.lows["AAPL", THURSDAY] = D("8.00")
         await (await holding(each)).exit("AAPL", 50, "9.00", MONDAY)
         await each.open(TUESDAY)
@@ -396,7 +396,7 @@ async def test_a_stop_and_a_check_that_race_sell_no_more_than_is_held(
 
 async def test_a_check_and_a_buy_that_race_are_both_done_once(desk: Desk, pool: Pool) -> None:
     for _ in range(RACES):
-        each = Desk(desk.trading, desk.prices)
+        each = desk.another()
         await holding(each)
         sale = each.exit_command("AAPL", 50, "9.00", MONDAY)
         buy = each.command({"MSFT": 100, "AAPL": 100}, MONDAY)

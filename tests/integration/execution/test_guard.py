@@ -75,7 +75,7 @@ async def test_the_books_say_that_the_account_is_halted_so_risk_can_explain_it(d
 
 
 async def test_a_halt_of_one_account_leaves_the_others_alone(desk, pool):
-    other = Desk(desk.trading, desk.prices)
+    other = desk.another()
     await desk.open()
     await other.open()
     await halted(pool, desk.account)
@@ -88,7 +88,7 @@ async def test_a_halt_of_all_covers_accounts_opened_later_and_ends_by_itself_onl
     await halted(pool, desk.account)
     try:
         await halted(pool, None, "everything")
-        later = Desk(desk.trading, desk.prices)
+        later = desk.another()
         await later.open()
         assert (await later.buy("AAA", 50)).fills == ()
     finally:
@@ -205,7 +205,9 @@ async def test_a_halt_waits_for_the_buy_under_way_and_none_commits_after_its_ans
     async with pool.acquire() as db, db.transaction():
         await db.execute("select hold_halts()")
         task = asyncio.create_task(halt())
-        waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+        waiting = (
+            "select count(*) from pg_locks where relation = 'halt_lock'::regclass and not granted"
+        )
         async with asyncio.timeout(10):
             while not await db.fetchval(waiting):
                 pass  # every look is a turn of the loop
@@ -322,7 +324,7 @@ async def test_limits_come_from_the_settings_of_today_and_what_they_were_is_kept
 async def test_two_executions_racing_on_one_account_never_overdraw_it(desk, pool):
     """Two, each wanting 80% of the cash, time and again; each command comes twice at once."""
     for _ in range(RACES):
-        racing = Desk(desk.trading, desk.prices)
+        racing = desk.another()
         await racing.open()
         commands = [racing.command({f"T{n}A": 400, f"T{n}B": 400}) for n in range(2)]
         results: list[ExecutionResult] = await asyncio.gather(

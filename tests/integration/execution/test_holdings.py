@@ -24,6 +24,10 @@ async def opened(desk: Desk, as_of: date | None = None) -> dict[str, date | None
     return {each.ticker: each.opened_on for each in (await shown(desk, as_of)).positions}
 
 
+async def test_books_valued_at_made_up_prices_say_so(desk: Desk) -> None:
+    assert (await desk.open()).synthetic, "as the label of the source says"
+
+
 async def test_holdings_are_those_of_the_accounts_own_session(desk: Desk) -> None:
     await desk.open()
     await desk.buy("AAPL", 100)
@@ -51,15 +55,33 @@ async def test_what_was_bought_at_the_next_open_is_held_at_the_price_paid(desk: 
     assert held.average_cost.amount == held.price.amount
 
 
-async def test_what_was_sold_at_the_next_open_is_held_and_its_sale_open(desk: Desk) -> None:
+async def test_what_was_sold_at_the_next_open_is_held_no_more(desk: Desk) -> None:
+    desk.prices.opens["AAPL", TUESDAY] = D(12)
     await desk.open()
     await desk.buy("AAPL", 100)
     await desk.open(MONDAY)
     await desk.sell("AAPL", 40, MONDAY)
 
     found = await shown(desk)
-    assert [(each.quantity, each.opened_on) for each in found.positions] == [(D(100), MONDAY)]
-    assert [(each.side, each.quantity) for each in found.open_orders] == [(Side.SELL, D(40))]
+    assert [(each.quantity, each.opened_on) for each in found.positions] == [(D(60), MONDAY)]
+    assert found.positions[0].price.amount == D(12)
+    assert (found.open_orders, found.sold) == ((), ("AAPL",))
+
+    # As of the session itself, the sale lies in the future.
+    then = await shown(desk, MONDAY)
+    assert [each.quantity for each in then.positions] == [D(100)]
+    assert [(each.side, each.quantity) for each in then.open_orders] == [(Side.SELL, D(40))]
+    assert then.sold == ()
+
+
+async def test_what_was_sold_whole_at_the_next_open_is_no_position(desk: Desk) -> None:
+    await desk.open()
+    await desk.buy("AAPL", 100)
+    await desk.open(MONDAY)
+    await desk.sell("AAPL", 100, MONDAY)
+
+    found = await shown(desk)
+    assert (found.positions, found.sold) == ((), ("AAPL",))
 
 
 async def test_a_buy_that_still_waits_for_its_open_is_not_held(desk: Desk) -> None:
@@ -105,7 +127,7 @@ async def test_a_position_that_was_closed_and_opened_again_counts_anew(desk: Des
     await desk.buy("AAPL", 100)
     await desk.open(MONDAY)
     await desk.sell("AAPL", 100, MONDAY)
-    assert await opened(desk) == {"AAPL": MONDAY}
+    assert await opened(desk, MONDAY) == {"AAPL": MONDAY}
     await desk.open(TUESDAY)
     await desk.buy("AAPL", 10, TUESDAY)
     await desk.open(THURSDAY)

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from contracts.execution import OrderStatus
 from libs.bus.route import Routes, subject_of
 from libs.market.calendar import exchange_calendar
-from libs.postgres.pool import EXECUTION_ROLE
+from libs.postgres.pool import EXECUTION_ROLE, ORCHESTRATOR_ROLE
 from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
 from services.execution.app import NoDatabase, service
@@ -42,8 +42,8 @@ async def test_every_route_has_its_row_in_the_subject_table(shipped):
     ]
 
 
-async def test_a_buy_fills_at_the_real_open_of_the_next_session(shipped):
-    desk = Desk(trading_of(shipped), Prices())
+async def test_a_buy_fills_at_the_real_open_of_the_next_session(shipped, orchestrator):
+    desk = Desk(trading_of(shipped), Prices(), orchestrator)
     friday = date(2012, 6, 29)
     await desk.open(friday)
     result = await desk.execute(desk.command({"AAPL": 8}, friday, price=D("584.00")))
@@ -54,8 +54,8 @@ async def test_a_buy_fills_at_the_real_open_of_the_next_session(shipped):
     assert fill.fee.amount == D("2.35")
 
 
-async def test_a_position_lives_through_a_real_split_and_dividends(shipped):
-    desk = Desk(trading_of(shipped), Prices())
+async def test_a_position_lives_through_a_real_split_and_dividends(shipped, orchestrator):
+    desk = Desk(trading_of(shipped), Prices(), orchestrator)
     bought, after = date(2005, 2, 25), date(2005, 3, 1)
     await desk.open(bought)
     command = desk.command({"AAPL": 20}, bought, price=D("88.99"))
@@ -75,8 +75,10 @@ async def test_a_position_lives_through_a_real_split_and_dividends(shipped):
     assert {p.ticker: p.quantity for p in later.positions} == {"AAPL": 40, "MSFT": 50}
 
 
-async def test_apples_split_doubles_the_shares_halves_their_cost_and_makes_no_gain(shipped, pool):
-    desk = Desk(trading_of(shipped), Prices())
+async def test_apples_split_doubles_the_shares_halves_their_cost_and_makes_no_gain(
+    shipped, orchestrator, pool
+):
+    desk = Desk(trading_of(shipped), Prices(), orchestrator)
     decided, held, split = date(2005, 2, 24), date(2005, 2, 25), date(2005, 2, 28)
     await desk.open(decided)
     await desk.execute(desk.command({"AAPL": 20}, decided, price=D("88.93")))
@@ -104,10 +106,10 @@ async def test_apples_split_doubles_the_shares_halves_their_cost_and_makes_no_ga
 
 @pytest.mark.parametrize("session", ["2005-02-28", "2005-05-16"])
 async def test_an_execution_killed_while_it_posts_leaves_nothing_and_the_next_posts_once(
-    shipped, pool, servers, session
+    shipped, orchestrator, pool, servers, session
 ):
     """AAPL splits on 2005-02-28, MSFT pays a dividend on 2005-05-16."""
-    desk = Desk(trading_of(shipped), Prices())
+    desk = Desk(trading_of(shipped), Prices(), orchestrator)
     decided = date(2005, 2, 24)
     await desk.open(decided)
     await desk.execute(desk.command({"AAPL": 20}, decided, price=D("88.93")))
@@ -115,7 +117,8 @@ async def test_an_execution_killed_while_it_posts_leaves_nothing_and_the_next_po
     day = date.fromisoformat(session)
     await desk.open(exchange_calendar().previous_session(day))
 
-    arguments = [servers.postgres_dsn(EXECUTION_ROLE), desk.account, session]
+    dsns = map(servers.postgres_dsn, (EXECUTION_ROLE, ORCHESTRATOR_ROLE))
+    arguments = [*dsns, desk.account, session]
     killed = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.integration.execution.killed", *arguments),
         stdout=asyncio.subprocess.PIPE,
@@ -139,8 +142,8 @@ async def test_an_execution_killed_while_it_posts_leaves_nothing_and_the_next_po
     await assert_sound(pool, desk.account)
 
 
-async def test_where_the_bundled_data_end_an_order_stays_working(shipped):
-    desk = Desk(trading_of(shipped), Prices())
+async def test_where_the_bundled_data_end_an_order_stays_working(shipped, orchestrator):
+    desk = Desk(trading_of(shipped), Prices(), orchestrator)
     last = date(2013, 3, 1)
     await desk.open(last)
     (order,) = (await desk.execute(desk.command({"IBM": 5}, last, price=D("202.91")))).orders

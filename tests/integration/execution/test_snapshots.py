@@ -9,7 +9,7 @@ import pytest
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool, PostgresError, Record
 from services.execution.errors import ClockBack, NoPrice
-from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
+from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY
 from tests.integration.execution.test_execution import assert_sound
 
 D = Decimal
@@ -70,7 +70,7 @@ async def test_every_session_that_the_clock_jumps_over_has_its_snapshot(desk, po
 
 async def test_opening_again_and_opening_at_once_write_each_session_once(desk, pool):
     for _ in range(RACES):
-        racing = Desk(desk.trading, desk.prices)
+        racing = desk.another()
         await racing.open()
         await racing.buy("AAA", 100)
         await asyncio.gather(*(racing.open(THURSDAY) for _ in range(4)))
@@ -152,7 +152,7 @@ async def test_the_same_session_and_a_later_one_are_taken_an_earlier_one_is_not(
         await desk.open(MONDAY)
     with pytest.raises(ClockBack):
         await desk.buy("AAA", 1, MONDAY)
-    assert (await Desk(desk.trading, desk.prices).open(MONDAY)).as_of == MONDAY
+    assert (await desk.another().open(MONDAY)).as_of == MONDAY
 
 
 async def test_openings_of_two_sessions_at_once_never_turn_the_clock_back(desk, pool):
@@ -160,7 +160,7 @@ async def test_openings_of_two_sessions_at_once_never_turn_the_clock_back(desk, 
     desk.prices.events = [CorporateAction("AAA", TUESDAY, D(2), D("0.25"))]
     desk.prices.opens["AAA", TUESDAY] = D(5)
     for _ in range(RACES):
-        racing = Desk(desk.trading, desk.prices)
+        racing = desk.another()
         await racing.open()
         await racing.buy("AAA", 100)
         done = await asyncio.gather(

@@ -2,18 +2,13 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
-from contracts.operation import JournalEntry
-from contracts.types import ToolDef
-from libs.llm.agent import Agent, Limits
 from libs.llm.endpoint import PRESETS, PRICES
 from libs.llm.errors import (
     AnswerInvalid,
@@ -22,14 +17,12 @@ from libs.llm.errors import (
     ProviderFault,
     ProviderUnavailable,
     Refused,
+    ReplyUnreadable,
     Truncated,
 )
-from libs.llm.loop import generate, generate_with_tools
-from libs.llm.prompt import Prompt, Task
 from libs.llm.remote import RemoteProvider
-from libs.llm.toolbox import Toolbox
 from libs.runtime.errors import DeskError
-from libs.runtime.journal import Journal
+from tests.fakes.model_bench import GOOD, TIMEOUT_S, Speaking
 from tests.fakes.model_server import (
     KEY,
     Answer,
@@ -37,96 +30,8 @@ from tests.fakes.model_server import (
     Drop,
     Error,
     Hang,
-    ModelServer,
-    Script,
-    model_server,
 )
 from tests.fakes.wire_formats import Call, Says
-
-TIMEOUT_S = 5.0
-WIRES = ("claude", "openai")
-GOOD = Says('{"word": "yes", "number": 3}')
-PROMPT = Prompt.of("Be brief.")
-
-
-class Answered(BaseModel):
-    word: str
-    number: int = 0
-
-
-class Prices:
-    """One tool, which counts its calls."""
-
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-
-    def definitions(self) -> Sequence[ToolDef]:
-        parameters = {"type": "object", "properties": {"ticker": {"type": "string"}}}
-        return [ToolDef(name="price", description="the price", parameters=parameters)]
-
-    async def call(self, name: str, arguments: Any) -> dict[str, Any]:
-        self.asked.append(arguments)
-        return {"tool": name, **arguments}
-
-
-@dataclass
-class Bench:
-    """An agent that speaks to a server, and what it has on record."""
-
-    server: ModelServer
-    agent: Agent
-    entries: list[JournalEntry] = field(default_factory=list)
-    tools: Prices = field(default_factory=Prices)
-
-    async def plain(self) -> Answered:
-        journal = self._journal()
-        try:
-            return await generate(self.agent, Task(data={"as_of": "x"}), Answered, journal)
-        finally:
-            await journal.flush()
-
-    async def with_tools(self) -> tuple[Answered, int]:
-        box = Toolbox((self.tools,), frozenset({"price"}))
-        task = Task(data={"as_of": "x"})
-        return await generate_with_tools(self.agent, task, Answered, self._journal(), box)
-
-    def _journal(self) -> Journal:
-        async def record(entries: Sequence[JournalEntry], *_: object) -> None:
-            self.entries.extend(entries)
-
-        return Journal(self.entries, record)
-
-
-Speaking = Callable[..., AbstractAsyncContextManager[Bench]]
-
-
-@pytest.fixture(params=WIRES)
-def speaking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Speaking:
-    """Makes a bench over one of the two SDKs. Waits between tries are kept, not slept."""
-
-    async def no_pause(_journal: Journal, _wait_s: float) -> None:
-        await asyncio.sleep(0)
-
-    monkeypatch.setattr(Journal, "pause", no_pause)
-
-    @asynccontextmanager
-    async def speak(
-        answers: Sequence[Answer] | Script, timeout_s: float = TIMEOUT_S, key: str = KEY
-    ) -> AsyncIterator[Bench]:
-        async with model_server(answers) as server:
-            url = server.url if request.param == "claude" else server.openai_url
-            endpoint = replace(PRESETS[request.param], base_url=url)
-            provider = RemoteProvider(endpoint, SecretStr(key), PRICES, timeout_s)
-            model = endpoint.models["medium"]
-            limits = Limits(attempts_max=3)
-            try:
-                yield Bench(server, Agent("tester", provider, model, PROMPT, 1, limits))
-                assert server.refused == []
-            finally:
-                await provider.close()
-
-    return speak
-
 
 PASSING: dict[str, Answer] = {
     "429": Error(429, "rate_limit_error", "slow down", {"retry-after": "1"}),
@@ -140,8 +45,8 @@ PASSING: dict[str, Answer] = {
     "null choices": Body(b'{"id": "x", "choices": null, "content": null}'),
     "an empty body": Body(b""),
     "half of a reply": Body(b'{"id": "msg_1", "type": "mess'),
-    "llama.cpp's 500": Error(500, "server_error", "does not match the expected peg-native format"),
 }
+GARBLED = Error(500, "server_error", "does not match the expected peg-native format")
 
 
 @pytest.mark.parametrize("fault", PASSING)
@@ -164,7 +69,7 @@ LASTING: list[tuple[Answer, type[ModelError], int, str]] = [
     (Error(429, "insufficient_quota", "quota exceeded"), ModelError, 1, "add credit"),
     (Error(429, "rate_limit_error", "x", {"retry-after": "900"}), ProviderUnavailable, 1, "900 s"),
     (Says("I will not", stop="refusal"), Refused, 1, "declined"),
-    (Says('{"word": "ye', stop="max_tokens"), Truncated, 1, "16000 tokens"),
+    (Says('{"word": "ye', stop="max_tokens"), Truncated, 2, "raise output_tokens_max"),
 ]
 OPENAI_STOPS = {"refusal": "content_filter", "max_tokens": "length"}
 
@@ -240,7 +145,6 @@ async def test_nobody_there_is_a_failure_that_costs_nothing(speaking: Speaking) 
                 replace(PRESETS[bench.agent.provider.name], base_url=url),
                 SecretStr(KEY),
                 PRICES,
-                TIMEOUT_S,
             )
             bench.agent = replace(bench.agent, provider=provider)
             with pytest.raises(ProviderUnavailable, match="cannot be reached"):
@@ -299,11 +203,56 @@ async def test_a_refused_tool_is_told_to_the_model(speaking: Speaking) -> None:
 
 
 async def test_faults_after_results_lead_to_the_output_pass(speaking: Speaking) -> None:
-    garbled = PASSING["llama.cpp's 500"]
+    page = PASSING["a page with HTTP 200"]
     first = Says(calls=[Call("price", {"ticker": "A"})])
-    async with speaking([first, garbled, garbled, garbled, GOOD]) as bench:
+    async with speaking([first, page, page, page, GOOD]) as bench:
         answer, calls = await bench.with_tools()
         assert (answer.word, calls) == ("yes", 1)
+
+
+async def test_a_call_that_could_not_be_read_is_told_to_the_model_in_a_transcript_that_is_taken(
+    speaking: Speaking,
+) -> None:
+    script = [GARBLED, Says(calls=[Call("price", {"ticker": "A"})]), Says("enough"), GOOD]
+    async with speaking(script) as bench:
+        answer, calls = await bench.with_tools()
+        assert (answer.word, calls) == ("yes", 1)
+        repair = orjson.dumps(bench.server.asked[1].body["messages"]).decode()
+        assert "peg-native" in repair
+        assert "Call a tool again" in repair
+
+
+async def test_a_model_whose_calls_cannot_be_read_is_asked_for_its_answer_after_one_repair(
+    speaking: Speaking,
+) -> None:
+    """As a small model on llama.cpp, which never gets a call right."""
+    async with speaking(lambda asked: GARBLED if asked.tools else GOOD) as bench:
+        answer, calls = await bench.with_tools()
+        assert (answer.word, calls) == ("yes", 0)
+        assert [bool(each.tools) for each in bench.server.asked] == [True, True, False]
+
+
+async def test_what_ended_the_tools_is_told_where_the_answer_then_is_not_valid(
+    speaking: Speaking,
+) -> None:
+    async with speaking(lambda asked: GARBLED if asked.tools else Says("no idea")) as bench:
+        with pytest.raises(AnswerInvalid, match=r"tools had ended early.*peg-native"):
+            await bench.with_tools()
+
+
+async def test_an_agent_whose_answer_is_a_call_ends_with_what_was_wrong_with_it(
+    speaking: Speaking,
+) -> None:
+    async with speaking(lambda _: GARBLED) as bench:
+        with pytest.raises(ReplyUnreadable, match="peg-native"):
+            await bench.tools_alone()
+
+
+async def test_an_answer_that_its_server_could_not_read_is_repaired(on_openai: Speaking) -> None:
+    groq = Error(400, "json_validate_failed", "Failed to generate JSON")
+    async with on_openai([groq, GOOD]) as bench:
+        assert (await bench.plain()).word == "yes"
+        assert "Failed to generate JSON" in orjson.dumps(bench.server.asked[1].body).decode()
 
 
 async def test_a_wrong_answer_is_repaired_in_a_transcript_that_is_taken(speaking: Speaking) -> None:

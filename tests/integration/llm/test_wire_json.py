@@ -1,6 +1,7 @@
 """Requests and replies in the two wire formats, without a socket."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -45,6 +46,10 @@ def request(**fields):
     return ModelRequest(**{**base, "messages": (UserMessage(text="hello"),), **fields})
 
 
+def sent_to_claude(asked, **changes):
+    return claude.parameters(asked, replace(PRESETS["claude"], **changes))
+
+
 def from_claude(said):
     return claude.reply_of("x", json.dumps(claude_reply(said, BODY, 0)).encode())
 
@@ -73,7 +78,7 @@ def test_calls_of_one_reply_keep_their_order_and_their_arguments(reply_from):
     [
         (from_claude, "end_turn", StopReason.END),
         (from_claude, "max_tokens", StopReason.OUTPUT_LIMIT),
-        (from_claude, "model_context_window_exceeded", StopReason.OUTPUT_LIMIT),
+        (from_claude, "model_context_window_exceeded", StopReason.CONTEXT_LIMIT),
         (from_claude, "refusal", StopReason.REFUSAL),
         (from_claude, "pause_turn", StopReason.END),
         (from_claude, "something_new", StopReason.END),
@@ -208,8 +213,8 @@ def test_results_are_one_turn_at_claude_and_one_message_each_at_openai():
 
 
 def test_tools_and_schema_never_travel_together_and_the_transcript_is_cached_with_tools_only():
-    tooling = claude.parameters(request(tools=(TOOL,)))
-    output = claude.parameters(request(output_schema=SentimentDraft.model_json_schema()))
+    tooling = sent_to_claude(request(tools=(TOOL,)))
+    output = sent_to_claude(request(output_schema=SentimentDraft.model_json_schema()))
     assert "tools" in tooling
     assert "output_config" not in tooling
     assert "tools" not in output
@@ -218,9 +223,9 @@ def test_tools_and_schema_never_travel_together_and_the_transcript_is_cached_wit
 
 def test_a_long_prefix_is_marked_by_itself_and_is_the_same_for_every_task():
     prompt = "Look at each ticker. " * 300
-    first = claude.parameters(request(system=prompt, tools=(TOOL,)))
+    first = sent_to_claude(request(system=prompt, tools=(TOOL,)))
     other = (UserMessage(text="another task"),)
-    second = claude.parameters(request(system=prompt, tools=(TOOL,), messages=other))
+    second = sent_to_claude(request(system=prompt, tools=(TOOL,), messages=other))
     assert first["system"] == [
         {"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}
     ]
@@ -229,14 +234,14 @@ def test_a_long_prefix_is_marked_by_itself_and_is_the_same_for_every_task():
 
 @pytest.mark.parametrize("fields", [{"tools": (TOOL,)}, {"system": "Look. " * 2_000}])
 def test_a_prefix_too_short_to_be_kept_or_asked_for_once_is_not_marked(fields):
-    assert isinstance(claude.parameters(request(**fields))["system"], str)
+    assert isinstance(sent_to_claude(request(**fields))["system"], str)
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_every_draft_is_bound_by_a_format_or_asked_for_in_words(draft):
     schema = draft.model_json_schema()
     Draft202012Validator.check_schema(schema)
-    sent = claude.parameters(request(output_schema=schema))
+    sent = sent_to_claude(request(output_schema=schema))
     if has_maps(schema):
         assert "output_config" not in sent
         assert "JSON Schema" in sent["system"]
@@ -246,7 +251,7 @@ def test_every_draft_is_bound_by_a_format_or_asked_for_in_words(draft):
 
 
 def test_an_object_with_keys_of_ones_own_choosing_is_a_map():
-    assert has_maps(QuantDraft.model_json_schema())
+    assert has_maps(PlanDraft.model_json_schema())
     assert has_maps({"type": "array", "items": {"type": "object"}})
     assert not has_maps(SentimentDraft.model_json_schema())
 
@@ -254,8 +259,8 @@ def test_an_object_with_keys_of_ones_own_choosing_is_a_map():
 @pytest.mark.parametrize("name", ["openai", "minimax", "vllm", "ollama", "llamacpp", "compatible"])
 def test_an_endpoint_gets_no_field_that_it_does_not_have(name):
     can = PRESETS[name].capabilities
-    tooling = openai.parameters(request(tools=(TOOL,)), can)
-    output = openai.parameters(request(output_schema=PlanDraft.model_json_schema()), can)
+    tooling = openai.parameters(request(tools=(TOOL,)), PRESETS[name])
+    output = openai.parameters(request(output_schema=PlanDraft.model_json_schema()), PRESETS[name])
     assert ("tool_choice" in tooling) is can.tool_choice
     assert ("parallel_tool_calls" in tooling) is can.parallel_calls
     assert ("seed" in tooling) is can.seed

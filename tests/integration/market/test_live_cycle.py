@@ -42,6 +42,35 @@ async def test_an_older_day_is_decided_on_prices_and_says_what_it_had_not(live: 
     assert sources["screener"].get("error") is None
 
 
+async def test_a_named_universe_is_all_that_is_asked_about(live: Live) -> None:
+    named = ("ALFA", "BRVO", "FOXT")
+    desk, ended = await cycle(Settings(market="yahoo"), AS_OF, named)
+    assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
+    sources = {source["name"]: source for source in desk.contract("digest")["sources"]}  # type: ignore[attr-defined]
+    assert all(source.get("error") is None for source in sources.values())
+    assert live.server.count("screener") == 0
+    charts = {address.partition("/chart/")[2].partition("?")[0] for address in live.server.asked}
+    assert charts & live.server.market.companies.keys() == set(named)
+
+
+async def test_headlines_of_an_older_session_are_there_as_far_as_yahoos_page_reaches(
+    live: Live,
+) -> None:
+    desk, ended = await cycle(Settings(market="yahoo"), BEFORE, ("ALFA", "BRVO", "INDI"))
+    assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
+    digest = desk.contract("digest")
+    headlines = {each["ticker"]: each.get("headlines", ()) for each in digest["candidates"]}  # type: ignore[attr-defined]
+    assert headlines["ALFA"]
+
+
+async def test_headlines_that_got_no_answer_are_told_and_the_cycle_goes_on(live: Live) -> None:
+    live.server.fails("/xhr/ncp", status=401, body="")
+    desk, ended = await cycle(Settings(market="yahoo"), AS_OF, ("ALFA", "BRVO"))
+    assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
+    sources = {source["name"]: source for source in desk.contract("digest")["sources"]}  # type: ignore[attr-defined]
+    assert sources["news"]["error"]["code"] == "source_unavailable"
+
+
 async def test_yahoo_being_down_fails_the_cycle_with_the_reason(live: Live) -> None:
     live.server.fails("", status=500, body="")
     _, ended = await cycle(Settings(market="yahoo"), AS_OF, ("ALFA", "BRVO"))

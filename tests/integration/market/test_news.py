@@ -18,7 +18,7 @@ def story(title: str, at: str | None, **further: object) -> dict[str, object]:
 
 
 async def test_headlines_are_dated_and_none_is_from_after_the_close(live: Live) -> None:
-    found = await live.market.news(AS_OF, "ALFA", 50)
+    found = await live.market.news(AS_OF, ["ALFA"], 50)
     assert found[0].title.endswith("minutes before the close")
     assert all(item.known_at <= CLOSE for item in found)
     assert not any("UNDATED" in item.title for item in found)
@@ -26,16 +26,16 @@ async def test_headlines_are_dated_and_none_is_from_after_the_close(live: Live) 
 
 
 async def test_an_older_session_sees_what_reaches_back_to_it(live: Live) -> None:
-    assert len(await live.market.news(BEFORE, "ALFA", 50)) == 2
+    assert len(await live.market.news(BEFORE, ["ALFA"], 50)) == 2
     with pytest.raises(NotInSource, match=r"headlines of ALFA back to 2024-01-05.*newest ones"):
-        await live.market.news(date(2024, 1, 5), "ALFA", 50)
+        await live.market.news(date(2024, 1, 5), ["ALFA"], 50)
 
 
 async def test_no_headlines_at_all_are_an_answer_for_the_newest_session_only(live: Live) -> None:
     live.server.market.companies["ALFA"].news = []
-    assert await live.market.news(AS_OF, "ALFA", 50) == ()
+    assert await live.market.news(AS_OF, ["ALFA"], 50) == ()
     with pytest.raises(NotInSource):
-        await live.market.news(BEFORE, "ALFA", 50)
+        await live.market.news(BEFORE, ["ALFA"], 50)
 
 
 async def test_a_full_page_of_this_evening_hides_the_day_and_says_so(live: Live) -> None:
@@ -43,7 +43,7 @@ async def test_a_full_page_of_this_evening_hides_the_day_and_says_so(live: Live)
         story(f"n{n}", f"2024-03-15T21:{n:02}:00Z") for n in range(NEWS_MAX)
     ]
     with pytest.raises(NotInSource, match="keeps only the newest"):
-        await live.market.news(AS_OF, "ALFA", 50)
+        await live.market.news(AS_OF, ["ALFA"], 50)
 
 
 async def test_news_of_all_are_those_of_the_universe_newest_first(live: Live) -> None:

@@ -85,7 +85,7 @@ async def test_undated_things_are_not_known_before_they_were_recorded(
     replay = replayed(tmp_path / "r")
     assert await replay.fundamentals("ALFA", BEFORE) is None
     assert (await replay.universe(BEFORE, ["ALFA"]))[0].sector == "unknown"
-    assert all(row.eps_actual is not None for row in await replay.earnings(BEFORE, "ALFA"))
+    assert all(row.eps_actual is not None for row in await replay.earnings(BEFORE, ["ALFA"]))
 
 
 async def test_an_evening_later_only_what_is_new_is_added(live: Live, tmp_path: Path) -> None:
@@ -158,6 +158,26 @@ async def test_what_got_no_answer_is_told_and_left_for_another_run(
     assert (folder / "DLTA.csv").exists()
 
 
+async def test_a_page_that_fails_costs_no_other_and_is_named(live: Live, tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    live.server.fails("/xhr/ncp", status=401, body="")
+    live.server.fails("/v1/finance/visualization", status=401, body="")
+    told = {each.ticker: each for each in await record(live, folder, ["ALFA", "GOLF.DE"])}
+    assert told["ALFA"].failure is None
+    assert (told["ALFA"].absent, told["ALFA"].is_final) == ({"news": "source_unavailable"}, False)
+    assert told["ALFA"].rows.keys() == {"sectors", "fundamentals", "earnings"}
+    assert (told["(calendar)"].absent, told["(calendar)"].is_final) == (
+        {"earnings": "source_unavailable"},
+        False,
+    )
+    assert told["(EURUSD)"].rows["fx"] > 0
+    live.server.faults.clear()
+    again = {
+        each.ticker: each for each in await record(live.fresh(tmp_path / "b"), folder, ["ALFA"])
+    }
+    assert (again["ALFA"].absent, again["ALFA"].is_final) == ({}, True)
+
+
 async def test_a_rate_limit_is_waited_out(
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,4 +206,4 @@ async def test_absences_say_which_and_why(live: Live, tmp_path: Path) -> None:
     assert told.rows == {"sectors": 1, "news": 1, "fundamentals": 0}
     assert (told.first, told.last) == (date(2023, 12, 11), AS_OF)
     with pytest.raises(NotInSource):
-        await live.market.earnings(AS_OF, "INDI")
+        await live.market.earnings(AS_OF, ["INDI"])

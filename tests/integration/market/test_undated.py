@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from contracts.facts import UNKNOWN_SECTOR
 from libs.market.errors import NoHistory, NotInSource
-from libs.market.source import UNKNOWN_SECTOR
 from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
 from libs.market.yahoo import YahooMarket
 from libs.market.yahoo_shapes import ReportedSince
@@ -29,14 +29,14 @@ async def test_figures_of_the_newest_session_are_known_at_its_close(live: Live) 
 async def test_until_the_next_open_they_can_be_asked(live: Live, moment: datetime) -> None:
     live.at(moment)
     assert await live.market.fundamentals("ALFA", AS_OF) is not None
-    assert await live.market.earnings(AS_OF, "ALFA")
+    assert await live.market.earnings(AS_OF, ["ALFA"])
     assert (await live.market.universe(AS_OF, ["ALFA"]))[0].sector == "Information Technology"
 
 
 async def test_an_older_session_gets_a_refusal_that_says_what_to_do(live: Live) -> None:
     asked = (
         live.market.fundamentals("ALFA", BEFORE),
-        live.market.earnings(BEFORE, "ALFA"),
+        live.market.earnings(BEFORE, ["ALFA"]),
         live.market.earnings(BEFORE, None),
         live.market.search(BEFORE, "alfa"),
     )
@@ -83,11 +83,42 @@ async def test_a_report_before_or_to_come_does_not(live: Live) -> None:
     assert await live.market.fundamentals("ALFA", AS_OF) is not None
 
 
-async def test_earnings_per_share_in_another_currency_are_left_out(live: Live) -> None:
-    live.server.market.companies["ALFA"].info["financialCurrency"] = "TWD"
+async def test_earnings_of_a_receipt_are_in_the_currency_of_its_price(live: Live) -> None:
+    """The report's currency says nothing of it: Yahoo's own P/E does."""
+    info = live.server.market.companies["ALFA"].info
+    info["financialCurrency"] = "TWD"
     found = await live.market.fundamentals("ALFA", AS_OF)
     assert found is not None
-    assert (found.currency, found.eps_ttm, found.revenue_ttm) == ("TWD", None, 980e6)
+    assert (found.currency, found.eps_ttm, found.revenue_ttm) == ("TWD", 3.3, 980e6)
+
+
+async def test_earnings_that_the_price_earnings_ratio_contradicts_are_left_out(live: Live) -> None:
+    info = live.server.market.companies["ALFA"].info
+    info |= {"trailingPE": 10.0, "trailingEps": 3.3}
+    found = await live.market.fundamentals("ALFA", AS_OF)
+    assert found is not None
+    assert found.eps_ttm is None
+
+
+async def test_a_loss_is_taken_as_told(live: Live) -> None:
+    info = live.server.market.companies["ALFA"].info
+    info["trailingEps"] = -1.2
+    found = await live.market.fundamentals("ALFA", AS_OF)
+    assert found is not None
+    assert found.eps_ttm == -1.2
+
+
+async def test_the_market_value_is_yahoos_own_whatever_share_classes_there_are(live: Live) -> None:
+    tools = MarketTools(live.market, AS_OF, MARKET_TOOL_NAMES)
+    found = (await tools.call("get_fundamentals", {"ticker": "ALFA"}))["figures"]
+    company = live.server.market.companies["ALFA"]
+    price = (await tools.call("get_stock_price", {"ticker": "ALFA"}))["price"]
+    assert found["market_cap"] == pytest.approx(price * company.shares, rel=1e-4)
+    assert company.info["sharesOutstanding"] < company.shares / 2
+    company.info["marketCap"] = None
+    live.feed._kept._answers.clear()
+    unknown = (await tools.call("get_fundamentals", {"ticker": "ALFA"}))["figures"]
+    assert (unknown["market_cap"], unknown["shares_outstanding"]) == (None, None)
 
 
 async def test_missing_and_odd_figures_are_not_reported(live: Live) -> None:
@@ -111,7 +142,7 @@ async def test_earnings_show_as_they_stood_at_the_close(live: Live) -> None:
         (datetime(2024, 3, 15, 20, tzinfo=UTC), 1.1, 1.4),
         (datetime(2024, 5, 14, 20, tzinfo=UTC), 0.91, None),
     ]
-    past, evening, coming = await live.market.earnings(AS_OF, "ALFA")
+    past, evening, coming = await live.market.earnings(AS_OF, ["ALFA"])
     assert (past.eps_actual, past.known_at) == (0.97, datetime(2023, 12, 20, 22, tzinfo=UTC))
     assert (evening.eps_actual, evening.eps_estimate, evening.known_at) == (None, 1.1, CLOSE)
     assert (coming.eps_actual, coming.period_end) == (None, date(2024, 3, 31))
@@ -119,7 +150,7 @@ async def test_earnings_show_as_they_stood_at_the_close(live: Live) -> None:
 
 async def test_a_ticker_without_a_page_of_reports_says_so(live: Live) -> None:
     with pytest.raises(NotInSource, match=r"earnings dates of INDI.*a fund or a young listing"):
-        await live.market.earnings(AS_OF, "INDI")
+        await live.market.earnings(AS_OF, ["INDI"])
 
 
 async def test_the_calendar_names_who_reports_soon(live: Live) -> None:

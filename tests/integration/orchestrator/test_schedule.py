@@ -21,6 +21,7 @@ from services.orchestrator.commit import Committer
 from services.orchestrator.handler import Handler
 from services.orchestrator.inputs import CancelAskedFor
 from services.orchestrator.outlook import Outlook
+from services.orchestrator.refusals import Refusals
 from services.orchestrator.schedule import GIVE_UP_AFTER, Ask, Clock, Time
 from services.orchestrator.workflows import workflows_of
 from tests.integration.orchestrator.conftest import Sent
@@ -89,10 +90,11 @@ async def wound(pool: Pool) -> AsyncIterator[Wound]:
     async def latest() -> date:
         return LATEST
 
-    async def outlook(_pipelines: object) -> Outlook:
+    async def outlook(*_: object) -> Outlook:
         return Outlook()
 
-    handler = Handler(committer, cast(Publisher, None), latest, outlook)
+    refusals = Refusals(60, lambda: 0.0)
+    handler = Handler(committer, cast(Publisher, None), latest, outlook, refusals, 5.0)
     async with AsyncExitStack() as stack:
         running = asyncio.create_task(committer.run())
         stack.callback(running.cancel)

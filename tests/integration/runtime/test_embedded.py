@@ -12,17 +12,17 @@ import nats
 import psutil
 import pytest
 
-from libs.runtime.credentials import NatsPermissions
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.embedded_thread import held_in_thread
-from libs.runtime.nats_server import nats_is_healthy
+from libs.runtime.nats_server import nats_problem
 from libs.runtime.postgres_roles import PsqlLogin, run_sql
 from libs.runtime.postgres_server import PostgresError
 
 PERMISSIONS = {
     "orchestrator": NatsPermissions((">",), (">",)),
     "risk": NatsPermissions(("desk.risk.>",), ("_INBOX_risk.>",)),
-    "answerer": NatsPermissions((), ("ask.answerer",), allow_responses=True),
+    "answerer": NatsPermissions(("_INBOX_orchestrator.>",), ("ask.answerer",)),
     "mute": NatsPermissions((), ("_INBOX_mute.>",)),
 }
 ROLES = ("orchestrator", "console")
@@ -223,6 +223,20 @@ def test_secrets_are_private_and_in_no_repr_log_or_command_line(servers: Servers
     assert not [secret for secret in secrets if secret in shown]
 
 
+async def test_a_new_data_directory_and_its_logs_are_the_owners_alone(open_dir: Path) -> None:
+    async with embedded_servers(open_dir / "new", PERMISSIONS, ROLES) as servers:
+        as_root = os.geteuid() == 0
+        # As root the servers' user passes through to their data, and lists nothing.
+        assert _mode(servers.data_dir) == (0o711 if as_root else 0o700)
+        assert _mode(servers.logs_dir) == 0o700
+        files = [*servers.logs_dir.iterdir(), servers.data_dir / "lock"]
+        assert {_mode(file) for file in (*files, servers.data_dir / "embedded.json")} == {0o600}
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
 def test_no_server_runs_as_root(servers: Servers) -> None:
     uids = {psutil.Process(servers.pid(name)).uids().effective for name in ("nats", "postgres")}
     assert 0 not in uids
@@ -250,7 +264,7 @@ async def test_a_killed_nats_comes_back_on_its_port_with_its_streams(open_dir: P
         os.kill(before, signal.SIGKILL)
         async with asyncio.timeout(DEADLINE_S):
             await servers.replaced("nats", before)
-        assert await nats_is_healthy(int(servers.nats_monitor_url.rpartition(":")[2]))
+        assert await nats_problem(int(servers.nats_monitor_url.rpartition(":")[2])) == ""
         client = await _connected(servers, "orchestrator", [])
         assert (await client.jetstream().stream_info("PROBE")).state.messages == 1
         await client.close()

@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from libs.runtime import binaries
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.binaries import BinaryError, find_nats_server, find_postgres_bindir
-from libs.runtime.credentials import NatsPermissions
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.leftovers import mark_of
 from libs.runtime.placement import can_reach
@@ -39,7 +39,7 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc or
 HOLD = """
 import asyncio, json, os, sys
 from pathlib import Path
-from libs.runtime.credentials import NatsPermissions
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.embedded import embedded_servers
 from libs.runtime.postgres_roles import PsqlLogin, run_sql
 

@@ -131,6 +131,80 @@ async def test_a_child_that_never_becomes_ready_is_given_up_with_its_own_words(
             await supervisor.given_up()
 
 
+async def test_a_child_that_was_ready_and_cannot_start_is_tried_for_as_long_as_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RESTART_DELAY_FIRST_S", 0.001)
+    monkeypatch.setattr(module, "UNREADY_DELAY_MAX_S", 0.01)
+    program, tries, many = tmp_path / "program", 0, asyncio.Event()
+    program.symlink_to("/bin/sleep")
+
+    def started(_pid: int) -> None:
+        nonlocal tries
+        tries += 1
+        if tries > module.UNREADY_STARTS_MAX + 2:
+            many.set()
+
+    async def ready(_pid: int) -> None:
+        while not program.exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    child = _child(tmp_path, "a", argv=[str(program), "60"], ready=ready, started=started)
+    async with asyncio.timeout(DEADLINE_S), Supervisor([child]) as supervisor:
+        await supervisor.ready()
+        before = supervisor.pid("a")
+        away = program.rename(tmp_path / "away")
+        os.kill(before, signal.SIGKILL)
+        await many.wait()
+        assert str(program) in supervisor.problem("a"), "the last words of its log"
+        assert "tried again" in supervisor.problem("a")
+
+        away.rename(program)
+        assert _runs(await supervisor.replaced("a", before))
+        assert supervisor.problem("a") == ""
+
+
+async def test_a_child_that_goes_on_being_unwell_is_ended_and_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "UNWELL_POLL_S", 0.01)
+    monkeypatch.setattr(module, "UNWELL_S_FIRST", 0.05)
+    ill: set[int] = set()
+
+    async def unwell(pid: int) -> str:
+        return "the disk is full" if pid in ill else ""
+
+    child = _child(tmp_path, "a", unwell=unwell)
+    async with asyncio.timeout(DEADLINE_S), Supervisor([child]) as supervisor:
+        await supervisor.ready()
+        before = supervisor.pid("a")
+        ill.add(before)
+        after = await supervisor.replaced("a", before)
+        assert not _runs(before)
+        assert _runs(after)
+        assert supervisor.problem("a") == ""
+
+
+async def test_a_child_that_is_unwell_for_a_moment_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "UNWELL_POLL_S", 0.01)
+    said, well_again = [""] * 3 + ["catches up"] * 3 + [""] * 3, asyncio.Event()
+
+    async def unwell(_pid: int) -> str:
+        if not said:
+            well_again.set()
+            return ""
+        return said.pop()
+
+    async with Supervisor([_child(tmp_path, "a", unwell=unwell)]) as supervisor:
+        await supervisor.ready()
+        before = supervisor.pid("a")
+        async with asyncio.timeout(DEADLINE_S):
+            await well_again.wait()
+        assert supervisor.pid("a") == before
+
+
 async def test_a_child_that_hangs_before_it_is_ready_is_killed_and_tried_again(
     tmp_path: Path,
 ) -> None:

@@ -20,7 +20,7 @@ from contracts.subjects import Subject
 from libs.bus.asyncapi_document import ROWS
 from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.credentials import NatsPermissions
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.embedded import embedded_servers
 from tests.integration.desk.caller import Caller, Json, calling, operation_of, wish
 from tests.integration.upgrade.conftest import Desk, services_of, settings_of

@@ -27,7 +27,11 @@ async def replaced(
 
 
 async def require_order(desk: Desk, lanes: Lanes) -> None:
-    """Every cycle completed at the first attempt, bought once, and was told without a gap."""
+    """Every cycle completed at the first attempt, bought once at most, and was told without a gap.
+
+    One that the old research and the new rules share buys nothing: a risk that nobody has measured
+    counts as the worst.
+    """
     assert {each.status for each in lanes.cycles} == {"completed"}
     assert (await lanes.caller.query("dead_letters"))["letters"] == []
     async with desk.database() as db:
@@ -40,7 +44,7 @@ async def require_order(desk: Desk, lanes: Lanes) -> None:
             "select entry_id from postings group by entry_id having sum(amount) <> 0"
         )
     assert [tuple(row) for row in tried] == [("completed", 1)]
-    assert {row["orders"] for row in bought} == {2}
+    assert {row["orders"] for row in bought} in ({2}, {0, 2})
     assert unbalanced == []
     for each in lanes.cycles:
         told = {event["sequence"] for event in lanes.caller.events.of(each.cycle_id)}

@@ -1,10 +1,10 @@
 """Reading answers: what models really send, and what must never pass for an answer."""
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from contracts.risk import ReviewDraft
-from contracts.types import Text
+from contracts.types import Confidence, Mood, Score10, Text
 from libs.llm.answer import ERROR_CHARS_MAX, ERRORS_MAX, read_answer
 
 
@@ -25,7 +25,8 @@ class Answer(BaseModel):
     ],
 )
 def test_the_last_valid_object_is_the_answer(text):
-    value, errors = read_answer(text, Answer)
+    heard = read_answer(text, Answer)
+    value, errors = heard.value, heard.errors
     assert value is not None
     assert (value.word, errors) == ("yes", ())
 
@@ -45,14 +46,16 @@ def test_the_last_valid_object_is_the_answer(text):
     ],
 )
 def test_anything_else_is_refused_with_the_reason(text, told):
-    value, errors = read_answer(text, Answer)
+    heard = read_answer(text, Answer)
+    value, errors = heard.value, heard.errors
     assert value is None
     assert told in "; ".join(errors)
 
 
 def test_the_inside_of_a_cut_off_answer_does_not_pass_for_a_whole_one():
     inner = '{"ticker": "AAPL", "allocation_pct": 40, "reasoning": "r", "confidence": 0.5}'
-    value, errors = read_answer('{"picks": [' + inner, ReviewDraft)
+    heard = read_answer('{"picks": [' + inner, ReviewDraft)
+    value, errors = heard.value, heard.errors
     assert value is None
     assert "ticker: no such field" in errors
 
@@ -70,8 +73,37 @@ def test_many_long_errors_stay_short():
         i: int
         j: int
 
-    value, errors = read_answer('{"a": "' + "x" * 10_000 + '"}', Wide)
+    heard = read_answer('{"a": "' + "x" * 10_000 + '"}', Wide)
+    value, errors = heard.value, heard.errors
     assert value is None
     assert len(errors) == ERRORS_MAX + 1
     assert all(len(error) <= ERROR_CHARS_MAX for error in errors)
     assert errors[-1] == "and 2 more"
+
+
+class Scored(BaseModel):
+    mood: Mood = 0.0
+    confidence: Confidence = 0.0
+    risk: Score10 = 0.0
+
+
+def test_a_number_just_outside_its_scale_is_set_to_the_end_and_told() -> None:
+    heard = read_answer('{"mood": -1.3, "confidence": 1.2, "risk": 10.5}', Scored)
+    assert heard.value == Scored(mood=-1, confidence=1, risk=10)
+    assert heard.clamped == (
+        "mood: -1.3 set to -1, the end of its scale",
+        "confidence: 1.2 set to 1, the end of its scale",
+        "risk: 10.5 set to 10, the end of its scale",
+    )
+
+
+@pytest.mark.parametrize("said", ["85", "-0.5", '"much"'])
+def test_a_number_that_means_something_else_is_asked_for_again_with_its_bound(said: str) -> None:
+    heard = read_answer(f'{{"confidence": {said}}}', Scored)
+    assert heard.value is None
+    assert heard.errors[0].startswith("confidence: Input should be")
+
+
+def test_only_a_models_answer_is_read_so() -> None:
+    with pytest.raises(ValidationError):
+        Scored(confidence=1.2)

@@ -6,7 +6,8 @@ from email.utils import format_datetime
 import httpx2
 import pytest
 
-from libs.llm import faults
+from libs.llm import faults, refusals
+from libs.llm.endpoint import PRESETS
 
 TABLE = [
     (400, "invalid_request_error", "max_tokens: Field required", "request_refused"),
@@ -24,7 +25,7 @@ TABLE = [
     (429, "rate_limit_error", "slow down", "provider_unavailable"),
     (429, "insufficient_quota", "You exceeded your current quota", "account_exhausted"),
     (500, "api_error", "Internal server error", "provider_unavailable"),
-    (500, "server_error", "does not match the expected peg-native format", "provider_fault"),
+    (500, "server_error", "does not match the expected peg-native format", "reply_unreadable"),
     (502, "", "", "provider_unavailable"),
     (503, "service_unavailable", "", "provider_unavailable"),
     (504, "timeout_error", "", "provider_unavailable"),
@@ -34,7 +35,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("status", "kind", "told", "code"), TABLE)
 def test_every_status_has_its_typed_error(status, kind, told, code):
-    error = faults.refusal("x (m)", status, {"error": {"type": kind, "message": told}}, {})
+    error = refusals.refusal("x (m)", status, {"error": {"type": kind, "message": told}}, {})
     assert error.code == code
     assert f"HTTP {status}" in error.message
     assert told in error.message
@@ -50,18 +51,20 @@ def test_every_status_has_its_typed_error(status, kind, told, code):
     ],
 )
 def test_the_words_of_an_error_are_found_nested_flat_or_plain(body):
-    error = faults.refusal("x (m)", 529, body, {})
+    error = refusals.refusal("x (m)", 529, body, {})
     assert "busy" in error.message
     assert "overloaded_error" in error.message
 
 
 @pytest.mark.parametrize("body", [None, "", {}, [], {"error": None}, {"error": {"message": None}}])
 def test_an_error_without_words_is_an_error_all_the_same(body):
-    assert faults.refusal("x (m)", 500, body, {}).message.startswith("x (m): HTTP 500")
+    assert refusals.refusal("x (m)", 500, body, {}).message.startswith("x (m): HTTP 500")
 
 
 def test_a_page_of_html_is_cut_to_a_line_and_the_request_is_named():
-    error = faults.refusal("x (m)", 502, "<html>\n\x1b[31m" + "a" * 5_000, {"request-id": "req_1"})
+    error = refusals.refusal(
+        "x (m)", 502, "<html>\n\x1b[31m" + "a" * 5_000, {"request-id": "req_1"}
+    )
     assert len(error.message) < 300
     assert "\n" not in error.message
     assert "\x1b" not in error.message
@@ -70,7 +73,7 @@ def test_a_page_of_html_is_cut_to_a_line_and_the_request_is_named():
 
 def test_an_endpoint_that_says_not_to_ask_again_is_believed():
     headers = {"x-should-retry": "false"}
-    assert faults.refusal("x (m)", 500, {}, headers).code == "request_refused"
+    assert refusals.refusal("x (m)", 500, {}, headers).code == "request_refused"
 
 
 @pytest.mark.parametrize(
@@ -88,14 +91,32 @@ def test_an_endpoint_that_says_not_to_ask_again_is_believed():
     ],
 )
 def test_the_wait_asked_for_is_read_in_every_form(headers, seconds):
-    assert faults.retry_after_s(headers) == seconds
-    error = faults.refusal("x (m)", 429, {}, headers)
+    assert refusals.retry_after_s(headers) == seconds
+    error = refusals.refusal("x (m)", 429, {}, headers)
+    assert error.retry_after_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Quota exceeded for metric: x, limit: 10\nPlease retry in 34.07s.", 34.07),
+        ("Rate limit reached. Please try again in 886ms. Visit", 0.886),
+        ("Please try again in 7m12.5s.", 432.5),
+        ("Please try again in 1h2m3s", 3723.0),
+        ("Please retry after 86400 seconds.", 86_400.0),
+        ("Please try again later.", None),
+        ("Please try again in a moment", None),
+        ("try again in 1.2.3s", None),
+    ],
+)
+def test_the_wait_asked_for_in_words_is_read_too(words, seconds):
+    error = refusals.refusal("x (m)", 429, {"error": {"message": words}}, {})
     assert error.retry_after_s == seconds
 
 
 def test_a_wait_until_a_date_is_the_time_until_then():
     at = datetime.now(UTC) + timedelta(seconds=30)
-    found = faults.retry_after_s({"retry-after": format_datetime(at, usegmt=True)})
+    found = refusals.retry_after_s({"retry-after": format_datetime(at, usegmt=True)})
     assert 28 <= found <= 30
 
 
@@ -110,5 +131,5 @@ def test_a_wait_until_a_date_is_the_time_until_then():
     ],
 )
 def test_only_a_connection_that_never_was_is_surely_unpaid(cause, paid):
-    error = faults.lost("x (m)", cause)
+    error = faults.lost("x (m)", cause, PRESETS["claude"])
     assert (error.code, error.may_have_cost) == ("provider_unavailable", paid)

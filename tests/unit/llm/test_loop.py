@@ -223,20 +223,21 @@ async def test_a_domain_check_is_quoted_like_a_schema_error(bench):
 
 
 @pytest.mark.parametrize(
-    ("reply", "error"),
+    ("reply", "error", "calls"),
     [
-        (ModelReply(text="I cannot", stop_reason=StopReason.REFUSAL), Refused),
-        (ModelReply(text='{"word": "y', stop_reason=StopReason.OUTPUT_LIMIT), Truncated),
+        (ModelReply(text="I cannot", stop_reason=StopReason.REFUSAL), Refused, 1),
+        (ModelReply(text='{"word": "y', stop_reason=StopReason.OUTPUT_LIMIT), Truncated, 2),
+        (ModelReply(text='{"word": "y', stop_reason=StopReason.CONTEXT_LIMIT), TaskTooLarge, 1),
     ],
 )
 async def test_a_refusal_and_a_cut_off_answer_are_typed_failures_and_no_wrong_answers(
-    bench, reply, error
+    bench, reply, error, calls
 ):
-    desk = bench([reply])
+    desk = bench([reply] * 2)
     with pytest.raises(error) as caught:
         await desk.plain()
     assert not caught.value.wrong_answer
-    assert desk.provider.calls == 1
+    assert desk.provider.calls == calls
 
 
 async def test_a_refusal_while_tooling_without_any_result_is_a_failure(bench):

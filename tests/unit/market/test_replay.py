@@ -16,7 +16,7 @@ from libs.market.errors import (
 )
 from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.replay_files import find_bundled
-from libs.market.source import BAR_SCHEMA, FillPrices, MarketData
+from libs.market.source import BAR_SCHEMA, FillPrices, MarketData, SourceLabel
 from tests.data.fixture_market.make_fixture import AS_OF
 
 MIDSUMMER = date(2012, 6, 29)
@@ -195,7 +195,7 @@ async def test_all_bundled_companies_were_information_technology_then(
 async def test_news_ends_at_the_close_newest_first_and_leaves_out_the_undated(
     fixture: ReplayMarket,
 ) -> None:
-    items = await fixture.news(AS_OF, "ALFA", 50)
+    items = await fixture.news(AS_OF, ["ALFA"], 50)
     assert [item.known_at for item in items] == [
         datetime(2024, 3, 15, 19, 59, tzinfo=UTC),
         datetime(2024, 3, 12, 14, 5, tzinfo=UTC),
@@ -206,8 +206,8 @@ async def test_news_ends_at_the_close_newest_first_and_leaves_out_the_undated(
 
 async def test_news_of_a_day_is_known_at_that_sessions_close(fixture: ReplayMarket) -> None:
     upgraded = datetime(2024, 3, 14, 20, tzinfo=UTC)
-    assert upgraded in {item.known_at for item in await fixture.news(AS_OF, "BRVO", 50)}
-    before = await fixture.news(date(2024, 3, 13), "BRVO", 50)
+    assert upgraded in {item.known_at for item in await fixture.news(AS_OF, ["BRVO"], 50)}
+    before = await fixture.news(date(2024, 3, 13), ["BRVO"], 50)
     assert upgraded not in {item.known_at for item in before}
 
 
@@ -231,14 +231,14 @@ async def test_figures_from_before_a_split_are_in_todays_shares(fixture: ReplayM
 
 
 async def test_an_earnings_date_moves_when_the_news_is_out(fixture: ReplayMarket) -> None:
-    (then,) = await fixture.earnings(AS_OF, "BRVO")
-    (later,) = await fixture.earnings(date(2024, 3, 25), "BRVO")
+    (then,) = await fixture.earnings(AS_OF, ["BRVO"])
+    (later,) = await fixture.earnings(date(2024, 3, 25), ["BRVO"])
     assert (then.report_date, later.report_date) == (date(2024, 4, 30), date(2024, 3, 28))
 
 
 async def test_what_the_bundled_source_lacks_is_said(bundled: ReplayMarket) -> None:
     with pytest.raises(NotInSource, match=r"no news; .*news\.csv"):
-        await bundled.news(MIDSUMMER, "AAPL", 5)
+        await bundled.news(MIDSUMMER, ["AAPL"], 5)
     with pytest.raises(NotInSource, match="no fundamentals"):
         await bundled.fundamentals("AAPL", MIDSUMMER)
     with pytest.raises(NotInSource, match="no earnings"):
@@ -247,6 +247,7 @@ async def test_what_the_bundled_source_lacks_is_said(bundled: ReplayMarket) -> N
 
 async def test_made_up_prices_are_labelled(fixture: ReplayMarket, bundled: ReplayMarket) -> None:
     assert fixture.label.synthetic
+    assert "made up" in SourceLabel("mine", "", synthetic=True).told, "also without a description"
     assert "made-up" in fixture.label.description
     assert not bundled.label.synthetic
 

@@ -144,7 +144,7 @@ async def test_a_known_time_without_a_zone_is_refused(tmp_path: Path) -> None:
     directory_of(tmp_path, *GOOD)
     directory_of(tmp_path, *rows, header="ticker,known_at,title", name="news.csv")
     with pytest.raises(BadReplayData, match=r"news\.csv, row 3: known_at is no time with a zone"):
-        await ReplayMarket(ReplayStore(tmp_path)).news(DAY, "AAA", 5)
+        await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5)
 
 
 async def test_records_in_parquet_keep_their_zone(tmp_path: Path) -> None:
@@ -152,14 +152,14 @@ async def test_records_in_parquet_keep_their_zone(tmp_path: Path) -> None:
     known = datetime(2024, 1, 2, 15, tzinfo=UTC)
     table = pl.DataFrame({"ticker": ["AAA"], "known_at": [known], "title": ["up"]})
     table.write_parquet(tmp_path / "news.parquet")
-    (item,) = await ReplayMarket(ReplayStore(tmp_path)).news(DAY, "AAA", 5)
+    (item,) = await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5)
     assert item.known_at == known
 
 
 async def test_records_without_a_known_time_at_all_are_dropped(tmp_path: Path) -> None:
     directory_of(tmp_path, *GOOD)
     directory_of(tmp_path, "AAA,up", header="ticker,title", name="news.csv")
-    assert await ReplayMarket(ReplayStore(tmp_path)).news(DAY, "AAA", 5) == ()
+    assert await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5) == ()
 
 
 async def test_a_sector_may_change_at_a_known_time(tmp_path: Path) -> None:
@@ -203,3 +203,20 @@ def test_the_fixture_is_what_its_script_writes(
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert written == {path.name: path.read_bytes() for path in committed.glob("*.csv")}
     assert sum(map(len, written.values())) < 400_000
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("2024-03-15,10,11,9,999,100", "close is not between low and high"),
+        ("2024-03-15,10,11,9,8.9,100", "close is not between low and high"),
+        ("2024-03-15,12,11,9,10,100", "open is not between low and high"),
+    ],
+)
+def test_a_price_outside_its_bar_is_refused_with_its_row_and_column(
+    tmp_path: Path, row: str, what: str
+) -> None:
+    good = "2024-03-14,10,11,9,10,100"
+    (tmp_path / "AAA.csv").write_text(f"date,open,high,low,close,volume\n{good}\n{row}\n")
+    with pytest.raises(BadReplayData, match=rf"AAA.csv, row 3: {what}"):
+        replay_files.read_bars(tmp_path / "AAA.csv")

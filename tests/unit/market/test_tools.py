@@ -24,7 +24,7 @@ from libs.market.errors import (
 from libs.market.replay import ReplayMarket, ReplayStore
 from libs.market.source import Listing, NewsItem
 from libs.market.tool_answers import RESULT_BYTES_MAX
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools, newest_datum
+from libs.market.tools import MARKET_TOOL_NAMES, TOOLS, MarketTools, newest_datum
 from tests.data.fixture_market.make_fixture import AS_OF
 
 MIDSUMMER = date(2012, 6, 29)
@@ -282,8 +282,10 @@ def test_definitions_are_strict_json_schemas_from_the_argument_models(
 class LeakyMarket(ReplayMarket):
     """A source whose point-in-time filter is broken."""
 
-    async def news(self, as_of: date, ticker: str | None, items_max: int) -> tuple[NewsItem, ...]:
-        (item, *_) = await super().news(as_of, ticker, items_max)
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
+        (item, *_) = await super().news(as_of, tickers, items_max)
         return (item, replace(item, known_at=self.calendar.close(as_of) + timedelta(seconds=1)))
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> Any:
@@ -313,8 +315,10 @@ async def test_a_result_over_the_limit_is_a_typed_failure(fixture_store: ReplayS
 class WordyMarket(ReplayMarket):
     """A source with headlines far over any size."""
 
-    async def news(self, as_of: date, ticker: str | None, items_max: int) -> tuple[NewsItem, ...]:
-        (item, *_) = await super().news(as_of, ticker, items_max)
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
+        (item, *_) = await super().news(as_of, tickers, items_max)
         return (replace(item, title="\u8d8a" * 9_000, summary="\u8d8a" * 9_000),) * items_max
 
 
@@ -336,8 +340,8 @@ def test_the_newest_datum_is_found_at_any_depth(bundled: ReplayMarket) -> None:
 
 async def test_invisible_tag_characters_are_removed(fixture_store: ReplayStore) -> None:
     class TaggedMarket(ReplayMarket):
-        async def news(self, as_of: date, ticker: str | None, items_max: int) -> Any:
-            (item, *_) = await super().news(as_of, ticker, items_max)
+        async def news(self, as_of: date, tickers: Collection[str] | None, items_max: int) -> Any:
+            (item, *_) = await super().news(as_of, tickers, items_max)
             return (replace(item, title="buy\U000e0041\U000e0042\u061c\xad now"),)
 
     found = await tools(TaggedMarket(fixture_store), AS_OF).call("get_news", {"ticker": "ALFA"})
@@ -441,3 +445,29 @@ async def test_a_sector_is_untrusted_text_too(fixture_store: ReplayStore) -> Non
     for sector in (figures["sector"], search["matches"][0]["sector"]):
         assert sector.startswith("Tech s")
         assert len(sector) == 200
+
+
+async def test_every_answer_has_the_fields_that_its_shape_names(
+    fixture: ReplayMarket,
+) -> None:
+    ticker = {"ticker": "ALFA"}
+    asked: dict[str, dict[str, Any]] = {
+        "get_stock_history": {**ticker, "days": 5},
+        "get_earnings_calendar": {},
+        "search_eu_stocks": {"query": "a"},
+    }
+    for tool in TOOLS:
+        schema = tool.answer.model_json_schema(mode="serialization")
+        found = await tools(fixture, AS_OF).call(tool.name, asked.get(tool.name, ticker))
+
+        jsonschema.validate(found, _closed(schema))
+
+
+def _closed(schema: Any) -> Any:
+    """The schema where an object has no field that it does not name."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: _closed(each) for key, each in schema.items()}
+    return {**inner, "additionalProperties": False} if "properties" in schema else inner

@@ -1,6 +1,6 @@
 """Each risk rule from both sides of its limit, and what stands in the verdict."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from uuid import uuid4
 
@@ -14,6 +14,7 @@ from contracts.account import (
     SessionBefore,
     Side,
 )
+from contracts.facts import DatedEvent, EventKind
 from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import StockPick
@@ -34,6 +35,25 @@ def usd(amount: str | int) -> Money:
     return Money(amount=D(amount))
 
 
+EARNINGS = DatedEvent(
+    id="announced-abc",
+    ticker="AAA",
+    kind=EventKind.ANNOUNCED,
+    on=date(2012, 7, 10),
+    known_at=datetime(2012, 6, 1, tzinfo=UTC),
+)
+
+
+def test_words_about_a_catalyst_are_none():
+    seen = known("AAA", risk_score=9.0, catalyst="an exceptional takeover")
+    assert failed(judge(pick("AAA", 10), evidence=[seen])) == {"risk_needs_catalyst"}
+
+
+def test_what_nobody_has_measured_counts_as_the_worst():
+    seen = Evidence(ticker="AAA", risk_score=0.0, price=D(10))
+    assert failed(judge(pick("AAA", 10), evidence=[seen])) == {"risk_needs_catalyst"}
+
+
 def pick(ticker: str, pct: str | int, side: Side = Side.BUY) -> StockPick:
     return StockPick(
         ticker=ticker, action=side, allocation_pct=D(pct), reasoning="why", confidence=0.5
@@ -41,7 +61,7 @@ def pick(ticker: str, pct: str | int, side: Side = Side.BUY) -> StockPick:
 
 
 def known(ticker: str, price: str | int = 10, **fields: object) -> Evidence:
-    fields = {"sector": ticker.lower(), "risk_score": 5.0, **fields}
+    fields = {"sector": ticker.lower(), "risk_score": 5.0, "measured_risk": 5.0, **fields}
     return Evidence.model_validate({"ticker": ticker, "price": D(price), **fields})
 
 
@@ -146,11 +166,19 @@ def test_a_sector_already_held_leaves_less_room_for_it():
 
 
 @pytest.mark.parametrize(
-    ("score", "catalyst", "kept"),
-    [(7.0, "", True), (7.01, "", False), (7.01, " ", False), (10.0, "earnings", True)],
+    ("research", "prices", "event", "kept"),
+    [
+        (7.0, 7.0, None, True),
+        (7.01, 0.0, None, False),
+        (0.0, 7.01, None, False),
+        (10.0, 10.0, EARNINGS, True),
+    ],
 )
-def test_a_risk_score_over_seven_needs_a_stated_catalyst(score, catalyst, kept):
-    verdict = judge(pick("AAA", 10), evidence=[known("AAA", risk_score=score, catalyst=catalyst)])
+def test_the_higher_of_both_risk_scores_over_seven_needs_a_dated_event(
+    research, prices, event, kept
+):
+    seen = known("AAA", risk_score=research, measured_risk=prices, catalyst_event=event)
+    verdict = judge(pick("AAA", 10), evidence=[seen])
     assert bool(verdict.decisions) is kept
     assert verdict.vetoed == (() if kept else ("AAA",))
     assert failed(verdict) == (set() if kept else {"risk_needs_catalyst"})

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from contracts.account import AccountLimits
+from contracts.constraints import ENFORCED, TAKES
+from libs.quant.constraint_rules import CONSTRAINT_CEILINGS, CONSTRAINT_GATES
 from libs.quant.risk import ONE_PICK_PER_TICKER, WHOLE_SHARES
 from libs.quant.risk_facts import Rule
 from libs.quant.risk_rules import (
@@ -45,7 +47,7 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_the_page_has_every_rule_and_every_limit_and_no_other(rows):
-    assert set(rows) == {*RULES, *FURTHER, *AccountLimits.model_fields}
+    assert set(rows) == {*RULES, *FURTHER, *AccountLimits.model_fields, *ENFORCED}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
@@ -58,6 +60,13 @@ def test_each_rule_stands_there_with_its_side_and_its_reason(rows, rule: Rule):
         return
     assert on == {(True, True): "both", (True, False): "buys", (False, True): "sales"}[buys, sales]
     assert why == rule.why
+
+
+@pytest.mark.parametrize("name", ENFORCED)
+def test_each_constraint_stands_there_with_what_it_takes(rows, name):
+    assert rows[name][:2] == ["buys", TAKES[name]]
+    rules = {rule.name: rule.why for rule in (*CONSTRAINT_GATES, *CONSTRAINT_CEILINGS)}
+    assert rows[name][2] == rules.get(name, rows[name][2])
 
 
 @pytest.mark.parametrize("name", DEFAULTS)

@@ -17,6 +17,7 @@ from contracts.account import (
     SessionBefore,
     Side,
 )
+from contracts.facts import DatedEvent, EventKind
 from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
 from contracts.trader import StockPick
@@ -29,6 +30,13 @@ SHARDS = 10
 HUNTED = 300
 TICKERS = ("AAA", "BBB", "CCC", "DDD", "BTC-USD")
 SECTORS = ("unknown", "", "tech", "Energy")
+EARNINGS = DatedEvent(
+    id="announced-abc",
+    ticker="AAA",
+    kind=EventKind.ANNOUNCED,
+    on="2012-07-10",
+    known_at="2012-06-01T00:00:00Z",
+)
 ID = UUID(int=7)
 D = Decimal
 HALT = Halt(by="cli", since="2026-11-22T02:00:00Z")
@@ -73,7 +81,9 @@ class Case:
             ticker=ticker,
             sector=self.rng.choice(SECTORS),
             risk_score=self.rng.choice([1.0, 7.0, 7.1, 10.0]),
-            catalyst=self.rng.choice(["", "earnings"]),
+            measured_risk=self.rng.choice([1.0, 1.0, 7.0, 7.1]),
+            catalyst="words",
+            catalyst_event=self.rng.choice([None, EARNINGS]),
             price=self._near(price),
             no_rate=self.rng.choice([*[None] * 9, "EUR"]),
         )

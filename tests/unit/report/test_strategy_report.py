@@ -113,8 +113,8 @@ def test_the_page_has_a_light_and_a_dark_face_and_fits_a_telephone() -> None:
         "trend-and-calm",
         "mediocre",
         "hold longer",
-        "+31.0%",  # its return, and that of holding
-        "+20.0%",
+        "+31.00%",  # its return, and that of holding
+        "+20.00%",
         "Below the highest equity before",
         "Training loss",
         "2006-02-01 to 2006-12-29",

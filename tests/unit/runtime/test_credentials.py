@@ -7,9 +7,9 @@ from pathlib import Path
 import nkeys
 import pytest
 
+from libs.runtime.accounts import NatsPermissions
 from libs.runtime.credentials import (
     CredentialError,
-    NatsPermissions,
     ensure_secrets,
     nats_config,
     nkey_public_key,
@@ -111,18 +111,19 @@ def test_the_config_listens_on_loopback_only_and_bounds_sizes() -> None:
 
 
 def test_an_empty_list_of_subjects_refuses_everything() -> None:
-    (user,) = _config({"risk": NatsPermissions((), ())})["authorization"]["users"]
+    (user,) = _config({"risk": NatsPermissions((), ())})["accounts"]["risk"]["users"]
     assert user["permissions"] == {"publish": {"deny": [">"]}, "subscribe": {"deny": [">"]}}
 
 
-def test_subjects_become_allow_lists_and_answers_are_allowed_where_asked() -> None:
+def test_subjects_become_allow_lists_of_an_account_of_ones_own() -> None:
     config = _config(
         {
             "risk": NatsPermissions(("$JS.ACK.CMD.risk.>",), ("_INBOX_risk.>",)),
-            "orchestrator": NatsPermissions(("x",), ("y",), allow_responses=True),
+            "orchestrator": NatsPermissions(("x",), ("y",)),
         }
     )
-    risk, orchestrator = config["authorization"]["users"]
+    assert set(config["accounts"]) == {"risk", "orchestrator"}
+    (risk,) = config["accounts"]["risk"]["users"]
     assert risk == {
         "nkey": "URISK",
         "permissions": {
@@ -130,7 +131,7 @@ def test_subjects_become_allow_lists_and_answers_are_allowed_where_asked() -> No
             "subscribe": {"allow": ["_INBOX_risk.>"]},
         },
     }
-    assert orchestrator["permissions"]["allow_responses"] is True
+    assert "allow_responses" not in json.dumps(config)
 
 
 def test_a_config_without_users_is_refused_because_it_would_let_everyone_in() -> None:

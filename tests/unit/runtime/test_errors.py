@@ -1,8 +1,11 @@
-"""Words of errors: names of what there is, never more of them than a person reads."""
+"""Errors: which are outages; and names of what there is, never more than a person reads."""
+
+import errno
+import socket
 
 import pytest
 
-from libs.runtime.errors import NAMES_MAX, few
+from libs.runtime.errors import NAMES_MAX, DeskError, Unavailable, few, is_outage
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,28 @@ def test_the_first_names_are_told_and_how_many_more_there_are(
     names: tuple[str, ...], told: str
 ) -> None:
     assert few(names, "none yet") == told
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unavailable("away"),
+        ConnectionResetError("reset"),
+        TimeoutError("no answer"),
+        socket.gaierror("no such host"),
+        OSError(errno.EHOSTUNREACH, "no route"),
+        OSError(errno.ENOSPC, "no room"),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_reached_or_has_no_room_is_an_outage(error: Exception) -> None:
+    assert is_outage(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [DeskError("no"), FileNotFoundError("x"), PermissionError("x"), ValueError("x"), KeyError("x")],
+    ids=repr,
+)
+def test_a_refusal_and_a_defect_are_none(error: Exception) -> None:
+    assert not is_outage(error)

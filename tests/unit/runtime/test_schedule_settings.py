@@ -27,7 +27,7 @@ def test_a_job_of_two_lines_asks_for_the_rules_on_its_account(
     job = _in_file(tmp_path, monkeypatch, text).schedule.jobs["sell-checks"]
 
     request = job.request("a-key")
-    assert (request.kind, request.pipelines) == ("exit", (Pipeline(name="rules"),))
+    assert (request.kind, request.pipelines) == ("exit", (Pipeline(name="rules", account="main"),))
     assert len(job.moments) == 2
 
 
@@ -41,7 +41,10 @@ def test_a_job_of_two_lines_asks_for_the_rules_on_its_account(
         ('when = "close"\nmissed = "never"', "schedule.jobs.decide.missed"),
         ('when = "close"\naccount = "No Name"', "schedule.jobs.decide.account"),
         (
-            'when = "close"\npipelines = [{name = "a"}, {name = "b"}]',
+            (
+                'when = "close"\n'
+                'pipelines = [{name = "a", account = "x"}, {name = "b", account = "x"}]'
+            ),
             "schedule.jobs.decide",
         ),
     ],
@@ -60,7 +63,7 @@ def test_pipelines_that_no_request_could_have_are_told_in_one_line(
 ) -> None:
     text = (
         '[schedule.jobs.decide]\nkind = "decision"\nwhen = "close"\n'
-        'pipelines = [{name = "a"}, {name = "b"}]\n'
+        'pipelines = [{name = "a", account = "x"}, {name = "b", account = "x"}]\n'
     )
     with pytest.raises(ValidationError) as caught:
         _in_file(tmp_path, monkeypatch, text)

@@ -150,3 +150,11 @@ def test_a_wrong_field_is_named(old: str, new: str, field: str) -> None:
     with pytest.raises(ValidationError) as refused:
         spec_of(edited(old, new))
     assert [".".join(map(str, each["loc"])) for each in refused.value.errors()] == [field]
+
+
+def test_a_new_report_is_not_left_beside_what_was_thought_of_an_older_run(tmp_path: Path) -> None:
+    files = StrategyFiles(tmp_path)
+    files.keep_report("mine", "first")
+    path = files.keep_assessment("mine", {"verdict": "promising"})
+    files.keep_report("mine", "second, which was cancelled")
+    assert not path.exists()

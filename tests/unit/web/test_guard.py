@@ -69,7 +69,7 @@ async def test_what_is_no_stream_may_not_and_a_stream_must_begin_in_time() -> No
 
     caller = Caller()
     await guarded(slow)(SCOPE, caller.receive, caller.send)
-    assert caller.status == 408
+    assert caller.status == 503
 
 
 async def test_streams_take_no_place_of_requests() -> None:

@@ -98,24 +98,30 @@ def test_a_cookie_that_was_made_up_is_none(change: str) -> None:
     assert not sessions.holds(f"{name}={made[change]}")
 
 
-def test_a_caller_may_guess_so_often_and_others_still_come_in() -> None:
+def test_who_is_wrong_too_often_is_told_to_wait_and_the_right_token_is_let_in_all_the_same() -> (
+    None
+):
     browser = Browser()
     sessions = browser.sessions()
     for _ in range(TRIES_MAX):
         with pytest.raises(Refused):
             sessions.begin("a wrong token, again", "there")
     with pytest.raises(Refused) as refused:
-        sessions.begin(TOKEN, "there")
+        sessions.begin("a wrong token, again", "there")
     assert refused.value.problem.status == 429
     assert 0 < int(refused.value.headers["Retry-After"]) <= TRIES_S + 1
-    browser.enter(sessions, caller="here")
+    browser.enter(sessions, caller="there")
+    assert sessions.holds(browser.cookie)
 
     browser.clock.at += TRIES_S
-    browser.enter(sessions, caller="there")
+    with pytest.raises(Refused) as refused:
+        sessions.begin("a wrong token, again", "there")
+    assert refused.value.problem.status == 401
 
 
 def test_only_so_many_callers_are_remembered() -> None:
     sessions = Browser().sessions()
     for number in range(CALLERS_MAX + 5):
-        sessions.begin(TOKEN, str(number))
+        with pytest.raises(Refused):
+            sessions.begin("a wrong token", str(number))
     assert len(sessions._tries) == CALLERS_MAX

@@ -88,8 +88,11 @@ class Chart {
   async more(figure) {
     const note = figure.querySelector("[data-note]");
     try {
-      const { points, tickers } = await ask("GET", figure.dataset.more);
-      if (!points.length) return;
+      const { points, tickers, message } = await ask("GET", figure.dataset.more);
+      if (!points.length) {
+        note.textContent = `Without a line of buying and holding: ${message}.`;
+        return;
+      }
       const worth = new Map(points.map((each) => [each.session, Number(each.worth)]));
       const days = this.plot.x.map((at) => new Date(at * 1000).toISOString().slice(0, 10));
       this.plot.lines.push({ name: "Buy and hold", values: days.map((day) => worth.get(day) ?? null) });

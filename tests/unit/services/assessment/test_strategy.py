@@ -5,6 +5,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -31,6 +32,7 @@ DRAFT: dict[str, Any] = {
     "weaknesses": ["38 trades say little", "costs eat a third"],
     "suggestions": ["trade less", "hold out another period"],
 }
+PATH = "strategies/mine/assessment.json"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
@@ -98,8 +100,23 @@ async def test_the_prompt_names_the_strategy_its_file_and_the_tool_to_use(
     strategy: Any = request.task["strategy"]
     assert strategy["name"] == "trend-and-calm"
     assert request.task["strategy_path"] == "strategies/trend-and-calm.yaml"
+    assert UUID(str(request.task["operation_id"]))
     assert SAVE_ASSESSMENT in request.system
     assert [tool.name for tool in request.tools] == [SAVE_ASSESSMENT]
+
+
+async def test_the_prompt_has_the_figures_as_a_person_writes_them(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    exact = backtest(sharpe_ratio=0.35304812345678901, win_rate=None)
+    request = await asked(desk, {**parts, "backtest_result": exact})
+    figures: Any = request.task["figures"]
+    assert figures["accuracy"] == "52.0%"
+    assert (figures["final loss"], figures["loss improvement"]) == ("0.5250", "25.0%")
+    assert (figures["Sharpe ratio"], figures["win rate"]) == ("0.35", "not defined")
+    assert figures["total trades"] == f"{exact.total_trades:,}"
+    told: Any = request.task["backtest"]
+    assert told["sharpe_ratio"] == 0.353048
 
 
 @pytest.mark.parametrize(
@@ -142,9 +159,25 @@ async def test_the_timestamp_is_included(desk: Desk, parts: dict[str, Any], tmp_
     assert made.assessed_at.tzinfo is not None
 
 
+async def test_the_tool_answers_that_it_succeeded_and_where_the_assessment_is() -> None:
+    answer = await AssessmentTool("mine", PATH, lambda: NOW).call(SAVE_ASSESSMENT, DRAFT)
+    assert (answer["success"], answer["path"]) == (True, PATH)
+    assert PATH in str(answer["message"])
+
+
+async def test_characters_that_nobody_sees_are_not_kept(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path
+) -> None:
+    hidden = ["good \u202etrades\u202c", "a\u200bll\x07 of it"]
+    scripted(desk, saving(strengths=hidden), ModelReply())
+    made = await desk.do(AssessStrategy, **parts)
+    assert made.strengths == ("good  trades", "a ll  of it")
+    assert kept(tmp_path)["strengths"] == ["good  trades", "a ll  of it"]
+
+
 async def test_an_error_is_returned_if_no_strategy_name_is_set() -> None:
     with pytest.raises(BadToolArguments, match="no strategy"):
-        await AssessmentTool("", lambda: NOW).call(SAVE_ASSESSMENT, DRAFT)
+        await AssessmentTool("", "", lambda: NOW).call(SAVE_ASSESSMENT, DRAFT)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +191,7 @@ async def test_an_error_is_returned_if_no_strategy_name_is_set() -> None:
 )
 async def test_the_assessments_structure_is_validated(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(BadToolArguments, match=field):
-        await AssessmentTool("mine", lambda: NOW).call(SAVE_ASSESSMENT, {**DRAFT, **changes})
+        await AssessmentTool("mine", PATH, lambda: NOW).call(SAVE_ASSESSMENT, {**DRAFT, **changes})
 
 
 async def test_a_model_that_is_told_what_was_wrong_may_save_again(
@@ -274,6 +307,16 @@ async def test_the_rules_see_no_skill_where_accuracy_only_equals_the_base_rate(
     made = await desk.do(AssessStrategy, **{**parts, "training_result": flat})
     assert made.verdict is Verdict.MEDIOCRE
     assert any("no skill" in point for point in made.weaknesses)
+
+
+async def test_where_nothing_speaks_for_a_strategy_what_is_said_is_still_a_fact(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    poor = backtest(sharpe_ratio=-1.0, total_return=-0.3, max_drawdown=0.5)
+    given = {**parts, "training_result": training(accuracy=0.4), "backtest_result": poor}
+    made = await desk.do(AssessStrategy, **given)
+    assert len(made.strengths) == 2
+    assert not any("stands out" in point or "can be said" in point for point in made.strengths)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from contracts.sentiment import (
     SignalDigest,
     SourceReport,
     TickerSentiment,
+    UnscoredTicker,
 )
 from contracts.subjects import snake
 from contracts.trader import DailyPicks, StockPick
@@ -53,8 +54,8 @@ SOURCES = (
 )
 MOODS = (
     TickerSentiment(ticker="AAPL", score=0.5, confidence=0.4, mentions=2, key_quotes=("it rises",)),
-    TickerSentiment(ticker="GOOG", score=0.0, confidence=0.0),
 )
+UNSCORED = (UnscoredTicker(ticker="GOOG", reason="no headline was known at as_of"),)
 HEADLINE = Headline(
     title="it rises", source="a paper", published_at=datetime(2012, 6, 28, 14, 0, tzinfo=UTC)
 )
@@ -88,7 +89,11 @@ def _check(rule: str, ticker: str, outcome: RuleOutcome, value: str, limit: str)
 
 def _finding(ticker: str, risk: float) -> ResearchFinding:
     return ResearchFinding(
-        ticker=ticker, fundamental_score=1.0, technical_score=8.0, risk_score=risk
+        ticker=ticker,
+        fundamental_score=1.0,
+        technical_score=8.0,
+        risk_score=risk,
+        measured_risk=risk,
     )
 
 
@@ -118,7 +123,7 @@ def contracts() -> dict[str, Contract]:
             sources=SOURCES,
             market_source="made-up prices",
         ),
-        SentimentReport(**ids, tickers=MOODS, market_mood="calm"),
+        SentimentReport(**ids, tickers=MOODS, unscored=UNSCORED, market_mood="calm"),
         Portfolio(**ids, account="main", cash=_usd("100000"), equity=_usd("100000")),
         Plan(
             **ids,

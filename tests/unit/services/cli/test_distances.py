@@ -70,7 +70,7 @@ def test_what_fired_only_warns_or_is_not_known_says_so_with_what_it_saw() -> Non
 
     assert lines[3:6] == [
         "AAPL 1,068 583.98 USD STRONG EXIT momentum fired it fell",
-        "regime 50.0% of return only warns",
+        "regime 50% of return only warns",
         "trailing stop not known too few [31m months",
     ]
 

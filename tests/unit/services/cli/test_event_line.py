@@ -50,6 +50,16 @@ def test_a_line_break_in_a_models_text_stays_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
+        (
+            _event(
+                EventType.TOOL_CALLED,
+                step="analyst",
+                name="get_stock_price",
+                arguments={"ticker": "AAPL"},
+                error="no_history: AAPL has none",
+            ),
+            "planning/analyst  get_stock_price(AAPL)  no_history: AAPL has none",
+        ),
         (_event(EventType.STATE_ENTERED), "planning"),
         (
             _event(

@@ -70,8 +70,8 @@ def test_a_past_decision_shows_each_pick_beside_all_candidates(cycle_view: Cycle
     assert _line_with(text, "counted from").split()[-2:] == ["2012-07-09", "2012-07-30"]
     (bought,) = [line for line in text.splitlines() if "the fill" in line]
     assert bought.split() == ["AAPL", "bought", "the", "fill", "+4.93%", "+4.93%"]
-    assert _line_with(text, "GOOG    vetoed").split()[-1] == "?"
-    assert _line_with(text, "3 candidates in equal parts").split()[-2:] == ["-0.61%", "?"]
+    assert _line_with(text, "GOOG    vetoed").split()[-1] == "-"
+    assert _line_with(text, "3 candidates in equal parts").split()[-2:] == ["-0.61%", "-"]
 
 
 def test_what_is_missing_says_why_and_cannot_move_the_cursor(cycle_view: CycleView) -> None:
@@ -90,7 +90,7 @@ def test_a_tickers_evidence_says_how_it_fared(cycle_view: CycleView) -> None:
 
     bought = "after 5 sessions, 2012-07-09: +4.93% from the fill, 585.03 to 613.89"
     assert bought in _of_ticker(view, [], "AAPL")
-    assert "after 5 sessions, 2012-07-09: ? (GOOG was [31mdelisted)" in _of_ticker(view, [], "GOOG")
+    assert "after 5 sessions, 2012-07-09: - (GOOG was [31mdelisted)" in _of_ticker(view, [], "GOOG")
     assert "Fared" not in _of_ticker(view, [], "IBM")
 
 

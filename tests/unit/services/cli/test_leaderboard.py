@@ -49,7 +49,7 @@ def test_a_pipelines_line_has_its_numbers_and_its_accounts() -> None:
 
     assert lines[0] == "leaderboard 5 sessions, from the close of Fri 2012-06-29 to Mon 2012-07-09"
     assert lines[3] == (
-        "opus (claude) +0.68% 0.59% 2/3 (66%) 7/11 5 + 1 failed 1,900,000 12.5200 main, opus"
+        "opus (claude) +0.68% 0.6% 2/3 (66.7%) 7/11 5 + 1 failed 1,900,000 12.5200 main, opus"
     )
 
 
@@ -61,7 +61,7 @@ def test_cash_and_holding_have_a_return_and_nothing_else() -> None:
         absent=("FB",),
     )
 
-    assert lines[3:5] == ["cash +0.00% 0.00%", "buy-and-hold -1.46% 2.46%"]
+    assert lines[3:5] == ["cash +0.00% 0%", "buy-and-hold -1.46% 2.5%"]
     assert "buy-and-hold: equal parts of AAPL IBM; without a price then: FB" in lines
 
 
@@ -80,10 +80,10 @@ def test_accounts_in_several_currencies_are_said_to_be() -> None:
     assert "each account's own currency: EUR, USD" in text
 
 
-def test_a_request_with_the_rotation_of_the_settings_gives_each_pipeline_its_own_account() -> None:
+def test_a_request_with_the_rotation_of_the_settings_leaves_the_accounts_to_the_turns() -> None:
     request = build(Wish(providers=("claude", "rules"), rotation=("rules", "claude")))
 
-    assert [each.account for each in request.pipelines] == ["claude", "rules"]
+    assert request.accounts == ("claude", "rules", "main")
     assert request.rotation is not None
     assert (request.rotation.account, request.rotation.order) == ("main", ("rules", "claude"))
     plain = build(Wish(providers=("claude", "rules")))

@@ -4,23 +4,25 @@ import pytest
 
 from contracts.cycle import CycleStatus, RequestAnswer
 from services.cli.problem import ExitCode, Problem
-from services.cli.request import ENDS, Wish, accepted, build, pipelines
+from services.cli.request import ENDS, Wish, accepted, build, corrected
 
 
 def test_the_first_pipeline_trades_main_and_others_an_account_of_their_name() -> None:
-    made = pipelines(["rules", "second=rules", "third=rules@lab"])
+    made = build(Wish(providers=["rules", "second=rules", "third=rules@lab"])).pipelines
 
-    assert [(each.name, each.provider, each.account) for each in made] == [
-        ("rules", "rules", "main"),
-        ("second", "rules", "second"),
-        ("third", "rules", "lab"),
+    assert [(each.name, each.provider, each.account, each.account_named) for each in made] == [
+        ("rules", "rules", "main", False),
+        ("second", "rules", "second", False),
+        ("third", "rules", "lab", True),
     ]
 
 
 def test_an_account_given_for_all_is_the_first_pipelines() -> None:
-    first, second = pipelines(["rules", "second=rules"], "mine")
+    asked = build(Wish(providers=["rules", "second=rules"], account="mine", rotation=("rules",)))
+    first, second = asked.pipelines
 
     assert (first.account, second.account) == ("mine", "second")
+    assert (first.account_named, second.account_named) == (True, False)
 
 
 def test_a_universe_is_split_put_in_capitals_and_named_once() -> None:
@@ -92,3 +94,52 @@ def test_every_end_of_a_cycle_has_an_exit_code() -> None:
     assert set(ENDS) == set(CycleStatus)
     assert ENDS[CycleStatus.COMPLETED] == 0
     assert ENDS[CycleStatus.EXPIRED] == 4
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "given", "suggestion", "works"),
+    [
+        (
+            "cycle request --as-of 2012-06-30",
+            "as_of",
+            "2012-06-30",
+            "2012-06-29",
+            "--as-of 2012-06-29",
+        ),
+        (
+            "cycle request --as-of=2030-01-01 --wait",
+            "as_of",
+            "2030-01-01",
+            "2013-03-01",
+            "--as-of=2013-03-01 --wait",
+        ),
+        ("run", "as_of", "2012-06-30", "2012-06-29", "run --as-of 2012-06-29"),
+        (
+            "cycle request --source screenr,news",
+            "sources",
+            "screenr",
+            "screener",
+            "--source screener,news",
+        ),
+        ("cycle request --kind exits", "kind", "exits", "exit", "--kind exit"),
+        ("cycle request --universe appl,MSFT", "universe", "APPL", "AAPL", "--universe AAPL,MSFT"),
+        (
+            "cycle request --provider b=clade@x",
+            "pipelines",
+            "clade",
+            "rules",
+            "--provider b=rules@x",
+        ),
+        ("cycle request --universe AAPL,zzzz", "universe", "ZZZZ", None, "--universe AAPL"),
+        ("cycle request --universe ZZZZ,AAPL", "universe", "ZZZZ", None, "--universe AAPL"),
+        ("cycle request --universe ZZZZ --wait", "universe", "ZZZZ", None, "request --wait"),
+        ("cycle request --universe=ZZZZ --wait", "universe", "ZZZZ", None, "request --wait"),
+        ("cycle request --universe BRK.B,B", "universe", "B", None, "--universe BRK.B"),
+    ],
+)
+def test_a_refused_command_is_shown_as_one_that_works(
+    typed: str, field: str, given: str, suggestion: str | None, works: str
+) -> None:
+    made = corrected(typed.split(), field, given, suggestion)
+    assert made.startswith("deskbus ")
+    assert made.endswith(works)

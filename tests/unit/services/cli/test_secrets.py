@@ -1,11 +1,14 @@
 """`deskbus secrets init`: makes what is missing, keeps what is there, shows nothing secret."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from libs.runtime.settings import Settings
 from services.cli import main as cli
+from services.cli.doctor import Verdict, machine
 from services.cli.problem import ExitCode
 
 
@@ -36,6 +39,31 @@ def test_it_makes_what_is_missing_and_names_it(
         assert (folder / name).read_text().strip() not in said + words
         assert (folder / name).stat().st_mode & 0o777 == 0o600
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("tls", [(), ("--tls",)], ids=["plain", "tls"])
+def test_the_doctor_finds_well_what_it_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "secrets"
+    previous = os.umask(0o027)
+    try:
+        assert init(monkeypatch, str(folder), *tls) == ExitCode.OK
+    finally:
+        os.umask(previous)
+    (check,) = (
+        each for each in machine(Settings(secrets_dir=folder)) if each.name == "credentials"
+    )
+    assert check.verdict is Verdict.OK
+    # Into a container whose root has no rights beyond its own; public keys only.
+    assert (folder / "nats.conf").stat().st_mode & 0o777 == 0o644
+
+    (folder / "cli.nk").chmod(0o644)
+    (check,) = (
+        each for each in machine(Settings(secrets_dir=folder)) if each.name == "credentials"
+    )
+    assert check.verdict is Verdict.PROBLEM
+    assert check.todo == f"chmod 600 {folder / 'cli.nk'}"
 
 
 def test_again_it_keeps_every_secret(

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -12,7 +13,9 @@ from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView
 from contracts.risk import DecisionValidation, PortfolioDecision
+from libs.report.made import MADE_UP, Made, rows
 from services.cli import story
+from services.cli.tickers import scored
 
 WIDTH = 110
 SCREEN_LINES = 48
@@ -53,6 +56,29 @@ def test_the_head_says_what_when_and_how_it_ended(cycle_view: CycleView) -> None
 
     assert "✓ Decision of Fri 2012-06-29  completed in 1.50 s" in text
     assert "cycle 4332d851-4ebc-510c-b28d-0f5c50338936 · account main · provider claude" in text
+
+
+def test_a_decision_on_made_up_prices_says_so_and_no_other_does(cycle_view: CycleView) -> None:
+    first = cycle_view.pipelines[0]
+    books = {**first.contracts["portfolio"], "synthetic": True}  # type: ignore[dict-item]
+    changed = first.model_copy(update={"contracts": {**first.contracts, "portfolio": books}})
+    made_up = cycle_view.model_copy(update={"pipelines": (changed,)})
+
+    assert MADE_UP in _told(made_up)
+    assert MADE_UP not in _told(cycle_view)
+
+
+def test_a_score_of_what_nothing_is_known_of_is_a_dash_and_no_0(cycle_view: CycleView) -> None:
+    first = cycle_view.pipelines[0]
+    research: Any = first.contracts["research_report"]
+    unknown = [{**each, "fundamental_score": 0.0} for each in research["tickers"]]
+    made = {**first.contracts, "research_report": {**research, "tickers": unknown}}
+    changed = first.model_copy(update={"contracts": made})
+    text = _told(cycle_view.model_copy(update={"pipelines": (changed,)}))
+
+    assert " 0.0 " not in text
+    fund = next(row for row in rows(Made.by(changed)) if row.finding is not None)
+    assert (fund.fundamental, scored(fund.fundamental)) == (None, "-")
 
 
 def _with_reasons(view: CycleView, count: int) -> CycleView:

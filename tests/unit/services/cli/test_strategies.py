@@ -114,7 +114,7 @@ def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
         "rsi(14), sma_distance(20)",
         "base rate 55.6%",
         "buy and hold 65.5%",
-        "not luck with 39.7% probability (deflated Sharpe; 13 tried)",
+        "deflated Sharpe 39.7% (1 - chance of it by luck; 13 tried)",
         "✗ win_rate_below_threshold (40.0% < 45.0%)",
         "strategies/rise-and-fall/report.html",
         "█",

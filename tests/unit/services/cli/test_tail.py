@@ -8,6 +8,8 @@ from uuid import UUID
 import pytest
 
 from contracts.audit import Event, EventType
+from libs.bus.event_types import require_known
+from libs.runtime.nearest import UnknownName
 from services.cli.tail import Wanted, _live, _Writer
 
 TYPES = (EventType.STATE_ENTERED, EventType.OPERATION_FAILED, EventType.ORDER_FILLED)
@@ -83,3 +85,27 @@ async def test_a_failure_while_listening_is_raised_and_not_swallowed(
 
     with pytest.raises(ConnectionError, match="gone"):
         await _written(capsys, breaks())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"),
+    [
+        ("ordr_*", "order_*"),
+        ("decison", "decision"),
+        ("executon.*", "execution.*"),
+        ("zzz", None),
+    ],
+)
+def test_a_pattern_that_no_event_can_fit_is_refused_with_what_comes_near(
+    pattern: str, near: str | None
+) -> None:
+    with pytest.raises(UnknownName, match=r"there are .*cycle_accepted") as caught:
+        require_known(pattern)
+    assert ("did you mean" in caught.value.message) is (near is not None)
+    if near is not None:
+        assert caught.value.message.endswith(f"; did you mean {near}?")
+
+
+@pytest.mark.parametrize("pattern", ["*", "decision", "order_*", "execution.*", "*.cycle_ended"])
+def test_a_pattern_that_events_can_fit_is_let_through(pattern: str) -> None:
+    require_known(pattern)

@@ -78,6 +78,17 @@ def test_equal_calls_in_a_row_are_one_line_with_their_sums() -> None:
     assert (shown[1].tokens, took(shown[1])) == (10, "20 ms")
 
 
+def test_a_tools_line_says_what_it_was_asked_about() -> None:
+    def call(number: int, name: str, *asked: str) -> OperationView:
+        metadata = {"arguments": {str(place): each for place, each in enumerate(asked)}}
+        return _node(number, 1, type="tool", name=name, metadata=metadata)
+
+    nodes = [_node(1), call(2, "a", "AAPL"), call(3, "b", "FB"), call(4, "b", "IBM", "FB")]
+    named = [node.name for node in gathered(nodes)]
+
+    assert named == ["n1", "a(AAPL)", "b \N{MULTIPLICATION SIGN}2(FB, IBM)"]
+
+
 def _drawn(nodes: list[OperationView]) -> list[str]:
     console = Console(file=io.StringIO(), width=120)
     console.print(draw(nodes, console.width))

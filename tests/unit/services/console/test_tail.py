@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from libs.postgres.events import Ranks
-from libs.postgres.pool import Connection, Pool
+from libs.postgres.pool import Connection, DatabaseUnavailable, Pool
 from libs.runtime.background import Background
 from libs.web.problem import Refused
 from services.console.event_log import END, EventLog
@@ -60,7 +60,7 @@ class Kept(EventLog):
     async def _answered(self) -> None:
         await asyncio.sleep(0)
         if self.lost.is_set():
-            raise ConnectionRefusedError
+            raise DatabaseUnavailable("it is away")
 
     async def _gone(self, db: Any, position: Position) -> Gone | None:
         await self._answered()

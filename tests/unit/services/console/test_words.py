@@ -1,5 +1,8 @@
 """Facts as words on a page."""
 
+from decimal import Decimal
+
+from libs.report import amounts
 from services.console.pages import words
 
 MADE = {
@@ -20,6 +23,21 @@ def test_a_summary_is_one_line_with_what_is_on_record() -> None:
         "buys AAPL MSFT, cash 1.50"
     )
     assert words.said(None) == ""
+
+
+def test_a_share_is_rounded_once_and_never_cut() -> None:
+    shown = amounts.percent
+    assert shown(words.share(Decimal("18.94"), 100)) == "18.9%"
+    assert shown(words.share(Decimal("0.7"), 100)) == "0.7%"
+    assert shown(words.share(Decimal("81.06"), 100)) == "81.1%"
+    assert shown(words.share(3, 0)) == "0%"
+
+
+def test_a_number_has_one_rounding_whichever_type_it_came_as() -> None:
+    assert amounts.money(26.615) == amounts.money(Decimal("26.615")) == "26.62"
+    assert amounts.percent(0.25) == amounts.percent(Decimal("0.25")) == "0.3%"
+    assert words.signed(0.00125) == amounts.gain_percent(Decimal("0.125")) == "+0.13%"
+    assert words.part(None) == words.signed(None) == words.UNKNOWN
 
 
 def test_in_a_list_figures_are_rounded_and_files_left_out() -> None:

@@ -92,13 +92,13 @@ def command(given: Approval | None) -> ExecuteDecisions:
 
 @pytest.mark.parametrize("given", [None, approval()], ids=["nobody was asked", "approved whole"])
 def test_a_proposal_that_was_approved_whole_stays_as_it_was(given: Approval | None) -> None:
-    made = require_approved(command(given)).decision_validation
+    made = require_approved(command(None), given).decision_validation
     assert (made.decisions, made.proposal_hash) == (DECISIONS, HASH)
 
 
 def test_after_an_edit_only_what_the_edit_left_is_executed() -> None:
     left = (decision("AAPL", 15),)
-    made = require_approved(command(approval(left))).decision_validation
+    made = require_approved(command(None), approval(left)).decision_validation
     assert (made.decisions, made.proposal_hash) == (left, proposal_hash(left))
 
 
@@ -118,7 +118,12 @@ def test_after_an_edit_only_what_the_edit_left_is_executed() -> None:
 )
 def test_what_was_not_approved_is_refused(given: Approval) -> None:
     with pytest.raises(ProposalChanged, match="nothing was ordered"):
-        require_approved(command(given))
+        require_approved(command(None), given)
+
+
+def test_an_approval_that_only_the_command_speaks_of_is_none() -> None:
+    made = require_approved(command(approval((decision("AAPL", 15),))), None)
+    assert (made.approval, made.decision_validation.decisions) == (None, DECISIONS)
 
 
 def test_an_approval_holds_until_its_time_and_not_after() -> None:

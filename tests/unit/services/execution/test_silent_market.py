@@ -3,7 +3,7 @@
 import pytest
 
 from libs.market.errors import NotInSource, SourceUnavailable
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import Unavailable
 from services.execution.handler import MarketSilent, _until_read
 
 
@@ -13,7 +13,7 @@ async def test_no_answer_ends_nothing_so_the_command_is_sent_again() -> None:
 
     with pytest.raises(MarketSilent, match="prices of AAPL: HTTP 500") as caught:
         await _until_read(silent, "main")
-    assert not isinstance(caught.value, DeskError)
+    assert isinstance(caught.value, Unavailable)
 
 
 async def test_a_no_of_the_source_is_a_failure_with_a_reason() -> None:

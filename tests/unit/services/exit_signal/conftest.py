@@ -40,10 +40,12 @@ def facts(months: Any = RISING, basket: Any = GOOD, **other: Any) -> Facts:
     )
 
 
-def result(months: Any = RISING, basket: Any = GOOD, shares: str = "53", **terms: Any) -> Json:
-    """A whole check, from facts to the full result."""
+def result(
+    months: Any = RISING, basket: Any = GOOD, shares: str = "53", seen: Any = None, **terms: Any
+) -> Json:
+    """A whole check, from facts (and what else is `seen`) to the full result."""
     held = Held(position(shares))
-    found = assess(facts(months, basket), ExitTerms.model_validate(terms), held)
+    found = assess(facts(months, basket, **(seen or {})), ExitTerms.model_validate(terms), held)
     return result_of(NAMED, held, (), found)
 
 

@@ -148,7 +148,32 @@ async def test_the_terms_name_the_basket_and_what_is_held_where_they_do_not(
 async def test_a_member_of_the_basket_that_nobody_knows_is_left_out(prices: Prices) -> None:
     told = await checked(prices, Account("AAPL"), terms='[default]\nbasket = ["MSFT", "GONE"]')
     assert told["signals"][1]["status"] == "ok"
-    assert "1 without all of these months left out" in told["signals"][1]["detail"]
+    assert "1 without all of these months left out: GONE" in told["signals"][1]["detail"]
+
+
+async def test_a_ticker_of_the_rules_that_nobody_knows_is_told_with_what_was_meant(
+    prices: Prices,
+) -> None:
+    terms = """
+        [default]
+        basket = ["MSFT", "GONE"]
+        [position.AAPLE]
+        stop_pct = 3
+        [position."growth/NONE"]
+        stop_pct = 3
+    """
+    told = await checked(prices, Account("AAPL"), terms=terms)
+
+    assert told["status"] == "success"
+    basket, position = sorted(told["warnings"])
+    assert basket.startswith("exit rules, default.basket: GONE is not in source ")
+    assert position.startswith("exit rules, position.AAPLE: AAPLE is not in source ")
+    assert position.endswith("; did you mean AAPL?")
+
+
+async def test_rules_of_tickers_that_are_known_and_not_held_are_no_mistake(prices: Prices) -> None:
+    told = await checked(prices, Account("AAPL"), terms="[position.MSFT]\nstop_pct = 3")
+    assert "warnings" not in told
 
 
 async def test_too_few_months_are_an_error_of_the_rule_and_nothing_is_sold(

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from services.exit_signal.report import error_of, flags_of, snapshot_of
+from contracts.exit_signal import ExitFormat
+from services.exit_signal.report import error_of, flags_of, shaped, snapshot_of
 from tests.unit.services.exit_signal.conftest import (
     BAD,
     CRASHING,
@@ -109,6 +110,31 @@ def test_other_rules_than_the_two_are_named_in_their_stead() -> None:
         "exit_signal",
         "Primary take_profit signal triggered — exit recommended",
     ) in (found)
+
+
+def test_the_one_rule_that_fired_of_six_is_the_one_that_is_named() -> None:
+    quiet = {"stop_loss": {"pct": 60}, "take_profit": {"pct": 200}, "hold_period": {"sessions": 99}}
+    seen = {"sessions_held": 3, "close": 90.0, "peak": 100.0}
+    answer = shaped(result(RISING, seen=seen, trailing_stop={"pct": 5}, **quiet), ExitFormat.AGENT)
+
+    told = [each["message"] for each in answer["flags"]]
+    assert told[0] == "Primary trailing_stop signal triggered — exit recommended"
+
+
+def test_every_rule_that_failed_is_named_also_those_that_a_snapshot_has_no_room_for() -> None:
+    rules = {
+        "stop_loss": {"pct": 6},
+        "take_profit": {"pct": 20},
+        "hold_period": {"sessions": 9},
+        "trailing_stop": {"pct": 5},
+    }
+    seen = {"average_cost": 0.0}
+    answer = shaped(result(UNKNOWN, {}, seen=seen, **rules), ExitFormat.AGENT)
+
+    assert len(answer["snapshot"]["signals"]) == 5
+    (failed,) = [each for each in answer["flags"] if each["flag"] == "rule_evaluation_error"]
+    for rule in ("momentum", "regime", *rules):
+        assert rule in failed["message"]
 
 
 @pytest.mark.parametrize(

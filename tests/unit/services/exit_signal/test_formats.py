@@ -9,7 +9,7 @@ from contracts.exit_signal import ExitFormat
 from services.exit_signal import files as saving
 from services.exit_signal.files import ResultFiles, safe_name
 from services.exit_signal.report import error_of, shaped, snapshot_of
-from tests.unit.services.exit_signal.conftest import FALLING, NAMED, result
+from tests.unit.services.exit_signal.conftest import CRASHING, FALLING, NAMED, result
 
 SUMMARY, FULL, AGENT = ExitFormat.SUMMARY, ExitFormat.FULL, ExitFormat.AGENT
 
@@ -71,6 +71,24 @@ def test_a_failed_check_is_an_error_to_an_agent_with_its_flag() -> None:  # 21
     assert [each["flag"] for each in answer["flags"]] == ["signal_error"]
     assert answer["error_code"] == "not_held"
     assert answer["snapshot"]["signals"] == []
+
+
+@pytest.mark.parametrize("shape", ExitFormat)
+def test_an_error_has_its_code_and_sentence_in_the_same_place_in_every_format(
+    shape: ExitFormat,
+) -> None:
+    answer = shaped(error_of(NAMED, "not_held", "nothing of it is held"), shape)
+
+    assert (answer["status"], answer["error_code"]) == ("error", "not_held")
+    assert answer["error"] == "nothing of it is held"
+
+
+@pytest.mark.parametrize("shape", ExitFormat)
+def test_the_price_of_a_stop_is_told_in_every_format(shape: ExitFormat) -> None:
+    answer = shaped(result(CRASHING, stop_pct=8), shape)
+
+    found = answer.get("snapshot") or answer.get("sizing") or answer
+    assert found["stop_price"] == "92.00"
 
 
 # --- files ------------------------------------------------------------------------------------

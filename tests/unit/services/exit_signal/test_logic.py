@@ -47,6 +47,17 @@ def test_the_assessment_follows_from_both_rules(months: Any, basket: Any, told: 
     assert assessed(months, basket_returns=basket).told == told
 
 
+def test_what_the_session_has_sold_of_already_is_not_sold_again() -> None:
+    holdings = Holdings(
+        account="main", as_of=AS_OF, positions=(position("53"),), sold=(position("53").ticker,)
+    )
+    held = held_in(holdings, position("53").ticker)
+    assert held is not None
+    found = assess(facts(FALLING, {"SPY": RISING}), ExitTerms(), held)
+    assert (found.told, found.sizing, held.shares) == ("EXIT (momentum)", None, 53)
+    assert "sold of it already" in found.not_sold
+
+
 def test_a_primary_rule_that_fires_is_not_silenced_by_one_that_cannot_say() -> None:
     found = assessed(UNKNOWN, stop_loss={"pct": 10}, facts={"price": 50.0})
     assert found.told == "EXIT (stop_loss)"

@@ -102,3 +102,34 @@ def test_a_sale_and_its_stop_are_both_told() -> None:
         ("sell", 39, "market"),
         ("stop", 14, "stop"),
     ]
+
+
+SIX = {
+    "stop_loss": {"pct": 60},
+    "take_profit": {"pct": 200},
+    "hold_period": {"sessions": 5_000},
+    "trailing_stop": {"pct": 5},
+}
+"""With momentum and the regime more rules than a snapshot has room for."""
+FALLEN = {"sessions_held": 3, "close": 90.0, "peak": 100.0}
+
+
+def test_a_rule_that_fired_is_shown_first_however_many_are_quiet() -> None:
+    snapshot = snapshot_of(result(RISING, seen=FALLEN, **SIX))
+
+    assert snapshot["overall_assessment"] == "EXIT (trailing_stop)"
+    assert snapshot["signal_count"] == 6
+    assert len(snapshot["signals"]) == SIGNALS_MAX
+    assert snapshot["signals"][0]["rule_name"] == "trailing_stop"
+    assert snapshot["signals"][0]["triggered"] is True
+
+
+def test_a_rule_that_could_not_be_evaluated_is_shown_before_quiet_ones() -> None:
+    snapshot = snapshot_of(result(RISING, **SIX))  # when it was opened, and its peak: not known
+
+    assert [each["status"] for each in snapshot["signals"]] == ["error", "error", "ok", "ok", "ok"]
+
+
+def test_the_price_of_the_stop_is_told_beside_the_actions() -> None:
+    assert snapshot_of(result(CRASHING, stop_pct=8))["stop_price"] == "92.00"
+    assert snapshot_of(result(CRASHING))["stop_price"] is None

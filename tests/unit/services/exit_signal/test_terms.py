@@ -56,6 +56,8 @@ def test_the_most_particular_entry_that_names_something_wins(path: Path) -> None
         ("stop_pct 8", "it is no TOML"),
         ("[default.hold_period]\nsessions = 0\n[other]", "(and 1 more)"),
         ("[default]\nbasket = ['no ticker']", "default.basket.0"),
+        ("[position.'no ticker']\nstop_pct = 3", "name a position by TICKER or account/TICKER"),
+        ("[position.'No Account/AAPL']\nstop_pct = 3", "TICKER or account/TICKER"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_and_says_where(path: Path, text: str, told: str) -> None:
@@ -73,3 +75,14 @@ def test_a_file_that_is_no_text_or_no_file_is_refused(path: Path) -> None:
     path.mkdir()
     with pytest.raises(BadExitTerms):
         terms_in(path)
+
+
+def test_tickers_are_meant_in_either_case(path: Path) -> None:
+    path.write_text(
+        '[position.aapl]\nstop_pct = 3\nbasket = ["msft"]\n[position."growth/ibm"]\nstop_pct = 4'
+    )
+    file = terms_in(path)
+
+    assert file.of("main", "AAPL").stop_pct == 3
+    assert file.of("main", "AAPL").basket == ("MSFT",)
+    assert file.of("growth", "IBM").stop_pct == 4

@@ -84,7 +84,9 @@ def test_a_step_starts_only_once_its_contracts_are_there() -> None:
     run = Run().to(*ANALYZED, "picks")
     assert run.waiting() == ["review"]
     start = run.open[next(iter(run.open))]
-    assert set(start.takes) == {"daily_picks", "quant_report", "research_report", "portfolio"}
+    assert set(start.takes) == {
+        *("plan", "daily_picks", "quant_report", "research_report", "portfolio"),
+    }
 
 
 def test_nothing_left_after_the_rules_is_a_decision_and_no_order() -> None:

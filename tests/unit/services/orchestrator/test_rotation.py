@@ -17,7 +17,7 @@ THREE = Rotation(order=("claude", "minimax", "rules"))
 
 
 def request(*names: str, rotation: Rotation | None = THREE) -> CycleRequest:
-    pipelines = tuple(Pipeline(name=name, account=f"own-{name}") for name in names)
+    pipelines = tuple(Pipeline(name=name) for name in names)
     return CycleRequest(idempotency_key="a", pipelines=pipelines, rotation=rotation)
 
 
@@ -45,7 +45,7 @@ def test_over_a_year_the_turns_are_shared_out_evenly() -> None:
 
 def test_whose_turn_it_is_trades_the_account_and_is_main_and_the_others_their_own() -> None:
     name = turn(THREE, FRIDAY)
-    others = {each: f"own-{each}" for each in THREE.order if each != name}
+    others = {each: each for each in THREE.order if each != name}
 
     settled = in_turn(request(*THREE.order), FRIDAY)
 
@@ -64,6 +64,44 @@ def test_where_the_one_whose_turn_it_is_does_not_run_nobody_trades_the_account()
     assert settled.main_pipeline == others[0]
 
 
+@pytest.mark.parametrize("day", [FRIDAY, MONDAY, TUESDAY])
+def test_an_account_that_is_named_is_the_one_that_is_traded_whosever_turn_it_is(day: date) -> None:
+    for name in THREE.order:
+        named = Pipeline(name=name, account="scratch")
+        asked = CycleRequest(idempotency_key="a", pipelines=(named,), rotation=THREE)
+        # As it comes over the bus.
+        asked = CycleRequest.model_validate_json(asked.model_dump_json())
+
+        assert accounts(in_turn(asked, day)) == {name: "scratch"}
+        assert asked.accounts == ("scratch", "main")
+
+
+@pytest.mark.parametrize("day", [FRIDAY, MONDAY, TUESDAY])
+def test_who_names_an_account_leaves_the_others_their_turns(day: date) -> None:
+    named, *others = (Pipeline(name=name) for name in THREE.order)
+    named = Pipeline(name=named.name, account="scratch")
+    asked = CycleRequest(idempotency_key="a", pipelines=(named, *others), rotation=THREE)
+
+    settled = accounts(in_turn(asked, day))
+
+    assert settled.pop(named.name) == "scratch"
+    whose = turn(THREE, day)
+    assert settled == {each.name: "main" if each.name == whose else each.name for each in others}
+
+
+def test_without_a_rotation_the_first_trades_main_and_the_others_their_own() -> None:
+    asked = request("claude", "rules", rotation=None)
+
+    assert accounts(asked) == {"claude": "main", "rules": "rules"}
+    assert CycleRequest.model_validate_json(asked.model_dump_json()) == asked
+
+
+def test_two_that_would_trade_one_account_outside_their_turns_are_refused() -> None:
+    two = (Pipeline(name="claude"), Pipeline(name="rules", account="claude"))
+    with pytest.raises(ValidationError, match="two trade the same account"):
+        CycleRequest(idempotency_key="a", pipelines=two, rotation=THREE)
+
+
 def test_without_a_rotation_nothing_changes() -> None:
     asked = request("claude", "rules", rotation=None)
 
@@ -71,8 +109,9 @@ def test_without_a_rotation_nothing_changes() -> None:
 
 
 def test_nobody_may_trade_the_rotations_account_outside_the_turns() -> None:
+    main = Pipeline(name="rules", account="main")
     with pytest.raises(ValidationError, match="rules trades main outside its turn"):
-        CycleRequest(idempotency_key="a", pipelines=(Pipeline(name="rules"),), rotation=THREE)
+        CycleRequest(idempotency_key="a", pipelines=(main,), rotation=THREE)
 
 
 def test_who_settles_the_turn_itself_must_be_whole_about_it() -> None:

@@ -1,16 +1,25 @@
 """Plan, quant and analyst with a scripted model: what is sent back, and what becomes of it."""
 
 import json
+from decimal import Decimal
 
 import pytest
 
 from contracts.cycle import CycleRequest
 from contracts.operation import JOURNAL_BATCH_MAX, CallKind
-from contracts.research import AnswerQuestion, MakePlan, QuantSignal, ResearchTickers
+from contracts.research import (
+    AnswerQuestion,
+    MakePlan,
+    QuantSignal,
+    ResearchFinding,
+    ResearchTickers,
+)
 from contracts.sentiment import BuildDigest, ScoreSentiment
 from libs.llm.errors import AnswerInvalid
 from libs.llm.provider import ModelReply
+from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, asks, says
+from libs.market.facts import facts_of
 from libs.runtime.settings import Settings
 from services.research.tools import NoIndicators
 
@@ -22,13 +31,12 @@ PLAN = {
 }
 FINDING = {
     "ticker": "AAPL",
-    "current_price": "584.00",
     "fundamental_score": 0,
     "technical_score": 7,
     "risk_score": 3,
     "evidence": ["E0"],
 }
-REPORT = {"analysis_date": "2012-06-29", "tickers": [FINDING]}
+REPORT = {"tickers": [FINDING]}
 DONE = ModelReply(text="done")
 
 
@@ -206,12 +214,66 @@ async def test_the_tools_answer_an_analyst_for_no_more_tickers_than_it_may_look_
     assert "AAPL, IBM" in results[2]["error"]["message"]
 
 
-async def test_another_analysis_date_is_sent_back(desk):
+INVENTED = {
+    "current_price": "1.00",
+    "currency": "EUR",
+    "exchange": "XMAR",
+    "sector": "a sector of its own",
+    "name": "Banana Ltd",
+    "measured_risk": 0,
+}
+
+
+async def researched(desk, **finding):
+    """The report on AAPL of an analyst who has asked for its price."""
     seen = await seen_by(desk)
     scripted(desk, DONE, says(PLAN))
     plan = await plan_of(desk, seen)
     tools = asks(("get_stock_price", {"ticker": "AAPL"}))
-    late = says({**REPORT, "analysis_date": "2012-07-02"})
-    model = scripted(desk, tools, DONE, late, says(REPORT))
-    await desk.do(ResearchTickers, plan=plan, **seen)
-    assert "analysis_date: must be 2012-06-29" in model.requests[-1].messages[-1].text
+    scripted(desk, tools, DONE, says({"tickers": [{**FINDING, **finding}]}))
+    return await desk.do(ResearchTickers, plan=plan, **seen)
+
+
+async def test_facts_are_the_markets_whatever_the_analyst_says_of_them(desk):
+    report = await researched(desk, **INVENTED)
+    (found,) = report.tickers
+    honest = (await researched(desk)).tickers[0]
+    assert found == honest
+    assert (found.current_price, found.currency) == (Decimal("584.0000"), "USD")
+    assert (report.analysis_date, report.sectors_analyzed) == (desk.as_of, (found.sector,))
+    assert found.sector == "Information Technology"
+    assert found.measured_risk > 0
+    assert found.measured_risk_reason
+
+
+async def test_what_an_analyst_calls_a_peer_or_a_catalyst_out_of_nothing_is_left_out_and_told(desk):
+    report = await researched(desk, sector_peers=["MSFT", "QGAS"], catalyst="a takeover, for sure")
+    (found,) = report.tickers
+    assert (found.sector_peers, found.catalyst, found.catalyst_event) == (("MSFT",), "", None)
+    catalyst, peers = report.corrected
+    assert "QGAS left out of its peers" in peers
+    assert "names none of the 0 dated events of AAPL" in catalyst
+
+
+async def test_a_catalyst_is_a_dated_event_that_the_source_has_of_that_ticker(directory):
+    directory.prices("AAA", [50.0 + day / 10 for day in range(260)])
+    directory.prices("BBB", [50.0 + day / 10 for day in range(260)])
+    directory.news(("AAA", "Bid for the whole company", "wire"))
+    desk = directory.desk()
+    facts = await facts_of(desk.market, "AAA", desk.as_of)
+    (event,) = facts.events
+
+    async def said(ticker: str) -> ResearchFinding:
+        desk.journals.clear()
+        seen = await seen_by(desk)
+        scripted(desk, DONE, says({**PLAN, "assets": [ticker]}))
+        plan = await plan_of(desk, seen)
+        tools = asks(("get_stock_price", {"ticker": ticker}))
+        claim = {**FINDING, "ticker": ticker, "catalyst": event.id}
+        scripted(desk, tools, DONE, says({"tickers": [claim]}))
+        desk_found = await desk.do(ResearchTickers, plan=plan, **seen)
+        desk.providers = {"rules": RulesProvider()}
+        return desk_found.tickers[0]
+
+    assert (await said("AAA")).catalyst_event == event
+    assert (await said("BBB")).catalyst_event is None

@@ -54,6 +54,7 @@ def finding(ticker: str, **fields: Any) -> ResearchFinding:
         "fundamental_score": 5,
         "technical_score": 5,
         "risk_score": 5,
+        "measured_risk": 5,
         "sector": f"of {ticker}",
         "evidence": ("E0",),
     }
@@ -286,3 +287,10 @@ def test_a_quant_view_with_a_marked_figure_lends_no_confidence() -> None:
     found = research(finding("AAA"))
     assert evidence_of(found, quant("AAA"), books())[0].confidence == 0.4
     assert evidence_of(found, view, books())[0].confidence == 0.0
+
+
+@pytest.mark.parametrize("synthetic", [True, False])
+def test_a_decision_on_made_up_prices_bears_the_mark_of_its_books(synthetic: bool) -> None:
+    asked = command(daily(pick("AAA", 10)), review(pick("AAA", 10)), research(finding("AAA")))
+    books = asked.portfolio.model_copy(update={"synthetic": synthetic})
+    assert validate(asked.model_copy(update={"portfolio": books})).synthetic is synthetic

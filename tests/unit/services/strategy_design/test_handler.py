@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from contracts.cycle import CycleRequest
 from contracts.gate import STRICT, GateThresholds
-from contracts.strategy import StrategySpec, StrategyWish
+from contracts.strategy import Period, StrategySpec, StrategyWish
 from contracts.strategy_cycle import DesignStrategy, StrategyDesign
 from libs.bus.route import Route
 from libs.llm.errors import AnswerInvalid
@@ -22,6 +22,7 @@ from libs.runtime.journal import Journal
 from libs.runtime.settings import Settings
 from libs.runtime.strategy_files import spec_of
 from services.strategy_design import app
+from services.strategy_design.handler import SpecMisfit
 from services.strategy_design.logic import sha256_of
 from tests.unit.services.conftest import Desk
 from tests.unit.services.strategy_results import past_strategies
@@ -80,6 +81,36 @@ async def test_a_given_design_is_taken_as_it_is(designing: Designing, spec: Stra
     made = await designing.do(StrategyWish(spec=spec))
     assert (made.spec, made.origin, made.spec_sha256) == (spec, "given", sha256_of(spec))
     assert exported(made) == spec
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "told"),
+    [
+        (
+            {"held_out": Period(first=date(2012, 1, 3), last=date(2020, 12, 31))},
+            "held_out.last",
+            "2020-12-31 is after AAPL's last bar (2013-03-01)",
+        ),
+        (
+            {
+                "universe": ("AAPL", "FB"),
+                "train": Period(first=date(2005, 1, 3), last=date(2009, 12, 31)),
+            },
+            "train.first",
+            "2005-01-03 is before FB's first bar (2012-05-18)",
+        ),
+    ],
+)
+async def test_a_given_design_that_the_prices_do_not_reach_is_refused_before_it_is_trained(
+    designing: Designing, spec: StrategySpec, changes: dict[str, Any], field: str, told: str
+) -> None:
+    with pytest.raises(SpecMisfit) as caught:
+        await designing.do(StrategyWish(spec=spec.model_copy(update=changes)))
+    assert caught.value.field == field
+    assert f"{field}: {told}" in caught.value.message
+    kept = designing.settings.strategies_dir
+    assert kept is not None
+    assert not kept.exists()
 
 
 async def test_the_rules_draw_a_design_and_say_that_they_are_rules(designing: Designing) -> None:

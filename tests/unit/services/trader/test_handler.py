@@ -1,19 +1,27 @@
 """Trader and reviewer: what may be picked, what is sold, and that a review only reduces."""
 
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
 
 from contracts.account import Portfolio, Position, Side
 from contracts.cycle import CycleRequest
+from contracts.facts import DatedEvent, EventKind
 from contracts.risk import ReviewPicks
-from contracts.trader import PickTrades
+from contracts.trader import PickTrades, StockPick
 from contracts.types import Money
-from libs.llm.errors import AnswerInvalid
 from libs.llm.provider import ModelReply
 from libs.llm.scripted import ScriptedProvider, asks, says
 
 DONE = ModelReply()
+EARNINGS = DatedEvent(
+    id="announced-abc",
+    ticker="AAPL",
+    kind=EventKind.ANNOUNCED,
+    on=date(2012, 7, 10),
+    known_at=datetime(2012, 6, 1, tzinfo=UTC),
+)
 
 
 def pick(ticker="AAPL", **fields):
@@ -50,7 +58,9 @@ def scripted(desk, *replies) -> ScriptedProvider:
 async def traded(desk, facts, **changes):
     known, found = facts
     request = CycleRequest(idempotency_key="test")
-    return await desk.do(PickTrades, request=request, plan=found["plan"], **{**known, **changes})
+    seen = {"signal_digest": found["digest"], "sentiment_report": found["sentiment"]}
+    parts = {"plan": found["plan"], **seen, **known, **changes}
+    return await desk.do(PickTrades, request=request, **parts)
 
 
 async def test_the_trader_has_two_tools_and_neither_writes(desk, facts):
@@ -65,7 +75,6 @@ async def test_the_trader_has_two_tools_and_neither_writes(desk, facts):
     [
         (picks(pick("TSLA")), "TSLA was not researched"),
         (picks(pick(), pick()), "AAPL comes twice"),
-        (picks(pick(action="sell")), "AAPL must have action buy"),
         (picks(pick(allocation_pct="60"), pick("IBM", allocation_pct="41")), "sum to 101%"),
         (
             picks(sell_recommendations=[pick(action="sell")]),
@@ -103,25 +112,64 @@ def review(*items, **fields):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (review(pick(allocation_pct="41")), "AAPL may not exceed the 33.59% proposed"),
-        (review(pick("TSLA")), "TSLA was not proposed"),
-        (review(pick()), "vetoed_tickers: MSFT is gone from picks"),
+        (
+            review(pick(allocation_pct="41"), pick("MSFT", allocation_pct="40")),
+            "AAPL: the reviewer raised it to 41%, which a review may not; it stays at",
+        ),
+        (
+            review(pick(), pick("MSFT", allocation_pct="5"), pick("TSLA")),
+            "TSLA: the reviewer added it",
+        ),
+        (review(pick()), "MSFT: the reviewer left it out without a word, which counts as a veto"),
     ],
 )
-async def test_a_review_that_adds_raises_or_hides_is_sent_back(desk, facts, wrong, told):
-    good = review(pick(), vetoed_tickers=["MSFT"], adjustments=["MSFT: vetoed"])
-    model = scripted(desk, says(wrong), says(good))
+async def test_a_review_that_adds_raises_or_hides_is_cut_back_in_one_call_and_told(
+    desk, facts, wrong, told
+):
+    model = scripted(desk, says(wrong))
     answer = await reviewed(desk, facts, facts[1]["picks"])
-    assert told in model.requests[-1].messages[-1].text
-    assert answer.vetoed_tickers == ("MSFT",)
-    assert not model.requests[0].tools
+    before = {each.ticker: each for each in facts[1]["picks"].picks}
+    assert model.calls == 1
+    assert told in answer.adjustments[0]
+    assert told in answer.corrected[0]
+    assert answer.picks, "the sound picks survive"
+    for each in answer.picks:
+        assert each.allocation_pct <= before[each.ticker].allocation_pct
+        assert each.confidence <= before[each.ticker].confidence
+        assert each.reasoning == before[each.ticker].reasoning
+    assert set(before) == {p.ticker for p in answer.picks} | set(answer.vetoed_tickers)
+    assert answer.market_summary == facts[1]["picks"].market_summary
 
 
-async def test_a_reviewer_that_keeps_raising_is_a_wrong_answer(desk, facts):
-    bad = says(review(pick(allocation_pct="99"), vetoed_tickers=["MSFT"]))
-    scripted(desk, bad, bad, bad)
-    with pytest.raises(AnswerInvalid, match="may not exceed"):
-        await reviewed(desk, facts, facts[1]["picks"])
+async def test_a_review_leaves_sales_that_it_does_not_name_and_cuts_those_that_it_trims(
+    desk, facts
+):
+    daily = facts[1]["picks"]
+    sales = tuple(
+        StockPick(ticker=name, action=Side.SELL, allocation_pct=100, reasoning="x", confidence=0.5)
+        for name in ("GOOG", "IBM", "FB")
+    )
+    daily = daily.model_copy(update={"sell_recommendations": sales})
+    scripted(
+        desk,
+        says(
+            review(
+                sell_recommendations=[pick("IBM", allocation_pct="30")],
+                vetoed_tickers=["FB", "AAPL", "MSFT"],
+            )
+        ),
+    )
+    answer = await reviewed(desk, facts, daily)
+    left = {each.ticker: (each.action, each.allocation_pct) for each in answer.sell_recommendations}
+    assert left == {"GOOG": (Side.SELL, 100), "IBM": (Side.SELL, 30)}
+
+
+async def test_the_trader_is_given_the_market_data_and_the_sentiment(desk, facts):
+    model = scripted(desk, DONE, says(picks(pick())))
+    await traded(desk, facts)
+    task = model.requests[0].task
+    assert task["signal_digest"] == facts[1]["digest"].model_dump(mode="json")
+    assert task["sentiment_report"] == facts[1]["sentiment"].model_dump(mode="json")
 
 
 def changed(report, ticker, **fields):
@@ -135,8 +183,9 @@ def changed(report, ticker, **fields):
 @pytest.mark.parametrize(
     ("fields", "share", "told"),
     [
-        ({"risk_score": 7.1, "catalyst": ""}, None, "no catalyst"),
-        ({"risk_score": 7.1, "catalyst": "earnings"}, Decimal("33.59"), ""),
+        ({"risk_score": 7.1, "catalyst": "takeover"}, None, "no dated event"),
+        ({"measured_risk": 8.0}, None, "no dated event"),
+        ({"risk_score": 7.1, "catalyst_event": EARNINGS}, Decimal("33.59"), ""),
         ({"risk_score": 7.0}, Decimal("33.59"), ""),
         ({"evidence": ()}, None, "no research evidence"),
         ({"evidence": ("E1",)}, Decimal("16.79"), "halved"),

@@ -72,7 +72,7 @@ export class Stream {
     this.close("lost");
     const problem = await refusal(url);
     if (problem?.status === 401) toLogin();
-    else if (problem?.status === 422) this.#takes.refused(problem.detail);
+    else if (problem?.status === 422 || problem?.status === 404) this.#takes.refused(problem.detail);
     else if (!this.#source) this.#again();
   }
 

@@ -1,0 +1,132 @@
+"""Constraints: what a request or a plan asks for beyond an account's limits. They only tighten.
+
+They travel as words: a dict of short names with short texts. The names of `Constraints` are rules
+that code enforces; any other is a note, which the planner, the trader and the reviewer read.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from contracts.types import Percent, Score10, ShortText, Ticker, Value
+
+CONSTRAINTS_MAX = 20
+POSITIONS_MAX = 500
+EXCLUDED_MAX = 50
+
+
+def _listed(value: Any) -> Any:
+    """`AAPL, MSFT` as two; a sector's name may have blanks in it."""
+    if not isinstance(value, str):
+        return value
+    return [each.strip() for each in value.split(",") if each.strip()]
+
+
+def _upper(value: Any) -> Any:
+    return [each.upper() if isinstance(each, str) else each for each in _listed(value)]
+
+
+def _number(value: Any) -> Any:
+    return value.strip().removesuffix("%") if isinstance(value, str) else value
+
+
+_Pct = Annotated[Percent, BeforeValidator(_number)]
+
+
+class Constraints(Value):
+    """The constraints that code enforces; None and empty are no constraint.
+
+    `max_positions` counts what is held and bought together. `max_allocation_pct` is one buy's share
+    of the budget. `max_sector_pct` and `max_risk_score` lower the account's limits of these names.
+    `no_buys` leaves sales only. Sales pass all of them: they lower risk.
+    """
+
+    max_positions: int | None = Field(default=None, ge=0, le=POSITIONS_MAX)
+    max_allocation_pct: _Pct | None = None
+    max_sector_pct: _Pct | None = None
+    max_risk_score: Score10 | None = None
+    exclude_tickers: Annotated[
+        tuple[Ticker, ...], BeforeValidator(_upper), Field(max_length=EXCLUDED_MAX)
+    ] = ()
+    exclude_sectors: Annotated[
+        tuple[ShortText, ...], BeforeValidator(_listed), Field(max_length=EXCLUDED_MAX)
+    ] = ()
+    no_buys: bool = False
+
+    def also(self, other: "Constraints") -> "Constraints":
+        """Both at once: of each the stricter."""
+        return Constraints(
+            max_positions=_least(self.max_positions, other.max_positions),
+            max_allocation_pct=_least(self.max_allocation_pct, other.max_allocation_pct),
+            max_sector_pct=_least(self.max_sector_pct, other.max_sector_pct),
+            max_risk_score=_least(self.max_risk_score, other.max_risk_score),
+            exclude_tickers=_all(self.exclude_tickers, other.exclude_tickers),
+            exclude_sectors=_all(self.exclude_sectors, other.exclude_sectors),
+            no_buys=self.no_buys or other.no_buys,
+        )
+
+
+ENFORCED = tuple(Constraints.model_fields)
+"""Names of the constraints that code enforces."""
+TAKES: Mapping[str, str] = {
+    "max_positions": f"a whole number from 0 to {POSITIONS_MAX}",
+    "max_allocation_pct": "a percentage from 0 to 100",
+    "max_sector_pct": "a percentage from 0 to 100",
+    "max_risk_score": "a number from 0 to 10",
+    "exclude_tickers": f"at most {EXCLUDED_MAX} tickers: AAPL, MSFT",
+    "exclude_sectors": f"at most {EXCLUDED_MAX} sectors: Energy, Utilities",
+    "no_buys": "true or false",
+}
+"""What each of them takes."""
+
+
+def constraints_of(words: Mapping[str, str]) -> Constraints:
+    """The enforced ones of some constraints. Raises ValueError that names what cannot be read."""
+    known = {name: words[name] for name in ENFORCED if name in words}
+    try:
+        return Constraints.model_validate(known)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise ValueError(f"{name} is {words[name][:40]!r}; it takes {TAKES[name]}") from None
+
+
+def _as_words(value: Any) -> Any:
+    """Numbers, yes and no, and lists in their words: 3 is as good as "3"."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _word(each) for name, each in value.items()}
+
+
+def _word(value: Any) -> Any:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(value)
+        case list() | tuple() if all(isinstance(each, str) for each in value):
+            return ", ".join(value)
+        case _:
+            return value
+
+
+def _readable(words: dict[str, str]) -> dict[str, str]:
+    constraints_of(words)
+    return words
+
+
+ConstraintWords = Annotated[
+    dict[ShortText, ShortText],
+    Field(max_length=CONSTRAINTS_MAX),
+    BeforeValidator(_as_words),
+    AfterValidator(_readable),
+]
+"""Constraints as they travel; one that code enforces but cannot read is refused."""
+
+
+def _least(one: Any, other: Any) -> Any:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _all(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))

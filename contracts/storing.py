@@ -1,0 +1,13 @@
+"""Whether NATS stores what it is given."""
+
+from contracts.message import Message
+
+
+class StoringQuery(Message):
+    """Ask whether NATS stores commands."""
+
+
+class Storing(Message):
+    """`problem` is why NATS does not store commands; empty where it does."""
+
+    problem: str = ""

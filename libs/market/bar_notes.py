@@ -1,0 +1,57 @@
+"""What is odd about a ticker's bars and cannot be refused: jumps, and sessions without a bar.
+
+A share may really fall by half in a day, and trading in it may be suspended. A wrong tick and a
+hole in the data look the same. So it is told to whoever reads the bars, in a sentence. Pure.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import pairwise
+
+import polars as pl
+
+from libs.market.calendar import ExchangeCalendar
+from libs.market.european_names import venue_of
+
+NOTES_MAX = 10
+"""Sentences about one ticker; the newest ones are told, the others counted."""
+FOREIGN_HOLIDAYS_MAX = 3
+"""Sessions in a row that another exchange may be closed for holidays of its own."""
+
+
+def notes_of(
+    ticker: str, bars: pl.DataFrame, calendar: ExchangeCalendar, jump_pct: float
+) -> Sequence[str]:
+    """The oddities of adjusted bars (BAR_SCHEMA), oldest first.
+
+    `jump_pct` is how far, in percent, a close may lie from the one before; splits and dividends are
+    in adjusted bars already.
+    """
+    found = sorted([*_jumps(bars, jump_pct), *_holes(ticker, bars, calendar)])
+    left_out = len(found) - NOTES_MAX
+    more = [f"and {left_out} earlier ones"] if left_out > 0 else []
+    return [*more, *(note for _, note in found[-NOTES_MAX:])]
+
+
+def _jumps(bars: pl.DataFrame, jump_pct: float) -> Iterator[tuple[date, str]]:
+    change = (pl.col("close") / pl.col("close").shift(1) - 1) * 100
+    moved = bars.select("date", change.alias("change")).filter(pl.col("change").abs() > jump_pct)
+    for day, change_pct in moved.iter_rows():
+        moved_by = f"the close moved by {change_pct:+,.1f}% in a session"
+        yield day, f"{day}: {moved_by} and no split explains it; it may be a wrong price"
+
+
+def _holes(
+    ticker: str, bars: pl.DataFrame, calendar: ExchangeCalendar
+) -> Iterator[tuple[date, str]]:
+    venue = venue_of(ticker)
+    is_foreign = venue is not None and venue.exchange != calendar.exchange
+    usual = FOREIGN_HOLIDAYS_MAX if is_foreign else 0
+    days: list[date] = bars["date"].to_list()
+    for before, after in pairwise(days):
+        if (after - before).days == 1:
+            continue
+        missing = [day for day in calendar.sessions(before, after) if day not in (before, after)]
+        if len(missing) > usual:
+            sessions = "1 session" if len(missing) == 1 else f"{len(missing)} sessions"
+            yield after, f"{after}: {sessions} without a bar before it, since {before}"

@@ -1,0 +1,140 @@
+"""The facts of one ticker at as_of, read from a market source: what the rules judge by.
+
+Research fills them into what a model answered, and execution reads them again for itself.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from contracts.facts import (
+    CATALYST_DAYS_MAX,
+    EVENTS_MAX,
+    UNKNOWN_SECTOR,
+    DatedEvent,
+    EventKind,
+    TickerFacts,
+)
+from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
+from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
+from libs.quant.risk_score import RISK_CLOSES_WANTED, measured_risk
+from libs.quant.untrusted import clean_line
+
+HEADLINES_MAX = EVENTS_MAX - 2
+"""Of one ticker, beside its last report and the next one."""
+TEXT_CHARS_MAX = 200
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+_ID_CHARS = 8
+_PRICE_STEP = Decimal("0.0001")
+
+
+async def facts_of(
+    market: MarketData, ticker: str, as_of: date, *, without_events: bool = False
+) -> TickerFacts:
+    """Listing, close, measured risk and dated events. Raises MarketError where the ticker has no
+    price at as_of; a source without news or earnings has no events of them. With `without_events`
+    one that cannot answer for them now has none either: an event can only loosen a rule.
+    """
+    bars = await market.bars(ticker, as_of, RISK_CLOSES_WANTED)
+    closes = bars["close"].to_list()
+    listing = await _listing(market, ticker, as_of)
+    risk = measured_risk(closes)
+    return TickerFacts(
+        ticker=ticker,
+        name=clean_line(listing.name, TEXT_CHARS_MAX),
+        exchange=clean_line(listing.exchange, TEXT_CHARS_MAX),
+        currency=listing.currency,
+        sector=clean_line(listing.sector, TEXT_CHARS_MAX) or UNKNOWN_SECTOR,
+        price=Decimal(str(closes[-1])).quantize(_PRICE_STEP),
+        measured_risk=risk.score,
+        risk_reason=risk.reason,
+        events=await _events(market, ticker, as_of, without_events=without_events),
+    )
+
+
+async def _events(
+    market: MarketData, ticker: str, as_of: date, *, without_events: bool
+) -> tuple[DatedEvent, ...]:
+    try:
+        return await dated_events(market, ticker, as_of)
+    except SourceUnavailable:
+        if not without_events:
+            raise
+        return ()
+
+
+async def dated_events(market: MarketData, ticker: str, as_of: date) -> tuple[DatedEvent, ...]:
+    """What happened to the ticker, or is announced, within CATALYST_DAYS_MAX of as_of.
+
+    Newest first, all known at as_of's close: LookAhead where the source says otherwise.
+    """
+    found = [
+        *(headline_event(item) for item in await _news(market, ticker, as_of)),
+        *_report_events(await _earnings(market, ticker, as_of), as_of),
+    ]
+    close = market.calendar.close(as_of)
+    for event in found:
+        if event.known_at > close:
+            raise LookAhead(f"an event of {ticker}", event.known_at, as_of)
+    near = [each for each in found if abs((each.on - as_of).days) <= CATALYST_DAYS_MAX]
+    near.sort(key=lambda each: (each.on, each.id), reverse=True)
+    return tuple(near[:EVENTS_MAX])
+
+
+def headline_event(item: NewsItem) -> DatedEvent:
+    """A headline as a dated event."""
+    title = clean_line(item.title, TEXT_CHARS_MAX)
+    known_on = item.known_at.date()
+    return _event(item.ticker, EventKind.HEADLINE, known_on, item.known_at, title)
+
+
+def report_event(report: EarningsReport) -> DatedEvent:
+    """An earnings report as a dated event: announced until it was reported."""
+    if report.eps_actual is None:
+        kind, text = EventKind.ANNOUNCED, f"report on the period that ended {report.period_end}"
+    else:
+        kind, text = EventKind.REPORT, f"on the period that ended {report.period_end}"
+    return _event(report.ticker, kind, report.report_date, report.known_at, text)
+
+
+def _event(ticker: str, kind: EventKind, on: date, known_at: datetime, text: str) -> DatedEvent:
+    # Letters only: an id must not be taken for a figure of the text that it stands in.
+    said = "\n".join((ticker, kind.value, on.isoformat(), known_at.isoformat(), text))
+    mark = hashlib.sha256(said.encode()).hexdigest()[:_ID_CHARS].translate(_LETTERS)
+    return DatedEvent(
+        id=f"{kind.value}-{mark}", ticker=ticker, kind=kind, on=on, known_at=known_at, text=text
+    )
+
+
+def _report_events(reports: Iterable[EarningsReport], as_of: date) -> list[DatedEvent]:
+    """The reports near as_of: what is far away is no catalyst."""
+    span = timedelta(days=CATALYST_DAYS_MAX)
+    return [
+        report_event(report)
+        for report in reports
+        if as_of - span <= report.report_date <= as_of + span
+        # A day that has passed without a report is no event, and none is expected then any more.
+        and (report.eps_actual is not None or report.report_date >= as_of)
+    ]
+
+
+async def _listing(market: MarketData, ticker: str, as_of: date) -> Listing:
+    listed = await market.universe(as_of, (ticker,))
+    if not listed:
+        raise UnknownTicker(ticker, market.label.name)
+    return listed[0]
+
+
+async def _news(market: MarketData, ticker: str, as_of: date) -> tuple[NewsItem, ...]:
+    try:
+        return await market.news(as_of, (ticker,), HEADLINES_MAX)
+    except NotInSource:
+        return ()
+
+
+async def _earnings(market: MarketData, ticker: str, as_of: date) -> tuple[EarningsReport, ...]:
+    try:
+        return await market.earnings(as_of, (ticker,))
+    except NotInSource:
+        return ()

@@ -1,0 +1,45 @@
+"""Logs of child processes: where they lie, who may read them, how they end."""
+
+import os
+from pathlib import Path
+from typing import IO
+
+LOG_BYTES_MAX = 10 * 1024 * 1024
+LOG_TAIL_BYTES = 1500
+LOGS_MODE = 0o700
+LOG_MODE = 0o600
+
+
+def log_tail(path: Path) -> str:
+    """The last LOG_TAIL_BYTES of a log, or a word about why there is nothing to show."""
+    try:
+        return path.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").strip() or "(empty)"
+    except OSError as error:
+        return f"(unreadable: {error})"
+
+
+def make_logs_dir(path: Path) -> Path:
+    """A folder for logs, which tell what the desk decides: its owner's alone."""
+    path.mkdir(mode=LOGS_MODE, parents=True, exist_ok=True)
+    path.chmod(LOGS_MODE)
+    return path
+
+
+def opened_log(path: Path) -> IO[bytes]:
+    """A log to append to, its owner's alone. Whoever it is handed to writes by the descriptor."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags, LOG_MODE)
+
+    return open(path, "ab", opener=opener)
+
+
+def last_line(path: Path) -> str:
+    """The last line of a log, or a word about why there is none."""
+    return log_tail(path).splitlines()[-1]
+
+
+def set_aside_when_large(path: Path) -> None:
+    """Begin a new log where this one has grown over LOG_BYTES_MAX; the old one is kept once."""
+    if path.exists() and path.stat().st_size > LOG_BYTES_MAX:
+        path.replace(path.with_name(path.name + ".1"))

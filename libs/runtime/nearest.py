@@ -1,0 +1,36 @@
+"""Did you mean: of what there is, what comes nearest to what was typed."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from libs.runtime.errors import DeskError
+
+LIKE_MIN = 0.6
+"""How alike two words must be, 0 to 1, for the one to be taken for a slip of the other."""
+
+
+def nearest(given: str, known: Iterable[str]) -> str | None:
+    """The known name that `given` was probably meant to be, in either case; None where none is."""
+    names = {name.casefold(): name for name in known}
+    found = get_close_matches(given.casefold(), list(names), 1, LIKE_MIN)
+    return names[found[0]] if found else None
+
+
+def did_you_mean(found: object | None) -> str:
+    """The question, to be put behind a sentence; empty where there is nothing to ask."""
+    return "" if found is None else f"; did you mean {found}?"
+
+
+class UnknownName(DeskError):
+    """A filter names what there is none of: said, because nothing found would read as an answer."""
+
+    code = "unknown_type"
+
+    def __init__(
+        self, what: str, given: str, known: Sequence[str], also: Sequence[str] = (), *, field: str
+    ) -> None:
+        near = nearest(given, [*known, *also])
+        super().__init__(
+            f"{field}: there is no such {what}; there are {', '.join(known)}{did_you_mean(near)}"
+        )
+        self.field = field

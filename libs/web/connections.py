@@ -1,0 +1,169 @@
+"""Connections, bounded: who is let in has his, and strangers share what is left.
+
+A connection takes a file descriptor before anybody has said who he is. So there are only so many,
+and where one more comes the one that has been a stranger for longest is closed for it: unfinished
+requests by the thousand shut nobody out who shows the token.
+"""
+
+import asyncio
+import resource
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from starlette.types import Scope
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+CONNECTIONS_MAX = 512
+DESCRIPTORS_PART = 4
+"""At most this part of the descriptors that the process may open: the desk needs some itself, and
+new connections come in bunches."""
+HEADERS_S_MAX = 10.0
+"""From a connection, or a further request's first byte, to the end of its headers; and for the
+handshake of TLS."""
+LET_IN = "deskbus.let_in"
+"""In a request's state: what to call once it is known whose it is."""
+
+log = structlog.get_logger()
+
+
+class Connections:
+    """All connections of one server."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        allowed = CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else soft // DESCRIPTORS_PART
+        self._most = min(CONNECTIONS_MAX, allowed)
+        self._context = context
+        self._strangers: dict[Connection, None] = {}  # the oldest first
+        self._known: set[Connection] = set()
+
+    def protocol(self, config: Config, server_state: ServerState, **more: Any) -> "Connection":
+        """The server's end of a new connection, as uvicorn asks for it."""
+        return Connection(self, self._context, config, server_state, **more)
+
+    def opened(self, connection: "Connection") -> None:
+        """One more is there; another one may have to go."""
+        self._strangers[connection] = None
+        if len(self._strangers) + len(self._known) > self._most:
+            self._leaver().abort()
+
+    def let_in(self, connection: "Connection") -> None:
+        """It has shown that it may be here."""
+        if self._strangers.pop(connection, connection) is None:
+            self._known.add(connection)
+
+    def closed(self, connection: "Connection") -> None:
+        """It is gone."""
+        self._strangers.pop(connection, None)
+        self._known.discard(connection)
+
+    def _leaver(self) -> "Connection":
+        # One that was to be closed waits for ever for a client that does not read what is left.
+        left_open = (each for each in self._known if each.is_closing)
+        return next(left_open, None) or next(iter(self._strangers))
+
+
+class Connection(H11Protocol):
+    """uvicorn's protocol, with a time for the headers, and a handshake that holds nobody up."""
+
+    def __init__(
+        self,
+        among: Connections,
+        context: ssl.SSLContext | None,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        state = {**app_state, LET_IN: self._let_in}
+        super().__init__(config, server_state, state, _loop or asyncio.get_running_loop())
+        self._among = among
+        self._context = context
+        self._raw: asyncio.Transport | None = None
+        self._securing: asyncio.Task[None] | None = None
+        self._early = b""
+        self._headers_end: asyncio.TimerHandle | None = None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it only waits for its client to take what is left."""
+        return self._raw is not None and self._raw.is_closing()
+
+    def abort(self) -> None:
+        """Close it now, whatever the client does."""
+        self._among.closed(self)
+        if self._raw is not None:
+            self._raw.abort()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A connection was accepted."""
+        self._raw = transport
+        self._among.opened(self)
+        if self._context is None:
+            self._begin(transport)
+        else:
+            self._securing = self.loop.create_task(self._secure(transport, self._context))
+
+    async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        """Speak TLS from here on. The connection is counted already: with TLS from the start, it
+        would not be before its handshake."""
+        try:
+            secured = await self.loop.start_tls(
+                transport, self, context, server_side=True, ssl_handshake_timeout=HEADERS_S_MAX
+            )
+        except (OSError, TimeoutError):  # ssl.SSLError is an OSError
+            self.abort()
+            return
+        if secured is not None and not transport.is_closing():
+            self._begin(secured)
+
+    def _begin(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._await_headers()
+        if self._early:
+            early, self._early = self._early, b""
+            self.data_received(early)
+
+    def data_received(self, data: bytes) -> None:
+        """Something came: the headers in time, or nothing of it counts."""
+        if self.transport is None:
+            self._early += data  # right behind the handshake
+            return
+        if self._headers_end is None and not self._in_request:
+            self._await_headers()
+        super().data_received(data)
+        if self._in_request:
+            self._headers_came()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._among.closed(self)
+        self._headers_came()
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+    @property
+    def _in_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_headers(self) -> None:
+        self._headers_end = self.loop.call_later(HEADERS_S_MAX, self.abort)
+
+    def _headers_came(self) -> None:
+        if self._headers_end is not None:
+            self._headers_end.cancel()
+            self._headers_end = None
+
+    def _let_in(self) -> None:
+        self._among.let_in(self)
+
+
+def let_in(scope: Scope) -> None:
+    """Whoever sends this request may be here: his connection is not closed for strangers'."""
+    tell: Callable[[], None] | None = scope.get("state", {}).get(LET_IN)
+    if tell is not None:
+        tell()

@@ -1,0 +1,117 @@
+"""What check_exit_signals answers, for its schema: the answer itself is the service's own. Pure."""
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field
+
+from services.mcp_server.shapes import Shape
+
+
+class SignalShape(Shape):
+    """One rule and what it found; those that fired come first."""
+
+    rule_name: str
+    triggered: bool
+    severity: float = Field(description="0 to 1")
+    is_primary: bool = Field(description="Whether it decides; a secondary rule only warns")
+    status: str = Field(description="ok, or error where it could not be evaluated")
+    detail: str = Field("", description="In full")
+    values: dict[str, float] = Field(default={}, description="In full")
+
+
+class ActionShape(Shape):
+    """What is proposed; nothing is ordered."""
+
+    action: str
+    ticker: str
+    quantity: int
+    order_type: str
+    reason: str = Field("", description="In full")
+    stop_price: str | None = Field(None, description="In full, of a stop")
+    time_in_force: str | None = Field(None, description="In full, of a stop")
+
+
+class SnapshotShape(Shape):
+    """What to decide by."""
+
+    ticker: str
+    status: str
+    verdict: str
+    overall_assessment: str
+    signal_count: int
+    signals: tuple[SignalShape, ...]
+    trade_eligible: bool
+    recommended_actions: tuple[ActionShape, ...]
+    shares: int = 0
+    sell_quantity: int = 0
+    stop_price: str | None = Field(None, description="Of the stop on what remains")
+
+
+class FlagShape(Shape):
+    """What to look at first."""
+
+    flag: str
+    severity: str = Field(description="error, warning, info or success")
+    message: str
+
+
+class SizingShape(Shape):
+    """How much is to be sold."""
+
+    sell_pct: float
+    sell_quantity: int
+    remaining: int
+    reason: str
+    stop_price: str | None
+    no_stop: str | None = Field(description="Why there is no stop although one is named")
+
+
+class HeldOrderShape(Shape):
+    """An open order of the position."""
+
+    side: str
+    quantity: int
+    order_type: str
+    stop_price: str | None = None
+
+
+class HeldShape(Shape):
+    """The position that was checked."""
+
+    shares: int
+    average_cost: str
+    price: str
+    currency: str
+    value: str
+    opened_on: date | None
+    open_orders: tuple[HeldOrderShape, ...]
+
+
+class ExitShape(Shape):
+    """check_exit_signals. `agent` fills snapshot and flags; `summary` and `full` the fields below
+    them, `full` those with the details too."""
+
+    status: Literal["success", "error"]
+    format: str
+    snapshot: SnapshotShape | None = None
+    flags: tuple[FlagShape, ...] = ()
+    file_path: str | None = None
+    file_error: str = ""
+    error_code: str = ""
+    error: str = ""
+    warnings: tuple[str, ...] = Field((), description="What the positions' rules cannot mean")
+    ticker: str = ""
+    account: str = ""
+    as_of: date | None = None
+    verdict: str = ""
+    overall_assessment: str = ""
+    trade_eligible: bool = False
+    shares: int = 0
+    sell_quantity: int = 0
+    stop_price: str | None = None
+    signals: tuple[SignalShape, ...] = ()
+    recommended_actions: tuple[ActionShape, ...] = ()
+    position: HeldShape | None = None
+    sizing: SizingShape | None = None
+    not_sold: str | None = None

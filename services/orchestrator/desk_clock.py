@@ -1,0 +1,61 @@
+"""The desk's clock, by which limits and leases run out: it stands while nothing can be committed.
+
+Every orchestrator beats: a small commit that lets the clock go on for a part of a lease. Where
+Postgres takes no commit, or NATS brings no result, nobody does, and the clock stands. The first
+beat after that, under the lock of the clock's one row and of all running cycles, gives what runs
+the time back; how often and how long it stood is on record in the table `outages`.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from libs.postgres.pool import Pool
+from libs.runtime.errors import Unavailable
+from libs.runtime.settings import Settings
+from services.orchestrator.store import sql
+
+STANDS_AFTER_LEASES = 1 / 3
+"""Without a beat for this part of a lease the clock stands: the next renewal is then still in time.
+"""
+BEATS_PER_LEASE = 12
+
+log = structlog.get_logger()
+
+
+class DeskClock:
+    """Keeps the clock going from `run` on, while `connected` says that the bus is there."""
+
+    def __init__(
+        self, pool: Pool, settings: Settings, connected: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._connected = connected
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            try:
+                if self._connected():
+                    await self.beat()
+            except Unavailable as error:
+                log.warning("desk_clock.stands", why=str(error)[:400])
+            await asyncio.sleep(self._settings.lease_s / BEATS_PER_LEASE)
+
+    async def beat(self) -> float:
+        """Let the clock go on; returns for how many seconds it had stood."""
+        goes_on_s = self._settings.lease_s * STANDS_AFTER_LEASES
+        if await self._pool.execute(sql.beat, goes_on_s) != "UPDATE 0":
+            return 0.0
+        async with self._pool.acquire() as db, db.transaction():
+            # Whoever comes second finds that it goes.
+            if not await db.fetchval(sql.lock_clock):
+                return 0.0
+            running = [row["cycle_id"] for row in await db.fetch(sql.running_cycles)]
+            await db.execute(sql.lock_cycles, running, [])
+            longest_s = max(self._settings.lease_s, self._settings.resend_after_s_max)
+            stood_s: float = await db.fetchval(sql.give_time_back, goes_on_s, longest_s)
+        log.warning("desk_clock.stood", seconds=round(stood_s, 1), cycles=len(running))
+        return stood_s

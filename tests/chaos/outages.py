@@ -1,0 +1,371 @@
+"""Outages of Postgres while real cycles begin and run: the desk waits, and fails nothing.
+
+    python -m tests.chaos.outages [--cycles 60] [--lasts 12 45 360] [--keep]
+
+Decision cycles of the `rules` provider on the bundled prices, each with an account of its own; a
+third of them run already when Postgres goes, the others begin meanwhile. `deskbus up` runs on
+servers that it did not start, as one process and as one a service. Tells how many cycles failed and
+what happened twice; exits 1 where anything did.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import asyncpg
+from pydantic import SecretStr
+
+from contracts.cycle import CycleRequest
+from contracts.message import Pipeline
+from libs.bus.permissions import permissions
+from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.runtime.binaries import nats_program, postgres_programs
+from libs.runtime.credentials import ensure_secrets, postgres_password
+from libs.runtime.embedded import DATABASE
+from libs.runtime.nats_server import nats_problem
+from libs.runtime.placement import reachable_root, server_identity
+from libs.runtime.ports import LOOPBACK, choose_port
+from libs.runtime.postgres_roles import PsqlLogin, ensure_roles, run_sql
+from libs.runtime.postgres_server import SUPERUSER, PostgresError, prepare_postgres
+from libs.runtime.settings import Settings
+from services.provisioner.secrets import NatsPlace, nats_conf
+from tests.chaos import books, invariants
+from tests.chaos.load import User, user_of
+from tests.chaos.machines import Machine, postgres_machine
+
+REPOSITORY = Path(__file__).parents[2]
+AS_OF = "2012-06-29"
+UP_TIMEOUT_S = 90.0
+TIME_LIMIT_S = 300.0
+"""Of each cycle: less than the longest outage."""
+BEFORE = 3
+"""Of so many cycles one runs already when the outage begins."""
+SETTLED_TIMEOUT_S = 300.0
+"""How long after an outage the last cycle may take on a busy machine."""
+
+
+class Outage(StrEnum):
+    """In what way Postgres cannot be used."""
+
+    AWAY = "away"
+    """Killed, and started again only then."""
+    READ_ONLY = "read-only"
+    """It writes nothing, as a managed one does without room on its disk."""
+    CROWDED = "no connection left"
+    """Others have them all, and those that were open are ended."""
+    STANDBY = "a standby"
+    """It comes back as a standby, and is promoted only then."""
+
+
+@dataclass
+class OwnServers:
+    """Servers that the desk did not start."""
+
+    nats: Machine
+    nats_url: str
+    store: Path
+    postgres: Machine
+    cluster: Path
+    login: PsqlLogin
+    secrets_dir: Path
+
+    async def wipe(self) -> None:
+        """NATS is killed and comes back without its store."""
+        await self.nats.kill()
+        shutil.rmtree(self.store, ignore_errors=True)
+        await self.nats.start()
+
+    async def strike(self, outage: Outage, lasts_s: float) -> None:
+        """Postgres cannot be used for so long."""
+        match outage:
+            case Outage.AWAY:
+                await self.postgres.kill()
+                await asyncio.sleep(lasts_s)
+                await self.postgres.start()
+            case Outage.STANDBY:
+                await self.postgres.kill()
+                (self.cluster / "standby.signal").touch()
+                await self.postgres.start()
+                await asyncio.sleep(lasts_s)
+                await self._sql("select pg_promote(true)")
+            case Outage.READ_ONLY:
+                await self._read_only("on")
+                await asyncio.sleep(lasts_s)
+                await self._read_only("off")
+            case Outage.CROWDED:
+                await self._sql(f"alter database {DATABASE} connection limit 0")
+                await self._sql(
+                    "select pg_terminate_backend(pid) from pg_stat_activity"
+                    f" where datname = '{DATABASE}' and pid <> pg_backend_pid()"
+                )
+                await asyncio.sleep(lasts_s)
+                await self._sql(f"alter database {DATABASE} connection limit -1")
+
+    async def _read_only(self, value: str) -> None:
+        await self._sql(f"alter system set default_transaction_read_only = {value}")
+        await self._sql("select pg_reload_conf()")
+
+    async def _sql(self, statement: str) -> None:
+        await run_sql(self.login, f"set default_transaction_read_only = off;\n{statement};")
+
+
+@asynccontextmanager
+async def own_servers(folder: Path) -> AsyncIterator[OwnServers]:
+    """Both, up; `folder` is one that every user may enter."""
+    secrets, run_as = folder / "secrets", server_identity()
+    ensure_secrets(secrets, nats_identities=permissions(), postgres_roles=(SUPERUSER, *ROLES))
+    port = choose_port(None, set())
+    monitor_port = choose_port(None, {port})
+    postgres_port = choose_port(None, {port, monitor_port})
+    config = folder / "nats.conf"
+    config.write_text(
+        nats_conf(secrets, NatsPlace(LOOPBACK, port, monitor_port, folder / "js"), permissions())
+    )
+
+    async def up() -> bool:
+        return not await nats_problem(monitor_port)
+
+    argv = [str(nats_program(None, lambda: folder)), "--config", str(config)]
+    nats = Machine("nats", argv, folder / "nats.log", None, up)
+    programs = postgres_programs(None, run_as, lambda: reachable_root(folder, run_as))
+    password = postgres_password(secrets, SUPERUSER)
+    cluster = await prepare_postgres(programs, folder, password, folder / "initdb.log", run_as)
+    postgres = postgres_machine(folder, programs, cluster, postgres_port, run_as)
+    login = PsqlLogin(programs.bindir / "psql", postgres_port, SUPERUSER, password)
+
+    async def answers() -> bool:
+        # What a killed one wrote into its pid file still stands there.
+        with suppress(PostgresError):
+            return await run_sql(login, "select 1") == "1"
+        return False
+
+    postgres.is_up = answers
+    try:
+        await asyncio.gather(nats.start(), postgres.start())
+        passwords = {role: postgres_password(secrets, role) for role in ROLES}
+        await ensure_roles(login, passwords=passwords, database=DATABASE, owner=OWNER_ROLE)
+        url = f"nats://{LOOPBACK}:{port}"
+        yield OwnServers(nats, url, folder / "js", postgres, cluster, login, secrets)
+    finally:
+        await asyncio.gather(nats.kill(), postgres.kill())
+
+
+@dataclass
+class OwnDesk:
+    """`deskbus up` on them."""
+
+    servers: OwnServers
+    settings: Settings
+    process: asyncio.subprocess.Process
+    logs: Sequence[Path]
+
+    @asynccontextmanager
+    async def database(self) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+        """A connection as the superuser."""
+        login = self.servers.login
+        address = f"{LOOPBACK}:{login.port}/{DATABASE}"
+        db = await asyncpg.connect(f"postgresql://{SUPERUSER}:{login.password}@{address}")
+        try:
+            yield db
+        finally:
+            await db.close()
+
+    def tracebacks(self) -> list[str]:
+        """Processes that ended with one, by their logs' last lines."""
+        return [
+            f"{path.name}: {text[-300:]}"
+            for path in self.logs
+            if "\nTraceback (most recent call last)" in (text := "\n" + path.read_text())
+        ]
+
+
+@asynccontextmanager
+async def desk_on(
+    servers: OwnServers, folder: Path, given: Mapping[str, object], *, processes: bool
+) -> AsyncIterator[OwnDesk]:
+    """The desk, taking work when the block is entered."""
+    settings = Settings(
+        nats_url=servers.nats_url,
+        postgres_dsn=SecretStr(f"postgresql://{LOOPBACK}:{servers.login.port}/{DATABASE}"),
+        secrets_dir=servers.secrets_dir,
+        data_dir=folder / "data",
+        http_port=0,
+        **given,  # type: ignore[arg-type]
+    )
+    kept = {name: value for name, value in os.environ.items() if "DESKBUS" not in name}
+    words = ["up", "--json", *(["--processes"] if processes else [])]
+    log_path = folder / "up.log"
+    with log_path.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "services.cli", *words),
+            cwd=folder,
+            env={
+                **kept,
+                **settings.environment,
+                "DESKBUS_LOG_FORMAT": "json",
+                "PYTHONPATH": str(REPOSITORY),
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(UP_TIMEOUT_S):
+            assert await process.stdout.readline(), log_path.read_text()[-2000:]
+        logs = [log_path, *(folder / "data" / "logs").glob("*.log")]
+        yield OwnDesk(servers, settings, process, logs)
+    finally:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+@dataclass
+class Outcome:
+    """What an outage came to."""
+
+    outage: Outage
+    lasts_s: float
+    processes: bool
+    cycles: int = 0
+    failed: list[str] = field(default_factory=list)
+    twice: dict[str, list[str]] = field(default_factory=dict)
+    ended: list[str] = field(default_factory=list)
+    after_s: float = 0.0
+    """How long after the outage the last cycle ended."""
+    broken: list[str] = field(default_factory=list)
+
+    def judge(self) -> None:
+        """Fill `broken`."""
+        self.broken = [
+            *(f"failed: {each}" for each in self.failed),
+            *(f"{promise}: {rows[:3]}" for promise, rows in self.twice.items()),
+            *(f"a process ended: {each}" for each in self.ended),
+        ]
+
+
+def wish(user: User, number: int, timeout_s: float) -> CycleRequest:
+    """A decision cycle with an account of its own."""
+    return CycleRequest.model_validate(
+        {
+            "idempotency_key": f"{user.run_name}-{number}",
+            "as_of": AS_OF,
+            "pipelines": [Pipeline(name="rules", account=f"{user.run_name}-{number}")],
+            "timeout_s": timeout_s,
+        }
+    )
+
+
+async def survive(
+    desk: OwnDesk, outage: Outage, lasts_s: float, cycles: int, timeout_s: float = TIME_LIMIT_S
+) -> Outcome:
+    """Strike while cycles run and others begin; wait until all have ended, and count."""
+    outcome = Outcome(outage, lasts_s, processes=len(desk.logs) > 1, cycles=cycles)
+    async with user_of(desk.settings) as user:
+        requests = [wish(user, number, timeout_s) for number in range(cycles)]
+        first = cycles // BEFORE
+        for request in requests[:first]:
+            await user.begin(request)
+        striking = asyncio.create_task(desk.servers.strike(outage, lasts_s))
+        running = [asyncio.create_task(user.run(request)) for request in requests]
+        await striking
+        over = time.monotonic()
+        async with asyncio.timeout(SETTLED_TIMEOUT_S):
+            statuses = await asyncio.gather(*running)
+        outcome.after_s = round(time.monotonic() - over, 1)
+        async with desk.database() as db:
+            rows = await db.fetch(
+                "select cycle_id, status, reason from cycles where cycle_id = any($1::uuid[])",
+                [user.cycle_id(request) for request in requests],
+            )
+            async with asyncio.timeout(SETTLED_TIMEOUT_S):
+                while await invariants.relay_lag(db):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+            outcome.twice = await books.broken(db)
+            if left := await invariants.money_left_over(db):
+                outcome.twice["no money is held back or lost"] = [str(left)]
+    outcome.failed = [str(dict(row)) for row in rows if row["status"] != "completed"]
+    outcome.failed += [str(each) for each in statuses[len(rows) :]]
+    if desk.process.returncode is not None:
+        outcome.ended.append(f"deskbus up: {desk.process.returncode}")
+    outcome.ended += desk.tracebacks()
+    outcome.judge()
+    return outcome
+
+
+async def struck(
+    folder: Path,
+    outage: Outage,
+    lasts_s: float,
+    cycles: int,
+    *,
+    processes: bool = False,
+    **given: object,
+) -> Outcome:
+    """The same on a desk of its own below `folder`."""
+    async with (
+        own_servers(folder) as servers,
+        desk_on(servers, folder, given, processes=processes) as desk,
+    ):
+        return await survive(desk, outage, lasts_s, cycles)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the table and tell."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.outages", description=__doc__)
+    parser.add_argument("--cycles", type=int, default=60)
+    parser.add_argument("--lasts", type=float, nargs="+", default=[12.0, 45.0, 360.0])
+    parser.add_argument("--outages", nargs="+", choices=[*Outage], default=[*Outage])
+    parser.add_argument("--keep", action="store_true")
+    given = parser.parse_args(arguments)
+    shortest = min(given.lasts)
+    plans = [
+        (Outage(outage), lasts_s, processes)
+        for outage in given.outages
+        for lasts_s in (given.lasts if outage == Outage.AWAY else [shortest])
+        for processes in (False, True)
+    ]
+    outcomes = [_in_folder(given, *plan) for plan in plans]
+    lines = [
+        "| Postgres is | for | processes | cycles | failed | twice or wrong | ended | after, s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        *(
+            f"| {each.outage} | {each.lasts_s:g} s | {'many' if each.processes else 'one'} "
+            f"| {each.cycles} | {len(each.failed)} | {len(each.twice)} | {len(each.ended)} "
+            f"| {each.after_s} |"
+            for each in outcomes
+        ),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    for each in outcomes:
+        for problem in each.broken:
+            sys.stderr.write(f"BROKEN: {json.dumps(problem)}\n")
+    sys.exit(1 if any(each.broken for each in outcomes) else 0)
+
+
+def _in_folder(
+    given: argparse.Namespace, outage: Outage, lasts_s: float, processes: bool
+) -> Outcome:
+    folder = Path(tempfile.mkdtemp(prefix="deskbus-outage-"))
+    folder.chmod(0o755)
+    try:
+        return asyncio.run(struck(folder, outage, lasts_s, given.cycles, processes=processes))
+    finally:
+        if given.keep:
+            sys.stderr.write(f"kept: {folder}\n")
+        else:
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""Real decision and exit cycles while everything is killed, frozen, wiped, full and away.
+
+    python -m tests.chaos.real_cycles --cycles 1000 [--seed 7] [--keep]
+
+The shipped services, each a process of `deskbus up --processes`, on servers of our own; several
+accounts, each trading one session after the other on the bundled prices by the `rules` provider.
+No cycle may fail, and the books must hold all that tests.chaos.books names. Exits 1 otherwise.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+
+from contracts.cycle import CycleRequest, CycleStatus
+from contracts.message import Pipeline
+from libs.market.calendar import exchange_calendar
+from libs.runtime.logging import configure_logging
+from services.launcher import BACKBONE, SERVICES
+from tests.chaos import books, invariants
+from tests.chaos.desk import QUICK
+from tests.chaos.load import User, user_of
+from tests.chaos.outages import Outage, OwnDesk, desk_on, own_servers
+
+ACCOUNTS = 9
+FIRST, LAST = date(2012, 3, 1), date(2013, 6, 28)
+CYCLES_A_FAULT = 20
+FROZEN_S = (0.3, 3.0)
+"""Up to longer than a lease."""
+OUTAGE_S = (1.0, 6.0)
+STALL_S_MAX = 180.0
+RELAY_TIMEOUT_S = 60.0
+SETTINGS: Mapping[str, object] = {**QUICK, "epochs_max": 50}
+EXITS = """
+[default]
+stop_pct = 5
+[default.hold_period]
+sessions = 3
+sell_pct = 50
+"""
+
+
+class Kind(StrEnum):
+    """What is done besides the outages of Postgres."""
+
+    KILL = "kill a service"
+    KILL_THREE = "kill three services"
+    FREEZE = "freeze a service"
+    NATS = "kill NATS"
+    WIPE = "kill NATS, store wiped"
+    POSTGRES = "kill Postgres"
+    EVERYTHING = "kill everything"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing to do, `lasts_s` long where it lasts."""
+
+    kind: Kind | Outage
+    targets: tuple[str, ...] = ()
+    lasts_s: float = 0.0
+
+
+@dataclass
+class Outcome:
+    """What a run did, and every promise that it found broken."""
+
+    seed: int
+    cycles: int = 0
+    took_s: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    orders: Counter[str] = field(default_factory=Counter)
+    stood_s: float = 0.0
+    broken: list[str] = field(default_factory=list)
+
+
+def schedule(seed: int, count: int) -> list[Fault]:
+    """Every kind once in a seeded order, then at random; at least one of each."""
+    rng = random.Random(seed)
+    kinds: list[Kind | Outage] = [*Kind, *Outage]
+    rng.shuffle(kinds)
+    kinds += rng.choices(list(kinds), k=max(count - len(kinds), 0))
+    return [_fault(rng, kind) for kind in kinds]
+
+
+def _fault(rng: random.Random, kind: Kind | Outage) -> Fault:
+    names = (*BACKBONE, *SERVICES)
+    count = {Kind.KILL: 1, Kind.FREEZE: 1, Kind.KILL_THREE: 3}.get(kind, 0)
+    span = FROZEN_S if kind is Kind.FREEZE else OUTAGE_S
+    return Fault(kind, tuple(rng.sample(names, count)), round(rng.uniform(*span), 2))
+
+
+class Run:
+    """One run on a desk that is up."""
+
+    def __init__(self, desk: OwnDesk, user: User, seed: int) -> None:
+        self._desk = desk
+        self._user = user
+        self._rng = random.Random(seed)
+        self._ended = 0
+        self._news = asyncio.Condition()
+        self.outcome = Outcome(seed)
+
+    async def chaos(self, cycles: int, faults: Sequence[Fault]) -> None:
+        """`cycles` cycles, with the faults spread over them."""
+        began = time.monotonic()
+        shares = [cycles * n // len(faults) for n in range(len(faults) + 1)]
+        trading = [
+            asyncio.create_task(self._trade(number, range(number, cycles, ACCOUNTS)))
+            for number in range(ACCOUNTS)
+        ]
+        for fault, (first, _) in zip(faults, pairwise(shares), strict=True):
+            await self._until(first)
+            await self._do(fault)
+            self.outcome.faults[fault.kind] += 1
+        await self._until(cycles)
+        await asyncio.gather(*trading)
+        self.outcome.cycles = cycles
+        self.outcome.took_s = time.monotonic() - began
+
+    async def _trade(self, account: int, numbers: Sequence[int]) -> None:
+        """An account's cycles, one after the other: at each session decisions, then exits."""
+        sessions = exchange_calendar().sessions(FIRST, LAST)
+        for turn, number in enumerate(numbers):
+            request = CycleRequest(
+                idempotency_key=f"{self._user.run_name}-{number}",
+                kind="exit" if turn % 2 else "decision",
+                as_of=sessions[turn // 2],
+                pipelines=(Pipeline(name="rules", account=f"{self._user.run_name}-{account}"),),
+                timeout_s=600.0,
+            )
+            # Whoever is not sure asks again, at once too.
+            asked = [self._user.run(request) for _ in range(1 + (self._rng.random() < 0.1))]
+            statuses = await asyncio.gather(*asked)
+            self.outcome.kinds[request.kind] += 1
+            if set(statuses) != {CycleStatus.COMPLETED}:
+                self.outcome.broken.append(f"{request.kind} {request.as_of}: {statuses}")
+            async with self._news:
+                self._ended += 1
+                self._news.notify_all()
+
+    async def _until(self, count: int) -> None:
+        """Wait until so many cycles have ended."""
+        while (seen := self._ended) < count:
+            async with asyncio.timeout(STALL_S_MAX), self._news:
+                while self._ended == seen:
+                    await self._news.wait()
+
+    async def _do(self, fault: Fault) -> None:
+        servers = self._desk.servers
+        match fault.kind:
+            case Outage():
+                await servers.strike(fault.kind, fault.lasts_s)
+            case Kind.KILL | Kind.KILL_THREE:
+                self._signal(fault.targets, signal.SIGKILL)
+            case Kind.FREEZE:
+                self._signal(fault.targets, signal.SIGSTOP)
+                await asyncio.sleep(fault.lasts_s)
+                self._signal(fault.targets, signal.SIGCONT)
+            case Kind.NATS:
+                await servers.nats.kill()
+                await servers.nats.start()
+            case Kind.WIPE:
+                await servers.wipe()
+            case Kind.POSTGRES:
+                await servers.strike(Outage.AWAY, 0.0)
+            case Kind.EVERYTHING:
+                self._signal((*BACKBONE, *SERVICES), signal.SIGKILL)
+                await asyncio.gather(servers.wipe(), servers.strike(Outage.AWAY, 0.0))
+
+    def _signal(self, names: Sequence[str], number: signal.Signals) -> None:
+        """To the desk's own processes of these services; one between two lives is left to it."""
+        modules = {f"services.{name}" for name in names}
+        for child in psutil.Process(self._desk.process.pid).children():
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                if modules & set(child.cmdline()):
+                    os.kill(child.pid, number)
+
+    async def judge(self) -> Outcome:
+        """Count from the tables."""
+        outcome = self.outcome
+        async with self._desk.database() as db:
+            async with asyncio.timeout(RELAY_TIMEOUT_S):
+                while await invariants.relay_lag(db):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+            for promise, rows in (await books.broken(db)).items():
+                outcome.broken.append(f"{promise}: {len(rows)} times, e.g. {rows[:3]}")
+            if left := await invariants.money_left_over(db):
+                outcome.broken.append(f"money is held back or lost: {left}")
+            for row in await db.fetch("select * from cycles where status <> 'completed' limit 5"):
+                outcome.broken.append(f"{row['cycle_id']} {row['status']}: {row['reason']}")
+            if running := await db.fetchval("select count(*) from cycles where status = 'running'"):
+                outcome.broken.append(f"{running} cycles run on")
+            rows = await db.fetch("select side, status, count(*) from orders group by 1, 2")
+            outcome.orders.update({f"{row['side']} {row['status']}": row["count"] for row in rows})
+            outcome.stood_s = await db.fetchval(
+                "select coalesce(extract(epoch from sum(until_at - since_at)), 0)::float8"
+                " from outages"
+            )
+        if self._desk.process.returncode is not None:
+            outcome.broken.append(f"deskbus up ended with {self._desk.process.returncode}")
+        outcome.broken += [f"a process ended: {each}" for each in self._desk.tracebacks()]
+        return outcome
+
+
+async def real_chaos(cycles: int, seed: int, folder: Path) -> Outcome:
+    """Bring servers and desk up below `folder`, run, judge."""
+    (folder / "exit_signals.toml").write_text(EXITS)
+    async with (
+        own_servers(folder) as servers,
+        desk_on(servers, folder, SETTINGS, processes=True) as desk,
+        user_of(desk.settings) as user,
+    ):
+        run = Run(desk, user, seed)
+        await run.chaos(cycles, schedule(seed, cycles // CYCLES_A_FAULT))
+        return await run.judge()
+
+
+def told(outcome: Outcome) -> str:
+    """The run, for people."""
+    head = (
+        f"{outcome.cycles} cycles ({_counts(outcome.kinds)}) of {ACCOUNTS} accounts in "
+        f"{outcome.took_s:.0f} s, seed {outcome.seed}; orders: {_counts(outcome.orders)}; "
+        f"the desk's clock stood for {outcome.stood_s:.0f} s"
+    )
+    return f"{head}\n{outcome.faults.total()} faults: {_counts(outcome.faults)}"
+
+
+def _counts(counter: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counter.items()))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run and tell."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.real_cycles", description=__doc__)
+    parser.add_argument("--cycles", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", action="store_true")
+    given = parser.parse_args(arguments)
+    configure_logging("error")
+    folder = Path(tempfile.mkdtemp(prefix="deskbus-real-"))
+    folder.chmod(0o755)
+    try:
+        outcome = asyncio.run(real_chaos(given.cycles, given.seed, folder))
+    finally:
+        if given.keep:
+            sys.stderr.write(f"kept: {folder}\n")
+        else:
+            shutil.rmtree(folder)
+    sys.stdout.write(f"{told(outcome)}\n")
+    for each in outcome.broken:
+        sys.stderr.write(f"BROKEN: {each}\n")
+    sys.exit(1 if outcome.broken else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The short form of tests.chaos.outages: Postgres is away for longer than three tries took."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.chaos.desk import QUICK
+from tests.chaos.outages import Outage, OwnDesk, desk_on, own_servers, survive
+
+CYCLES = 12
+LASTS_S = 4.0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def own_desk(open_dir: Path) -> AsyncIterator[OwnDesk]:
+    """`deskbus up` as one process, on servers that it did not start."""
+    folder = open_dir / "outages"
+    folder.mkdir(mode=0o755)
+    async with (
+        own_servers(folder) as servers,
+        desk_on(servers, folder, QUICK, processes=False) as desk,
+    ):
+        yield desk
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("outage", Outage)
+async def test_while_postgres_cannot_be_used_cycles_wait_and_none_fails(
+    own_desk: OwnDesk, outage: Outage
+) -> None:
+    outcome = await survive(own_desk, outage, LASTS_S, CYCLES)
+    assert outcome.broken == []

@@ -1,0 +1,160 @@
+"""Embedded servers that cannot do their work for a while: seen at once, and over by itself."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+
+from libs.runtime import supervisor
+from libs.runtime.placement import server_identity
+from libs.runtime.ports import choose_port
+from libs.runtime.server_record import ServerRecord
+from libs.runtime.settings import Settings
+from services.cli.doctor import Verdict, running
+from tests.integration.desk.caller import wish
+from tests.integration.desk.conftest import Desk, desk_in
+
+DISK_BYTES = 32 * 1024 * 1024
+PATIENCE_S = 60.0
+
+
+class Disk:
+    """A small disk that can be filled."""
+
+    def __init__(self, path: Path) -> None:
+        self._filling = path / "filling"
+
+    def fill(self) -> None:
+        with self._filling.open("ab", buffering=0) as file:
+            for size in (65_536, 1):  # to the last byte
+                try:
+                    while True:
+                        file.write(b"0" * size)
+                except OSError:
+                    continue
+
+    def free(self) -> None:
+        self._filling.unlink()
+
+
+@contextmanager
+def small_disk(path: Path) -> Iterator[Disk]:
+    identity = server_identity()
+    assert identity is not None
+    path.mkdir(parents=True)
+    options = f"size={DISK_BYTES},uid={identity.uid},gid={identity.gid},mode=700"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"root: no disk can be mounted here ({mounted.stderr.strip()})")
+    try:
+        yield Disk(path)
+    finally:
+        subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+@pytest.fixture
+def disk(open_dir: Path) -> Iterator[Disk]:
+    with small_disk(open_dir / "data" / "servers" / "nats") as made:
+        yield made
+
+
+@pytest.fixture
+def open_dir(make_open_dir: Callable[[], Path]) -> Path:
+    return make_open_dir()
+
+
+@pytest.fixture
+def desk(disk: Disk, open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.setattr(supervisor, "UNWELL_S_MAX", 4.0)
+    for folder in (open_dir / "data", open_dir / "data" / "servers"):
+        folder.chmod(0o711)
+    with watched_desk(open_dir) as made:
+        yield made
+
+
+@contextmanager
+def watched_desk(folder: Path, **settings: Any) -> Iterator[Desk]:
+    """A desk with embedded servers that can be watched."""
+    own = {"metrics_port": choose_port(None, set()), **settings}
+    with desk_in(folder, lambda _: nullcontext({}), **own) as made:
+        yield made
+
+
+async def until_ready(desk: Desk, wanted: Callable[[str], bool]) -> str:
+    """What the desk's readiness says, once that is as it is wanted."""
+    url = f"http://127.0.0.1:{desk.settings.metrics_port}/readyz"
+    async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient(timeout=5) as http:
+        while True:
+            said = (await http.get(url)).text
+            if wanted(said):
+                return said
+            await asyncio.sleep(0.2)  # as a probe does: nothing announces it
+
+
+async def ended(desk: Desk, cycle: str) -> str:
+    """How the cycle ended. Its event may have come while the bus was away."""
+    async with asyncio.timeout(PATIENCE_S), desk.calling("user") as user:
+        while True:
+            status = str((await user.query("cycle", cycle_id=cycle))["status"])
+            if status != "running":
+                return status
+            await asyncio.sleep(0.2)
+
+
+async def bad_checks(settings: Settings) -> set[str]:
+    found = await running(settings)
+    return {each.name for each in found if each.verdict is Verdict.PROBLEM}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root: only root mounts a small disk")
+async def test_a_full_disk_of_nats_is_seen_and_the_desk_goes_on_once_there_is_room(
+    desk: Desk, disk: Disk
+) -> None:
+    async with desk.calling("user") as user:
+        await user.run(wish())
+        disk.fill()
+        said = await until_ready(desk, lambda text: "storing: NATS does not store" in text)
+        assert "is its disk full?" in said
+        cycle = await user.accepted(wish())
+        await until_ready(desk, lambda text: "commands: NATS has stored nothing" in text)
+        assert "storing" in await bad_checks(desk.settings)
+
+        disk.free()
+        await until_ready(desk, lambda text: text == "ok\n")
+        assert await ended(desk, cycle) == "completed"
+        assert not await bad_checks(desk.settings) & {"storing", "server nats", "nats"}
+
+
+async def test_a_postgres_that_cannot_start_is_tried_again_until_it_can(
+    make_open_dir: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "RESTART_DELAY_FIRST_S", 0.01)
+    monkeypatch.setattr(supervisor, "UNREADY_DELAY_MAX_S", 0.5)
+    folder = make_open_dir()
+    with watched_desk(folder) as desk:
+        async with desk.calling("user") as user:
+            await user.run(wish())
+            cluster = folder / "data" / "servers" / "postgres" / "cluster"
+            away = cluster.rename(cluster.with_name("away"))
+            marks = ServerRecord.load(folder / "data").processes
+            psutil.Process(marks["postgres"].pid).kill()
+            tries = supervisor.UNREADY_STARTS_MAX + 2
+            said = await until_ready(desk, lambda text: f"({tries} tries" in text)
+            assert "server postgres: postgres does not start" in said
+            assert "database" in await bad_checks(desk.settings)
+
+            away.rename(cluster)
+            await until_ready(desk, lambda text: text == "ok\n")
+            assert (await user.run(wish()))["status"] == "completed"

@@ -1,0 +1,176 @@
+"""The desk's clock: limits and leases stand while nothing can be committed, for all alike."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from libs.postgres.pool import Pool
+from libs.runtime import ids
+from libs.runtime.settings import Settings
+from services.orchestrator.desk_clock import DeskClock
+from services.orchestrator.store import sql
+from tests.integration.orchestrator.conftest import LANE, Orchestrators
+
+AWAY_S = 1_000.0
+EPOCHS_MAX = 5
+AGO = "clock_timestamp() - $1 * interval '1 second'"
+SETTINGS = Settings()
+
+
+@pytest.fixture
+async def clock(pool: Pool) -> AsyncIterator[DeskClock]:
+    """The clock of one orchestrator; in the end nobody has ever beaten."""
+    yield DeskClock(pool, SETTINGS)
+    await pool.execute("update desk_clock set stands_at = 'infinity'")
+
+
+async def away(orchestrators: Orchestrators, cycle_id: UUID) -> None:
+    """All that the cycle has was written before an outage, which lasts on."""
+    pool = orchestrators.pool
+    await pool.execute(
+        "update cycles set deadline_at = deadline_at - $1 * interval '1 second'"
+        " where cycle_id = $2",
+        AWAY_S,
+        cycle_id,
+    )
+    await pool.execute(
+        "update operations set due_at = due_at - $1 * interval '1 second',"
+        " deadline_at = deadline_at - $1 * interval '1 second' where cycle_id = $2",
+        AWAY_S,
+        cycle_id,
+    )
+    await pool.execute(f"update desk_clock set stands_at = {AGO}, beat_at = {AGO}", AWAY_S)
+
+
+async def late(pool: Pool, cycle_id: UUID) -> tuple[list[Any], list[Any]]:
+    """Whether the cycle is found to be late, and which of its operations."""
+    cycles = await pool.fetch(sql.overdue_cycles, 1_000)
+    operations = await pool.fetch(sql.overdue_operations, 1_000)
+    mine = await pool.fetch("select op_id from operations where cycle_id = $1", cycle_id)
+    known = {row["op_id"] for row in mine}
+    return (
+        [row["cycle_id"] for row in cycles if row["cycle_id"] == cycle_id],
+        [row["op_id"] for row in operations if row["op_id"] in known],
+    )
+
+
+async def left_s(pool: Pool, cycle_id: UUID) -> float:
+    """How much of the cycle's time is left."""
+    left: float = await pool.fetchval(
+        "select extract(epoch from deadline_at - clock_timestamp())::float8 from cycles"
+        " where cycle_id = $1",
+        cycle_id,
+    )
+    return left
+
+
+async def test_limits_stand_during_an_outage_and_are_as_long_after_it_as_before(
+    orchestrators: Orchestrators, clock: DeskClock
+) -> None:
+    cycle_id = await orchestrators.begin()
+    before_s = await left_s(orchestrators.pool, cycle_id)
+    await away(orchestrators, cycle_id)
+
+    assert await left_s(orchestrators.pool, cycle_id) < 0, "by the wall clock it is late"
+    assert await late(orchestrators.pool, cycle_id) == ([], [])
+    assert await clock.beat() >= AWAY_S
+    assert await late(orchestrators.pool, cycle_id) == ([], [])
+    after_s = await left_s(orchestrators.pool, cycle_id)
+    assert 0 < after_s <= before_s
+    stood = await orchestrators.pool.fetchval(
+        "select extract(epoch from until_at - since_at)::float8 from outages order by until_at desc"
+    )
+    assert stood >= AWAY_S
+
+
+async def test_without_an_outage_what_is_late_is_late(
+    orchestrators: Orchestrators, clock: DeskClock
+) -> None:
+    cycle_id = await orchestrators.begin()
+    await away(orchestrators, cycle_id)
+    await orchestrators.pool.execute("update desk_clock set stands_at = 'infinity'")
+    assert await clock.beat() == 0
+    cycles, operations = await late(orchestrators.pool, cycle_id)
+    assert cycles == [cycle_id]
+    assert len(operations) == 2
+
+
+async def test_of_many_orchestrators_one_gives_the_time_back(
+    orchestrators: Orchestrators, clock: DeskClock
+) -> None:
+    cycle_id = await orchestrators.begin()
+    await away(orchestrators, cycle_id)
+    others = [DeskClock(orchestrators.pool, SETTINGS) for _ in range(5)]
+    stood = await asyncio.gather(*(each.beat() for each in (clock, *others)))
+    assert sorted(each > 0 for each in stood) == [False] * 5 + [True]
+    waited_s = await orchestrators.pool.fetchval(
+        "select waited_s from cycles where cycle_id = $1", cycle_id
+    )
+    assert AWAY_S <= waited_s < 2 * AWAY_S
+
+
+async def test_a_lease_is_live_as_long_after_an_outage_as_it_was_before(
+    orchestrators: Orchestrators, clock: DeskClock
+) -> None:
+    pool, cycle_id = orchestrators.pool, await orchestrators.begin()
+    op_id = ids.operation_id(cycle_id, LANE, "sides", "left", 1)
+    await pool.execute(
+        "update operations set status = 'running', epoch = 1,"
+        " due_at = clock_timestamp() + $1 * interval '1 second' where op_id = $2",
+        SETTINGS.lease_s,
+        op_id,
+    )
+    await away(orchestrators, cycle_id)
+
+    async def is_live() -> bool:
+        [row] = await pool.fetch(sql.load_operations, [op_id], [])
+        due = await pool.fetch(sql.due_operations, 1_000, 2.0, 30.0, EPOCHS_MAX)
+        assert op_id not in {each["op_id"] for each in due}
+        return bool(row["lease_live"])
+
+    assert await is_live()
+    await clock.beat()
+    assert await is_live()
+
+
+async def test_cycles_that_an_orchestrator_knows_by_heart_go_on_after_an_outage(
+    orchestrators: Orchestrators, clock: DeskClock
+) -> None:
+    cycle_id = await orchestrators.begin()
+    await away(orchestrators, cycle_id)
+    await clock.beat()
+    for step in ("left", "right", "join"):
+        assert await orchestrators.answer(0, cycle_id, step) == "ok"
+    assert await orchestrators.status(cycle_id) == "completed"
+
+
+async def test_the_clock_stands_while_no_result_can_come(pool: Pool) -> None:
+    beats = 0
+
+    class Counting(DeskClock):
+        async def beat(self) -> float:
+            nonlocal beats
+            beats += 1
+            return await super().beat()
+
+    there = asyncio.Event()
+    asked: list[bool] = []
+
+    def connected() -> bool:
+        asked.append(there.is_set())
+        return there.is_set()
+
+    running = asyncio.create_task(Counting(pool, Settings(lease_s=0.12), connected).run())
+    async with asyncio.timeout(10):
+        while len(asked) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert beats == 0
+        there.set()
+        while not beats:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await pool.execute("update desk_clock set stands_at = 'infinity'")

@@ -1,0 +1,73 @@
+"""Every field that a model answers is declared: a judgement, a checked reference or a text.
+
+A fact among them would be a limit that a model can talk away.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from contracts.memory import MemoryDraft
+from contracts.research import PlanDraft, QuantDraft, ResearchDraft
+from contracts.risk import ReviewDraft
+from contracts.sentiment import SentimentDraft
+from contracts.strategy_result import AssessmentDraft
+from contracts.trader import PicksDraft
+
+PAGE = Path(__file__).parents[3] / "docs" / "risk.md"
+DRAFTS: dict[str, type[BaseModel]] = {
+    "sentiment": SentimentDraft,
+    "plan": PlanDraft,
+    "quant": QuantDraft,
+    "research": ResearchDraft,
+    "picks": PicksDraft,
+    "review": ReviewDraft,
+    "memory": MemoryDraft,
+    "assessment": AssessmentDraft,
+}
+DECLARED = {
+    "sentiment": "score confidence market_mood ticker key_quotes rationale notes",
+    "plan": "expected_outputs timeframes constraints assets objective quant_question",
+    "quant": "signal confidence ticker reasoning",
+    "research": "fundamental_score technical_score risk_score ticker evidence catalyst "
+    "sector_peers summary news_summary earnings_outlook research_notes",
+    "picks": "allocation_pct confidence ticker reasoning market_summary",
+    "review": "allocation_pct confidence ticker vetoed_tickers risk_notes adjustments",
+    "memory": "short_term_summary active_hypotheses next_steps",
+    "assessment": "verdict strengths weaknesses suggestions",
+}
+"""What a model may answer. docs/risk.md says of each what it is."""
+
+
+def leaves(model: type[BaseModel]) -> Iterator[str]:
+    """The names of a draft's fields, those of its parts included."""
+    for name, field in model.model_fields.items():
+        part = _part(field.annotation)
+        yield from leaves(part) if part else (name,)
+
+
+def _part(kind: Any) -> type[BaseModel] | None:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind
+    return next((part for each in get_args(kind) if (part := _part(each))), None)
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_every_field_that_a_model_answers_is_declared(name: str) -> None:
+    assert set(leaves(DRAFTS[name])) == set(DECLARED[name].split())
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_the_page_says_of_each_what_it_is(name: str) -> None:
+    lines = PAGE.read_text().splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith(f"| {name} |"))
+    more = [lines[place + 1]] if lines[place + 1].startswith("| |") else []
+    cells = " ".join([lines[place], *more]).rsplit("|", 2)[0].replace("the three scores", SCORES)
+    for field in DECLARED[name].split():
+        assert field in cells, field
+
+
+SCORES = "fundamental_score technical_score risk_score"
