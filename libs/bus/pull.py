@@ -26,6 +26,10 @@ EXPIRES_S = 1.0
 """How long a request stays open: after NATS was killed, nothing is heard until then."""
 ANSWER_S = 0.5
 """How much later the server says that a request has expired; then it is taken for lost."""
+SETTLED_S = 0.05
+"""In it the server takes up a request that it has got."""
+LEAVE_S_MAX = 2.0
+"""How long it may take to tell the server that no more are wanted."""
 RETRY_AFTER_S = 0.1
 """Pause where the server has no such consumer, or too many unacknowledged messages."""
 EXPIRED = "408"
@@ -58,6 +62,7 @@ class Pull:
         self._asked_for = 0
         self._turn = asyncio.Event()
         self._refused = False
+        self._leaving = False
         self._number = 0
 
     async def start(self) -> None:
@@ -81,9 +86,18 @@ class Pull:
                 await asyncio.sleep(RETRY_AFTER_S)
 
     async def drain(self, grace_s: float) -> None:
-        """Take no more, let what was taken end for `grace_s`, then leave it to others."""
-        if not self._client.is_closed:
-            await self._subscription.unsubscribe()
+        """Take no more, let what was taken end for `grace_s`, then leave it to others.
+
+        The server forgets an open request with its subscription, but for one that it has not taken
+        up by then: that one would swallow messages, which come again only after ACK_WAIT_S. So it
+        has SETTLED_S to take it up, and what it sends meanwhile is given back at once.
+        """
+        self._leaving = True
+        with contextlib.suppress(nats.errors.Error, TimeoutError):
+            async with asyncio.timeout(LEAVE_S_MAX):
+                await self._client.flush()
+                await asyncio.sleep(SETTLED_S)
+                await self._subscription.drain()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
         for task in list(self._tasks):
@@ -126,6 +140,9 @@ class Pull:
         if not message.reply.startswith(self._acks):
             # Whoever handles it acknowledges there: never where a stranger chose.
             refused_at_the_door("no_command", "", self._durable)
+            return
+        if self._leaving:
+            await message.nak()
             return
         self._asked_for -= 1
         if self._asked_for <= 0:

@@ -111,13 +111,20 @@ async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
 def process(
     argv: list[str], env: Mapping[str, str], cwd: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A child that is ended with the block; its words go to a file in `cwd`."""
-    with (cwd / f"{argv[-1].rpartition('/')[2]}.log").open("wb") as log:
+    """A child that is ended with the block; its words go to a file in `cwd`, and are shown where
+    the block fails."""
+    words = cwd / f"{argv[-1].rpartition('/')[2]}.log"
+    with words.open("wb") as log:
         child = subprocess.Popen(
             argv, cwd=cwd, env={"PATH": os.defpath, **env}, stdout=log, stderr=log
         )
         try:
             yield child
+        except BaseException:
+            ended = child.poll()
+            said = words.read_text().splitlines()[-40:]
+            sys.stderr.write("\n".join([f"--- {words}, ended {ended}", *said, ""]))
+            raise
         finally:
             child.terminate()
             try:

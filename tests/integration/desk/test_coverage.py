@@ -264,12 +264,13 @@ async def test_a_plan_that_stays_wrong_is_asked_for_so_often_and_the_tree_shows_
     assert view["reason"].startswith("planning/plan failed: planner (rules) gave no valid answer: ")
     assert said in view["reason"]
     assert "plan_attempts_max" in view["reason"]
-    deskbus = CommandLine(crowded.settings.data_dir, tmp_path)
+    # Wide enough for the reason beside a time of any length.
+    deskbus = CommandLine(crowded.settings.data_dir, tmp_path, (("COLUMNS", "160"),))
     drawn = deskbus(f"operations tree {view['cycle_id']}").out
     assert "planning/plan (attempt 3)" in drawn
     each = [line for line in drawn.splitlines() if "─ planning/plan" in line]
     assert len(each) == PLAN_ATTEMPTS_MAX
-    assert all("planner (rules)" in line for line in each)  # times take the reason's room
+    assert all("planner (rules)" in line for line in each)
     assert "plan_attempts_max" in " ".join(deskbus(f"cycle show {view['cycle_id']}").out.split())
 
 
