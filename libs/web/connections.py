@@ -115,7 +115,8 @@ class Connection(H11Protocol):
             secured = await self.loop.start_tls(
                 transport, self, context, server_side=True, ssl_handshake_timeout=HEADERS_S_MAX
             )
-        except (OSError, TimeoutError):  # ssl.SSLError is an OSError
+        except (OSError, TimeoutError) as error:  # ssl.SSLError is an OSError
+            log.info("http.no_handshake", error=f"{type(error).__name__}: {error}"[:200])
             self.abort()
             return
         if secured is not None and not transport.is_closing():

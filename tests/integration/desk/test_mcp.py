@@ -27,6 +27,8 @@ from tests.integration.desk.command_line import DESKBUS, CommandLine, ended, up
 from tests.integration.desk.conftest import Desk
 
 INSPECTOR_S = 90
+CONNECTS_MS = "60000"
+"""Until a program that it starts says something: Python alone takes seconds on a busy machine."""
 OF_THE_DESK = {
     "get_portfolio",
     "check_exit_signals",
@@ -410,7 +412,7 @@ def test_the_inspector_lists_and_calls_every_tool(
 
     def run(*arguments: str) -> Any:
         done = subprocess.run(
-            [inspector, "--cli", *target, *options, *arguments],
+            [inspector, "--cli", *target, *options, "--connect-timeout", CONNECTS_MS, *arguments],
             cwd=deskbus.cwd,
             env=deskbus.environment,
             stdin=subprocess.DEVNULL,
