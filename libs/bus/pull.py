@@ -97,7 +97,7 @@ class Pull:
             async with asyncio.timeout(LEAVE_S_MAX):
                 await self._client.flush()
                 await asyncio.sleep(SETTLED_S)
-                await self._subscription.drain()
+                await self._subscription.drain()  # type: ignore[no-untyped-call]
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace_s)
         for task in list(self._tasks):

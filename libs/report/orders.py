@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from contracts.account import OrderType, Side
 from contracts.execution import ExecutionResult, OrderStatus
-from libs.report import amounts
+from libs.facts import amounts
 
 
 def in_short(result: ExecutionResult) -> str:

@@ -20,7 +20,7 @@ from contracts.strategy_result import (
     TrainingResult,
     Verdict,
 )
-from libs.report import amounts
+from libs.facts import amounts
 from libs.report.chart import Chart, Line, Trade
 from libs.runtime.strategy_files import text_of
 

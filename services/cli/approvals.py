@@ -20,7 +20,7 @@ from contracts.query import ApprovalsPage, ApprovalsQuery, CycleView, WaitingApp
 from contracts.risk import PortfolioDecision
 from contracts.subjects import ANSWER_PROPOSAL, APPROVALS
 from libs.bus.client import Client
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli import judgement, tickers
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem

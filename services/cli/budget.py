@@ -10,7 +10,7 @@ from rich.text import Text
 
 from contracts.query import BudgetQuery, BudgetView, DayUsage
 from contracts.subjects import BUDGET
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import emit, out, table, write

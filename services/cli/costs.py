@@ -10,7 +10,7 @@ from rich.text import Text
 from contracts.operation import OperationView
 from contracts.query import CycleView
 from contracts.types import Usage
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.terminal import table
 from services.cli.tree import LOST, PAID, by_sort
 

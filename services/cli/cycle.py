@@ -11,7 +11,7 @@ from contracts.cycle import CycleStatus, RequestAnswer
 from contracts.query import CyclesPage, CyclesQuery, CycleView, Recording
 from contracts.subjects import CYCLES
 from libs.bus.client import Client
-from libs.report import amounts
+from libs.facts import amounts
 from libs.runtime.settings import Settings
 from services.cli import evidence, recordings, story
 from services.cli.commands import ApprovalOption, JsonOption, group

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel
 
+from libs.facts import amounts
 from libs.postgres.migrate import migrate as run_migrations
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import OUTAGE, OWNER_ROLE, PostgresError, dsn_for, open_pool
 from libs.postgres.retention import retain as drop_months
 from libs.postgres.retention import retain_models
-from libs.report import amounts
 from libs.runtime.binaries import find_postgres_bindir
 from libs.runtime.postgres_backup import dump
 from libs.runtime.postgres_backup import restore as restore_dump

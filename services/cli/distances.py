@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from contracts.exit_signal import ExitDistances, ExitTrigger, PositionExits
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.terminal import one_line, table, write
 
 STYLES = {"STRONG": "bold red", "EXIT": "red", "ERROR": "red", "MONITOR": "yellow"}

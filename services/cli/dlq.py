@@ -9,7 +9,7 @@ from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.message import Message
 from contracts.query import DeadLetter, DeadLettersPage, DeadLettersQuery
 from contracts.subjects import DEAD_LETTERS, DISCARD_LETTER, RETRY_LETTER, Subject
-from libs.report import amounts
+from libs.facts import amounts
 from libs.runtime.settings import Settings
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem

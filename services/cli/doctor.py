@@ -20,6 +20,7 @@ from contracts.storing import Storing, StoringQuery
 from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS, PROVIDERS, STORING
 from libs.bus.client import Client, open_client
 from libs.bus.streams import streams
+from libs.facts import amounts
 from libs.llm.registry import all_providers, standings
 from libs.market.replay_store import ReplayStore
 from libs.market.sources import SourceName, source_of
@@ -30,7 +31,6 @@ from libs.postgres.pool import (
     dsn_for,
     open_pool,
 )
-from libs.report import amounts
 from libs.runtime.binaries import find_nats_server, find_postgres_bindir
 from libs.runtime.child_log import last_line
 from libs.runtime.credentials import DIRECTORY_MODE, mode_of

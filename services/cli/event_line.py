@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contracts.audit import Event, EventType, tells_failure
+from libs.facts import amounts
 from libs.quant import calls
-from libs.report import amounts
 
 TEXT_CHARS = 160
 Paint = Callable[[str, str], str]

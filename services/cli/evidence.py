@@ -13,7 +13,7 @@ from contracts.query import CycleView, PipelineView, Recording
 from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Slot
-from libs.report import amounts
+from libs.facts import amounts
 from libs.report.made import Made, Row, reasons, rows
 from services.cli import fared, judgement, orders, outline, tickers
 from services.cli.problem import ExitCode, Problem

@@ -4,7 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.exit_signal import ExitCheck, ExitReport
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.terminal import table
 
 LISTED_MAX = 25

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from contracts.account import Side
 from contracts.memory import AgentMemory, Basis, DecisionOutcome, PickFate, PickOutcome
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.terminal import table
 
 LEARNED_LISTED_MAX = 4

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from libs.report import amounts
+from libs.facts import amounts
 from libs.report.made import Made
 
 MARKS_LISTED_MAX = 5

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from contracts.halt import Halt, HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTrading
 from contracts.subjects import HALT, HALTS, Subject
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import invalid

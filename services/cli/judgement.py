@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from contracts.approval import Approval, Verdict
 from contracts.risk import PortfolioDecision
-from libs.report import amounts
+from libs.facts import amounts
 
 REASON_CHARS = 200
 SAID = {

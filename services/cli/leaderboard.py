@@ -13,7 +13,7 @@ from rich.text import Text
 
 from contracts.leaderboard import LeaderboardQuery, LeaderboardRow, LeaderboardView
 from contracts.subjects import LEADERBOARD
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import invalid

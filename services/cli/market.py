@@ -12,13 +12,13 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
+from libs.facts import amounts
 from libs.market.errors import MarketError
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
 from libs.market.replay_store import ReplayStore
 from libs.market.sources import SourceName, latest_session_of, market_of, yahoo_of, yahoo_tickers
 from libs.market.tool_answers import ODD
 from libs.market.tools import MarketTools
-from libs.report import amounts
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.cli.commands import JsonOption, group

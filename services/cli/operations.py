@@ -18,8 +18,8 @@ from contracts.query import (
     OperationsQuery,
 )
 from contracts.subjects import OPERATION, OPERATIONS
+from libs.facts import amounts
 from libs.quant.calls import called
-from libs.report import amounts
 from libs.runtime.settings import Settings
 from services.cli.commands import JsonOption, group
 from services.cli.cycle import CycleArgument, newest

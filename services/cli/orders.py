@@ -5,7 +5,7 @@ from rich.text import Text
 
 from contracts.account import OrderType, Side
 from contracts.execution import ExecutionResult, Fill, Order
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.terminal import table
 
 REASON_CHARS = 160

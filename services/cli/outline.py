@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from libs.report.amounts import plain
+from libs.facts.amounts import plain
 
 ITEMS_SHOWN_MAX = 4
 """Of a long list: half from its beginning, half from its end."""

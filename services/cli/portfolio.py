@@ -15,7 +15,7 @@ from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery,
 from contracts.subjects import ACCOUNT, EQUITY
 from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
-from libs.report import amounts
+from libs.facts import amounts
 from libs.runtime.errors import few
 from services.cli import chart
 from services.cli.commands import JsonOption, group

@@ -9,7 +9,7 @@ from rich.status import Status
 from rich.text import Text
 
 from contracts.audit import Event, EventType
-from libs.report import amounts
+from libs.facts import amounts
 
 SHARED = "shared"
 

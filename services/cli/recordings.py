@@ -9,7 +9,7 @@ from rich.text import Text
 from contracts.query import Recording, RecordingQuery
 from contracts.subjects import RECORDING
 from libs.bus.client import Client
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.terminal import err, out
 
 PARTS_MAX = 10_000

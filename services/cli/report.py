@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from contracts.report import ReportQuery, ReportView
 from contracts.subjects import REPORT
-from libs.report.amounts import plain
+from libs.facts.amounts import plain
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem
 from services.cli.request import invalid

@@ -28,9 +28,9 @@ from contracts.schedule import (
 from contracts.subjects import PAUSE_JOB, RESUME_JOB, RUN_JOB, Subject
 from contracts.subjects import SCHEDULE as SCHEDULE_QUERY
 from libs.bus.client import Client
+from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.slots import Slot, slots
-from libs.report import amounts
 from libs.runtime import ids
 from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse

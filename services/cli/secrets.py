@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel
 
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.commands import JsonOption, group
 from services.cli.running import load_settings
 from services.cli.terminal import emit, err, out

@@ -12,7 +12,7 @@ from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView
 from contracts.risk import Check
 from contracts.sentiment import SentimentReport, SignalDigest, SourceReport
-from libs.report import amounts
+from libs.facts import amounts
 from libs.report.made import MADE_UP, Made, Row, reasons, rows
 from libs.report.orders import in_short
 from services.cli import costs, exits, fared, grounding, halt, judgement, orders, tickers

@@ -18,7 +18,7 @@ from contracts.strategy_query import (
 )
 from contracts.subjects import STRATEGIES
 from libs.bus.client import Client
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli import chart, strategy_story
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem

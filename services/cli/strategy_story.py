@@ -10,7 +10,7 @@ from rich.text import Text
 from contracts.gate import GateResult
 from contracts.operation import OperationView
 from contracts.strategy_query import BacktestFigures, StrategyView, TrainingFigures
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli import chart
 from services.cli.terminal import LABEL_WIDTH, STATUS_MARKS, STATUS_STYLES, facts, write
 

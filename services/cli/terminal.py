@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from libs.report.amounts import plain
+from libs.facts.amounts import plain
 
 PLAIN_WIDTH = 110
 """Columns when the output is no terminal: wide enough that nothing is broken or cut."""

@@ -10,7 +10,7 @@ from rich.text import Text
 from contracts.account import Side
 from contracts.research import AssetView, QuantReport
 from contracts.risk import Check, DecisionAction, RuleOutcome
-from libs.report import amounts
+from libs.facts import amounts
 from libs.report.made import Row
 from services.cli.terminal import table
 

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from contracts.operation import OperationStatus, OperationView
 from contracts.types import Usage
+from libs.facts import amounts
 from libs.quant import calls
-from libs.report import amounts
 from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 
 CALLS = frozenset({"model", "tool", "read"})

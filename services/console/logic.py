@@ -23,7 +23,7 @@ from contracts.query import (
 )
 from contracts.risk import DecisionValidation
 from contracts.types import Usage
-from libs.report import amounts
+from libs.facts import amounts
 from libs.runtime.settings import Settings
 from services.console.sizes import ANSWER_BYTES_MAX, cut, size_of
 

@@ -15,7 +15,7 @@ from contracts.report import (
     StopLine,
     Worth,
 )
-from libs.report import amounts
+from libs.facts import amounts
 
 CELL_CHARS_MAX = 120
 HARMLESS = {"|": "/", "`": "'", "<": "&lt;", "](": "] ("}

@@ -12,7 +12,7 @@ from contracts.report import ReportQuery
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesQuery, StrategyView
 from contracts.types import Name
-from libs.report import amounts
+from libs.facts import amounts
 from services.console import leaderboard, report, strategies
 from services.console.books import MAIN_ACCOUNT
 from services.console.pages import prose, words

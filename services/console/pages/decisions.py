@@ -15,8 +15,8 @@ from contracts.grounding import Checked, Grounding
 from contracts.query import CycleQuery, DecisionsQuery, PipelineView
 from contracts.risk import Check, RuleOutcome
 from contracts.types import Name
+from libs.facts import amounts
 from libs.postgres.pool import Record
-from libs.report import amounts
 from libs.report.made import MADE_UP, Made, Row, rows
 from libs.report.orders import in_short
 from services.console import handler

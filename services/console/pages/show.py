@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from libs.report import amounts
+from libs.facts import amounts
 from libs.web.problem import Refused
 from services.console.pages import words
 from services.console.pages.nav import NAV

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import orjson
 from pydantic import JsonValue
 
+from libs.facts import amounts
 from libs.quant import calls
-from libs.report import amounts
 
 TONES: Mapping[str, str] = {
     "completed": "good",

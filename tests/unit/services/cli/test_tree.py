@@ -12,7 +12,7 @@ from rich.console import Console
 from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import Recording
 from contracts.types import Usage
-from libs.report import amounts
+from libs.facts import amounts
 from services.cli.recordings import merged
 from services.cli.terminal import table
 from services.cli.tree import draw, gathered, said, took, walk

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from libs.report import amounts
+from libs.facts import amounts
 from services.console.pages import words
 
 MADE = {
