@@ -16,6 +16,12 @@ def nearest(given: str, known: Iterable[str]) -> str | None:
     return names[found[0]] if found else None
 
 
+def slip(given: Iterable[str], known: Sequence[str]) -> tuple[str, str] | None:
+    """The first of some names that is none of those known but near one of them, and that one."""
+    unknown = (name for name in given if name not in known)
+    return next(((name, near) for name in unknown if (near := nearest(name, known))), None)
+
+
 def did_you_mean(found: object | None) -> str:
     """The question, to be put behind a sentence; empty where there is nothing to ask."""
     return "" if found is None else f"; did you mean {found}?"

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -34,6 +33,7 @@ from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
 from libs.bus.codec import describe
 from libs.runtime import ids
+from libs.runtime.nearest import slip
 from services.cli.problem import ExitCode, Problem
 
 REQUESTER = "cli"
@@ -135,14 +135,15 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
                 f"--constraint {text!r} is not understood",
                 "write KEY=VALUE, for example --constraint max_positions=3",
             )
-        near = get_close_matches(key, ENFORCED, n=1)
-        if near and key != near[0]:
-            raise Problem(
-                ExitCode.USAGE,
-                f"--constraint {key} would only be a note to the agents; did you mean {near[0]}?",
-                f"code enforces {', '.join(ENFORCED)}",
-            )
         found[key] = value.strip()
+    # The desk refuses it too; here it is told before `deskbus run` has started one.
+    if mistyped := slip(found, ENFORCED):
+        name, near = mistyped
+        raise Problem(
+            ExitCode.USAGE,
+            f"--constraint {name} would only be a note to the agents; did you mean {near}?",
+            f"code enforces {', '.join(ENFORCED)}",
+        )
     return found
 
 

@@ -31,6 +31,7 @@ from services.cli.request import (
 from services.cli.request_options import (
     AS_OF_DEFAULT,
     AsOfOption,
+    ConstraintOption,
     MaxCostOption,
     MaxMoneyOption,
     MaxTokensOption,
@@ -56,6 +57,7 @@ def run(
         typer.Option(help="The paper account to trade; by default a fresh one for this run."),
     ] = None,
     timeout_s: TimeoutOption = None,
+    constraint: ConstraintOption = None,
     max_money: MaxMoneyOption = None,
     max_tokens: MaxTokensOption = None,
     max_cost: MaxCostOption = None,
@@ -77,6 +79,7 @@ def run(
         account=account or f"run-{secrets.token_hex(4)}",
         key=new_key(),
         timeout_s=timeout_s,
+        constraints=constraint or (),
         money=max_money,
         tokens=max_tokens,
         cost_usd=max_cost,
@@ -84,16 +87,14 @@ def run(
     )
     request = build(wish)
     # What goes wrong is told at the end; the log would bury the story, unless it is asked for.
-    asked_for = "log_level" in settings.model_fields_set
-    configure_logging(settings.log_level if asked_for else "error", settings.log_format)
+    level = settings.log_level if "log_level" in settings.model_fields_set else "error"
+    configure_logging(level, settings.log_format)
 
     async def decide() -> Told:
         with Progress(err()) as progress:
             async with _desk(settings, progress) as (client, lost):
-                following = asyncio.ensure_future(
-                    request_and_follow(client, request, progress.heard)
-                )
-                view = await _unless_lost(following, lost)
+                following = request_and_follow(client, request, progress.heard)
+                view = await _unless_lost(asyncio.ensure_future(following), lost)
                 return await with_nodes(client, view)
 
     told = run_loop(decide())

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from contracts.constraints import ENFORCED, TAKES, ConstraintWords
 from contracts.cycle import DECISION, CycleStatus
 from contracts.exit_signal import ExitFormat, ExitOutput
 from contracts.operation import OperationStatus
@@ -13,6 +14,9 @@ from contracts.types import Name, ShortText, Ticker
 LIMIT_MAX = 50
 CONTRACTS_MAX = 5
 DIGITS = "The id, or its first digits (at least four)"
+CONSTRAINTS_DOC = "Only tighten. Code enforces {}; any other name is a note to the agents".format(
+    ", ".join(f"{name} ({TAKES[name]})" for name in ENFORCED)
+)
 KEY_DOC = "Your own name for this request: sent again with it, nothing new happens"
 
 IdDigits = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f-]{4,36}$")]
@@ -98,4 +102,5 @@ class RequestArguments(Arguments):
     approval_required: bool = Field(
         default=True, description="Whether a person must approve before anything is ordered"
     )
+    constraints: ConstraintWords = Field(default_factory=dict, description=CONSTRAINTS_DOC)
     idempotency_key: ShortText | None = Field(None, description=KEY_DOC)

@@ -333,6 +333,7 @@ def _request(given: RequestArguments) -> CycleRequest:
         "kind": given.kind,
         "as_of": given.as_of.isoformat() if given.as_of else None,
         "universe": list(given.universe) if given.universe else None,
+        "constraints": dict(given.constraints),
     }
     line = Pipeline(name=given.provider, provider=given.provider, account=given.account)
     asks = given.approval_required and given.kind != STRATEGY

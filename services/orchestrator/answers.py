@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from contracts.cycle import DECISION, STRATEGY, RequestAnswer
-from libs.runtime.nearest import did_you_mean, nearest
+from contracts.constraints import ENFORCED
+from contracts.cycle import DECISION, STRATEGY, CycleRequest, RequestAnswer
+from libs.runtime.nearest import did_you_mean, nearest, slip
 from services.orchestrator.changes import Loaded
 from services.orchestrator.inputs import CycleAsked
 from services.orchestrator.rows import CycleRow
@@ -51,6 +52,17 @@ def unknown_kind(kind: str, known: Sequence[str]) -> RequestAnswer:
     """Why there can be no cycle of this kind."""
     text = f"there is no cycle of kind {kind!r}; the kinds are {', '.join(known)}"
     return mistaken("invalid", text, "kind", kind, nearest(kind, known), DECISION)
+
+
+def mistyped_constraint(request: CycleRequest) -> RequestAnswer | None:
+    """Why a constraint must be written otherwise: taken for a note, it would bind nothing."""
+    found = slip(request.constraints, ENFORCED)
+    if found is None:
+        return None
+    name, near = found
+    enforced = ", ".join(ENFORCED)
+    text = f"{name} would only be a note to the agents; code enforces {enforced}"
+    return mistaken("invalid", text, f"constraints.{name}", name, near)
 
 
 def too_many(kind: str, loaded: Loaded, running_max: int) -> RequestAnswer | None:

@@ -27,7 +27,7 @@ from libs.bus.operation import UNANSWERED
 from libs.market.errors import MarketError, NotASession, OutsideData
 from libs.market.sessions import Sessions
 from libs.runtime.nearest import nearest
-from services.orchestrator.answers import mistaken
+from services.orchestrator.answers import mistaken, mistyped_constraint
 
 OFFLINE = "rules"
 """The provider that every desk has: nobody need be asked for it."""
@@ -65,8 +65,10 @@ class Door:
 
     async def __call__(self, requester: str, request: CycleRequest, as_of: date) -> Outlook:
         """The first thing that speaks against a new cycle, and what a call of it needs."""
-        hindrance = await self._of_the_day(as_of) or await self._of_the_names(
-            requester, request, as_of
+        hindrance = (
+            mistyped_constraint(request)
+            or await self._of_the_day(as_of)
+            or await self._of_the_names(requester, request, as_of)
         )
         return Outlook(hindrance) if hindrance else await self._of_the_pipelines(request)
 

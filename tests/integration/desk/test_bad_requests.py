@@ -329,6 +329,13 @@ REFUSED: dict[str, tuple[Json, str, str, str, str | None]] = {
         "FB has no prices at or before 2011-06-29",
         None,
     ),
+    "constraint": (
+        wish(constraints={"max_position": 3, "style": "no tobacco"}),
+        "invalid",
+        "constraints.max_position",
+        "exclude_sectors, no_buys; did you mean max_positions?",
+        "max_positions",
+    ),
 }
 
 

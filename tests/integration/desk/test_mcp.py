@@ -318,6 +318,7 @@ async def test_where_a_person_says_so_a_cycle_can_be_requested_and_still_waits_f
         "as_of": "2012-06-29",
         "universe": ["AAPL"],
         "account": f"a{uuid4().hex[:8]}",
+        "constraints": {"max_allocation_pct": 10, "style": "no tobacco"},
         "idempotency_key": uuid4().hex,
     }
     async with over_stdio(deskbus, "--allow-requests") as client:
@@ -337,7 +338,15 @@ async def test_where_a_person_says_so_a_cycle_can_be_requested_and_still_waits_f
         saturday = await failed(client, "request_cycle", {"as_of": "2012-06-30"})
         assert saturday.startswith("not_a_session: ")
         assert saturday.endswith("did you mean 2012-06-29?")
-        view = await answered(client, "get_cycle", {"cycle_id": said["cycle_id"]})
+        misnamed = await failed(client, "request_cycle", {"constraints": {"max_position": 1}})
+        assert misnamed.endswith("exclude_sectors, no_buys; did you mean max_positions?")
+        unread = await failed(client, "request_cycle", {"constraints": {"max_positions": "few"}})
+        assert "it takes a whole number from 0 to 500" in unread
+        shown = {"cycle_id": said["cycle_id"], "contracts": ["decision_validation"]}
+        view = await answered(client, "get_cycle", shown)
+        (line,) = view["pipelines"]
+        bound = line["contracts"]["decision_validation"]["constraints"]
+        assert float(bound["max_allocation_pct"]) == 10
         assert (view["requester"], view["status"]) == ("mcp_requester", "running")
     await user.ask({"cycle_id": said["cycle_id"]}, "cancel")
 

@@ -77,6 +77,17 @@ def test_a_command_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
     assert "frobnicate" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "cycle request"])
+def test_a_mistyped_constraint_is_refused_by_every_command_that_requests_a_cycle(
+    command: str, tmp_path: Path
+) -> None:
+    done = _run([*command.split(), "--constraint", "max-position=3"], tmp_path)
+
+    assert done.returncode == ExitCode.USAGE
+    assert "did you mean max_positions?" in done.stderr
+    assert not (tmp_path / ".deskbus").exists(), "no desk was started for it"
+
+
 def test_without_a_desk_the_exit_code_is_5_and_stdout_stays_empty(tmp_path: Path) -> None:
     done = _run(["cycle", "list", "--json"], tmp_path)
 

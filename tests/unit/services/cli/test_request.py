@@ -64,6 +64,9 @@ def test_without_a_key_every_request_has_its_own() -> None:
         (Wish(providers=("rules", "rules")), "two have the same name"),
         (Wish(providers=("a=rules@x", "b=rules@x")), "two trade the same account"),
         (Wish(kind="Not A Name"), "kind"),
+        (Wish(constraints=("max_position=3",)), "did you mean max_positions?"),
+        (Wish(constraints=("max_positions",)), "KEY=VALUE"),
+        (Wish(constraints=("max_positions=few",)), "a whole number from 0 to 500"),
     ],
 )
 def test_what_is_typed_wrong_is_a_usage_error_that_names_it(wish: Wish, names: str) -> None:
