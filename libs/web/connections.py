@@ -85,8 +85,10 @@ class Connection(H11Protocol):
         self._context = context
         self._raw: asyncio.Transport | None = None
         self._securing: asyncio.Task[None] | None = None
+        self._before_tls = bytearray()
         self._early = b""
         self._headers_end: asyncio.TimerHandle | None = None
+        self._is_secured = False
 
     @property
     def is_closing(self) -> bool:
@@ -111,10 +113,18 @@ class Connection(H11Protocol):
     async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
         """Speak TLS from here on. The connection is counted already: with TLS from the start, it
         would not be before its handshake."""
-        try:
-            secured = await self.loop.start_tls(
+        starting = self.loop.create_task(
+            self.loop.start_tls(
                 transport, self, context, server_side=True, ssl_handshake_timeout=HEADERS_S_MAX
             )
+        )
+        try:
+            # In two turns of the loop TLS is where the bytes go; uvloop has read some before.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            _hand_over(self._before_tls, transport.get_protocol())
+            self._is_secured = True
+            secured = await starting
         except (OSError, TimeoutError) as error:  # ssl.SSLError is an OSError
             log.info("http.no_handshake", error=f"{type(error).__name__}: {error}"[:200])
             self.abort()
@@ -132,7 +142,10 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Something came: the headers in time, or nothing of it counts."""
         if self.transport is None:
-            self._early += data  # right behind the handshake
+            if self._context is not None and not self._is_secured:
+                self._before_tls += data  # the client was faster than the start of TLS
+            else:
+                self._early += data  # right behind the handshake
             return
         if self._headers_end is None and not self._in_request:
             self._await_headers()
@@ -161,6 +174,17 @@ class Connection(H11Protocol):
 
     def _let_in(self) -> None:
         self._among.let_in(self)
+
+
+def _hand_over(data: bytearray, protocol: Any) -> None:
+    """Give bytes that were read already to the protocol of TLS: an `asyncio.BufferedProtocol`,
+    which uvloop's is without saying so."""
+    while data:
+        buffer = protocol.get_buffer(len(data))
+        size = min(len(buffer), len(data))
+        buffer[:size] = data[:size]
+        protocol.buffer_updated(size)
+        del data[:size]
 
 
 def let_in(scope: Scope) -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 import ssl
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from asyncio.subprocess import PIPE
@@ -30,11 +31,13 @@ from libs.postgres.pool import open_pool as pool_of
 from libs.runtime.binaries import find_nats_server
 from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.http_address import http_address
+from libs.runtime.loop import run
 from libs.runtime.placement import server_identity
 from libs.runtime.ports import choose_port
 from libs.runtime.postgres_roles import PsqlLogin, run_sql
 from libs.runtime.settings import Settings
 from libs.runtime.tls import CA_FILE
+from libs.web.connections import HEADERS_S_MAX
 from libs.web.server import serving
 from services.provisioner.app import running as provisioning
 from services.provisioner.secrets import NatsPlace, nats_conf, provision_secrets
@@ -320,6 +323,31 @@ def read(url: str, believed: Path, token: str = "") -> bytes:
     asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(asked, context=context, timeout=UP_TIMEOUT_S) as answer:
         return bytes(answer.read())
+
+
+async def test_a_client_that_is_faster_than_a_busy_server_is_answered(secrets: Path) -> None:
+    """On uvloop, as every process runs: it reads a client's first bytes before TLS has begun."""
+    listens = http_address(
+        Settings(
+            http=True,
+            http_port=0,
+            http_cert_file=secrets / "http.pem",
+            http_key_file=secrets / "http.key",
+        )
+    )
+    assert listens is not None
+
+    async def busy() -> list[bytes]:
+        async with serving(PlainTextResponse("here"), listens):
+            reading = [asyncio.to_thread(read, listens.url, secrets) for _ in range(4)]
+            answers = asyncio.gather(*reading)
+            while not answers.done():
+                await asyncio.sleep(0.01)
+                time.sleep(0.1)  # noqa: ASYNC251 - others' work
+            return await answers
+
+    async with asyncio.timeout(HEADERS_S_MAX):
+        assert await asyncio.to_thread(run, busy()) == [b"here"] * 4
 
 
 async def test_http_speaks_tls_and_nothing_else(secrets: Path, strangers: Path) -> None:
