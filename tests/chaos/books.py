@@ -22,6 +22,51 @@ PROMISES = {
         ) cash where sum < 0
     """,
     "no position is below zero": "select account, ticker from balances where quantity < 0",
+    "never more is sold than is held": """
+        select account, ticker, entry_id from (
+            select account, ticker, entry_id,
+                   sum(quantity) over (partition by account, ticker order by entry_id, line)
+            from postings where book = 'position'
+        ) held where sum < 0
+    """,
+    "what is held was filled": """
+        with moved as (
+            select o.account, o.ticker, case o.side when 'buy' then 1 else -1 end * f.quantity as n
+            from orders o join fills f using (order_id)
+            union all
+            select p.account, p.ticker, p.quantity
+            from postings p join entries e using (entry_id)
+            where e.kind = 'split' and p.book = 'position'
+        ), owed as (select account, ticker, sum(n) as quantity from moved group by 1, 2)
+        select account, ticker, o.quantity as filled, b.quantity as held
+        from owed o full join (select * from balances where book = 'position') b
+            using (account, ticker)
+        where coalesce(o.quantity, 0) <> coalesce(b.quantity, 0)
+    """,
+    "cash is what fills, splits and dividends left": """
+        with moved as (
+            select account, starting_cash as amount from accounts
+            union all
+            select o.account, case o.side when 'buy' then -1 else 1 end
+                   * round(f.price * f.quantity, 2) - f.fee
+            from orders o join fills f using (order_id)
+            union all
+            select p.account, p.amount from postings p join entries e using (entry_id)
+            where e.kind in ('split', 'dividend') and p.book = 'cash'
+        ), owed as (
+            select account, sum(amount) as amount from moved
+            -- What is traded in another currency goes by its rate.
+            where account not in (select account from postings where currency is not null)
+            group by 1
+        )
+        select account, o.amount as owed, b.amount as cash from owed o
+        left join (select * from balances where book = 'cash') b using (account)
+        -- The desk rounds half a cent to even, Postgres away from zero.
+        where abs(o.amount - coalesce(b.amount, 0)) > 0.01 * (
+            select count(*) from orders join fills f using (order_id)
+            where orders.account = o.account and mod(100 * f.price * f.quantity, 1) = 0.5
+        )
+    """,
     "no order is placed twice": """
         select cycle_id, pipeline, ticker, side, type, count(*) from orders
         group by 1, 2, 3, 4, 5 having count(*) > 1
@@ -53,6 +98,22 @@ PROMISES = {
         select o.account, o.ticker from orders o left join balances b
             on b.account = o.account and b.book = 'position' and b.ticker = o.ticker
         where o.type = 'stop' and o.status = 'waiting' and o.quantity > coalesce(b.quantity, 0)
+    """,
+    "a stop is placed on what its exit left": """
+        with left_of as (
+            select o.cycle_id, o.pipeline, o.ticker, o.stop_price, (
+                select floor(sum(p.quantity)) from postings p
+                where p.account = o.account and p.ticker = o.ticker and p.entry_id <= f.entry_id
+            ) as quantity
+            from orders o join fills f using (order_id) where o.exit and o.type = 'market'
+        ), stops as (select * from orders where type = 'stop')
+        select cycle_id, ticker, l.quantity as left_over, s.quantity as stopped, s.reason
+        from (select * from left_of where stop_price is not null and quantity >= 1) l
+        full join stops s using (cycle_id, pipeline, ticker)
+        where l.quantity is null or s.quantity is null
+           -- Later sales and splits say so in its reason.
+           or (s.quantity <> l.quantity and s.reason !~ 'cut from|split of')
+           or (s.quantity > l.quantity and s.reason !~ 'split of')
     """,
     "one decision event a validation": """
         select cycle_id, pipeline from (

@@ -42,9 +42,12 @@ from services.provisioner.secrets import NatsPlace, nats_conf
 from tests.chaos import books, invariants
 from tests.chaos.load import User, user_of
 from tests.chaos.machines import Machine, postgres_machine
+from tests.small_disk import Disk
 
 REPOSITORY = Path(__file__).parents[2]
 AS_OF = "2012-06-29"
+NATS_STORE = "js"
+"""Below the servers' folder."""
 UP_TIMEOUT_S = 90.0
 TIME_LIMIT_S = 300.0
 """Of each cycle: less than the longest outage."""
@@ -52,6 +55,11 @@ BEFORE = 3
 """Of so many cycles one runs already when the outage begins."""
 SETTLED_TIMEOUT_S = 300.0
 """How long after an outage the last cycle may take on a busy machine."""
+REFUSED_TIMEOUT_S = 30.0
+"""How long until NATS says that it stores nothing: the desk tries every two seconds."""
+LIVENESS_S = 4.0
+"""How long NATS may be unwell before it is restarted, as one is that the desk starts itself."""
+POLL_S = 0.1
 
 
 class Outage(StrEnum):
@@ -84,6 +92,25 @@ class OwnServers:
         await self.nats.kill()
         shutil.rmtree(self.store, ignore_errors=True)
         await self.nats.start()
+
+    async def refuse_to_store(self, disk: Disk, lasts_s: float) -> None:
+        """NATS' disk is full for so long, from when it says so; then it is watched as by a
+        liveness probe, which restarts what does not get well by itself."""
+        disk.fill()
+        try:
+            async with asyncio.timeout(REFUSED_TIMEOUT_S):
+                while await self.nats.is_up():  # noqa: ASYNC110
+                    await asyncio.sleep(POLL_S)
+            await asyncio.sleep(lasts_s)
+        finally:
+            disk.free()
+        try:
+            async with asyncio.timeout(LIVENESS_S):
+                while not await self.nats.is_up():  # noqa: ASYNC110
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            await self.nats.kill()
+            await self.nats.start()
 
     async def strike(self, outage: Outage, lasts_s: float) -> None:
         """Postgres cannot be used for so long."""
@@ -129,7 +156,9 @@ async def own_servers(folder: Path) -> AsyncIterator[OwnServers]:
     postgres_port = choose_port(None, {port, monitor_port})
     config = folder / "nats.conf"
     config.write_text(
-        nats_conf(secrets, NatsPlace(LOOPBACK, port, monitor_port, folder / "js"), permissions())
+        nats_conf(
+            secrets, NatsPlace(LOOPBACK, port, monitor_port, folder / NATS_STORE), permissions()
+        )
     )
 
     async def up() -> bool:
@@ -155,7 +184,7 @@ async def own_servers(folder: Path) -> AsyncIterator[OwnServers]:
         passwords = {role: postgres_password(secrets, role) for role in ROLES}
         await ensure_roles(login, passwords=passwords, database=DATABASE, owner=OWNER_ROLE)
         url = f"nats://{LOOPBACK}:{port}"
-        yield OwnServers(nats, url, folder / "js", postgres, cluster, login, secrets)
+        yield OwnServers(nats, url, folder / NATS_STORE, postgres, cluster, login, secrets)
     finally:
         await asyncio.gather(nats.kill(), postgres.kill())
 

@@ -3,8 +3,10 @@
     python -m tests.chaos.real_cycles --cycles 1000 [--seed 7] [--keep]
 
 The shipped services, each a process of `deskbus up --processes`, on servers of our own; several
-accounts, each trading one session after the other on the bundled prices by the `rules` provider.
-No cycle may fail, and the books must hold all that tests.chaos.books names. Exits 1 otherwise.
+accounts, each trading its own stretch of the bundled prices by the `rules` provider, a week apart:
+what one session buys the exits of the next ones sell, and stops wait on the rest.
+No cycle may fail, the books must hold all that tests.chaos.books names, and exits must have sold:
+otherwise the books of sales held nothing. Exits 1 where not.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -35,14 +37,27 @@ from services.launcher import BACKBONE, SERVICES
 from tests.chaos import books, invariants
 from tests.chaos.desk import QUICK
 from tests.chaos.load import User, user_of
-from tests.chaos.outages import Outage, OwnDesk, desk_on, own_servers
+from tests.chaos.outages import NATS_STORE, Outage, OwnDesk, desk_on, own_servers
+from tests.small_disk import Disk, NoSmallDisk, small_disk
 
 ACCOUNTS = 9
-FIRST, LAST = date(2012, 3, 1), date(2013, 6, 28)
+FIRST, LAST = date(2007, 6, 1), date(2013, 2, 28)
+SESSIONS_APART = 5
+"""Between two looks of an account: longer than EXITS hold a position, and prices reach stops."""
+SESSIONS_BETWEEN_ACCOUNTS = 120
+"""So that some trade the fall of 2008, and others what came after."""
+CYCLES_MAX = 1_700
+"""What the sessions are enough for."""
+RIVALS = 0.25
+"""Of the exits, that two ask for at once."""
+REPEATED = 0.1
+"""Of the requests, that are made twice."""
+DISK_BYTES = 256 * 1024 * 1024
+"""Of NATS: room for what 1,000 cycles store."""
 CYCLES_A_FAULT = 20
 FROZEN_S = (0.3, 3.0)
 """Up to longer than a lease."""
-OUTAGE_S = (1.0, 6.0)
+OUTAGE_S_MIN, OUTAGE_S_MAX = 1.0, 6.0
 STALL_S_MAX = 180.0
 RELAY_TIMEOUT_S = 60.0
 SETTINGS: Mapping[str, object] = {**QUICK, "epochs_max": 50}
@@ -55,6 +70,10 @@ sell_pct = 50
 """
 
 
+OWED = ("buy filled", "exit filled", "stop waiting")
+"""Orders that a run must have: books without them hold whatever the desk does."""
+
+
 class Kind(StrEnum):
     """What is done besides the outages of Postgres."""
 
@@ -63,6 +82,7 @@ class Kind(StrEnum):
     FREEZE = "freeze a service"
     NATS = "kill NATS"
     WIPE = "kill NATS, store wiped"
+    FULL = "NATS refuses to store"
     POSTGRES = "kill Postgres"
     EVERYTHING = "kill everything"
 
@@ -84,41 +104,49 @@ class Outcome:
     cycles: int = 0
     took_s: float = 0.0
     faults: Counter[str] = field(default_factory=Counter)
+    left_out: str = ""
+    """Why NATS was not made to refuse; empty where it was."""
     kinds: Counter[str] = field(default_factory=Counter)
     orders: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
     stood_s: float = 0.0
     broken: list[str] = field(default_factory=list)
 
 
-def schedule(seed: int, count: int) -> list[Fault]:
-    """Every kind once in a seeded order, then at random; at least one of each."""
+def schedule(
+    seed: int, count: int, *, full: bool = True, outage_s_max: float = OUTAGE_S_MAX
+) -> list[Fault]:
+    """Every kind once in a seeded order, then at random; at least one of each. Not `full`: NATS is
+    not made to refuse."""
     rng = random.Random(seed)
     kinds: list[Kind | Outage] = [*Kind, *Outage]
+    if not full:
+        kinds.remove(Kind.FULL)
     rng.shuffle(kinds)
     kinds += rng.choices(list(kinds), k=max(count - len(kinds), 0))
-    return [_fault(rng, kind) for kind in kinds]
+    return [_fault(rng, kind, outage_s_max) for kind in kinds]
 
 
-def _fault(rng: random.Random, kind: Kind | Outage) -> Fault:
+def _fault(rng: random.Random, kind: Kind | Outage, outage_s_max: float) -> Fault:
     names = (*BACKBONE, *SERVICES)
     count = {Kind.KILL: 1, Kind.FREEZE: 1, Kind.KILL_THREE: 3}.get(kind, 0)
-    span = FROZEN_S if kind is Kind.FREEZE else OUTAGE_S
+    span = FROZEN_S if kind is Kind.FREEZE else (OUTAGE_S_MIN, outage_s_max)
     return Fault(kind, tuple(rng.sample(names, count)), round(rng.uniform(*span), 2))
 
 
 class Run:
     """One run on a desk that is up."""
 
-    def __init__(self, desk: OwnDesk, user: User, seed: int) -> None:
+    def __init__(self, desk: OwnDesk, user: User, seed: int, disk: Disk | None) -> None:
         self._desk = desk
         self._user = user
-        self._rng = random.Random(seed)
+        self._disk = disk
         self._ended = 0
         self._news = asyncio.Condition()
         self.outcome = Outcome(seed)
 
     async def chaos(self, cycles: int, faults: Sequence[Fault]) -> None:
-        """`cycles` cycles, with the faults spread over them."""
+        """`cycles` cycles and the exits' rivals, with the faults spread over them."""
         began = time.monotonic()
         shares = [cycles * n // len(faults) for n in range(len(faults) + 1)]
         trading = [
@@ -131,24 +159,30 @@ class Run:
             self.outcome.faults[fault.kind] += 1
         await self._until(cycles)
         await asyncio.gather(*trading)
-        self.outcome.cycles = cycles
+        self.outcome.cycles = self.outcome.kinds.total()
         self.outcome.took_s = time.monotonic() - began
 
     async def _trade(self, account: int, numbers: Sequence[int]) -> None:
-        """An account's cycles, one after the other: at each session decisions, then exits."""
-        sessions = exchange_calendar().sessions(FIRST, LAST)
+        """An account's cycles, one after the other: at each session exits, then decisions."""
+        rng = random.Random(f"{self.outcome.seed}-{account}")
+        sessions = exchange_calendar().sessions(FIRST, LAST)[account * SESSIONS_BETWEEN_ACCOUNTS :]
         for turn, number in enumerate(numbers):
             request = CycleRequest(
                 idempotency_key=f"{self._user.run_name}-{number}",
                 kind="exit" if turn % 2 else "decision",
-                as_of=sessions[turn // 2],
+                as_of=sessions[SESSIONS_APART * ((turn + 1) // 2)],
                 pipelines=(Pipeline(name="rules", account=f"{self._user.run_name}-{account}"),),
                 timeout_s=600.0,
             )
             # Whoever is not sure asks again, at once too.
-            asked = [self._user.run(request) for _ in range(1 + (self._rng.random() < 0.1))]
-            statuses = await asyncio.gather(*asked)
-            self.outcome.kinds[request.kind] += 1
+            asked = [request] * (1 + (rng.random() < REPEATED))
+            if request.kind == "exit" and rng.random() < RIVALS:
+                rival = request.model_copy(
+                    update={"idempotency_key": f"{request.idempotency_key}-rival"}
+                )
+                asked.append(rival)
+            statuses = await asyncio.gather(*map(self._user.run, asked))
+            self.outcome.kinds[request.kind] += len({each.idempotency_key for each in asked})
             if set(statuses) != {CycleStatus.COMPLETED}:
                 self.outcome.broken.append(f"{request.kind} {request.as_of}: {statuses}")
             async with self._news:
@@ -178,6 +212,9 @@ class Run:
                 await servers.nats.start()
             case Kind.WIPE:
                 await servers.wipe()
+            case Kind.FULL:
+                assert self._disk is not None
+                await servers.refuse_to_store(self._disk, fault.lasts_s)
             case Kind.POSTGRES:
                 await servers.strike(Outage.AWAY, 0.0)
             case Kind.EVERYTHING:
@@ -203,12 +240,15 @@ class Run:
                 outcome.broken.append(f"{promise}: {len(rows)} times, e.g. {rows[:3]}")
             if left := await invariants.money_left_over(db):
                 outcome.broken.append(f"money is held back or lost: {left}")
-            for row in await db.fetch("select * from cycles where status <> 'completed' limit 5"):
+            for row in await db.fetch("select * from cycles where status <> 'completed'"):
+                outcome.failed += 1
                 outcome.broken.append(f"{row['cycle_id']} {row['status']}: {row['reason']}")
-            if running := await db.fetchval("select count(*) from cycles where status = 'running'"):
-                outcome.broken.append(f"{running} cycles run on")
-            rows = await db.fetch("select side, status, count(*) from orders group by 1, 2")
-            outcome.orders.update({f"{row['side']} {row['status']}": row["count"] for row in rows})
+            rows = await db.fetch(
+                "select case when type = 'stop' then 'stop' when exit then 'exit' else side end"
+                " || ' ' || status as name, count(*) from orders group by 1"
+            )
+            outcome.orders.update({row["name"]: row["count"] for row in rows})
+            outcome.broken += [f"no order is '{each}'" for each in OWED if not outcome.orders[each]]
             outcome.stood_s = await db.fetchval(
                 "select coalesce(extract(epoch from sum(until_at - since_at)), 0)::float8"
                 " from outages"
@@ -219,27 +259,43 @@ class Run:
         return outcome
 
 
-async def real_chaos(cycles: int, seed: int, folder: Path) -> Outcome:
+async def real_chaos(
+    cycles: int, seed: int, folder: Path, *, outage_s_max: float = OUTAGE_S_MAX
+) -> Outcome:
     """Bring servers and desk up below `folder`, run, judge."""
     (folder / "exit_signals.toml").write_text(EXITS)
-    async with (
-        own_servers(folder) as servers,
-        desk_on(servers, folder, SETTINGS, processes=True) as desk,
-        user_of(desk.settings) as user,
-    ):
-        run = Run(desk, user, seed)
-        await run.chaos(cycles, schedule(seed, cycles // CYCLES_A_FAULT))
-        return await run.judge()
+    with ExitStack() as stack:
+        disk, left_out = None, ""
+        try:
+            disk = stack.enter_context(small_disk(folder / NATS_STORE, DISK_BYTES))
+        except NoSmallDisk as error:
+            left_out = str(error)
+        faults = schedule(
+            seed, cycles // CYCLES_A_FAULT, full=disk is not None, outage_s_max=outage_s_max
+        )
+        async with (
+            own_servers(folder) as servers,
+            desk_on(servers, folder, SETTINGS, processes=True) as desk,
+            user_of(desk.settings) as user,
+        ):
+            run = Run(desk, user, seed, disk)
+            run.outcome.left_out = left_out
+            await run.chaos(cycles, faults)
+            return await run.judge()
 
 
 def told(outcome: Outcome) -> str:
     """The run, for people."""
     head = (
         f"{outcome.cycles} cycles ({_counts(outcome.kinds)}) of {ACCOUNTS} accounts in "
-        f"{outcome.took_s:.0f} s, seed {outcome.seed}; orders: {_counts(outcome.orders)}; "
+        f"{outcome.took_s:.0f} s, seed {outcome.seed}: {outcome.failed} failed, "
+        f"{len(outcome.broken)} promises broken; orders: {_counts(outcome.orders)}; "
         f"the desk's clock stood for {outcome.stood_s:.0f} s"
     )
-    return f"{head}\n{outcome.faults.total()} faults: {_counts(outcome.faults)}"
+    lines = [head, f"{outcome.faults.total()} faults: {_counts(outcome.faults)}"]
+    if outcome.left_out:
+        lines.append(f"left out: {Kind.FULL}: {outcome.left_out}")
+    return "\n".join(lines)
 
 
 def _counts(counter: Mapping[str, int]) -> str:
@@ -253,6 +309,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args(arguments)
+    if not ACCOUNTS <= given.cycles <= CYCLES_MAX:
+        parser.error(f"--cycles is {ACCOUNTS} to {CYCLES_MAX}")
     configure_logging("error")
     folder = Path(tempfile.mkdtemp(prefix="deskbus-real-"))
     folder.chmod(0o755)

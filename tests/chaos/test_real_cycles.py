@@ -6,8 +6,10 @@ import pytest
 
 from tests.chaos.real_cycles import real_chaos, told
 
-CYCLES = 45
+CYCLES = 27
 SEED = 7
+OUTAGE_S_MAX = 1.5
+"""Long ones take long: the soak has them."""
 
 
 @pytest.mark.timeout(420)
@@ -16,8 +18,9 @@ async def test_real_cycles_under_every_fault_complete_and_the_books_hold(
 ) -> None:
     folder = open_dir / "real"
     folder.mkdir(mode=0o755)
-    outcome = await real_chaos(CYCLES, SEED, folder)
+    outcome = await real_chaos(CYCLES, SEED, folder, outage_s_max=OUTAGE_S_MAX)
     with capsys.disabled():
         print(f"\n{told(outcome)}")  # noqa: T201 - what was done to it is the point
     assert outcome.broken == []
-    assert outcome.cycles == CYCLES
+    assert outcome.cycles >= CYCLES
+    assert outcome.orders["exit filled"] > 0

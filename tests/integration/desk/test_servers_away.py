@@ -1,11 +1,9 @@
 """Embedded servers that cannot do their work for a while: seen at once, and over by itself."""
 
 import asyncio
-import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,60 +12,24 @@ import psutil
 import pytest
 
 from libs.runtime import supervisor
-from libs.runtime.placement import server_identity
 from libs.runtime.ports import choose_port
 from libs.runtime.server_record import ServerRecord
 from libs.runtime.settings import Settings
 from services.cli.doctor import Verdict, running
 from tests.integration.desk.caller import wish
 from tests.integration.desk.conftest import Desk, desk_in
+from tests.small_disk import Disk, NoSmallDisk, small_disk
 
-DISK_BYTES = 32 * 1024 * 1024
 PATIENCE_S = 60.0
-
-
-class Disk:
-    """A small disk that can be filled."""
-
-    def __init__(self, path: Path) -> None:
-        self._filling = path / "filling"
-
-    def fill(self) -> None:
-        with self._filling.open("ab", buffering=0) as file:
-            for size in (65_536, 1):  # to the last byte
-                try:
-                    while True:
-                        file.write(b"0" * size)
-                except OSError:
-                    continue
-
-    def free(self) -> None:
-        self._filling.unlink()
-
-
-@contextmanager
-def small_disk(path: Path) -> Iterator[Disk]:
-    identity = server_identity()
-    assert identity is not None
-    path.mkdir(parents=True)
-    options = f"size={DISK_BYTES},uid={identity.uid},gid={identity.gid},mode=700"
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"root: no disk can be mounted here ({mounted.stderr.strip()})")
-    try:
-        yield Disk(path)
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
 @pytest.fixture
 def disk(open_dir: Path) -> Iterator[Disk]:
-    with small_disk(open_dir / "data" / "servers" / "nats") as made:
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(small_disk(open_dir / "data" / "servers" / "nats"))
+        except NoSmallDisk as error:
+            pytest.skip(str(error))
         yield made
 
 
@@ -125,7 +87,6 @@ async def bad_checks(settings: Settings) -> set[str]:
     return {each.name for each in found if each.verdict is Verdict.PROBLEM}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root: only root mounts a small disk")
 async def test_a_full_disk_of_nats_is_seen_and_the_desk_goes_on_once_there_is_room(
     desk: Desk, disk: Disk
 ) -> None:
