@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.message import Contract
+from contracts.reasons import FIGURES_MAX, LOOSE_MAX, Figure, Loose
 from contracts.types import ShortText, Text, Ticker, Value
 
 CORRECTED_MAX = 60
@@ -55,8 +56,11 @@ class Checked(Contract):
     """A contract that a model wrote, with the facts that code filled in.
 
     `corrected` says in a sentence each what code left out of the answer or set to its bound: what
-    could only be trusted less needs no second answer.
+    could only be trusted less needs no second answer. `figures` are those that code wrote into the
+    texts, each with its facts; `loose` are numbers of the model's own words that no fact has.
     """
 
     grounding: Grounding | None = None
+    figures: tuple[Figure, ...] = Field(default=(), max_length=FIGURES_MAX)
+    loose: tuple[Loose, ...] = Field(default=(), max_length=LOOSE_MAX)
     corrected: tuple[Text, ...] = Field(default=(), max_length=CORRECTED_MAX)

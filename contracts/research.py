@@ -13,6 +13,7 @@ from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
 from contracts.grounding import Checked
 from contracts.memory import AgentMemory
 from contracts.message import Command
+from contracts.reasons import REASONS_MAX, Reason, Reasons, Words
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.types import Amount, Confidence, Currency, Score10, ShortText, Text, Ticker, Value
 
@@ -47,35 +48,46 @@ class QuantSignal(StrEnum):
 
 
 class ViewDraft(Value):
-    """What the quant writes of one asset."""
+    """What the quant judges of one asset, and by which facts."""
 
     ticker: Ticker
     signal: QuantSignal
     confidence: Confidence
-    reasoning: Text
+    reasons: Reasons
 
 
 class QuantDraft(Value):
-    """What the quant writes: one view of all, and one per asset."""
+    """What the quant judges: of all together, and of each asset."""
+
+    signal: QuantSignal
+    confidence: Confidence
+    answer: Words = ""
+    assets: tuple[ViewDraft, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
+
+
+class AssetView(Value):
+    """The quant's view of one asset. Code composed `reasoning` from the `reasons`;
+    `technical_indicators` are the computed values behind it.
+    """
+
+    ticker: Ticker
+    signal: QuantSignal
+    confidence: Confidence
+    reasons: tuple[Reason, ...] = Field(default=(), max_length=REASONS_MAX)
+    reasoning: Text
+    technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
+
+
+class QuantReport(Checked):
+    """The quant's answer to the plan's question, with its ids.
+
+    `reasoning` counts the views and has the quant's few words behind them. `technical_indicators`
+    are those of the only asset, where there is but one.
+    """
 
     signal: QuantSignal
     confidence: Confidence
     reasoning: Text
-    assets: tuple[ViewDraft, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
-
-
-class AssetView(ViewDraft):
-    """The quant's view of one asset; `technical_indicators` are the computed values before it."""
-
-    technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
-
-
-class QuantReport(QuantDraft, Checked):
-    """The quant's answer to the plan's question, with its ids.
-
-    `technical_indicators` are those of the only asset, where there is but one.
-    """
-
     technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
     assets: tuple[AssetView, ...] = Field(min_length=1, max_length=FINDINGS_MAX)
 

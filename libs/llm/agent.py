@@ -41,6 +41,8 @@ class Limits:
     """All tool results of an operation: about 60,000 tokens; with the model's replies they must
     fit into one message when another process takes the operation over."""
     task_bytes_max: int = 400_000
+    facts_max: int = 200
+    """Names of facts that one call offers for its reasons: more hide one another."""
 
 
 @dataclass(frozen=True)

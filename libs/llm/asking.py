@@ -1,14 +1,18 @@
 """What a model is asked in one call, and what of that is worth storing beside its reply."""
 
+import copy
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
+from contracts.reasons import ReasonDraft
+from libs.facts.fact import Facts
 from libs.llm.agent import Agent
 from libs.llm.errors import TaskTooLarge
-from libs.llm.prompt import Task, render_evidence, render_task
+from libs.llm.prompt import Task, render_evidence, render_facts, render_task
 from libs.llm.provider import (
     AssistantMessage,
     Evidence,
@@ -21,15 +25,26 @@ from libs.llm.provider import (
 from libs.llm.toolbox import Toolbox
 
 TASK_CHARS_STORED_MAX = 50_000
+NO_FACT = ""
+"""What a reason without a second fact has in its place."""
 
 
-def first_message(agent: Agent, task: Task, evidence: Sequence[Evidence]) -> UserMessage:
-    """The task and the evidence; TaskTooLarge where that is over the agent's limit."""
+def first_message(
+    agent: Agent, task: Task, evidence: Sequence[Evidence], facts: Facts | None = None
+) -> UserMessage:
+    """The task and the evidence; TaskTooLarge where the task is over the agent's limit.
+
+    Where the answer gives reasons, the `facts` that they may name stand in the evidence's place.
+    """
     text = render_task(task)
     if len(text.encode()) > agent.limits.task_bytes_max:
         raise TaskTooLarge(
             f"the task of {agent.name} has {len(text.encode())} bytes, the limit is "
             f"{agent.limits.task_bytes_max}; ask for fewer tickers"
+        )
+    if facts is not None:
+        return UserMessage(
+            text=f"{text}\n{render_facts(facts.shown(agent.limits.facts_max), evidence)}"
         )
     return UserMessage(text=f"{text}\n{render_evidence(evidence)}" if evidence else text)
 
@@ -42,8 +57,10 @@ def request_of(
     *,
     tools: Toolbox | None = None,
     output: type[BaseModel] | None = None,
+    facts: Facts | None = None,
 ) -> ModelRequest:
-    """One call: with tools, or with the contract of the answer."""
+    """One call: with tools, or with the contract of the answer, whose reasons name `facts`."""
+    shown = facts.shown(agent.limits.facts_max) if facts is not None else ()
     return ModelRequest(
         agent=agent.name,
         model=agent.model,
@@ -51,16 +68,30 @@ def request_of(
         system_sha256=agent.prompt.sha256,
         messages=tuple(messages),
         tools=tools.definitions if tools else (),
-        output_schema=_schema_of(output) if output else None,
+        output_schema=_schema_of(output, tuple(each.name for each in shown)) if output else None,
         seed=agent.seed,
         task=dict(task.data),
         evidence=evidence,
+        facts=facts.values if facts is not None else {},
     )
 
 
+def gives_reasons(output: type[BaseModel]) -> bool:
+    """Whether an answer of this contract names facts."""
+    return ReasonDraft.__name__ in _schema_of(output, ()).get("$defs", {})
+
+
 @lru_cache(maxsize=64)
-def _schema_of(output: type[BaseModel]) -> dict[str, JsonValue]:
-    return output.model_json_schema()
+def _schema_of(output: type[BaseModel], names: tuple[str, ...]) -> dict[str, Any]:
+    """The contract's schema; the names that reasons may give are one enumeration in it."""
+    schema: dict[str, Any] = output.model_json_schema()
+    if names:
+        schema = copy.deepcopy(schema)
+        schema["$defs"]["FactName"] = {"type": "string", "enum": [NO_FACT, *names]}
+        fields = schema["$defs"][ReasonDraft.__name__]["properties"]
+        for field in ("fact", "beside"):
+            fields[field] = {"$ref": "#/$defs/FactName"}
+    return schema
 
 
 def worth_storing(request: ModelRequest, first: int) -> JsonValue:
@@ -80,7 +111,7 @@ def _brief(message: ModelMessage) -> JsonValue:
     match message:
         case UserMessage(text=text):
             # The evidence lines are tool results, which are entries of their own.
-            task = text.split("\n<evidence>\n", 1)[0]
+            task = text.split("\n<evidence>\n", 1)[0].split("\n<facts>\n", 1)[0]
             if len(task) > TASK_CHARS_STORED_MAX:
                 # The operation's command is on record too, and has the same data.
                 return {"role": "user", "sha256": _sha256(task), "chars": len(task)}

@@ -18,7 +18,13 @@ from pydantic import BaseModel, JsonValue
 from contracts.operation import CallKind
 from libs.llm.agent import RECORDED_AT_ONCE_MAX, Agent
 from libs.llm.answer import AnswerCheck, Heard, read_answer
-from libs.llm.asking import assistant_turn, first_message, request_of, worth_storing
+from libs.llm.asking import (
+    assistant_turn,
+    first_message,
+    gives_reasons,
+    request_of,
+    worth_storing,
+)
 from libs.llm.errors import (
     AnswerInvalid,
     BadToolArguments,
@@ -44,6 +50,7 @@ from libs.llm.provider import (
     ToolResult,
     UserMessage,
 )
+from libs.llm.reasoning import facts_for
 from libs.llm.storable import storable
 from libs.llm.toolbox import Toolbox
 from libs.llm.turn import NAME_CHARS_MAX, take_turn, who
@@ -287,12 +294,13 @@ async def _output_pass(
     told: bool = False,
 ) -> T:
     """`told` says that the tooling pass has put the task on record already."""
-    messages: list[ModelMessage] = [first_message(agent, task, evidence)]
+    facts = facts_for(task, evidence) if gives_reasons(output) else None
+    messages: list[ModelMessage] = [first_message(agent, task, evidence, facts)]
     # Evidence is on record as tool results, so the first message is new only where the task is.
     new = 1 if told else 0
     errors: tuple[str, ...] = ()
     for _ in range(agent.limits.repairs_max + 1):
-        request = request_of(agent, task, messages, evidence, output=output)
+        request = request_of(agent, task, messages, evidence, output=output, facts=facts)
         heard: Heard[T] = Heard(None)
         try:
             reply = await take_turn(agent, request, journal, worth_storing(request, new))

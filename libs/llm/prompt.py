@@ -5,7 +5,7 @@ escaped, so that no headline can close a delimiter and speak as the desk.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,11 @@ from pydantic import BaseModel, JsonValue
 
 from contracts.memory import AgentMemory
 from contracts.message import Command
+from libs.facts.fact import TEXT, Fact
+from libs.facts.written import value_of
 from libs.llm.provider import Evidence
 
-IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version"})
+IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version", "figures", "loose"})
 """Fields of contracts that say nothing to a model."""
 
 # What could close a delimiter, and the line breaks that JSON leaves as they are.
@@ -43,15 +45,26 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Task:
-    """What one agent is asked to do: data as JSON, facts read beforehand, errors made before."""
+    """What one agent is asked to do: data as JSON, results read beforehand, errors made before.
+
+    `facts` are those of the data, and `about` the entities that the task is about, the most
+    important first: where an answer gives reasons, it names them.
+    """
 
     data: Mapping[str, JsonValue]
     evidence: tuple[Evidence, ...] = ()
     errors: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    about: tuple[str, ...] = ()
 
 
 def task_for(
-    command: Command, *, evidence: tuple[Evidence, ...] = (), **parts: BaseModel | JsonValue
+    command: Command,
+    *,
+    evidence: tuple[Evidence, ...] = (),
+    facts: Iterable[Fact] = (),
+    about: Iterable[str] = (),
+    **parts: BaseModel | JsonValue,
 ) -> Task:
     """The task of a command: as_of, the named parts as JSON, and the errors of the last attempt."""
     data: dict[str, JsonValue] = {"as_of": command.as_of.isoformat()}
@@ -59,7 +72,7 @@ def task_for(
         name: part.model_dump(mode="json") if isinstance(part, BaseModel) else part
         for name, part in parts.items()
     }
-    return Task(data=data, evidence=evidence, errors=command.errors)
+    return Task(data, evidence, command.errors, tuple(facts), tuple(about))
 
 
 def memory_told(memory: AgentMemory | None) -> JsonValue:
@@ -87,6 +100,24 @@ def render_evidence(evidence: Sequence[Evidence]) -> str:
     """The evidence as JSON lines, each with the id that an answer may cite."""
     lines = [_line(item.model_dump(mode="json")) for item in evidence]
     return "\n".join(["<evidence>", *lines, "</evidence>"])
+
+
+def render_facts(facts: Sequence[Fact], evidence: Sequence[Evidence]) -> str:
+    """The facts that an answer may name, one a line, and which tools could not answer."""
+    lines = [f"{_line(each.name)[1:-1]} = {_value(each)}" for each in facts]
+    failed = [
+        _line({"tool": each.tool, "error": each.result["error"]})
+        for each in evidence
+        if isinstance(each.result, dict) and "error" in each.result
+    ]
+    absent = ["<absent>", *failed, "</absent>"] if failed else []
+    return "\n".join(["<facts>", *lines, "</facts>", *absent])
+
+
+def _value(fact: Fact) -> str:
+    if fact.unit == TEXT:
+        return _line(f"{fact.value}: {fact.note}" if fact.note else str(fact.value))
+    return value_of(fact)
 
 
 def render_errors(errors: Sequence[str]) -> str:

@@ -91,9 +91,10 @@ class Evidence(Value):
 class ModelRequest(Value):
     """One call of a model. A request has tools or an output schema, never both.
 
-    `task` and `evidence` are the same facts as in `messages`, as data, for providers that compute
-    instead of reading; a language model gets `system` and `messages` only. The reply may hold
-    `room` times the endpoint's output limit.
+    `task` and `evidence` are the same as in `messages`, as data, for providers that compute instead
+    of reading, and `facts` those that the answer's reasons may name (numbers, or words); a language
+    model gets `system` and `messages` only. The reply may hold `room` times the endpoint's output
+    limit.
     """
 
     agent: str
@@ -107,6 +108,7 @@ class ModelRequest(Value):
     seed: int = 0
     task: dict[str, JsonValue] = Field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
+    facts: dict[str, float | str] = Field(default_factory=dict)
 
 
 class ModelReply(Value):

@@ -3,7 +3,6 @@
 Research fills them into what a model answered, and execution reads them again for itself.
 """
 
-import hashlib
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -16,6 +15,7 @@ from contracts.facts import (
     EventKind,
     TickerFacts,
 )
+from libs.facts.marks import event_mark
 from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
 from libs.quant.risk_score import RISK_CLOSES_WANTED, measured_risk
@@ -24,8 +24,6 @@ from libs.quant.untrusted import clean_line
 HEADLINES_MAX = EVENTS_MAX - 2
 """Of one ticker, beside its last report and the next one."""
 TEXT_CHARS_MAX = 200
-_LETTERS = str.maketrans("0123456789", "ghijklmnop")
-_ID_CHARS = 8
 _PRICE_STEP = Decimal("0.0001")
 
 
@@ -99,9 +97,7 @@ def report_event(report: EarningsReport) -> DatedEvent:
 
 
 def _event(ticker: str, kind: EventKind, on: date, known_at: datetime, text: str) -> DatedEvent:
-    # Letters only: an id must not be taken for a figure of the text that it stands in.
-    said = "\n".join((ticker, kind.value, on.isoformat(), known_at.isoformat(), text))
-    mark = hashlib.sha256(said.encode()).hexdigest()[:_ID_CHARS].translate(_LETTERS)
+    mark = event_mark(ticker, kind.value, on, known_at, text)
     return DatedEvent(
         id=f"{kind.value}-{mark}", ticker=ticker, kind=kind, on=on, known_at=known_at, text=text
     )

@@ -130,6 +130,7 @@ async def stock_history(
     return {
         "ticker": arguments.ticker,
         "adjusted": "for splits and dividends up to as_of",
+        "currency": await _currency(market, arguments.ticker, as_of),
         "columns": ["session", "open", "high", "low", "close", "volume"],
         "rows": rows,
         **_odd(arguments.ticker, bars, market),
@@ -149,6 +150,7 @@ async def technical_indicators(
     return {
         "ticker": arguments.ticker,
         "session": as_of.isoformat(),
+        "currency": await _currency(market, arguments.ticker, as_of),
         "bars": found.bars,
         "values": values,
         "absent": {absent.indicator: absent.reason for absent in found.absent},

@@ -35,6 +35,7 @@ class StockHistory(Sealed):
 
     ticker: str
     adjusted: str
+    currency: str
     columns: list[str]
     rows: Annotated[list[list[str | float | int]], Field(description="Oldest first")]
 
@@ -44,6 +45,7 @@ class TechnicalIndicators(Sealed):
 
     ticker: str
     session: Session
+    currency: str
     bars: Annotated[int, Field(description="Sessions that they were computed from")]
     values: Annotated[dict[str, float | None], Field(description="By indicator")]
     absent: Annotated[dict[str, str], Field(description="By indicator: why it has no value")]

@@ -24,6 +24,7 @@ from contracts.risk import (
 )
 from contracts.sentiment import Candidate, SentimentReport, SignalDigest, TickerSentiment
 from contracts.trader import DailyPicks, StockPick
+from libs.report.cited import Piece, pieces
 
 C = TypeVar("C", bound=Contract)
 SHARE_DECIMALS = 2
@@ -142,6 +143,15 @@ class Row:
     order: Order | None
     fill: Fill | None
     judged: bool
+    quant: QuantReport | None = None
+
+    @property
+    def signal_words(self) -> Sequence[Piece]:
+        """The quant's reasoning in pieces: its figures know where they are from."""
+        if self.quant is None or self.signal is None:
+            return ()
+        place = [each.ticker for each in self.quant.assets].index(self.ticker)
+        return pieces(self.quant, f"assets.{place}.reasoning", self.signal.reasoning)
 
     @property
     def fundamental(self) -> float | None:
@@ -209,6 +219,7 @@ def rows(made: Made) -> Sequence[Row]:
             order=orders.get(name),
             fill=fills.get(name),
             judged=validation is not None,
+            quant=quant,
         )
         for name in names
     ]

@@ -21,6 +21,8 @@ from services.cli.terminal import STATUS_MARKS, STATUS_STYLES, facts, table, wri
 from services.cli.tree import took
 
 INDICATOR_COLUMNS = 3
+LOOSE = "dim underline"
+"""A number in a model's words that no fact has."""
 INDICATOR_CELL = 26
 SLOT_WORDS = {
     Slot.CONFIRMED: "named by two or more sources, so it comes first",
@@ -147,8 +149,10 @@ def _found(row: Row, width: int) -> Iterable[tuple[str, RenderableType]]:
     elif row.unscored is not None:
         yield "Mood", Text(f"not scored: {amounts.plain(row.unscored)}", style="dim")
     if row.signal is not None:
-        reasoning = amounts.plain(row.signal.reasoning)
-        yield "Quant", Text.assemble(tickers.signal(row.signal), ": ", reasoning)
+        words = [
+            (amounts.plain(each.text), LOOSE if each.loose else "") for each in row.signal_words
+        ]
+        yield "Quant", Text.assemble(tickers.signal(row.signal), ": ", *words)
         yield "Indicators", _indicators(row.signal, width)
     if row.finding is not None:
         finding = row.finding

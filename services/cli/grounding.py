@@ -19,6 +19,8 @@ def told(made: Made) -> Sequence[tuple[str, Text]]:
         "research": made.research,
         "picks": made.picks,
     }
+    cited = sum(len(report.figures) for report in reports.values() if report is not None)
+    loose = sum(len(report.loose) for report in reports.values() if report is not None)
     found = {
         name: report.grounding
         for name, report in reports.items()
@@ -34,6 +36,8 @@ def told(made: Made) -> Sequence[tuple[str, Text]]:
     ]
     missing = len(marks) + sum(each.marks_omitted for each in found.values())
     line = f"{amounts.count(checked, 'figure')} checked, {missing} not traced"
+    if cited or loose:
+        line = f"{amounts.count(cited, 'figure')} by reference, {loose} loose; {line}"
     if not marks:
         return [("Grounding", Text(line))]
     more = missing - MARKS_LISTED_MAX

@@ -15,6 +15,7 @@ from libs.llm.agent import Role
 from libs.llm.grounding import Grounder
 from libs.llm.loop import generate, generate_with_tools
 from libs.llm.prompt import memory_told, task_for
+from libs.llm.reasoning import Reasoning
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.research import logic
@@ -59,17 +60,12 @@ async def answer_question(
     command: AnswerQuestion, journal: Journal, *, market: MarketData, role: Role
 ) -> QuantReport:
     """The plan's question answered from indicators that code has computed."""
-    evidence = await indicator_evidence(journal, market, command.as_of, command.plan.assets)
-    task = task_for(command, evidence=evidence, plan=command.plan)
-    checked = Grounder[QuantDraft](task, logic.quant_problems)
+    assets = command.plan.assets
+    evidence = await indicator_evidence(journal, market, command.as_of, assets)
+    task = task_for(command, evidence=evidence, about=assets, plan=command.plan)
+    checked = Reasoning[QuantDraft](task, logic.quant_problems)
     draft = await generate(role.played_for(command), task, QuantDraft, journal, check=checked)
-    views, values = logic.with_indicators(draft, evidence)
-    return QuantReport.of(
-        command,
-        grounding=checked.grounding(draft),
-        **{**dict(draft), "assets": views},
-        technical_indicators=values,
-    )
+    return QuantReport.of(command, **logic.quant_report(draft, evidence, checked.facts))
 
 
 async def research_tickers(

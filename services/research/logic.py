@@ -1,6 +1,8 @@
 """What is wrong with a plan, a quant's answer or a finding, and which facts belong to it. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -12,13 +14,19 @@ from contracts.research import (
     FindingDraft,
     PlanDraft,
     QuantDraft,
+    QuantSignal,
     ResearchDraft,
     ResearchFinding,
 )
 from contracts.sentiment import SignalDigest
 from contracts.types import Failure
+from libs.facts.compose import Cited, argued, own_words, settled
+from libs.facts.fact import Facts
 from libs.llm.provider import Evidence
 from libs.quant.grounding.facts import Given, read
+
+NO_REASON = "no reason was given"
+"""Stands where a judgement names no fact."""
 
 
 def plan_problems(
@@ -79,20 +87,55 @@ def research_problems(
     )
 
 
-def with_indicators(
-    draft: QuantDraft, evidence: Sequence[Evidence]
-) -> tuple[tuple[AssetView, ...], dict[str, float]]:
-    """The views with the indicators that were computed; those of the only asset for the whole."""
+def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) -> dict[str, Any]:
+    """The fields of the quant's report: its judgements, with the texts that code writes of them."""
     values = {
         item.result["ticker"]: _numbers(item.result.get("values"))
         for item in evidence
         if isinstance(item.result, dict) and "ticker" in item.result
     }
-    views = tuple(
-        AssetView(**dict(view), technical_indicators=values.get(view.ticker, {}))
-        for view in draft.assets
-    )
-    return views, views[0].technical_indicators if len(views) == 1 else {}
+    counts = Counter(view.signal for view in draft.assets)
+    counted = ", ".join(f"{counts[kind]} {kind.value}" for kind in QuantSignal if counts[kind])
+    whole = own_words(draft.answer)
+    whole.say(": " if whole.text else "").say(f"{counted} of {len(draft.assets)}")
+    texts = {"reasoning": whole}
+    views: list[AssetView] = []
+    corrected: list[str] = []
+    for place, view in enumerate(draft.assets):
+        reasons, fell = settled(view.reasons, facts)
+        corrected += (f"{view.ticker}: {each}" for each in fell)
+        text = argued(reasons, facts, view.ticker)
+        texts[f"assets.{place}.reasoning"] = text
+        views.append(
+            AssetView(
+                ticker=view.ticker,
+                signal=view.signal,
+                confidence=view.confidence,
+                reasons=reasons,
+                reasoning=text.text or _no_reason(view.ticker, evidence),
+                technical_indicators=values.get(view.ticker, {}),
+            )
+        )
+    cited = Cited.of(texts)
+    return {
+        "signal": draft.signal,
+        "confidence": draft.confidence,
+        "reasoning": whole.text,
+        "assets": tuple(views),
+        "technical_indicators": views[0].technical_indicators if len(views) == 1 else {},
+        "figures": cited.figures,
+        "loose": cited.loose,
+        "corrected": tuple(corrected[:CORRECTED_MAX]),
+    }
+
+
+def _no_reason(ticker: str, evidence: Sequence[Evidence]) -> str:
+    """What stands where a view names no fact: so much that code can say."""
+    results = (item.result for item in evidence if isinstance(item.result, dict))
+    absent = next((each.get("absent") for each in results if each.get("ticker") == ticker), None)
+    if not isinstance(absent, dict) or not absent:
+        return NO_REASON
+    return f"{NO_REASON}; the history is too short for {len(absent)} of its indicators"
 
 
 def peers_named(evidence: Sequence[Evidence], offered: Iterable[str]) -> Set[str]:

@@ -5,6 +5,7 @@ A pipeline on it must come to the decision of the `rules` pipeline: whatever the
 way would show.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -63,7 +64,22 @@ def as_the_rules(asked: Asked, appetites: Mapping[str, Appetite] | None = None) 
     if "<evidence>" in lines:
         first, last = lines.index("<evidence>") + 1, lines.index("</evidence>")
         evidence = [Evidence.model_validate_json(line) for line in lines[first:last]]
-    return Says(f"Here it is:\n{rules.answer(task, Found(evidence)).model_dump_json()}")
+    answer = rules.answer(task, Found(evidence, facts_in(lines)))
+    return Says(f"Here it is:\n{answer.model_dump_json()}")
+
+
+def facts_in(lines: Sequence[str]) -> dict[str, float | str]:
+    """The facts of a prompt by name, with the numbers as they are written."""
+    if "<facts>" not in lines:
+        return {}
+    told = lines[lines.index("<facts>") + 1 : lines.index("</facts>")]
+    pairs = (line.split(" = ", 1) for line in told)
+    return {name: _number(value) for name, value in pairs}
+
+
+def _number(written: str) -> float | str:
+    found = re.match(r"[-+]?[\d,]+(\.\d+)?(?=$|%| )", written)
+    return float(found[0].replace(",", "")) if found else written
 
 
 def _course(wanted: Sequence[Ask], number: int, appetite: Appetite) -> Sequence[Ask]:

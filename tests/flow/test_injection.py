@@ -32,7 +32,8 @@ from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.flow.conftest import thinking_routes
 
 AS_OF = date(2024, 3, 15)
-WRAPPERS = {"<task>", "</task>", "<evidence>", "</evidence>", "<errors>", "</errors>"}
+WRAPPED = ("task", "evidence", "facts", "absent", "errors")
+WRAPPERS = {f"<{end}{name}>" for name in WRAPPED for end in ("", "/")}
 Answer = Callable[[TaskData, Found], BaseModel]
 
 

@@ -59,7 +59,7 @@ class RulesProvider:
             )
         if request.tools:
             return _tool_round(rules, request)
-        answer = rules.answer(request.task, Found(request.evidence))
+        answer = rules.answer(request.task, Found(request.evidence, request.facts))
         return ModelReply(text=answer.model_dump_json())
 
 

@@ -1,10 +1,19 @@
 """The quant by rules: a direction per asset from votes on its computed indicators."""
 
+from contracts.reasons import Speaks
 from contracts.research import PlanDraft, QuantDraft, QuantSignal, ViewDraft
-from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, numbers, said
+from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
 from libs.llm.rules.technical import RSI_OVERBOUGHT, VOTES_MAX, Votes, vote
 
-INDICATORS = "get_technical_indicators"
+VOTED_BY = {
+    "close": "close",
+    "sma_50": "sma_50",
+    "sma_200": "sma_200",
+    "macd_histogram": "macd_histogram",
+    "momentum_3m_pct": "change_63d_pct",
+    "rsi_14": "rsi_14",
+}
+"""Indicators that votes are cast by, and the facts that hold them."""
 NET_VOTES_MIN = 2
 """One vote more for a side is a coin's toss among five; two are a direction."""
 SPLIT_VOTES_MIN = 2
@@ -16,33 +25,39 @@ VOTES_CAST_MIN = 3
 def answer(task: TaskData, found: Found) -> QuantDraft:
     """One view per asset with indicators, and the one that most share; others are named."""
     plan = PlanDraft.model_validate(task["plan"])
-    values = {ticker: found.result(INDICATORS, ticker) for ticker in plan.assets}
-    views = tuple(_view(name, numbers(got.get("values"))) for name, got in values.items() if got)
-    without = [name for name, got in values.items() if not got]
+    values = {ticker: _values(ticker, found) for ticker in plan.assets}
+    views = tuple(_view(name, known, found) for name, known in values.items() if known)
+    without = [name for name, known in values.items() if not known]
     signal = _overall(views)
     of_it = [view.confidence for view in views if view.signal is signal]
-    counts = ", ".join(
-        f"{sum(view.signal is kind for view in views)} {kind.value}" for kind in QuantSignal
-    )
+    missing = f"; no indicators for {', '.join(without)}" if without else ""
     return QuantDraft(
         signal=signal,
         confidence=round(sum(of_it) / len(of_it), 3) if of_it else 0.0,
-        reasoning=said(
-            f"{counts} of {len(views)} assets, by votes on trend, MACD and momentum"
-            + (f"; no indicators for {', '.join(without)}" if without else "")
-        ),
+        answer=said(f"votes on trend, MACD and momentum{missing}"),
         assets=views,
     )
 
 
-def _view(ticker: str, values: dict[str, float]) -> ViewDraft:
+def _values(ticker: str, found: Found) -> dict[str, float]:
+    known = {name: found.number(ticker, fact) for name, fact in VOTED_BY.items()}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _view(ticker: str, values: dict[str, float], found: Found) -> ViewDraft:
     votes = vote(values)
     signal = _signal(votes)
+    rsi = values.get("rsi_14")
+    hot = (
+        found.reason(ticker, "rsi_14", speaks=Speaks.AGAINST, why="overbought")
+        if rsi is not None and rsi > RSI_OVERBOUGHT
+        else ()
+    )
     return ViewDraft(
         ticker=ticker,
         signal=signal,
         confidence=_confidence(signal, votes),
-        reasoning=said(_words(votes, values)),
+        reasons=(*votes.reasons(ticker, found), *hot),
     )
 
 
@@ -63,15 +78,6 @@ def _confidence(signal: QuantSignal, votes: Votes) -> float:
         return confidence(abs(votes.net) / VOTES_MAX)
     # The fewer votes contradict it, the surer "no direction" is; it is never sure.
     return confidence((votes.cast - abs(votes.net)) / VOTES_MAX / 2)
-
-
-def _words(votes: Votes, values: dict[str, float]) -> str:
-    if votes.cast < VOTES_CAST_MIN:
-        return f"only {votes.cast} of {VOTES_MAX} votes possible, the history is too short"
-    words = f"{votes.bull} for, {votes.bear} against of {votes.cast} votes: "
-    rsi = values.get("rsi_14")
-    tail = f"; RSI {rsi:.0f} is overbought" if rsi is not None and rsi > RSI_OVERBOUGHT else ""
-    return f"{words}{'; '.join(votes.words)}{tail}"
 
 
 def _overall(views: tuple[ViewDraft, ...]) -> QuantSignal:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
+from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import ResearchFinding
 from libs.llm.provider import Evidence
 
@@ -28,7 +29,10 @@ class Ask:
 class Found:
     """Evidence by tool and ticker. Errors are told apart: they are no evidence."""
 
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
+    def __init__(
+        self, evidence: Sequence[Evidence], facts: Mapping[str, float | str] | None = None
+    ) -> None:
+        self._facts = facts or {}
         self._good = [item for item in evidence if not _is_error(item)]
         self._bad = [item for item in evidence if _is_error(item)]
 
@@ -40,6 +44,21 @@ class Found:
             if not ticker or item.result.get("ticker") == ticker:
                 return item.result
         return {}
+
+    def number(self, ticker: str, quantity: str) -> float | None:
+        """A ticker's fact as a number; None where there is none."""
+        value = self._facts.get(f"{ticker}.{quantity}")
+        return value if isinstance(value, float) else None
+
+    def reason(
+        self, ticker: str, quantity: str, *, beside: str = "", speaks: Speaks, why: str = ""
+    ) -> tuple[ReasonDraft, ...]:
+        """A reason that names a ticker's fact, held against another of it; none where there is no
+        such fact."""
+        name, other = f"{ticker}.{quantity}", f"{ticker}.{beside}" if beside else ""
+        if name not in self._facts or (other and other not in self._facts):
+            return ()
+        return (ReasonDraft(fact=name, beside=other, speaks=speaks, why=why),)
 
     def ids(self, ticker: str) -> tuple[str, ...]:
         """The ids of the evidence about a ticker."""

@@ -1,10 +1,14 @@
 """Votes on a ticker's indicators, and its risk: shared by the quant's and the analyst's rules.
 
-Each vote is +1 (for a rise), -1 (against) or 0, by a threshold that stands here with its reason.
+Each vote is +1 (for a rise), -1 (against) or 0, by a threshold that stands here with its reason,
+and names the fact that it was cast by.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from contracts.reasons import ReasonDraft, Speaks
+from libs.llm.rules.rule_set import Found
 
 MOMENTUM_3M_PCT_MIN = 5.0
 """A quarter's move below it is within the noise of one volatile month."""
@@ -24,18 +28,59 @@ RISK_UNKNOWN = 8.0
 
 
 @dataclass(frozen=True)
-class Votes:
-    """How many votes each side has, out of how many that could be cast, and in words."""
+class Vote:
+    """One vote, and the facts that it was cast by: the one that decided, the one beside it."""
 
-    bull: int
-    bear: int
-    cast: int
-    words: tuple[str, ...]
+    value: int
+    quantity: str
+    beside: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Votes:
+    """How many votes each side has, and all that could be cast."""
+
+    votes: tuple[Vote, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that could be cast, in words."""
+        return tuple(vote.words for vote in self.votes)
+
+    @property
+    def bull(self) -> int:
+        """Votes for a rise."""
+        return sum(vote.value > 0 for vote in self.votes)
+
+    @property
+    def bear(self) -> int:
+        """Votes against one."""
+        return sum(vote.value < 0 for vote in self.votes)
+
+    @property
+    def cast(self) -> int:
+        """Votes that could be cast."""
+        return len(self.votes)
 
     @property
     def net(self) -> int:
         """Bull minus bear."""
         return self.bull - self.bear
+
+    def reasons(self, ticker: str, found: Found) -> tuple[ReasonDraft, ...]:
+        """The votes that were cast for a side."""
+        return tuple(
+            reason
+            for vote in self.votes
+            if vote.value
+            for reason in found.reason(
+                ticker,
+                vote.quantity,
+                beside=vote.beside,
+                speaks=Speaks.FOR if vote.value > 0 else Speaks.AGAINST,
+            )
+        )
 
 
 def vote(values: Mapping[str, float]) -> Votes:
@@ -47,13 +92,7 @@ def vote(values: Mapping[str, float]) -> Votes:
         _macd(values),
         _momentum(values),
     ]
-    cast = [ballot for ballot in ballots if ballot is not None]
-    return Votes(
-        bull=sum(value > 0 for value, _ in cast),
-        bear=sum(value < 0 for value, _ in cast),
-        cast=len(cast),
-        words=tuple(words for _, words in cast),
-    )
+    return Votes(tuple(ballot for ballot in ballots if ballot is not None))
 
 
 def risk_score(values: Mapping[str, float], drawdown_pct: float | None) -> tuple[float, str]:
@@ -76,32 +115,30 @@ def risk_score(values: Mapping[str, float], drawdown_pct: float | None) -> tuple
     return round(min(score, 10.0), 2), ", ".join(words)
 
 
-def _above(values: Mapping[str, float], name: str, level: str) -> tuple[int, str] | None:
+def _above(values: Mapping[str, float], name: str, level: str) -> Vote | None:
     if name not in values or level not in values:
         return None
     higher = values[name] > values[level]
     words = f"{_called(name)} {values[name]:.2f} {'above' if higher else 'not above'} "
-    return (1 if higher else -1), f"{words}{_called(level)} {values[level]:.2f}"
+    return Vote(1 if higher else -1, name, level, f"{words}{_called(level)} {values[level]:.2f}")
 
 
-def _macd(values: Mapping[str, float]) -> tuple[int, str] | None:
+def _macd(values: Mapping[str, float]) -> Vote | None:
     if "macd_histogram" not in values or "close" not in values:
         return None
     share_pct = values["macd_histogram"] / values["close"] * 100
-    words = f"MACD histogram {values['macd_histogram']:+.3f}"
-    if abs(share_pct) < MACD_NOISE_PCT:
-        return 0, f"{words} (noise)"
-    return (1 if share_pct > 0 else -1), words
+    noise = abs(share_pct) < MACD_NOISE_PCT
+    words = f"MACD histogram {values['macd_histogram']:+.3f}{' (noise)' if noise else ''}"
+    return Vote(0 if noise else 1 if share_pct > 0 else -1, "macd_histogram", "", words)
 
 
-def _momentum(values: Mapping[str, float]) -> tuple[int, str] | None:
+def _momentum(values: Mapping[str, float]) -> Vote | None:
     moved = values.get("momentum_3m_pct")
     if moved is None:
         return None
-    words = f"3-month momentum {moved:+.1f}%"
-    if abs(moved) < MOMENTUM_3M_PCT_MIN:
-        return 0, f"{words} (noise)"
-    return (1 if moved > 0 else -1), words
+    noise = abs(moved) < MOMENTUM_3M_PCT_MIN
+    words = f"3-month momentum {moved:+.1f}%{' (noise)' if noise else ''}"
+    return Vote(0 if noise else 1 if moved > 0 else -1, "change_63d_pct", "", words)
 
 
 def _called(name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from decimal import ROUND_DOWN, Decimal
 
 from contracts.account import Portfolio
-from contracts.research import QuantDraft, QuantSignal, ResearchFinding, ViewDraft
+from contracts.research import AssetView, QuantReport, QuantSignal, ResearchFinding
 from contracts.trader import PICKS_MAX, PickDraft, PicksDraft
 from libs.llm.rules.rule_set import (
     CONFIDENCE_MAX,
@@ -64,7 +64,7 @@ def answer(task: TaskData, found: Found) -> PicksDraft:
     )
 
 
-def _bought(task: TaskData) -> list[tuple[ResearchFinding, ViewDraft]]:
+def _bought(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
     """Bullish for the quant, at least TECHNICAL_SCORE_MIN for the analyst; best score first."""
     views = _views(task)
     pairs = [
@@ -78,7 +78,7 @@ def _bought(task: TaskData) -> list[tuple[ResearchFinding, ViewDraft]]:
     return ranked[:PICKS_MAX]
 
 
-def _sold(task: TaskData) -> list[tuple[ResearchFinding, ViewDraft]]:
+def _sold(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
     """Held and bearish for the quant."""
     views = _views(task)
     held = {item.ticker for item in Portfolio.model_validate(task["portfolio"]).positions}
@@ -91,12 +91,12 @@ def _sold(task: TaskData) -> list[tuple[ResearchFinding, ViewDraft]]:
     ][:PICKS_MAX]
 
 
-def _views(task: TaskData) -> Mapping[str, ViewDraft]:
-    report = QuantDraft.model_validate(task["quant_report"])
+def _views(task: TaskData) -> Mapping[str, AssetView]:
+    report = QuantReport.model_validate(task["quant_report"])
     return {view.ticker: view for view in report.assets}
 
 
-def _score(finding: ResearchFinding, view: ViewDraft) -> float:
+def _score(finding: ResearchFinding, view: AssetView) -> float:
     score = finding.technical_score + FUNDAMENTAL_WEIGHT * finding.fundamental_score
     return max(score - RISK_WEIGHT * finding.risk_score, 0.0) * view.confidence
 
@@ -110,7 +110,7 @@ def _shares(scores: list[float]) -> list[Decimal]:
     return [min(part, PICK_PCT_MAX).quantize(Decimal("0.01"), ROUND_DOWN) for part in parts]
 
 
-def _buy(finding: ResearchFinding, view: ViewDraft, share: Decimal, found: Found) -> PickDraft:
+def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found) -> PickDraft:
     price = Decimal(str(found.result("get_stock_price", finding.ticker)["price"]))
     moved = _moved_pct(finding.current_price, price)
     words = f"quant {view.signal.value}, technical score {finding.technical_score:.1f}, "
@@ -132,7 +132,7 @@ def _fundamental_words(finding: ResearchFinding) -> str:
     return f"fundamental {score:.1f}" if score > 0 else "no fundamental score"
 
 
-def _sale(ticker: str, view: ViewDraft) -> PickDraft:
+def _sale(ticker: str, view: AssetView) -> PickDraft:
     return PickDraft(
         ticker=ticker,
         allocation_pct=Decimal(100),
@@ -150,7 +150,7 @@ def _mean(values: list[float]) -> float:
 
 
 def _summary(task: TaskData, picks: tuple[PickDraft, ...], sales: tuple[PickDraft, ...]) -> str:
-    quant = QuantDraft.model_validate(task["quant_report"])
+    quant = QuantReport.model_validate(task["quant_report"])
     if not picks and not sales:
         return f"nothing to buy or sell: {quant.reasoning.removeprefix(LABEL)}"
     total = sum((pick.allocation_pct for pick in picks), start=Decimal(0))

@@ -31,7 +31,7 @@ DRAFTS: dict[str, type[BaseModel]] = {
 DECLARED = {
     "sentiment": "score confidence market_mood ticker key_quotes rationale notes",
     "plan": "expected_outputs timeframes constraints assets objective quant_question",
-    "quant": "signal confidence ticker reasoning",
+    "quant": "signal confidence ticker answer fact beside speaks why",
     "research": "fundamental_score technical_score risk_score ticker evidence catalyst "
     "sector_peers summary news_summary earnings_outlook research_notes",
     "picks": "allocation_pct confidence ticker reasoning market_summary",

@@ -3,7 +3,7 @@
 from datetime import date
 
 from contracts.grounding import MARKS_MAX, MarkKind
-from contracts.research import QuantDraft, ResearchDraft
+from contracts.research import ResearchDraft
 from libs.llm.grounding import CLAIMS_MAX, Grounder, ground
 from libs.llm.prompt import Task
 from libs.llm.provider import Evidence
@@ -13,23 +13,16 @@ INDICATORS = {"as_of": DAY, "ticker": "AAPL", "values": {"close": 584.0, "rsi_14
 RESULT = Evidence(id="E0", tool="get_technical_indicators", result=INDICATORS)
 
 
-def view(reasoning: str) -> QuantDraft:
-    asset = {"ticker": "AAPL", "signal": "bullish", "confidence": 0.5, "reasoning": reasoning}
-    return QuantDraft.model_validate(
-        {"signal": "bullish", "confidence": 0.5, "reasoning": "", "assets": [asset]}
-    )
-
-
 def finding(**fields: object) -> ResearchDraft:
     known = {"ticker": "AAPL", "fundamental_score": 5, "technical_score": 5, "risk_score": 5}
     return ResearchDraft.model_validate({"tickers": [{**known, **fields}]})
 
 
 def test_a_mark_names_the_figure_its_field_its_ticker_and_what_was_looked_for() -> None:
-    found = ground(view("RSI of 58.55."), {"as_of": DAY}, [RESULT])
+    found = ground(finding(summary="RSI of 58.55."), {"as_of": DAY}, [RESULT])
     assert found.checked == 1
     (mark,) = found.ungrounded
-    assert (mark.figure, mark.field, mark.about) == ("58.55", "assets.reasoning", "AAPL")
+    assert (mark.figure, mark.field, mark.about) == ("58.55", "tickers.summary", "AAPL")
     assert "rsi_14 of AAPL" in mark.sought
     assert found.marks_on("AAPL") == (mark,)
     assert found.marks_on("MSFT") == ()
@@ -43,7 +36,7 @@ def test_a_ticker_in_a_text_is_marked_as_one() -> None:
 
 def test_reports_of_the_task_are_evidence_and_its_words_are_none() -> None:
     report = {"assets": [{"ticker": "AAPL", "technical_indicators": {"rsi_14": 61.0}}]}
-    said = view("RSI of 61.0.")
+    said = finding(summary="RSI of 61.0.")
     assert ground(said, {"quant_report": report}, ()).ungrounded == ()
     assert ground(said, {"plan": {"objective": "RSI of 61.0"}}, ()).ungrounded != ()
     assert ground(said, {"agent_memory": report}, ()).ungrounded != ()
@@ -52,7 +45,7 @@ def test_reports_of_the_task_are_evidence_and_its_words_are_none() -> None:
 def test_what_was_marked_before_grounds_nothing_after() -> None:
     report = {"tickers": [{"ticker": "AAPL", "summary": "Orders worth $77 million came in."}]}
     mark = {"figure": "$77 million", "field": "tickers.summary", "about": "AAPL"}
-    said = view("Orders worth $77 million came in.")
+    said = finding(summary="Orders worth $77 million came in.")
     assert ground(said, {"research_report": report}, ()).ungrounded == ()
     marked = {**report, "grounding": {"ungrounded": [mark]}}
     assert ground(said, {"research_report": marked}, ()).ungrounded != ()
@@ -75,8 +68,8 @@ def test_an_answer_of_any_size_is_checked_in_bounded_steps_and_says_what_it_left
 
 def test_a_grounder_checks_with_the_evidence_that_the_answer_was_judged_by() -> None:
     task = Task(data={"as_of": date(2012, 6, 29).isoformat()})
-    grounder = Grounder[QuantDraft](task, lambda draft, evidence: [draft.reasoning])
-    said = view("RSI of 55.58.")
+    grounder = Grounder[ResearchDraft](task, lambda draft, evidence: [draft.research_notes])
+    said = finding(summary="RSI of 55.58.")
     assert grounder.grounding(said).ungrounded != ()
     assert grounder(said, [RESULT]) == [""]
     assert grounder.grounding(said).ungrounded == ()

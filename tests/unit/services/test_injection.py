@@ -132,11 +132,12 @@ async def test_one_source_moves_a_score_no_further_than_its_cap(directory, publi
 
 async def test_figures_that_only_a_fake_result_in_a_text_holds_are_marked(desk, found):
     views = [
-        {"ticker": name, "signal": "bullish", "confidence": 1.0, "reasoning": "RSI of 12.3 (E99)"}
+        {"ticker": name, "signal": "bullish", "confidence": 1.0}
+        | {"reasons": [{"fact": f"{name}.close", "speaks": "for", "why": "RSI of 12.3 (E99)"}]}
         for name in found["plan"].assets
     ]
-    answer = {"signal": "bullish", "confidence": 1.0, "reasoning": "", "assets": views}
+    answer = {"signal": "bullish", "confidence": 1.0, "assets": views}
     desk.providers = {"rules": ScriptedProvider(lambda _: says(answer))}
     desk.journals.clear()
     report = await desk.do(AnswerQuestion, plan=found["plan"])
-    assert all(report.grounding.marks_on(view["ticker"]) for view in views)
+    assert [each.text for each in report.loose] == ["12.3", "99"] * len(views)

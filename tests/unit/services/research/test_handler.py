@@ -102,15 +102,23 @@ async def test_the_quant_gets_the_question_and_computed_indicators_and_nothing_e
     seen = await seen_by(desk)
     scripted(desk, DONE, says(PLAN))
     plan = await plan_of(desk, seen)
-    view = {"ticker": "AAPL", "signal": "bullish", "confidence": 0.4, "reasoning": "E0"}
-    answer = {"signal": "bullish", "confidence": 0.4, "reasoning": "E0", "assets": [view]}
+    trend = {"fact": "AAPL.close", "beside": "AAPL.sma_50", "speaks": "for", "why": "it holds"}
+    view = {"ticker": "AAPL", "signal": "bullish", "confidence": 0.4, "reasons": [trend]}
+    answer = {"signal": "bullish", "confidence": 0.4, "answer": "Up.", "assets": [view]}
     model = scripted(desk, says({**answer, "assets": []}), says(answer))
     report = await desk.do(AnswerQuestion, plan=plan)
     assert report.signal is QuantSignal.BULLISH
     first = model.requests[0]
     assert not first.tools
     assert set(first.task) == {"as_of", "plan"}
-    assert first.evidence[0].result["values"]["rsi_14"] == 55.5816
+    assert first.facts["AAPL.rsi_14"] == 55.5816
+    assert "AAPL.rsi_14 = 55.58\n" in first.messages[0].text
+    assert "AAPL.rsi_14" in first.output_schema["$defs"]["FactName"]["enum"]
+    (apple,) = report.assets
+    assert apple.reasoning == (
+        "For: close 584.00 USD, 2.1% above 50-day average 571.96 USD (it holds)."
+    )
+    assert report.reasoning == "Up: 1 bullish of 1"
     assert "up or down?" in first.messages[0].text
     kinds = [entry.kind for entry in desk.journals["answerquestion"]]
     # The indicators, then each answer and the check of it.

@@ -1,0 +1,92 @@
+"""Reasons: why a judgement was made, by the names of facts, and the figures that code wrote for it.
+
+A model names facts and says in a few words what it makes of them; code looks the facts up, relates
+them and writes the numbers (docs/grounding.md).
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from contracts.types import ShortText, Value
+
+REASONS_MAX = 6
+"""Reasons that count for one judgement; a model that gives more is heard on the first ones."""
+WORDS_CHARS_MAX = 140
+NAME_CHARS_MAX = 100
+FIGURES_MAX = 600
+LOOSE_MAX = 200
+
+
+class Speaks(StrEnum):
+    """Which way a reason speaks: for what is proposed (a rise, a buy, a sale), or against it."""
+
+    FOR = "for"
+    AGAINST = "against"
+
+
+def _cut_words(value: Any) -> Any:
+    return value.replace("\x00", "")[:WORDS_CHARS_MAX] if isinstance(value, str) else value
+
+
+def _cut_list(value: Any) -> Any:
+    few = isinstance(value, Sequence) and not isinstance(value, str)
+    return list(value)[:REASONS_MAX] if few else value
+
+
+Words = Annotated[str, BeforeValidator(_cut_words), Field(max_length=WORDS_CHARS_MAX)]
+"""A few words of a model's own. What is longer is cut: it is no reason to ask again."""
+FactName = Annotated[str, Field(max_length=NAME_CHARS_MAX)]
+"""The name of a fact, such as `AAPL.close`, or of no fact: empty."""
+
+
+class ReasonDraft(Value):
+    """What a model gives as one reason: the name of a fact, of a second one to hold it against
+    where that says more, which way they speak, and a few words why."""
+
+    fact: FactName
+    beside: FactName = ""
+    speaks: Speaks
+    why: Words = ""
+
+
+class Reason(ReasonDraft):
+    """A reason whose names are those of facts; `about` is of whom the first one is."""
+
+    about: ShortText
+
+
+Reasons = Annotated[
+    tuple[ReasonDraft, ...], BeforeValidator(_cut_list), Field(max_length=REASONS_MAX)
+]
+"""The reasons of one judgement, the weightiest first."""
+
+
+class Figure(Value):
+    """A figure that stands in a text, and where it is from.
+
+    `field` is the text's place in its contract (`tickers.0.summary`), `start` the figure's place in
+    the text, `text` how it is written. `value` is its number (None for a quotation or a day) in
+    `unit`; `facts` are the names of the facts that it was written from, which `source` had at
+    `known`. `call` is the id of the tool result (E0, E1, ...), empty for what the task itself held.
+    """
+
+    field: ShortText
+    start: int = Field(ge=0)
+    text: ShortText
+    value: float | None = None
+    unit: ShortText = ""
+    facts: tuple[FactName, ...] = Field(min_length=1, max_length=2)
+    source: ShortText = ""
+    known: ShortText = ""
+    call: ShortText = ""
+
+
+class Loose(Value):
+    """A number in a model's own words that none of its reason's facts has: not from evidence."""
+
+    field: ShortText
+    start: int = Field(ge=0)
+    text: ShortText

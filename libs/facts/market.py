@@ -1,0 +1,219 @@
+"""Facts of the market tools' results: one function a tool, in a table.
+
+What is worth a name is named here, the weightiest of a ticker first, with what findings usually
+need computed beforehand: changes, the distance from extremes. The rest of a result is for reading.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from pydantic import JsonValue
+
+from libs.facts.fact import DAY, DAYS, PERCENT, PLAIN, SHARES, TEXT, Fact, FactValue, Key
+
+Result = Mapping[str, Any]
+
+INDICATORS: Mapping[str, tuple[str, str, str]] = {
+    "close": ("close", "money", "close"),
+    "sma_50": ("sma_50", "money", "50-day average"),
+    "sma_200": ("sma_200", "money", "200-day average"),
+    "momentum_3m_pct": ("change_63d_pct", PERCENT, "3 months"),
+    "momentum_1m_pct": ("change_21d_pct", PERCENT, "1 month"),
+    "rsi_14": ("rsi_14", PLAIN, "RSI 14"),
+    "macd_histogram": ("macd_histogram", "money", "MACD histogram"),
+    "volatility_3m_pct": ("volatility_3m_pct", PERCENT, "volatility a year"),
+    "sma_20": ("sma_20", "money", "20-day average"),
+    "atr_14": ("atr_14", "money", "average true range (14)"),
+    "bollinger_upper": ("bollinger_upper", "money", "upper Bollinger band"),
+    "bollinger_lower": ("bollinger_lower", "money", "lower Bollinger band"),
+    "bollinger_middle": ("bollinger_middle", "money", "middle Bollinger band"),
+    "macd": ("macd", "money", "MACD"),
+    "macd_signal": ("macd_signal", "money", "MACD signal"),
+    "ema_12": ("ema_12", "money", "12-day exponential average"),
+    "ema_26": ("ema_26", "money", "26-day exponential average"),
+}
+"""Indicators by the name that the tool gives them: the fact's quantity, unit and label."""
+FIGURES: Mapping[str, tuple[str, str]] = {
+    "pe_ratio": (PLAIN, "P/E"),
+    "profit_margin_pct": (PERCENT, "profit margin"),
+    "debt_to_equity": (PLAIN, "debt to equity"),
+    "operating_margin_pct": (PERCENT, "operating margin"),
+    "dividend_yield_pct": (PERCENT, "dividend yield"),
+    "market_cap": ("money", "market value"),
+    "eps_ttm": ("money", "earnings per share (12 months)"),
+    "revenue_ttm": ("money", "revenue (12 months)"),
+    "shares_outstanding": (SHARES, "shares outstanding"),
+}
+CHANGES: Mapping[int, str] = {1: "1 day", 5: "1 week", 21: "1 month", 63: "3 months"}
+"""Changes that are computed of a history: over so many sessions, and what they are called."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """One tool result and the id by which it is called."""
+
+    call: str
+    tool: str
+    result: JsonValue
+
+
+def market_facts(results: Sequence[Given]) -> tuple[Fact, ...]:
+    """The facts of these results, in their order; errors and other tools' results have none."""
+    usable = [
+        (each.call, LAYOUTS[each.tool], each.result)
+        for each in results
+        if each.tool in LAYOUTS and isinstance(each.result, dict) and "error" not in each.result
+    ]
+    return tuple(
+        fact for call, layout, result in usable for fact in layout(_Seal.of(call, result), result)
+    )
+
+
+@dataclass(frozen=True)
+class _Seal:
+    """What all facts of one result share."""
+
+    call: str
+    ticker: str
+    source: str
+    session: str
+    currency: str
+
+    @classmethod
+    def of(cls, call: str, result: Result) -> "_Seal":
+        """As the result has it."""
+        return cls(
+            call,
+            str(result.get("ticker") or "market"),
+            str(result.get("source", "")),
+            str(result.get("session") or result.get("as_of", "")),
+            str(result.get("currency", PLAIN)),
+        )
+
+    def fact(
+        self,
+        quantity: str,
+        value: FactValue,
+        unit: str,
+        label: str,
+        *,
+        on: date | None = None,
+        mark: str = "",
+        known: str = "",
+    ) -> Fact:
+        """A fact of this result."""
+        key = Key(self.ticker, quantity, on, mark)
+        unit = self.currency if unit == "money" else unit
+        return Fact(key, value, unit, label, self.source, known or self.session, self.call)
+
+
+def _price(seal: _Seal, result: Result) -> Iterator[Fact]:
+    yield seal.fact("close", float(result["price"]), "money", "close")
+    if result.get("day_change_pct") is not None:
+        yield seal.fact("change_1d_pct", float(result["day_change_pct"]), PERCENT, CHANGES[1])
+    yield seal.fact("volume", int(result["volume"]), SHARES, "volume")
+
+
+def _indicators(seal: _Seal, result: Result) -> Iterator[Fact]:
+    values = result["values"]
+    for name, (quantity, unit, label) in INDICATORS.items():
+        if values.get(name) is not None:
+            yield seal.fact(quantity, float(values[name]), unit, label)
+
+
+def _history(seal: _Seal, result: Result) -> Iterator[Fact]:
+    columns, rows = result["columns"], result["rows"]
+    place = {name: columns.index(name) for name in ("session", "close", "high", "low")}
+    days = [date.fromisoformat(row[place["session"]]) for row in rows]
+    closes = [float(row[place["close"]]) for row in rows]
+    if not closes or closes[-1] <= 0:
+        return
+    for sessions, label in CHANGES.items():
+        if len(closes) > sessions:
+            before, on = closes[-1 - sessions], days[-1 - sessions]
+            change = round((closes[-1] / before - 1) * 100, 4)
+            yield seal.fact(f"change_{sessions}d_pct", change, PERCENT, label)
+            yield seal.fact("close", before, "money", "close", on=on)
+    count = len(closes)
+    for name, best in (("high", max), ("low", min)):
+        value = best(closes)
+        label = f"{count}-session {name}"
+        yield seal.fact(f"{name}_{count}d", value, "money", label)
+    fall = round((1 - closes[-1] / max(closes)) * 100, 4)
+    yield seal.fact(f"below_high_{count}d_pct", fall, PERCENT, f"below its {count}-session high")
+
+
+def _fundamentals(seal: _Seal, result: Result) -> Iterator[Fact]:
+    if result.get("sector"):
+        yield seal.fact("sector", str(result["sector"]), TEXT, "sector")
+    figures = result.get("figures")
+    if not figures:
+        return
+    for name, (unit, label) in FIGURES.items():
+        if figures.get(name) is None:
+            continue
+        money = str(figures["currency"]) if unit == "money" else unit
+        yield seal.fact(name, figures[name], money, label, known=str(figures["known_at"]))
+
+
+def _news(seal: _Seal, result: Result) -> Iterator[Fact]:
+    for item in result["items"]:
+        kind, _, mark = str(item["event"]).partition("-")
+        on = date.fromisoformat(str(item["known_at"])[:10])
+        known, title = str(item["known_at"]), str(item["title"])
+        fact = seal.fact(kind, title, TEXT, "headline", on=on, mark=mark, known=known)
+        yield replace(fact, note=str(item.get("summary", "")))
+
+
+def _earnings(seal: _Seal, result: Result) -> Iterator[Fact]:
+    as_of = date.fromisoformat(str(result["as_of"]))
+    if result.get("upcoming"):
+        yield from _due(seal, result["upcoming"], as_of, seal.ticker)
+    reported = result.get("last_reported")
+    if reported:
+        known = str(reported["known_at"])
+        kind, _, mark = str(reported["event"]).partition("-")
+        on = date.fromisoformat(str(reported["report_date"]))
+        yield seal.fact(kind, on, DAY, "last report", on=on, mark=mark, known=known)
+        for name, label in (("eps_actual", "reported EPS"), ("eps_estimate", "expected EPS")):
+            if reported.get(name) is not None:
+                yield seal.fact(name, float(reported[name]), "money", label, on=on, known=known)
+
+
+def _due(seal: _Seal, report: Result, as_of: date, ticker: str) -> Iterator[Fact]:
+    known = str(report["known_at"])
+    kind, _, mark = str(report["event"]).partition("-")
+    on = date.fromisoformat(str(report["report_date"]))
+    its = replace(seal, ticker=ticker)
+    yield its.fact("days_to_report", (on - as_of).days, DAYS, "next report in", known=known)
+    yield its.fact(kind, on, DAY, "next report", on=on, mark=mark, known=known)
+    if report.get("eps_estimate") is not None:
+        estimate = float(report["eps_estimate"])
+        yield its.fact("eps_estimate", estimate, "money", "expected EPS", known=known)
+
+
+def _calendar(seal: _Seal, result: Result) -> Iterator[Fact]:
+    as_of = date.fromisoformat(str(result["as_of"]))
+    for entry in result["entries"]:
+        yield from _due(seal, entry, as_of, str(entry["ticker"]))
+
+
+def _listings(seal: _Seal, result: Result) -> Iterator[Fact]:
+    for match in result["matches"]:
+        its = replace(seal, ticker=str(match["ticker"]))
+        yield its.fact("sector", str(match["sector"]), TEXT, "sector")
+
+
+LAYOUTS: Mapping[str, Callable[[_Seal, Result], Iterator[Fact]]] = {
+    "get_stock_price": _price,
+    "get_technical_indicators": _indicators,
+    "get_stock_history": _history,
+    "get_fundamentals": _fundamentals,
+    "get_news": _news,
+    "get_earnings": _earnings,
+    "get_earnings_calendar": _calendar,
+    "search_eu_stocks": _listings,
+}
+"""What lays out each tool's results."""

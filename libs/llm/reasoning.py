@@ -1,0 +1,69 @@
+"""The check of an answer's reasons, and the facts that it may name.
+
+A name that no fact has is asked about once; after that the reason falls away.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic
+
+from pydantic import BaseModel
+
+from contracts.reasons import ReasonDraft
+from libs.facts.compose import shown_name, unknown_names
+from libs.facts.fact import Facts
+from libs.facts.market import Given, market_facts
+from libs.llm.answer import AnswerCheck, T
+from libs.llm.prompt import Task
+from libs.llm.provider import Evidence
+from libs.runtime.nearest import nearest
+
+UNKNOWN_TOLD_MAX = 4
+"""Names that a model is asked about at once."""
+
+
+def facts_for(task: Task, evidence: Sequence[Evidence]) -> Facts:
+    """What an answer may stand on: the facts of the tool results, then those of the task."""
+    results = [Given(each.id, each.tool, each.result) for each in evidence]
+    return Facts.of((*market_facts(results), *task.facts), task.about)
+
+
+def reasons_in(value: object) -> Iterator[ReasonDraft]:
+    """Every reason anywhere in an answer."""
+    if isinstance(value, ReasonDraft):
+        yield value
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from reasons_in(getattr(value, name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from reasons_in(each)
+
+
+@dataclass
+class Reasoning(Generic[T]):
+    """An answer check that looks after its reasons too, and has the facts afterwards."""
+
+    task: Task
+    problems: AnswerCheck[T]
+    evidence: Sequence[Evidence] = field(default=(), init=False)
+    facts: Facts = field(default_factory=lambda: Facts.of(()), init=False)
+    _asked: bool = field(default=False, init=False)
+
+    def __call__(self, answer: T, evidence: Sequence[Evidence]) -> Sequence[str]:
+        """What is wrong with an answer; see `AnswerCheck`."""
+        self.evidence = evidence
+        self.facts = facts_for(self.task, evidence)
+        return (*self.problems(answer, evidence), *self._names(answer))
+
+    def _names(self, answer: T) -> list[str]:
+        unknown = unknown_names(reasons_in(answer), self.facts)
+        if not unknown or self._asked:
+            return []
+        self._asked = True
+        return [self._unknown(name) for name in unknown[:UNKNOWN_TOLD_MAX]]
+
+    def _unknown(self, name: str) -> str:
+        near = nearest(name, self.facts.by_name)
+        hint = f"; did you mean {near}?" if near else ""
+        return f"reasons: no fact is named {shown_name(name)}{hint}"

@@ -1,0 +1,70 @@
+"""Every market tool's result is laid out as facts, each with where and of when it is."""
+
+from datetime import date
+
+import pytest
+
+from libs.facts.fact import Facts
+from libs.facts.market import LAYOUTS, Given, market_facts
+from libs.facts.written import value_of
+from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
+from tests.data.fixture_market.make_fixture import HERE as FIXTURE_DIRECTORY
+
+AS_OF = date(2024, 3, 15)
+SEEN = {
+    "get_stock_price": "ALFA.close",
+    "get_technical_indicators": "ALFA.sma_200",
+    "get_stock_history": "ALFA.change_5d_pct",
+    "get_fundamentals": "ALFA.pe_ratio",
+    "get_earnings_calendar": "days_to_report",
+    "get_earnings": "eps_actual",
+    "get_news": "headline@",
+    "search_eu_stocks": ".sector",
+}
+ARGUMENTS = {
+    "get_earnings_calendar": {},
+    "search_eu_stocks": {"query": "a"},
+    "get_stock_history": {"ticker": "ALFA", "days": 64},
+}
+
+
+async def facts_of(tool: str) -> Facts:
+    market = ReplayMarket(ReplayStore(FIXTURE_DIRECTORY))
+    result = await MarketTools(market, AS_OF, MARKET_TOOL_NAMES).call(
+        tool, ARGUMENTS.get(tool, {"ticker": "ALFA"})
+    )
+    return Facts.of(market_facts([Given("E3", tool, result)]))
+
+
+def test_every_market_tool_has_a_layout():
+    assert set(LAYOUTS) == MARKET_TOOL_NAMES
+
+
+@pytest.mark.parametrize("tool", sorted(MARKET_TOOL_NAMES))
+async def test_a_result_has_facts_that_say_where_they_are_from(tool):
+    facts = await facts_of(tool)
+    assert any(SEEN[tool] in name for name in facts.by_name)
+    for name, each in facts.by_name.items():
+        assert (each.name, each.call) == (name, "E3")
+        assert each.label
+        assert each.source
+        assert each.known
+        assert value_of(each)
+
+
+async def test_changes_are_computed_from_the_history_over_stated_sessions():
+    facts = await facts_of("get_stock_history")
+    closes = {name: each for name, each in facts.by_name.items() if name.startswith("ALFA.close@")}
+    assert len(closes) == 4
+    before = min(closes.values(), key=lambda each: each.key.on)
+    week = facts.by_name["ALFA.change_63d_pct"]
+    high, fall = facts.by_name["ALFA.high_64d"], facts.by_name["ALFA.below_high_64d_pct"]
+    last = before.number * (1 + week.number / 100)
+    assert last == pytest.approx(high.number * (1 - fall.number / 100), rel=1e-5)
+
+
+def test_errors_and_other_tools_results_have_no_facts():
+    failed = Given("E0", "get_stock_price", {"error": {"code": "x", "message": "y"}})
+    other = Given("E1", "save_assessment", {"ticker": "A", "price": 1})
+    assert market_facts([failed, other]) == ()
