@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from benchmarks.report import table
 from contracts.gate import DEFAULT, STRICT, GateResult, GateThresholds
-from contracts.strategy import StrategySpec
+from contracts.strategy import CostSpec, StrategySpec
 from contracts.strategy_cycle import PAST_STRATEGIES_MAX, Trials
 from contracts.strategy_result import BacktestResult, TrainingResult
 from libs.llm.rules import designer
@@ -33,12 +33,13 @@ from libs.quant.panel import Panel, panel
 from libs.quant.training import train
 from libs.runtime.journal import Journal
 from services.strategy_backtest import logic as backtesting
-from services.strategy_design.logic import sha256_of
+from services.strategy_design.logic import Terms, filled, sha256_of
 from services.strategy_training import logic as training
 
 AS_OF: Final = date(2013, 3, 1)
 DESIGNS_DEFAULT: Final = 20
 SESSIONS: Final = 6_000
+TERMS: Final = Terms(CostSpec(), capital=100_000)
 IDS: Final[Mapping[str, Any]] = {"cycle_id": UUID(int=1), "op_id": UUID(int=2), "as_of": AS_OF}
 
 
@@ -117,7 +118,7 @@ async def _tried(count: int) -> Sequence[Tried]:
     for number in range(count):
         past: list[JsonValue] = [each.told() for each in found[::-1][:PAST_STRATEGIES_MAX]]
         task: dict[str, JsonValue] = {"draw": f"{number}", "histories": histories, "past": past}
-        spec = designer.answer(task, Found(()))
+        spec = filled(designer.answer(task, Found(())), histories, TERMS)
         bars = await bars_of(Journal((), _forget), market, spec.universe, AS_OF, spec.train)
         found.append(_try(spec, panel(bars, spec.universe), found))
     return found

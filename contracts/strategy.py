@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from contracts.indicator import INDICATORS
 from contracts.message import Request
@@ -22,6 +22,8 @@ STRATEGY_UNIVERSE_MAX = 500
 FEATURES_MAX = 32
 CONDITIONS_MAX = 8
 HORIZON_BARS_MAX = 63
+CAPITAL_MAX = 1e12
+COST_BPS_MAX = 1_000
 EPOCHS_MAX = 1_000
 FOLDS_MAX = 20
 ATTEMPTS_MAX = 20
@@ -181,20 +183,23 @@ class ExitRules(Part):
         return bool(getattr(self, side)) or self.hold_bars_max is not None
 
 
+PositionPct = Annotated[float, Field(gt=0, le=100)]
+
+
 class SizingSpec(Part):
     """How large a position is. The capital is split evenly over the universe's tickers; each trades
     `position_pct` of what its own part has grown to.
     """
 
-    capital: float = Field(default=100_000.0, gt=0, le=1e12)
-    position_pct: float = Field(default=100.0, gt=0, le=100)
+    capital: float = Field(default=100_000.0, gt=0, le=CAPITAL_MAX)
+    position_pct: PositionPct = 100.0
 
 
 class CostSpec(Part):
     """The paper broker's costs: fee on the traded value, fills that much worse than the open."""
 
-    fee_bps: float = Field(default=5.0, ge=0, le=1_000)
-    slippage_bps: float = Field(default=5.0, ge=0, le=1_000)
+    fee_bps: float = Field(default=5.0, ge=0, le=COST_BPS_MAX)
+    slippage_bps: float = Field(default=5.0, ge=0, le=COST_BPS_MAX)
 
 
 class Period(Part):
@@ -222,24 +227,17 @@ class FoldSpec(Part):
     embargo_bars: int = Field(default=5, ge=0, le=250)
 
 
-class StrategySpec(Request):
-    """A strategy as it was designed: readable, editable, and the whole input of its run."""
+class _Idea(BaseModel):
+    """What a design is an idea of, by whoever wrote it: what to read, to learn and to do."""
 
     name: str
     hypothesis: Text = Field(min_length=1)
     universe: tuple[Ticker, ...] = Field(min_length=1, max_length=STRATEGY_UNIVERSE_MAX)
-    timeframe: Literal["1d"] = "1d"
     features: tuple[FeatureSpec, ...] = Field(min_length=1, max_length=FEATURES_MAX)
     label: LabelSpec = LabelSpec()
     model: ModelSpec
     entry: EntryRules
     exit: ExitRules
-    sizing: SizingSpec = SizingSpec()
-    costs: CostSpec = CostSpec()
-    train: Period
-    held_out: Period
-    folds: FoldSpec = FoldSpec()
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
 
     @field_validator("name")
     @classmethod
@@ -289,6 +287,29 @@ class StrategySpec(Request):
             if entry is not None and getattr(entry, side) and not rules.can_close(side):
                 raise ValueError(f"{side}: no condition and no hold_bars_max closes a position")
         return rules
+
+
+class StrategyDraft(_Idea, Part):
+    """What a designer writes. It does not choose by what it is judged: costs, capital, periods,
+    folds and seed are the desk's, and code fills them in.
+    """
+
+    position_pct: PositionPct = 100.0
+
+
+class StrategySpec(_Idea, Request):
+    """A strategy as it was designed: readable, editable, and the whole input of its run.
+
+    Without `costs` it has the desk's, which are filled in when the design is taken.
+    """
+
+    timeframe: Literal["1d"] = "1d"
+    sizing: SizingSpec = SizingSpec()
+    costs: CostSpec | None = None
+    train: Period
+    held_out: Period
+    folds: FoldSpec = FoldSpec()
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
 
     @field_validator("held_out")
     @classmethod

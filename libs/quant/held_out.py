@@ -38,7 +38,7 @@ def try_held_out(spec: StrategySpec, prices: Panel, model: Model) -> HeldOut:
     readings = features(prices.cut(0, end), spec.features)
     readings[PROBABILITY] = model.probability(readings)
     seen = {name: np.ascontiguousarray(values[:, first:]) for name, values in readings.items()}
-    period, terms = prices.cut(first, end), terms_of(spec.costs)
+    period, terms = prices.cut(first, end), terms_of(spec.costs or CostSpec())
     wanted = sides(spec.entry, spec.exit, seen, period, terms)
     hold = np.ones_like(wanted)
     return HeldOut(

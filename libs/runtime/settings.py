@@ -228,10 +228,10 @@ class Settings(BaseSettings):
     """What a new paper account begins with, at the day's rate where its currency is another."""
     account_currencies: dict[Name, Currency] = Field(default={})
     """Base currency of single accounts, by name, from their opening on; others are in USD."""
-    fee_bps: Decimal = Field(default=Decimal(5), ge=0)
-    """The paper broker's fee in basis points of the traded value."""
-    slippage_bps: Decimal = Field(default=Decimal(5), ge=0)
-    """How much worse than the open the paper broker fills, in basis points."""
+    fee_bps: Decimal = Field(default=Decimal(5), ge=0, le=1_000)
+    """The fee of the paper broker, and of backtests, in basis points of the traded value."""
+    slippage_bps: Decimal = Field(default=Decimal(5), ge=0, le=1_000)
+    """How much worse than the open paper broker and backtests fill, in basis points."""
 
     limits: Limits = Limits()
     """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""

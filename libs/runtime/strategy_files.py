@@ -151,9 +151,11 @@ def _names(name: str) -> Iterator[str]:
 
 def _holds(path: Path, spec: StrategySpec) -> bool:
     try:
-        return spec_of(path.read_text(encoding="utf-8")) == spec
+        kept = spec_of(path.read_text(encoding="utf-8"))
     except (SpecUnreadable, ValidationError, UnicodeDecodeError):
         return False
+    # Who leaves costs out has the desk's, which `spec` has got by now.
+    return kept.model_copy(update={"costs": kept.costs or spec.costs}) == spec
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from contracts.gate import GateThresholds
+from contracts.strategy import CAPITAL_MAX, CostSpec
 from contracts.strategy_cycle import DesignStrategy, StrategyDesign
 from libs.bus.route import Route, Routes
 from libs.llm.agent import Role
@@ -17,6 +18,7 @@ from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from libs.runtime.strategy_files import StrategyFiles
 from services.strategy_design.handler import design_strategy
+from services.strategy_design.logic import Terms
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -31,11 +33,19 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         role=role,
         files=StrategyFiles(settings.strategies_dir),
         gates=GateThresholds(**dict(settings.gates)),
+        terms=_terms(settings),
     )
     return Routes(
         service="strategy_design",
         commands=(Route(hears=DesignStrategy, says=StrategyDesign, handle=handle),),
     )
+
+
+def _terms(settings: Settings) -> Terms:
+    """What the paper broker takes, and what a paper account begins with."""
+    fee, slippage = float(settings.fee_bps), float(settings.slippage_bps)
+    capital = min(float(settings.starting_cash_usd), CAPITAL_MAX)
+    return Terms(CostSpec(fee_bps=fee, slippage_bps=slippage), capital)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from contracts.gate import GateThresholds
 from contracts.operation import CallKind
-from contracts.strategy import StrategySpec
+from contracts.strategy import StrategyDraft, StrategySpec
 from contracts.strategy_cycle import DesignStrategy, StrategyDesign
 from libs.llm.agent import Role
 from libs.llm.loop import generate
@@ -41,8 +41,9 @@ async def design_strategy(
     role: Role,
     files: StrategyFiles,
     gates: GateThresholds,
+    terms: logic.Terms,
 ) -> StrategyDesign:
-    """The request's own spec, or one that the pipeline's provider writes; named and exported.
+    """The request's own spec, or one that the pipeline's provider drafts; named and exported.
 
     AnswerInvalid asks for another attempt with the errors quoted; SpecMisfit says what of a given
     spec the prices do not reach, before anything is trained, and counted as tried.
@@ -51,7 +52,9 @@ async def design_strategy(
     given = wish.spec if wish else None
     if given is not None:
         await _refuse_misfit(given, command, journal, market)
-    spec = given or await _designed(command, journal, market, role)
+        spec = logic.taken(given, terms)
+    else:
+        spec = await _designed(command, journal, market, role, terms)
     named, path = await _exported(journal, files, spec)
     return StrategyDesign.of(
         command,
@@ -73,7 +76,7 @@ async def _refuse_misfit(
 
 
 async def _designed(
-    command: DesignStrategy, journal: Journal, market: MarketData, role: Role
+    command: DesignStrategy, journal: Journal, market: MarketData, role: Role, terms: logic.Terms
 ) -> StrategySpec:
     asked = command.request.universe
     told_of = asked[:TICKERS_MAX] if asked else None
@@ -87,13 +90,14 @@ async def _designed(
         # A pipeline's every design has an operation of its own, and with it a draw of its own.
         draw=str(command.op_id),
     )
-    return await generate(
+    draft = await generate(
         role.played_for(command),
         task,
-        StrategySpec,
+        StrategyDraft,
         journal,
-        check=lambda spec, _: logic.problems(spec, histories),
+        check=lambda draft, _: logic.draft_problems(draft, histories),
     )
+    return logic.filled(draft, histories, terms)
 
 
 async def _histories(

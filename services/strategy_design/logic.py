@@ -2,13 +2,96 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 from pydantic import JsonValue
 
 from contracts.indicator import INDICATORS
-from contracts.strategy import StrategySpec
+from contracts.strategy import CostSpec, Period, SizingSpec, StrategyDraft, StrategySpec
 from libs.quant.training import PERIOD_SLACK_DAYS
+
+WARM_UP_DAYS = 400
+"""Left before training, for features that look back: about 270 sessions."""
+SIZE = "position_pct"
+SHARED_DAYS_MIN = 30
+"""Of prices that all tickers of a design have, behind the warm-up. It leaves room for both periods;
+the training says whether there is enough to learn from."""
+TRAINED_DAYS = 5 * 365
+HELD_OUT_DAYS = 3 * 365
+HELD_OUT_PART = 0.3
+"""Of a shorter time than both: what of it is held out."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """By what every designer of this desk is judged."""
+
+    costs: CostSpec
+    capital: float
+
+
+def taken(given: StrategySpec, terms: Terms) -> StrategySpec:
+    """A request's own spec; where it says nothing of costs, with the desk's."""
+    return given.model_copy(update={"costs": given.costs or terms.costs})
+
+
+def filled(draft: StrategyDraft, histories: JsonValue, terms: Terms) -> StrategySpec:
+    """The spec of a draft without `draft_problems`: what is no idea of the designer's is filled in.
+
+    The last years of the time that its tickers share are held out, those before them are learned
+    from. The folds and the seed are the same for all: nobody draws again for luck.
+    """
+    first, last = _shared(draft.universe, histories)
+    begin = first + timedelta(days=WARM_UP_DAYS)
+    turn = max(last - timedelta(days=HELD_OUT_DAYS), begin + (last - begin) * (1 - HELD_OUT_PART))
+    learned = max(begin, turn - timedelta(days=TRAINED_DAYS))
+    return StrategySpec(
+        **{name: getattr(draft, name) for name in StrategyDraft.model_fields if name != SIZE},
+        sizing=SizingSpec(capital=terms.capital, position_pct=draft.position_pct),
+        costs=terms.costs,
+        train=Period(first=learned, last=turn),
+        held_out=Period(first=turn + timedelta(days=1), last=last),
+    )
+
+
+def draft_problems(draft: StrategyDraft, histories: JsonValue) -> Sequence[str]:
+    """What of a draft the histories do not allow, a sentence each with the field."""
+    if unknown := _unknown(draft.universe, histories):
+        return unknown
+    first, last = _shared(draft.universe, histories)
+    needed = WARM_UP_DAYS + SHARED_DAYS_MIN
+    if (last - first).days >= needed:
+        return ()
+    known = _known(histories)
+    young = max(draft.universe, key=lambda each: str(known[each]["first"]))
+    text = (
+        f"universe: all of them have prices from {first} to {last} only; {needed} days are needed "
+        f"for warm-up, training and held-out period: leave out {young}"
+    )
+    return [text]
+
+
+def _shared(tickers: Sequence[str], histories: JsonValue) -> tuple[date, date]:
+    known = _known(histories)
+    firsts = [date.fromisoformat(str(known[each]["first"])) for each in tickers]
+    lasts = [date.fromisoformat(str(known[each]["last"])) for each in tickers]
+    return max(firsts), min(lasts)
+
+
+def _known(histories: JsonValue) -> Mapping[str, Mapping[str, JsonValue]]:
+    found = histories if isinstance(histories, dict) else {}
+    return {ticker: each for ticker, each in found.items() if isinstance(each, dict)}
+
+
+def _unknown(tickers: Sequence[str], histories: JsonValue) -> Sequence[str]:
+    known = _known(histories)
+    there_are = ", ".join(sorted(known))
+    return [
+        f"universe: {ticker} is none of those with prices: {there_are}"
+        for ticker in tickers
+        if ticker not in known
+    ]
 
 
 def sha256_of(spec: StrategySpec) -> str:
@@ -31,21 +114,18 @@ def indicators_told() -> dict[str, JsonValue]:
 
 
 def problems(spec: StrategySpec, histories: JsonValue) -> Sequence[str]:
-    """What of a spec the histories do not allow, a sentence each with the field."""
-    known: Mapping[str, JsonValue] = histories if isinstance(histories, dict) else {}
-    there_are = ", ".join(sorted(known))
-    found = [
-        f"universe: {ticker} is none of those with prices: {there_are}"
-        for ticker in spec.universe
-        if ticker not in known
-    ]
+    """What of a given spec the histories do not allow, a sentence each with the field."""
+    found = list(_unknown(spec.universe, histories))
+    known = _known(histories)
     for ticker in spec.universe:
         found += _outside(spec, ticker, known.get(ticker))
     return found
 
 
-def _outside(spec: StrategySpec, ticker: str, history: JsonValue) -> Sequence[str]:
-    if not isinstance(history, dict):
+def _outside(
+    spec: StrategySpec, ticker: str, history: Mapping[str, JsonValue] | None
+) -> Sequence[str]:
+    if history is None:
         return ()
     first = date.fromisoformat(str(history["first"]))
     last = date.fromisoformat(str(history["last"]))

@@ -2,8 +2,7 @@
 
 The space: three to six of the features below, a horizon of 5 or 10 sessions, boosted trees or a
 perceptron of stated sizes, entry above a probability of 0.52 to 0.58, long or long and short. The
-tickers are those with the longest history; its last three years are held out, and the five before
-them are learned from (of a shorter history the last three tenths, and what is before).
+tickers are those with the longest history.
 
 Where strategies were tried before, `DRAWS` designs are drawn, and the one is taken that is least
 like the poor one nearest to it. Poor is what a gate stopped, or an assessment called so.
@@ -12,19 +11,13 @@ like the poor one nearest to it. Poor is what a gate stopped, or an assessment c
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from typing import Any
 
-from contracts.strategy import BoostingSpec, FeatureSpec, MlpSpec, Period, StrategySpec
+from contracts.strategy import BoostingSpec, FeatureSpec, MlpSpec, StrategyDraft
 from contracts.strategy_result import Verdict
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, said
 
 TICKERS_MAX = 4
-WARM_UP_DAYS = 400
-"""Left before training: the slowest feature drawn here looks back 100 sessions."""
-TRAINED_PART = 0.7
-HELD_OUT_DAYS = 3 * 365
-TRAINED_DAYS = 5 * 365
 
 FEATURES: Sequence[Mapping[str, Any]] = (
     {"indicator": "sma_distance", "parameters": {"bars": 20}},
@@ -62,7 +55,7 @@ OTHERWISE_ALIKE = 0.5
 """How much shared features count where the model or the horizon is another."""
 
 
-def answer(task: TaskData, found: Found) -> StrategySpec:
+def answer(task: TaskData, found: Found) -> StrategyDraft:
     """The design that this draw gives; the same task always gives the same one."""
     del found
     draw = random.Random(str(task["draw"]))  # noqa: S311 - a draw that can be repeated, no secret
@@ -72,7 +65,7 @@ def answer(task: TaskData, found: Found) -> StrategySpec:
     drawn = [_drawn(draw, size) for _ in range(DRAWS if poor else 1)]
     # Of equally good ones the first: `min` says so.
     chosen = min(drawn, key=lambda each: max((_alike(each, one) for one in poor), default=0.0))
-    return _spec(chosen, _universe(task["histories"]), len(poor))
+    return _draft(chosen, _universe(task["histories"]), len(poor))
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,6 @@ class _Drawn:
     entry: float
     horizon: int
     both: bool
-    seed: int
 
     @property
     def keys(self) -> frozenset[str]:
@@ -98,7 +90,6 @@ def _drawn(draw: random.Random, size: int) -> _Drawn:
         entry=draw.choice(ENTRIES),
         horizon=draw.choice(HORIZONS),
         both=draw.random() < SHORT_PART,
-        seed=draw.randrange(2**31),
     )
 
 
@@ -119,13 +110,11 @@ def _alike(drawn: _Drawn, past: Mapping[str, Any]) -> float:
     return shared if same else shared * OTHERWISE_ALIKE
 
 
-def _spec(drawn: _Drawn, where: tuple[list[str], date, date], poor: int) -> StrategySpec:
-    tickers, first, last = where
+def _draft(drawn: _Drawn, tickers: Sequence[str], poor: int) -> StrategyDraft:
     names = [str(each["indicator"]) for each in drawn.features]
-    train, held_out = _periods(first, last)
     away = f"; drawn away from {poor} that did poorly" if poor else ""
     below = [{"of": "probability", "below": round(1 - drawn.entry, 2)}]
-    return StrategySpec.model_validate(
+    return StrategyDraft.model_validate(
         {
             "name": _name(names, drawn.model.kind),
             "hypothesis": said(
@@ -145,9 +134,6 @@ def _spec(drawn: _Drawn, where: tuple[list[str], date, date], poor: int) -> Stra
                 "short": [{"of": "probability", "above": 0.55}] if drawn.both else [],
                 "hold_bars_max": 2 * drawn.horizon,
             },
-            "train": train.model_dump(),
-            "held_out": held_out.model_dump(),
-            "seed": drawn.seed,
         }
     )
 
@@ -157,23 +143,13 @@ def _name(indicators: Sequence[str], model: str) -> str:
     return "-".join([*words[:NAME_WORDS_MAX], model.rsplit("_", maxsplit=1)[-1]])
 
 
-def _universe(histories: Any) -> tuple[list[str], date, date]:
-    """The tickers with the longest history, and the time that all of them have prices of."""
+def _universe(histories: Any) -> Sequence[str]:
+    """The tickers with the longest history."""
     known = histories if isinstance(histories, dict) else {}
     longest = sorted(known, key=lambda ticker: (-int(known[ticker]["bars"]), ticker))
     most = int(known[longest[0]]["bars"])
     # A young ticker would cut the history of all others to its own.
-    chosen = [each for each in longest[:TICKERS_MAX] if int(known[each]["bars"]) >= 0.9 * most]
-    first = max(date.fromisoformat(known[each]["first"]) for each in chosen)
-    last = min(date.fromisoformat(known[each]["last"]) for each in chosen)
-    return sorted(chosen), first, last
-
-
-def _periods(first: date, last: date) -> tuple[Period, Period]:
-    begin = first + timedelta(days=WARM_UP_DAYS)
-    turn = max(last - timedelta(days=HELD_OUT_DAYS), begin + (last - begin) * TRAINED_PART)
-    train = Period(first=max(begin, turn - timedelta(days=TRAINED_DAYS)), last=turn)
-    return train, Period(first=turn + timedelta(days=1), last=last)
+    return sorted(each for each in longest[:TICKERS_MAX] if int(known[each]["bars"]) >= 0.9 * most)
 
 
 RULES = RuleSet(answer=answer)

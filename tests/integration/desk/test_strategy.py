@@ -141,7 +141,8 @@ def test_the_full_cycle_creates_the_strategy_and_the_assessment_file(
     assert told["strategy_path"] == str(folder / "whole.yaml")
     assert told["assessment_path"] == str(folder / "whole/assessment.json")
     kept = spec_of(Path(told["strategy_path"]).read_text())
-    assert kept.model_dump(mode="json") == spec("whole")
+    desks = {"fee_bps": float(desk.settings.fee_bps), "slippage_bps": 5.0}
+    assert kept.model_dump(mode="json") == spec("whole", costs=desks)
     assessment = json.loads(Path(told["assessment_path"]).read_text())
     assert assessment["verdict"] == told["assessment_verdict"]
     for points in ("strengths", "weaknesses", "suggestions"):
@@ -210,11 +211,11 @@ async def test_a_design_that_a_gate_stops_is_followed_by_the_next(strict: Desk) 
     async with strict.calling("user") as user:
         cycle_id = await user.accepted(asked)
         first = await user.events.first(WHOLE_S, cycle_id=cycle_id, type="attempt_ended")
-        assert "Training gate failed: " in first["data"]["reason"]
+        assert "gate failed: " in first["data"]["reason"]
         end = await user.ended(cycle_id, WHOLE_S)
         parent, *others = await nodes_of(user, cycle_id)
     assert end["status"] == "failed"
-    assert "Training gate failed: " in end["reason"]
+    assert "gate failed: " in end["reason"]
     designs = [node for node in others if node["name"] == "design"]
     assert (parent["metadata"]["attempt"], parent["metadata"]["attempts"]) == (2, 2)
     assert parent["metadata"]["design_op_id"] == designs[1]["op_id"] != designs[0]["op_id"]

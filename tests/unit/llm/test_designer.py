@@ -1,11 +1,12 @@
 """The designer by rules: draws that can be repeated, and that keep away from what did poorly."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import pytest
 
-from contracts.strategy import StrategySpec
+from contracts.strategy import StrategyDraft
 from contracts.strategy_cycle import PastStrategy
 from libs.llm.rules import designer
 from libs.llm.rules.rule_set import Found
@@ -17,16 +18,16 @@ HISTORIES = {
 DRAWS = [f"draw {number}" for number in range(40)]
 
 
-def drawn(draw: str, past: Sequence[PastStrategy] = ()) -> StrategySpec:
+def drawn(draw: str, past: Sequence[PastStrategy] = ()) -> StrategyDraft:
     told = [each.model_dump(mode="json") for each in past]
     task: dict[str, Any] = {"draw": draw, "histories": HISTORIES, "past": told}
     return designer.answer(task, Found(()))
 
 
-def as_past(spec: StrategySpec, ended: Any = "training_gate", **more: Any) -> PastStrategy:
+def as_past(spec: StrategyDraft, ended: Any = "training_gate", **more: Any) -> PastStrategy:
     return PastStrategy(
         name=spec.name,
-        as_of=spec.held_out.last,
+        as_of=date(2013, 3, 1),
         hypothesis=spec.hypothesis,
         universe=spec.universe,
         features=tuple(feature.key for feature in spec.features),
@@ -37,7 +38,7 @@ def as_past(spec: StrategySpec, ended: Any = "training_gate", **more: Any) -> Pa
     )
 
 
-def shared(one: StrategySpec, other: StrategySpec) -> float:
+def shared(one: StrategyDraft, other: StrategyDraft) -> float:
     mine, theirs = ({f.key for f in each.features} for each in (one, other))
     return len(mine & theirs) / len(mine | theirs)
 
@@ -69,7 +70,7 @@ def test_draws_share_less_with_poor_ones_than_draws_that_know_of_none() -> None:
     poor = [drawn(draw) for draw in DRAWS[:4]]
     past = [as_past(each) for each in poor]
 
-    def nearest(spec: StrategySpec) -> float:
+    def nearest(spec: StrategyDraft) -> float:
         return max(shared(spec, each) for each in poor)
 
     knowing = [nearest(drawn(draw, past)) for draw in DRAWS[4:]]

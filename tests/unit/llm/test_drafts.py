@@ -14,6 +14,7 @@ from contracts.memory import MemoryDraft
 from contracts.research import PlanDraft, QuantDraft, ResearchDraft
 from contracts.risk import ReviewDraft
 from contracts.sentiment import SentimentDraft
+from contracts.strategy import StrategyDraft
 from contracts.strategy_result import AssessmentDraft
 from contracts.trader import PicksDraft
 
@@ -27,6 +28,7 @@ DRAFTS: dict[str, type[BaseModel]] = {
     "review": ReviewDraft,
     "memory": MemoryDraft,
     "assessment": AssessmentDraft,
+    "design": StrategyDraft,
 }
 DECLARED = {
     "sentiment": "score confidence market_mood ticker key_quotes rationale notes",
@@ -38,6 +40,9 @@ DECLARED = {
     "review": "allocation_pct confidence ticker vetoed_tickers risk_notes adjustments",
     "memory": "short_term_summary active_hypotheses next_steps",
     "assessment": "verdict strengths weaknesses suggestions",
+    "design": "name hypothesis universe indicator parameters horizon_bars return_pct_min kind "
+    "hidden activation l2 learning_rate batch_rows epochs c trees depth leaf_rows_min of above "
+    "below bars_ago hold_bars_max stop_loss_pct take_profit_pct position_pct",
 }
 """What a model may answer. docs/risk.md says of each what it is."""
 
@@ -45,14 +50,15 @@ DECLARED = {
 def leaves(model: type[BaseModel]) -> Iterator[str]:
     """The names of a draft's fields, those of its parts included."""
     for name, field in model.model_fields.items():
-        part = _part(field.annotation)
-        yield from leaves(part) if part else (name,)
+        parts = list(_parts(field.annotation))
+        yield from (leaf for part in parts for leaf in leaves(part)) if parts else (name,)
 
 
-def _part(kind: Any) -> type[BaseModel] | None:
+def _parts(kind: Any) -> Iterator[type[BaseModel]]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return kind
-    return next((part for each in get_args(kind) if (part := _part(each))), None)
+        yield kind
+    for each in get_args(kind):
+        yield from _parts(each)
 
 
 @pytest.mark.parametrize("name", DRAFTS)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from contracts.cycle import CycleRequest
 from contracts.gate import STRICT, GateThresholds
-from contracts.strategy import Period, StrategySpec, StrategyWish
+from contracts.strategy import CostSpec, FoldSpec, Period, StrategyDraft, StrategySpec, StrategyWish
 from contracts.strategy_cycle import DesignStrategy, StrategyDesign
 from libs.bus.route import Route
 from libs.llm.errors import AnswerInvalid
@@ -39,6 +39,11 @@ class Designing:
         self.provider: Provider = RulesProvider()
         self.settings = Settings(strategies_dir=folder / "strategies")
         self.entries: list[Any] = []
+
+    def costs(self, fee: str, slippage: str) -> None:
+        """A desk with these costs."""
+        where = {"strategies_dir": self.settings.strategies_dir}
+        self.settings = Settings(fee_bps=fee, slippage_bps=slippage, **where)
 
     async def do(self, wish: StrategyWish | None = None, **changes: Any) -> StrategyDesign:
         asked: dict[str, Any] = changes.pop("request", {})
@@ -78,9 +83,23 @@ def spec() -> StrategySpec:
 
 
 async def test_a_given_design_is_taken_as_it_is(designing: Designing, spec: StrategySpec) -> None:
+    given = spec.model_copy(update={"costs": CostSpec(fee_bps=1, slippage_bps=0)})
+    made = await designing.do(StrategyWish(spec=given))
+    assert (made.spec, made.origin, made.spec_sha256) == (given, "given", sha256_of(given))
+    assert exported(made) == given
+
+
+async def test_a_given_design_without_costs_has_the_desks_and_its_file_is_still_its_own(
+    designing: Designing, spec: StrategySpec
+) -> None:
+    designing.costs(fee="12.5", slippage="7")
+    kept = designing.settings.strategies_dir / f"{spec.name}.yaml"
+    kept.parent.mkdir()
+    kept.write_text(EXAMPLE.read_text())
+
     made = await designing.do(StrategyWish(spec=spec))
-    assert (made.spec, made.origin, made.spec_sha256) == (spec, "given", sha256_of(spec))
-    assert exported(made) == spec
+    assert made.spec.costs == CostSpec(fee_bps=12.5, slippage_bps=7)
+    assert (made.path, kept.read_text()) == (str(kept), EXAMPLE.read_text())
 
 
 @pytest.mark.parametrize(
@@ -156,7 +175,7 @@ async def test_a_model_is_told_of_past_strategies_and_what_was_thought_of_them(
 
     def answer(request: ModelRequest) -> ModelReply:
         heard.append(request.task["past"])
-        return says(spec.model_dump(mode="json"))
+        return says(spec.model_dump(mode="json", include=IDEA))
 
     designing.provider = ScriptedProvider(answer)
     await designing.do(past_strategies=past_strategies())
@@ -198,25 +217,61 @@ def test_the_strict_profile_needs_its_name_only_and_may_be_changed() -> None:
     assert (own.skill_min, own.deflated_sharpe_min) == (None, 0.9)
 
 
+IDEA = set(StrategyDraft.model_fields) & set(StrategySpec.model_fields)
+
+
 def written(spec: StrategySpec, **changes: Any) -> ScriptedProvider:
-    body = {**spec.model_dump(mode="json"), **changes}
+    body = {**spec.model_dump(mode="json", include=IDEA), **changes}
     return ScriptedProvider(lambda _: says(body))
 
 
 async def test_a_models_design_is_run_as_it_was_written(
     designing: Designing, spec: StrategySpec
 ) -> None:
-    designing.provider = written(spec)
+    designing.provider = written(spec, position_pct=40)
     made = await designing.do()
-    assert (made.spec, made.origin) == (spec, "designed")
+    assert made.origin == "designed"
+    assert made.spec.model_dump(include=IDEA) == spec.model_dump(include=IDEA)
+    assert made.spec.sizing.position_pct == 40
+
+
+async def test_by_what_a_models_design_is_judged_the_desk_fills_in(
+    designing: Designing, spec: StrategySpec
+) -> None:
+    designing.costs(fee="12.5", slippage="7")
+    designing.provider = written(spec)
+    found = (await designing.do()).spec
+    assert found.costs == CostSpec(fee_bps=12.5, slippage_bps=7)
+    assert found.sizing.capital == 100_000
+    assert found.held_out == Period(first=date(2010, 3, 3), last=AS_OF)
+    assert found.train == Period(first=date(2005, 3, 3), last=date(2010, 3, 2))
+    assert (found.folds, found.seed) == (FoldSpec(), 0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("costs", {"fee_bps": 0, "slippage_bps": 0}),
+        ("held_out", {"first": "2011-01-03", "last": "2012-04-02"}),
+        ("train", {"first": "2005-01-03", "last": "2009-12-31"}),
+        ("folds", {"count": 2, "embargo_bars": 0}),
+        ("seed", 7),
+        ("sizing", {"capital": 1}),
+    ],
+)
+async def test_a_model_cannot_choose_by_what_it_is_judged(
+    designing: Designing, spec: StrategySpec, field: str, value: Any
+) -> None:
+    designing.provider = written(spec, **{field: value})
+    with pytest.raises(AnswerInvalid, match=f"{field}: no such field"):
+        await designing.do()
 
 
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
         ({"universe": ["AAPL", "TSLA"]}, "universe: TSLA"),
-        ({"train": {"first": "1995-01-03", "last": "2009-12-31"}}, "train.first"),
-        ({"held_out": {"first": "2010-01-04", "last": "2016-12-30"}}, "held_out.last"),
+        ({"universe": ["AAPL", "FB"]}, "2012-05-18 to 2013-03-01 only.*leave out FB"),
         ({"name": "../../etc/passwd"}, "name"),
         ({"features": [{"indicator": "tea_leaves"}]}, "features.0.indicator"),
     ],
