@@ -26,6 +26,8 @@ CLAMPED = "clamped"
 CLAMPED_SHARE_MAX = Decimal("0.25")
 """Of a scale's length: 1.2 of at most 1 means 1. What lies further out means something else, such
 as 85 for 85%, and is asked for again."""
+TYPED_TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
+"""A ticker as somebody types it: in either case."""
 NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,39}$"
 
 

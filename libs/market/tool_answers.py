@@ -12,6 +12,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from contracts.facts import UNKNOWN_SECTOR
+from contracts.types import TYPED_TICKER_PATTERN
 from libs.market.bar_notes import notes_of
 from libs.market.errors import NotInSource
 from libs.market.european_names import NAMES_KNOWN_AT, EuropeanName, european_names, venue_of
@@ -45,11 +46,10 @@ _EUROPE = (
 )
 EUROPEAN_COUNTRIES = frozenset(_EUROPE.split())
 
-_TICKER_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9.^=/-]{0,14}$"
 
 TickerArgument = Annotated[
     str,
-    StringConstraints(pattern=_TICKER_PATTERN, to_upper=True),
+    StringConstraints(pattern=TYPED_TICKER_PATTERN, to_upper=True),
     Field(description="Ticker symbol, e.g. AAPL or BRK.B"),
 ]
 

@@ -21,6 +21,7 @@ from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import BadToolArguments, LookAhead, ToolNotAllowed, ToolResultTooLarge
 from libs.market.source import MarketData
 from libs.market.tool_answers import RESULT_BYTES_MAX
+from libs.runtime.wording import place_of, worded
 
 _TIME_KEYS = ("session", "known_at")
 
@@ -123,11 +124,9 @@ def _parse(tool: MarketTool, arguments: Mapping[str, Any]) -> BaseModel:
         return tool.arguments.model_validate(arguments)
     except ValidationError as error:
         # Not str(error): it quotes the input, which may be large and is not to be trusted.
-        faults = error.errors(include_url=False, include_context=False, include_input=False)
         said = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc'])[:40] or 'arguments'}: "
-            f"{fault['msg'][:120]}"
-            for fault in faults[:3]
+            f"{place_of(each['loc'], 'arguments')[:40]}: {worded(each, tool.arguments)[:160]}"
+            for each in error.errors(include_url=False)[:3]
         )
         raise BadToolArguments(f"{tool.name}: {said}; correct the arguments") from None
 

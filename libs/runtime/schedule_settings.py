@@ -17,6 +17,7 @@ from contracts.cycle import Rotation as Turns
 from contracts.message import Pipeline
 from contracts.types import Name, Ticker
 from libs.runtime.when import When, parse
+from libs.runtime.wording import describe
 
 JOBS_MAX = 50
 MOMENTS_MAX = 24
@@ -66,8 +67,7 @@ class Job(BaseModel):
         try:
             self.request("a-slot")
         except ValidationError as error:
-            wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-            raise ValueError(wrong.replace("Value error, ", "")) from error
+            raise ValueError(describe(error)) from error
         return self
 
     @property

@@ -38,6 +38,7 @@ from libs.runtime.model_settings import (
     Rate,
 )
 from libs.runtime.schedule_settings import Schedule
+from libs.runtime.wording import describe
 
 SETTINGS_FILE = "deskbus.toml"
 DEFAULT_CURRENCY = "USD"
@@ -257,9 +258,7 @@ class Settings(BaseSettings):
             try:
                 self.limits_of(account)
             except ValidationError as error:
-                wrong = "; ".join(
-                    f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()
-                )
+                wrong = describe(error, Limits)
                 raise ValueError(f"account_limits.{account}: {wrong}") from error
         return self
 

@@ -160,7 +160,7 @@ def _spec(path: Path) -> StrategySpec:
     except SpecUnreadable as error:
         raise Problem(ExitCode.USAGE, f"{path}: {error.message}") from error
     except ValidationError as error:
-        raise invalid(f"spec ({path})", error) from error
+        raise invalid(f"spec ({path})", error, StrategySpec) from error
 
 
 async def _request(settings: Settings, wish: Wish) -> RequestAnswer:

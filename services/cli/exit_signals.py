@@ -20,7 +20,7 @@ from contracts.exit_signal import (
     ExitSignals,
 )
 from contracts.subjects import EXIT_DISTANCES, EXIT_SIGNALS
-from libs.bus.codec import describe
+from libs.runtime.wording import describe
 from services.cli import distances as ways
 from services.cli.commands import JsonOption, group
 from services.cli.problem import ExitCode, Problem

@@ -14,9 +14,9 @@ from contracts.account import OpenOrder, Portfolio, Position, Side
 from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
 from contracts.subjects import ACCOUNT, EQUITY
 from libs.bus.client import Client, DeskNotReachable
-from libs.bus.codec import describe
 from libs.facts import amounts
 from libs.runtime.errors import few
+from libs.runtime.wording import describe
 from services.cli import chart
 from services.cli.commands import JsonOption, group
 from services.cli.halt import told

@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from uuid import UUID
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from contracts.audit import Event, EventType
 from contracts.constraints import ENFORCED
@@ -31,9 +31,9 @@ from contracts.strategy import StrategyWish
 from contracts.subjects import CANCEL_CYCLE, CYCLE, OPERATIONS, REQUEST_CYCLE
 from contracts.types import Money
 from libs.bus.client import Client, DeskNotReachable
-from libs.bus.codec import describe
 from libs.runtime import ids
 from libs.runtime.nearest import slip
+from libs.runtime.wording import describe
 from services.cli.problem import ExitCode, Problem
 
 REQUESTER = "cli"
@@ -147,9 +147,10 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def invalid(what: str, error: ValidationError) -> Problem:
-    """What is wrong with something typed, field by field."""
-    text = describe(error).replace("body: ", "")
+def invalid(what: str, error: ValidationError, model: type[BaseModel] | None = None) -> Problem:
+    """What is wrong with something typed, field by field; with the `model` that was to be read an
+    unknown field is told with those that there are."""
+    text = describe(error, model).replace("body: ", "")
     return Problem(ExitCode.USAGE, f"this {what} is not valid: {text}")
 
 

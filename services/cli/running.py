@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from libs.bus.client import Client, open_client
-from libs.bus.codec import describe
 from libs.runtime.logging import configure_logging
 from libs.runtime.settings import Settings
+from libs.runtime.wording import describe
 from services.cli.problem import ExitCode, Problem
 from services.cli.terminal import err
 
@@ -49,7 +49,7 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except (ValidationError, ValueError) as error:
-        what = describe(error) if isinstance(error, ValidationError) else str(error)
+        what = describe(error, Settings) if isinstance(error, ValidationError) else str(error)
         raise Problem(
             ExitCode.USAGE,
             f"a setting is wrong: {what}",

@@ -59,7 +59,7 @@ class PassingOn:
         try:
             request = made(key or f"http-{secrets.token_hex(8)}")
         except ValidationError as error:
-            raise invalid(error.errors(include_url=False)) from error
+            raise invalid(error.errors()) from error
         for left in reversed(range(ASK_AGAIN_MAX)):
             try:
                 asked: RequestAnswer = await self._client.ask(REQUEST_CYCLE, request)

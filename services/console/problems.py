@@ -17,10 +17,11 @@ from contracts.cycle import RequestAnswer
 from contracts.dead_letter import LetterAnswer
 from contracts.schedule import JobAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
-from libs.bus.codec import MessageInvalid, MessageTooLarge, problems_of
+from libs.bus.codec import MessageInvalid, MessageTooLarge
 from libs.bus.health import BUS_AWAY
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
+from libs.runtime.wording import problems_of
 from libs.web.problem import COME_AGAIN_S, Refused, unavailable
 
 REFUSALS: Mapping[str, HTTPStatus] = {

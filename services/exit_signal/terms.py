@@ -31,6 +31,7 @@ from pydantic import model_validator as checked
 
 from contracts.types import Name, Ticker
 from libs.runtime.errors import DeskError
+from libs.runtime.wording import place_of, worded
 
 BASKET_MAX = 500
 FILE_BYTES_MAX = 1_000_000
@@ -183,6 +184,6 @@ def terms_in(path: Path) -> TermsFile:
 
 def _first(error: ValidationError) -> str:
     """The first thing that is wrong, with its place."""
-    first, *rest = error.errors()
+    first, *rest = error.errors(include_url=False)
     more = f" (and {len(rest)} more)" if rest else ""
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}{more}"
+    return f"{place_of(first['loc'], 'the file')}: {worded(first, TermsFile)}{more}"

@@ -8,9 +8,9 @@ import structlog
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from libs.bus.codec import describe
 from libs.market.tool_answers import RESULT_BYTES_MAX
 from libs.runtime.errors import DeskError
+from libs.runtime.wording import describe
 from services.mcp_server.tools import Answer, Tool, ToolFailed
 
 NAME_CHARS = 40

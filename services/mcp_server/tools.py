@@ -12,7 +12,7 @@ from datetime import date
 from functools import partial
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
 from contracts.exit_signal import CheckExitSignals, ExitSignals
@@ -45,6 +45,7 @@ from contracts.subjects import (
 from libs.market.source import MarketData
 from libs.market.tools import MARKET_TOOL_NAMES, TOOLS, MarketTools
 from libs.runtime.errors import DeskError, few
+from libs.runtime.wording import describe
 from services.mcp_server import exit_shapes, shapes
 from services.mcp_server.arguments import (
     Arguments,
@@ -162,7 +163,12 @@ def _tool(
     **traits: bool,
 ) -> Tool:
     async def checked(arguments: Mapping[str, Any]) -> Answer:
-        return await run(takes.model_validate(arguments))
+        try:
+            given = takes.model_validate(arguments)
+        except ValidationError as error:
+            wrong = describe(error, takes)
+            raise ToolFailed("bad_arguments", f"{wrong}; correct the arguments of {name}") from None
+        return await run(given)
 
     said = shapes.schema_of(gives, "serialization")
     schema = shapes.schema_of(takes, "validation")

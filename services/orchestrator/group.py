@@ -21,9 +21,9 @@ from contracts.operation import (
     ResultAnswer,
 )
 from contracts.types import Failure
-from libs.bus.codec import describe
 from libs.runtime import ids
 from libs.runtime.settings import Settings
+from libs.runtime.wording import describe
 from services.orchestrator import approvals
 from services.orchestrator.answers import (
     accepted,
@@ -301,7 +301,7 @@ class Group:
             # A later service may say more; parts that refuse unknown fields do so in requests only.
             contract = reply.model_validate(result.contract, extra="ignore")
         except ValidationError as error:
-            return Failure(code="contract_invalid", message=describe(error))
+            return Failure(code="contract_invalid", message=describe(error, reply))
         owed = (row.cycle_id, row.op_id)
         if (getattr(contract, "cycle_id", None), getattr(contract, "op_id", None)) != owed:
             return Failure(code="contract_invalid", message="the contract has other ids")

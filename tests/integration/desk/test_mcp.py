@@ -268,11 +268,11 @@ def saved(said: Json) -> bool:
     ("name", "arguments", "said"),
     [
         ("get_stock_price", {"ticker": "NOPE", "as_of": "2012-06-29"}, "unknown_ticker: "),
-        ("get_stock_price", {}, "bad_tool_arguments: get_stock_price: ticker: Field required"),
+        ("get_stock_price", {}, "bad_tool_arguments: get_stock_price: ticker: is missing; "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "soon"}, "bad_arguments: as_of: "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "2033-01-03"}, ""),
         ("get_portfolio", {"account": "nobody"}, "unknown_account: no account is named nobody: "),
-        ("get_portfolio", {"acount": "main"}, "bad_arguments: acount: "),
+        ("get_portfolio", {"acount": "main"}, "bad_arguments: acount: there is no such field; "),
         ("list_cycles", {"limit": 51}, "bad_arguments: limit: "),
         ("get_cycle", {"cycle_id": "ffffffff"}, "not_found: "),
         ("get_operation", {"operation_id": str(uuid4())}, "not_found: "),

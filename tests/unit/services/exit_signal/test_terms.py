@@ -49,8 +49,8 @@ def test_the_most_particular_entry_that_names_something_wins(path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[position.AAPL]\nstop_los = 3", "position.AAPL.stop_los: Extra inputs"),
-        ("[default.stop_loss]\npct = 0", "default.stop_loss.pct: Input should be greater than 0"),
+        ("[position.AAPL]\nstop_los = 3", "did you mean stop_loss?"),
+        ("[default.stop_loss]\npct = 0", "default.stop_loss.pct: must be more than 0"),
         ("[default]\nstop_price = 1\nstop_pct = 2", "name stop_price or stop_pct, not both"),
         ("[default]\nstop_pct = nan", "default.stop_pct"),
         ("stop_pct 8", "it is no TOML"),

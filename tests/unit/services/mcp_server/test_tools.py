@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from contracts.exit_signal import ExitFormat
-from libs.bus.codec import describe
 from libs.market.replay import ReplayMarket, ReplayStore
+from libs.runtime.wording import describe
 from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
 from services.mcp_server.arguments import CycleArguments, DecisionsArguments
@@ -99,4 +99,4 @@ def test_ids_are_taken_by_their_first_digits() -> None:
 def test_a_list_that_was_expected_is_called_one() -> None:
     with pytest.raises(ValueError, match="valid tuple") as caught:
         CycleArguments.model_validate({"cycle_id": "4f3a", "contracts": "plan"})
-    assert describe(caught.value) == "contracts: Input should be a valid list"  # type: ignore[arg-type]
+    assert describe(caught.value) == "contracts: takes a list"  # type: ignore[arg-type]
