@@ -22,6 +22,8 @@ STRATEGY_TIMEOUT_S_DEFAULT = 3_600.0
 DECISION = "decision"
 STRATEGY = "strategy"
 EXIT = "exit"
+KINDS = (DECISION, EXIT, STRATEGY, "snapshot", "report")
+"""Kinds of cycles that the desk has by itself."""
 """The kinds of cycles there are."""
 
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$")]

@@ -32,6 +32,7 @@ SIGNALS_MAX = 10
 TRIGGERS_MAX = SIGNALS_MAX + 2
 """Its rules, and the orders that wait for a price."""
 DISTANCES_MAX = 200
+ACCOUNTS_TOLD_MAX = 20
 """Positions told at once, the largest first."""
 
 
@@ -142,6 +143,7 @@ class Holdings(Message):
     """What an account holds, and the orders that were open then.
 
     `sold` are tickers of which something was sold at the open after as_of, and is held no more.
+    `accounts` are the names of all that there are; none where they are more than it has room for.
     """
 
     account: Name
@@ -149,6 +151,7 @@ class Holdings(Message):
     positions: tuple[Position, ...] = ()
     open_orders: tuple[OpenOrder, ...] = ()
     sold: tuple[Ticker, ...] = ()
+    accounts: tuple[Name, ...] = Field(default=(), max_length=ACCOUNTS_TOLD_MAX)
 
 
 class ExitSignal(Value):

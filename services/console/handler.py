@@ -11,7 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from contracts.audit import Events, EventsAfter
-from contracts.cycle import STRATEGY
+from contracts.cycle import KINDS, STRATEGY
 from contracts.halt import Halts, HaltsQuery
 from contracts.memory import DecisionOutcome
 from contracts.operation import JournalEntry, OperationStatus, OperationView
@@ -41,7 +41,8 @@ from libs.bus.dead_letters import DeadLetters
 from libs.bus.health import BusHealth
 from libs.postgres.events import event_of
 from libs.postgres.pool import Record
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import NAMES_MAX, DeskError
+from libs.runtime.nearest import UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic, strategy, tree
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
@@ -119,6 +120,10 @@ async def cycles(query: CyclesQuery, *, store: Store) -> CyclesPage:
     """The newest cycles without their contracts."""
     statuses = [query.status.value] if query.status else None
     rows = await store.newest_cycles(statuses, query.limit, query.kind)
+    # A workflow of somebody's own has another kind: then there is a cycle of it.
+    is_one = rows or query.kind in {None, *KINDS} or await store.newest_cycles(None, 1, query.kind)
+    if not is_one:
+        raise UnknownName("kind of cycle", str(query.kind), KINDS, field="kind")
     return CyclesPage(cycles=tuple(fitting(map(logic.cycle_view, rows))))
 
 
@@ -272,6 +277,11 @@ async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
     """The newest decisions, each with what was executed of it."""
     cycle_id = await _cycle_id(query.cycle_id, store)
     rows = await store.newest_decisions(cycle_id, query.account, query.limit)
+    if not rows and query.account is not None:
+        there_are = await store.accounts()
+        if query.account not in there_are:
+            shown = there_are[:NAMES_MAX]
+            raise UnknownName("account", query.account, shown, there_are, field="account")
     kept = fitting(map(logic.decision_view, rows))
     return DecisionsPage(decisions=tuple(kept), more=len(kept) < len(rows))
 

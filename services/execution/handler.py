@@ -14,7 +14,7 @@ import structlog
 
 from contracts.account import AccountLimits, OpenBooks, Portfolio, PortfolioQuery
 from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
-from contracts.exit_signal import Holdings, HoldingsQuery
+from contracts.exit_signal import ACCOUNTS_TOLD_MAX, Holdings, HoldingsQuery
 from contracts.message import Command
 from libs.broker.broker import Broker
 from libs.market.errors import SourceUnavailable
@@ -257,8 +257,9 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
     """
     async with trading.pool.acquire() as db:
         clock_session = await store.clock_of(db, query.account)
+        names = tuple(await store.account_names(db))
         if clock_session is None:
-            raise UnknownAccount(query.account, await store.account_names(db))
+            raise UnknownAccount(query.account, names)
     as_of = query.as_of or clock_session
     require_session(trading.reads.calendar, as_of)
     if as_of > clock_session:
@@ -267,13 +268,16 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
     if account is None:
         raise RuntimeError(f"account {query.account} is gone, and no account is ever deleted")
     quotes = await trading.reads.shown(account, as_of)
+    told = names if len(names) <= ACCOUNTS_TOLD_MAX else ()
     if query.as_of is None:
-        return holdings_now(account, as_of, quotes)
+        now = holdings_now(account, as_of, quotes)
+        return now.model_copy(update={"accounts": told})
     return Holdings(
         account=account.name,
         as_of=as_of,
         positions=positions_of(account, as_of, quotes),
         open_orders=open_orders_of(account),
+        accounts=told,
     )
 
 

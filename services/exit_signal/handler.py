@@ -31,7 +31,13 @@ from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal import report
 from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
-from services.exit_signal.history import Holding, facts_of, wanted_for, warnings_of
+from services.exit_signal.history import (
+    Holding,
+    accounts_unknown,
+    facts_of,
+    wanted_for,
+    warnings_of,
+)
 from services.exit_signal.logic import Held, assess, check_of, held_in
 from services.exit_signal.reads import Reads
 from services.exit_signal.terms import TermsFile, terms_in
@@ -123,7 +129,10 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         return report.error_of(named, facts.code, facts.message)
     orders = [each for each in holdings.open_orders if each.asset == query.ticker]
     found = assess(facts, terms[query.ticker], held)
-    warnings = warnings_of(named_in_file, histories, account.largest)
+    warnings = [
+        *warnings_of(named_in_file, histories, account.largest),
+        *accounts_unknown(file.owners(), holdings.accounts),
+    ]
     return report.result_of(named, held, orders, found, warnings)
 
 
@@ -157,7 +166,10 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
         positions=tuple(by_distance([*map(told, shown)])),
         more=len(shown) < len(held),
         market_source=checking.reads.market.label.told,
-        warnings=tuple(warnings_of(named, histories, account.largest)),
+        warnings=(
+            *warnings_of(named, histories, account.largest),
+            *accounts_unknown(file.owners(), holdings.accounts),
+        ),
     )
 
 

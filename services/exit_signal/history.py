@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 
 from contracts.account import Position
 from contracts.exit_signal import Holdings
 from contracts.types import Failure
+from libs.runtime.errors import few
+from libs.runtime.nearest import did_you_mean, nearest
 from services.exit_signal.rules import MONTHS_BEFORE, Facts
 from services.exit_signal.terms import ExitTerms
 
@@ -137,10 +138,20 @@ def warnings_of(
     for ticker, place in named.items():
         had = histories.get(ticker)
         if isinstance(had, Failure) and had.code == UNKNOWN_TICKER:
-            near = get_close_matches(ticker, there, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
+            meant = did_you_mean(nearest(ticker, there))
             found.append(f"exit rules, {place}: {had.message}{meant}"[:WARNING_CHARS_MAX])
     return found
+
+
+def accounts_unknown(owners: Mapping[str, str], known: Sequence[str]) -> list[str]:
+    """The places of the positions' rules that name an account which there is not: nobody's
+    position would ever be sold by them. Nothing where it is not told which there are."""
+    return [
+        f"exit rules, {place}: no account is named {owner}; there are {few(known)}"
+        f"{did_you_mean(nearest(owner, known))}"[:WARNING_CHARS_MAX]
+        for owner, place in list(owners.items())[:NAMED_MAX]
+        if known and owner not in known
+    ]
 
 
 def facts_of(

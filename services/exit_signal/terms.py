@@ -147,6 +147,11 @@ class TermsFile(Terms):
                 found[ticker] = f"position.{key}"
         return found
 
+    def owners(self) -> Mapping[str, str]:
+        """By account that the file names: the first place that names it."""
+        places = {key.rpartition("/")[0]: f"position.{key}" for key in reversed(self.position)}
+        return {account: place for account, place in places.items() if account}
+
     def of(self, account: str, ticker: str) -> ExitTerms:
         """What holds for one position."""
         merged: dict[str, Any] = {}

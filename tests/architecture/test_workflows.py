@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from contracts.cycle import KINDS
 from contracts.subjects import COMMANDS, EVENTS, QUERIES, REQUESTS, Class
 from services.launcher import SERVICES
 from services.orchestrator.workflow import State, Step, Workflow, check, command
@@ -19,6 +20,10 @@ def steps(*workflows: Workflow) -> list[Step]:
 
 def test_the_workflows_are_sound() -> None:
     assert [problem for workflow in WORKFLOWS for problem in check(workflow)] == []
+
+
+def test_the_kinds_that_a_question_may_name_are_those_of_the_workflows() -> None:
+    assert set(KINDS) == {workflow.kind for workflow in WORKFLOWS}
 
 
 def test_every_command_is_a_step_of_the_newest_workflows_and_once_in_each() -> None:

@@ -41,6 +41,7 @@ class Account:
     """What is held, of which nothing is asked twice."""
 
     open_orders: tuple[OpenOrder, ...] = ()
+    accounts: tuple[str, ...] = ()
 
     def __init__(self, *tickers: str, opened_on: date = date(2012, 2, 1)) -> None:
         self.positions = tuple(
@@ -62,6 +63,7 @@ class Account:
             as_of=query.as_of or AS_OF,
             positions=self.positions,
             open_orders=self.open_orders,
+            accounts=self.accounts,
         )
 
 
@@ -169,6 +171,24 @@ async def test_a_ticker_of_the_rules_that_nobody_knows_is_told_with_what_was_mea
     assert basket.startswith("exit rules, default.basket: GONE is not in source ")
     assert position.startswith("exit rules, position.AAPLE: AAPLE is not in source ")
     assert position.endswith("; did you mean AAPL?")
+
+
+async def test_an_account_of_the_rules_that_there_is_not_is_told_with_what_was_meant(
+    prices: Prices,
+) -> None:
+    holder = Account("AAPL")
+    holder.accounts = ("main", "growth")
+    terms = """
+        [position."mian/AAPL"]
+        stop_pct = 3
+        [position."growth/AAPL"]
+        stop_pct = 3
+    """
+    told = await checked(prices, holder, terms=terms)
+    (warning,) = told["warnings"]
+    assert warning.startswith("exit rules, position.mian/AAPL: no account is named mian; ")
+    assert warning.endswith("there are main, growth; did you mean main?")
+    assert "warnings" not in await checked(prices, Account("AAPL"), terms=terms)
 
 
 async def test_rules_of_tickers_that_are_known_and_not_held_are_no_mistake(prices: Prices) -> None:
