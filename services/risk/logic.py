@@ -22,7 +22,10 @@ from libs.quant.exchange import price_in
 from libs.quant.risk import ONE_PICK_PER_TICKER, evaluate, proposal_hash
 from libs.runtime.errors import DeskError
 
+REVIEW = "review"
+"""What the reviewer did to a pick: kept, cut or removed it."""
 REVIEW_ONLY_REDUCES = "review_only_reduces"
+"""What the reviewer may not do, and is cut back: raise a pick, or add one."""
 
 
 class CurrencyMismatch(DeskError):
@@ -132,16 +135,16 @@ def _left_of(pick: StockPick, reviewed: StockPick | None, vetoed: set[str]) -> D
 def _checks_of(pick: StockPick, left: Decimal, reviewed: StockPick | None) -> list[Check]:
     asked = pick.allocation_pct
     if left == 0:
-        return [_check(pick, RuleOutcome.VETOED, left, "the reviewer removed it")]
+        return [_check(REVIEW, pick, RuleOutcome.VETOED, left, "the reviewer removed it")]
     if left < asked:
-        return [_check(pick, RuleOutcome.CUT, left, f"the reviewer cut it to {left}%")]
+        return [_check(REVIEW, pick, RuleOutcome.CUT, left, f"the reviewer cut it to {left}%")]
     if reviewed is not None and reviewed.allocation_pct > asked:
         why = (
             f"the reviewer raised it to {reviewed.allocation_pct}%, which a review may not; "
             f"it stays at {asked}%"
         )
-        return [_check(pick, RuleOutcome.CUT, reviewed.allocation_pct, why)]
-    return [_check(pick, RuleOutcome.KEPT, left, "the reviewer kept it")]
+        return [_check(REVIEW_ONLY_REDUCES, pick, RuleOutcome.CUT, reviewed.allocation_pct, why)]
+    return [_check(REVIEW, pick, RuleOutcome.KEPT, left, "the reviewer kept it")]
 
 
 def _doubles(picks: Sequence[StockPick], legs: int) -> list[Check]:
@@ -161,15 +164,16 @@ def _doubles(picks: Sequence[StockPick], legs: int) -> list[Check]:
 
 def _added(pick: StockPick) -> Check:
     why = "the reviewer added it; only what the trader proposed can be bought or sold"
-    return _check(pick, RuleOutcome.VETOED, pick.allocation_pct, why, asked="nothing")
+    outcome, value = RuleOutcome.VETOED, pick.allocation_pct
+    return _check(REVIEW_ONLY_REDUCES, pick, outcome, value, why, asked="nothing")
 
 
 def _check(
-    pick: StockPick, outcome: RuleOutcome, value: Decimal, why: str, asked: str = ""
+    rule: str, pick: StockPick, outcome: RuleOutcome, value: Decimal, why: str, asked: str = ""
 ) -> Check:
     limit = asked or f"{pick.allocation_pct}%"
     return Check(
-        rule=REVIEW_ONLY_REDUCES,
+        rule=rule,
         ticker=pick.ticker,
         outcome=outcome,
         passed=outcome is RuleOutcome.KEPT,

@@ -25,7 +25,7 @@ from libs.quant.risk import ONE_PICK_PER_TICKER, WHOLE_SHARES
 from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
 from services.orchestrator.workflows import DECISION, PLAN_ATTEMPTS_MAX
 from services.research.tools import ANALYST_TOOLS
-from services.risk.logic import REVIEW_ONLY_REDUCES
+from services.risk.logic import REVIEW
 from services.sentiment.logic import SLOT_SHARES
 from services.sentiment.sources import REGISTRY
 from services.trader.tools import TRADER_TOOLS
@@ -152,7 +152,7 @@ EXPECTED_RULES = {
     *rules_of(Side.BUY, (rule.name for rule in BUY_GATES), VETOED),
     *rules_of(Side.SELL, (rule.name for rule in SELL_GATES), VETOED),
     *rules_of(Side.BUY, (rule.name for rule in BUY_CEILINGS), CUT, VETOED),
-    *rules_of(Side.BUY, (REVIEW_ONLY_REDUCES,), CUT, VETOED),
+    *rules_of(Side.BUY, (REVIEW,), CUT, VETOED),
     *rules_of(Side.BUY, (WHOLE_SHARES,), VETOED),
     ("the", ONE_PICK_PER_TICKER, CUT.value),
 }

@@ -17,11 +17,11 @@ from libs.quant.risk_rules import (
     EXIT_GATES,
     SELL_GATES,
 )
-from services.risk.logic import REVIEW_ONLY_REDUCES
+from services.risk.logic import REVIEW, REVIEW_ONLY_REDUCES
 
 LIMITS = AccountLimits()
 RULES = {rule.name: rule for rule in (*BUY_GATES, *BUY_CEILINGS, *EXIT_GATES)}
-FURTHER = {WHOLE_SHARES, ONE_PICK_PER_TICKER, REVIEW_ONLY_REDUCES}
+FURTHER = {WHOLE_SHARES, ONE_PICK_PER_TICKER, REVIEW, REVIEW_ONLY_REDUCES}
 DEFAULTS = {
     "risk_needs_catalyst": f"over {LIMITS.risk_score_max:g} of 10",
     "daily_loss": f"{LIMITS.daily_loss_pct_max}% of equity",

@@ -120,6 +120,21 @@ def test_a_review_may_trim_and_remove():
     assert len(clamped.adjustments) == 2
 
 
+def test_the_reviewers_own_cut_and_veto_are_not_told_as_what_a_reviewer_may_not_do():
+    mine = clamp(
+        daily(pick("AAA", 40), pick("BBB", 30), pick("CCC", 20), pick("DDD", 10)),
+        review(pick("AAA", 10), pick("CCC", 20), pick("DDD", 15), pick("EEE", 5)),
+    )
+    told = {check.ticker: (check.rule, check.outcome.value) for check in mine.checks}
+    assert told == {
+        "AAA": ("review", "cut"),
+        "BBB": ("review", "vetoed"),
+        "CCC": ("review", "kept"),
+        "DDD": ("review_only_reduces", "cut"),
+        "EEE": ("review_only_reduces", "vetoed"),
+    }
+
+
 def test_a_raised_allocation_is_cut_back_and_noted():
     clamped = clamp(daily(pick("AAA", 40)), review(pick("AAA", 60)))
     assert left(clamped.picks) == {"AAA": D(40)}
