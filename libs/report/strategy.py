@@ -27,7 +27,10 @@ from libs.runtime.strategy_files import text_of
 STYLE = Path(__file__).with_name("strategy.css")
 NOT_DEFINED = "none"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-DATES_MAX = 5
+DATES_MAX = 6
+MONTHS = (1, 2, 3, 6, 12, 24, 60, 120)
+"""Stretches between two labels of days."""
+YEAR = 12
 """Names along a chart: as many as a telephone has room for."""
 COLOURS = {Verdict.PROMISING: "gain", Verdict.MEDIOCRE: "hold", Verdict.POOR: "loss"}
 
@@ -82,7 +85,7 @@ def _header(
     tickers = ", ".join(spec.universe[:8]) + (" …" if len(spec.universe) > 8 else "")
     told = (
         f"{tickers}; as of {design.as_of}; learned on {spec.train.first} to {spec.train.last}, "
-        f"tried on {spec.held_out.first} to {spec.held_out.last}, which it had never seen"
+        f"tried on {spec.held_out.first} to {spec.held_out.last}, none of it learned from"
     )
     return (
         f"<header><h1>{escape(spec.name)}</h1><p>{badge}</p><p>{escape(spec.hypothesis)}</p>"
@@ -103,11 +106,13 @@ def _tiles(training: TrainingResult, backtest: BacktestResult | None) -> str:
     if backtest:
         luck = f"of {backtest.trials} tried" if backtest.trials > 1 else "the first one tried"
         won = backtest.win_rate
+        earned = backtest.total_return, backtest.benchmark_return
+        ratios = backtest.sharpe_ratio, backtest.benchmark_sharpe_ratio
         closed = "none closed" if won is None else f"{_part(won)} of them won"
         tiles = [
-            _tile("return", _signed(backtest.total_return), _colour(backtest.total_return))
+            _tile("return", _signed(backtest.total_return), _beside(*earned))
             + _under(f"buy and hold {_signed(backtest.benchmark_return)}"),
-            _tile("Sharpe ratio", _ratio(backtest.sharpe_ratio), _colour(backtest.sharpe_ratio))
+            _tile("Sharpe ratio", _ratio(backtest.sharpe_ratio), _beside(*ratios))
             + _under(f"buy and hold {_ratio(backtest.benchmark_sharpe_ratio)}"),
             _tile("deepest fall", _part(backtest.max_drawdown))
             + _under(f"invested {_part(backtest.exposure)} on average"),
@@ -328,13 +333,22 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], of: str = "figure
 
 
 def _dates(days: Sequence[date]) -> Sequence[tuple[int, str]]:
-    """The years' first sessions, or months' where it is less than two years; few enough to read."""
-    years = [at for at in range(len(days)) if not at or days[at].year != days[at - 1].year]
-    if len(years) > 2:
-        step = -(-len(years) // DATES_MAX)
-        return [(at, str(days[at].year)) for at in years[::step]]
-    step = max(len(days) // DATES_MAX, 1)
-    return [(at, f"{days[at]:%b %Y}") for at in range(0, len(days), step)]
+    """The first sessions of as many equal stretches of months as can be read beside one another."""
+    for months in MONTHS:
+        found = [at for at, day in enumerate(days) if _begins(days, at, months, day)]
+        if len(found) <= DATES_MAX:
+            break
+    return [(at, f"{days[at]:%Y}" if months >= YEAR else f"{days[at]:%b %Y}") for at in found]
+
+
+def _begins(days: Sequence[date], at: int, months: int, day: date) -> bool:
+    """Whether a stretch of months begins with this session; the first one always does."""
+    before = None if not at else days[at - 1]
+    return before is None or _month(day) // months != _month(before) // months
+
+
+def _month(day: date) -> int:
+    return day.year * YEAR + day.month - 1
 
 
 def _short(value: float) -> str:
@@ -354,6 +368,12 @@ def _signed(value: float) -> str:
 
 def _ratio(value: float | None) -> str:
     return NOT_DEFINED if value is None else f"{value:.2f}"
+
+
+def _beside(value: float | None, held: float | None) -> str:
+    """The colour of a figure beside that of holding the same: what holding beats is no gain."""
+    is_behind = value is not None and value > 0 and held is not None and value < held
+    return "" if is_behind else _colour(value)
 
 
 def _colour(value: float | None) -> str:

@@ -1,6 +1,7 @@
 """`deskbus strategies`: what was tried, how it did, and how strategies differ."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC
 from decimal import Decimal
 from typing import Annotated
 
@@ -27,7 +28,9 @@ from services.cli.running import asking, load_settings, reading_client
 from services.cli.terminal import emit, err, out, table, write
 
 CURVE_WIDTH = 12
+ID_DIGITS = 8
 NAME_CHARS_MAX = 28
+NAME_CHARS_NARROW = 20
 NONE = "-"
 PART, RATIO, COUNT, LOSS = ".1%", ".2f", ",d", ".3f"
 LISTED = (
@@ -41,8 +44,8 @@ LISTED = (
 )
 """The figures of a list: head, field of the backtest or the training, and how it is written."""
 LISTED_NARROW = LISTED[:4]
-NARROW = 100
-"""Columns of a terminal below which a list has fewer."""
+NARROW, WIDE = 110, 140
+"""Columns of a terminal below which a list has few, and from which on it has all."""
 DESIGN: Sequence[tuple[str, Callable[[StrategyView], str]]] = (
     ("ended", lambda view: strategy_story.end_of(view)[0]),
     ("as of", lambda view: str(view.as_of)),
@@ -159,16 +162,24 @@ def _named(names: Sequence[str]) -> Sequence[StrategyView]:
 
 
 def _list(found: Sequence[StrategyView], console: Console) -> None:
-    figures = LISTED_NARROW if console.width < NARROW else LISTED
-    made = table("strategy", "ended", *((head, "right") for head, *_ in figures), "equity")
+    """Names come again and again: the day and the cycle's first digits tell runs apart."""
+    wide, narrow = console.width >= WIDE, console.width < NARROW
+    figures = LISTED if wide else LISTED_NARROW
+    days, curves = [() if narrow else (head,) for head in ("designed", "equity")]
+    numbers = [(head, "right") for head, *_ in figures]
+    made = table("strategy", *days, "cycle", "ended", *numbers, *curves)
     marks = chart.levels(console.encoding)
     for view in found:
         words, style = strategy_story.end_of(view)
+        name = amounts.cut(view.name, NAME_CHARS_NARROW if narrow else NAME_CHARS_MAX)
+        at = view.designed_at.astimezone(UTC)
         made.add_row(
-            Text(amounts.cut(view.name, NAME_CHARS_MAX), style="bold"),
+            Text(name, style="bold"),
+            *(at.strftime("%Y-%m-%d %H:%M" if wide else "%Y-%m-%d") for _ in days),
+            str(view.cycle_id)[:ID_DIGITS],
             Text(words.removeprefix("stopped by the "), style=style),
             *(_figure(view, field, form) for _, field, form in figures),
-            Text(_curve(view, marks), style="cyan", no_wrap=True),
+            *(Text(_curve(view, marks), style="cyan", no_wrap=True) for _ in curves),
         )
     write(made, console)
 

@@ -13,7 +13,7 @@ from contracts.strategy_result import SESSIONS_MAX, BacktestResult, StrategyAsse
 from libs.quant.gates import backtest_gate, training_gate
 from libs.report.chart import Chart, Line, thinned
 from libs.report.export import report_call
-from libs.report.strategy import page
+from libs.report.strategy import _dates, page
 from libs.runtime.strategy_files import StrategyFiles
 from tests.unit.services.strategy_results import assessment, backtest, design, training
 
@@ -100,6 +100,31 @@ def test_the_page_is_whole_and_asks_for_nothing() -> None:
     assert not read.attributes & {"src", "href", "action"}
     assert not re.search(r"https?:|url\(|@import", whole())
     assert "default-src 'none'" in whole()
+
+
+@pytest.mark.parametrize(
+    ("days", "labels"),
+    [
+        (60, ["Jan 2000", "Feb 2000", "Mar 2000"]),
+        (720, ["Jan 2000", "Jul 2000", "Jan 2001", "Jul 2001"]),
+        (6 * 365 - 9, ["2000", "2001", "2002", "2003", "2004", "2005"]),
+        (30 * 365, ["2000", "2005", "2010", "2015", "2020", "2025"]),
+    ],
+)
+def test_the_days_below_a_chart_are_as_many_as_can_be_read(days: int, labels: list[str]) -> None:
+    found = _dates(sessions(days))
+    assert [label for _, label in found] == labels
+    assert found[0][0] == 0
+
+
+def test_what_holding_beats_is_not_shown_as_a_gain() -> None:
+    def tile(**figures: float) -> str:
+        return re.findall(r'Sharpe ratio</span><b class="(\w*)"', page(*given, tried(**figures)))[0]
+
+    given = design(), training()
+    assert tile(sharpe_ratio=0.35, benchmark_sharpe_ratio=0.95) == ""
+    assert tile(sharpe_ratio=1.2, benchmark_sharpe_ratio=0.95) == "gain"
+    assert tile(sharpe_ratio=-0.1, benchmark_sharpe_ratio=0.95) == "loss"
 
 
 def test_the_page_has_a_light_and_a_dark_face_and_fits_a_telephone() -> None:

@@ -84,13 +84,27 @@ def told(show: Any, *given: Any, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_list_shows_how_each_ended_with_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    head, first, second = told(strategies._list, [view(), stopped()], capsys=capsys).splitlines()
+    strategies._list([view(), stopped()], Console(width=150))
+    head, first, second = capsys.readouterr().out.splitlines()
     assert head.split() == [
-        *("strategy", "ended", "return", "Sharpe", "fall", "trades", "held", "right", "base"),
+        *(
+            "strategy",
+            "designed",
+            "cycle",
+            "ended",
+            "return",
+            "Sharpe",
+            "fall",
+            "trades",
+            "held",
+            "right",
+            "base",
+        ),
         "equity",
     ]
     for word in ("rise-and-fall", "mediocre", "14.0%", "65.5%", "0.35", "1,173", "52.1%", "███"):
         assert word in first
+    assert "2026-11-22 02:00  4332d851  mediocre" in first, "runs of one name are told apart"
     assert "training gate" in second
     assert second.split().count("-") == 5, "what there is none of is a dash"
 
@@ -98,11 +112,17 @@ def test_a_list_shows_how_each_ended_with_its_figures(capsys: pytest.CaptureFixt
 def test_a_narrow_terminal_has_fewer_figures_and_cuts_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    strategies._list([view("a-name-of-as-many-as-28-chars")], Console(width=80))
-    head, first = capsys.readouterr().out.splitlines()
+    strategies._list([view("a-name-of-as-many-as-28-chars"), stopped()], Console(width=80))
+    head, first, second = capsys.readouterr().out.splitlines()
     assert "held" not in head
-    assert first.split()[2:6] == ["14.0%", "0.35", "16.1%", "1,173"]
-    assert max(map(len, (head, first))) <= 80
+    assert first.split()[1:7] == ["4332d851", "mediocre", "14.0%", "0.35", "16.1%", "1,173"]
+    assert max(map(len, (head, first, second))) <= 80
+
+
+def test_a_list_in_a_middling_terminal_has_the_day(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(strategies._list, [view("a-name-of-as-many-as-28-chars")], capsys=capsys)
+    assert "2026-11-22  4332d851  mediocre" in text
+    assert "█" in text
 
 
 def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
