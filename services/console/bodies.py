@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, BeforeValidator
+from pydantic.json_schema import GenerateJsonSchema
 
 from contracts.halt import HaltTrading, ResumeTrading
 from contracts.http import (
@@ -24,6 +25,7 @@ from contracts.http import (
 from contracts.message import Message
 from libs.bus.codec import decode
 from libs.web.problem import PROBLEM_JSON
+from services.console.asked_schema import Asked
 
 JSON = "application/json"
 
@@ -83,7 +85,7 @@ def described(app: FastAPI) -> dict[str, Any]:
         parts = made["components"]
         parts["schemas"] |= _schemas(Problem, SAID_REF, "")
         for model in ASKED:
-            parts["schemas"] |= _schemas(model, ASKED_REF, ASKED_SUFFIX)
+            parts["schemas"] |= _schemas(model, ASKED_REF, ASKED_SUFFIX, Asked)
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         # Without a token set, the desk's own machine needs none.
         made["security"] = [{"token": []}, {}]
@@ -91,9 +93,14 @@ def described(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _schemas(model: type[BaseModel], ref: str, suffix: str) -> dict[str, Any]:
+def _schemas(
+    model: type[BaseModel],
+    ref: str,
+    suffix: str,
+    generator: type[GenerateJsonSchema] = GenerateJsonSchema,
+) -> dict[str, Any]:
     """The model's schema and those that it refers to, by the names that `ref` makes."""
-    schema = model.model_json_schema(ref_template=ref)
+    schema = model.model_json_schema(ref_template=ref, schema_generator=generator)
     made = {**schema.pop("$defs", {}), model.__name__: schema}
     return {f"{name}{suffix}": each for name, each in made.items()}
 

@@ -107,6 +107,7 @@ FURTHER = {
         "costs.py",  # what models were paid for
         "bus.py",  # streams, consumers, who is there
         "bodies.py",  # what they take and say, and how that is described
+        "asked_schema.py",  # how strict that description is
         "named.py",  # which cycle an address means
         "problems.py",  # what goes wrong, as it is told
         "session.py",  # a browser's way in
