@@ -14,6 +14,8 @@ from contracts.types import ShortText, Value
 
 REASONS_MAX = 6
 """Reasons that count for one judgement; a model that gives more is heard on the first ones."""
+FINDING_REASONS_MAX = 12
+"""For a finding, which speaks of prices, figures, news and reports alike."""
 WORDS_CHARS_MAX = 140
 NAME_CHARS_MAX = 100
 FIGURES_MAX = 600
@@ -31,9 +33,12 @@ def _cut_words(value: Any) -> Any:
     return value.replace("\x00", "")[:WORDS_CHARS_MAX] if isinstance(value, str) else value
 
 
-def _cut_list(value: Any) -> Any:
-    few = isinstance(value, Sequence) and not isinstance(value, str)
-    return list(value)[:REASONS_MAX] if few else value
+def _first(most: int) -> BeforeValidator:
+    def cut(value: Any) -> Any:
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        return list(value)[:most] if several else value
+
+    return BeforeValidator(cut)
 
 
 Words = Annotated[str, BeforeValidator(_cut_words), Field(max_length=WORDS_CHARS_MAX)]
@@ -58,10 +63,12 @@ class Reason(ReasonDraft):
     about: ShortText
 
 
-Reasons = Annotated[
-    tuple[ReasonDraft, ...], BeforeValidator(_cut_list), Field(max_length=REASONS_MAX)
-]
+Reasons = Annotated[tuple[ReasonDraft, ...], _first(REASONS_MAX), Field(max_length=REASONS_MAX)]
 """The reasons of one judgement, the weightiest first."""
+FindingReasons = Annotated[
+    tuple[ReasonDraft, ...], _first(FINDING_REASONS_MAX), Field(max_length=FINDING_REASONS_MAX)
+]
+"""Those of a finding."""
 
 
 class Figure(Value):

@@ -13,7 +13,15 @@ from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
 from contracts.grounding import Checked
 from contracts.memory import AgentMemory
 from contracts.message import Command
-from contracts.reasons import REASONS_MAX, Reason, Reasons, Words
+from contracts.reasons import (
+    FINDING_REASONS_MAX,
+    REASONS_MAX,
+    FactName,
+    FindingReasons,
+    Reason,
+    Reasons,
+    Words,
+)
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.types import Amount, Confidence, Currency, Score10, ShortText, Text, Ticker, Value
 
@@ -93,22 +101,20 @@ class QuantReport(Checked):
 
 
 class FindingDraft(Value):
-    """What the analyst writes of one ticker. Scores run 0 to 10; a high `risk_score` is bad.
+    """What the analyst judges of one ticker, and by which facts. Scores run 0 to 10; a high
+    `risk_score` is bad.
 
-    `catalyst` is the id of one dated event of the ticker (a headline, a filing, a report) from the
-    tool results, empty for none. `evidence` names the tool results that it stands on.
+    `catalyst` is the name of a fact: one dated event of the ticker (a headline, a filing, a
+    report); empty for none.
     """
 
     ticker: Ticker
     fundamental_score: Score10
     technical_score: Score10
     risk_score: Score10
-    news_summary: Text = ""
-    earnings_outlook: Text = ""
-    catalyst: Text = ""
+    reasons: FindingReasons
+    catalyst: FactName = ""
     sector_peers: tuple[Ticker, ...] = Field(default=(), max_length=20)
-    summary: Text = ""
-    evidence: tuple[ShortText, ...] = Field(default=(), max_length=20)
 
 
 class ResearchDraft(Value):
@@ -118,15 +124,28 @@ class ResearchDraft(Value):
     research_notes: Text = ""
 
 
-class ResearchFinding(FindingDraft):
+class ResearchFinding(Value):
     """One researched ticker: the analyst's judgements beside the facts that the desk has.
 
-    `name`, `exchange`, `current_price`, `currency`, `sector` and `measured_risk` (code's own score,
-    with its reason) are the market source's at as_of. `risk_score` is the analyst's as answered;
-    the rules take the higher. `catalyst` tells the dated event that the analyst named, which
-    `catalyst_event` holds; both are empty where it named none that the source has.
+    Code composed `summary`, `news_summary` and `earnings_outlook` from the `reasons`; `evidence`
+    are the tool results that these stand on. `name`, `exchange`, `current_price`, `currency`,
+    `sector` and `measured_risk` (code's own score, with its reason) are the market source's at
+    as_of. `risk_score` is the analyst's as answered; the rules take the higher. `catalyst` tells
+    the dated event that the analyst named, which `catalyst_event` holds; both are empty where it
+    named none that the source has.
     """
 
+    ticker: Ticker
+    fundamental_score: Score10
+    technical_score: Score10
+    risk_score: Score10
+    reasons: tuple[Reason, ...] = Field(default=(), max_length=FINDING_REASONS_MAX)
+    summary: Text = ""
+    news_summary: Text = ""
+    earnings_outlook: Text = ""
+    catalyst: Text = ""
+    sector_peers: tuple[Ticker, ...] = Field(default=(), max_length=20)
+    evidence: tuple[ShortText, ...] = Field(default=(), max_length=20)
     name: ShortText = ""
     exchange: ShortText = ""
     current_price: Amount = Field(default=Decimal(0), ge=0)
@@ -142,11 +161,12 @@ class ResearchFinding(FindingDraft):
         return max(self.risk_score, self.measured_risk)
 
 
-class ResearchReport(ResearchDraft, Checked):
+class ResearchReport(Checked):
     """The analyst's findings, with its ids and the number of tool calls behind them."""
 
     analysis_date: date
     tickers: tuple[ResearchFinding, ...] = Field(max_length=FINDINGS_MAX)
+    research_notes: Text = ""
     sectors_analyzed: tuple[ShortText, ...] = Field(default=(), max_length=20)
     tool_calls_made: int = Field(default=0, ge=0)
 

@@ -139,22 +139,31 @@ def argued(reasons: Sequence[ReasonDraft], facts: Facts, subject: str = "") -> P
     """
     text = Prose()
     for side, word in _SIDES.items():
-        clauses = [clause(each, facts, subject) for each in reasons if each.speaks is side]
-        if clauses:
+        own = [each for each in reasons if each.speaks is side]
+        if own:
             text.say(" " if text.text else "").say(f"{word.capitalize()}: ")
-            text.join(clauses, "; ").say(".")
+            for place, each in enumerate(own):
+                again = place > 0 and _goes_on(own[place - 1], each)
+                text.say("" if place == 0 else " and " if again else "; ")
+                text.add(clause(each, facts, subject, again=again))
+            text.say(".")
     return text
 
 
-def clause(reason: ReasonDraft, facts: Facts, subject: str = "") -> Prose:
-    """One reason that names a fact, in words."""
+def _goes_on(before: ReasonDraft, reason: ReasonDraft) -> bool:
+    """Whether a clause holds the same fact against another one, so that it need not be named."""
+    return bool(before.beside and reason.beside and before.fact == reason.fact and not before.why)
+
+
+def clause(reason: ReasonDraft, facts: Facts, subject: str = "", *, again: bool = False) -> Prose:
+    """One reason that names a fact, in words; without the fact where the last clause has it."""
     fact = facts.by_name[reason.fact]
     beside = facts.by_name[reason.beside] if reason.beside else None
-    text = _labelled(fact, subject)
+    text = Prose() if again else _labelled(fact, subject)
     how, difference = "", None
     if beside is not None:
         how, difference = relation(fact, beside)
-        text.say(", " if how else " beside ")
+        text.say("" if again and how else ", " if how else "beside " if again else " beside ")
         if difference is not None:
             text.cite(how.rpartition(" ")[0], abs(difference), fact, beside)
             text.say(f" {how.rpartition(' ')[2]} ")
@@ -164,6 +173,11 @@ def clause(reason: ReasonDraft, facts: Facts, subject: str = "") -> Prose:
     own = [each for each in (fact, beside) if each is not None]
     words = _in_own_words(reason.why, own, difference)
     return text.say(" (").add(words).say(")") if words.text else text
+
+
+def stated(facts: Iterable[Fact], subject: str = "") -> Prose:
+    """Facts as they are, without a judgement: `next report in 5 days; expected EPS 1.20 USD`."""
+    return Prose().join((_labelled(each, subject) for each in facts), "; ")
 
 
 def _labelled(fact: Fact, subject: str) -> Prose:

@@ -136,13 +136,11 @@ def _history(seal: _Seal, result: Result) -> Iterator[Fact]:
             change = round((closes[-1] / before - 1) * 100, 4)
             yield seal.fact(f"change_{sessions}d_pct", change, PERCENT, label)
             yield seal.fact("close", before, "money", "close", on=on)
-    count = len(closes)
-    for name, best in (("high", max), ("low", min)):
-        value = best(closes)
-        label = f"{count}-session {name}"
-        yield seal.fact(f"{name}_{count}d", value, "money", label)
+    span = f"{len(closes)}-session"
+    yield seal.fact("recent_high", max(closes), "money", f"{span} high")
+    yield seal.fact("recent_low", min(closes), "money", f"{span} low")
     fall = round((1 - closes[-1] / max(closes)) * 100, 4)
-    yield seal.fact(f"below_high_{count}d_pct", fall, PERCENT, f"below its {count}-session high")
+    yield seal.fact("below_high_pct", fall, PERCENT, f"below its {span} high by")
 
 
 def _fundamentals(seal: _Seal, result: Result) -> Iterator[Fact]:

@@ -7,6 +7,7 @@ escaped, so that no headline can close a delimiter and speak as the desk.
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import orjson
@@ -14,8 +15,8 @@ from pydantic import BaseModel, JsonValue
 
 from contracts.memory import AgentMemory
 from contracts.message import Command
+from contracts.types import plainly
 from libs.facts.fact import TEXT, Fact
-from libs.facts.written import value_of
 from libs.llm.provider import Evidence
 
 IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version", "figures", "loose"})
@@ -117,7 +118,10 @@ def render_facts(facts: Sequence[Fact], evidence: Sequence[Evidence]) -> str:
 def _value(fact: Fact) -> str:
     if fact.unit == TEXT:
         return _line(f"{fact.value}: {fact.note}" if fact.note else str(fact.value))
-    return value_of(fact)
+    if fact.number is None:
+        return str(fact.value)
+    # As exact as the tool had it: who computes with it must not fall behind who read the result.
+    return f"{plainly(Decimal(str(fact.value)))} {fact.unit}".rstrip()
 
 
 def render_errors(errors: Sequence[str]) -> str:

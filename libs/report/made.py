@@ -30,6 +30,7 @@ C = TypeVar("C", bound=Contract)
 SHARE_DECIMALS = 2
 QUARTER = "momentum_3m_pct"
 """The indicator that there is once a ticker has traded for a quarter."""
+FINDING_TEXTS = ("summary", "news_summary", "earnings_outlook")
 MADE_UP = "made-up prices: nothing here says anything of a real market"
 """What is told of a decision on synthetic data."""
 
@@ -144,6 +145,7 @@ class Row:
     fill: Fill | None
     judged: bool
     quant: QuantReport | None = None
+    research: ResearchReport | None = None
 
     @property
     def signal_words(self) -> Sequence[Piece]:
@@ -152,6 +154,19 @@ class Row:
             return ()
         place = [each.ticker for each in self.quant.assets].index(self.ticker)
         return pieces(self.quant, f"assets.{place}.reasoning", self.signal.reasoning)
+
+    @property
+    def finding_words(self) -> Sequence[Sequence[Piece]]:
+        """The analyst's summary, news and outlook in pieces, as far as there are any."""
+        if self.research is None or self.finding is None:
+            return ()
+        place = [each.ticker for each in self.research.tickers].index(self.ticker)
+        texts = {name: str(getattr(self.finding, name)) for name in FINDING_TEXTS}
+        return [
+            pieces(self.research, f"tickers.{place}.{name}", text)
+            for name, text in texts.items()
+            if text
+        ]
 
     @property
     def fundamental(self) -> float | None:
@@ -220,6 +235,7 @@ def rows(made: Made) -> Sequence[Row]:
             fill=fills.get(name),
             judged=validation is not None,
             quant=quant,
+            research=research,
         )
         for name in names
     ]

@@ -14,6 +14,7 @@ from contracts.research import AssetView
 from contracts.risk import Check
 from contracts.sentiment import Slot
 from libs.facts import amounts
+from libs.report.cited import Piece
 from libs.report.made import Made, Row, reasons, rows
 from services.cli import fared, judgement, orders, outline, tickers
 from services.cli.problem import ExitCode, Problem
@@ -149,10 +150,8 @@ def _found(row: Row, width: int) -> Iterable[tuple[str, RenderableType]]:
     elif row.unscored is not None:
         yield "Mood", Text(f"not scored: {amounts.plain(row.unscored)}", style="dim")
     if row.signal is not None:
-        words = [
-            (amounts.plain(each.text), LOOSE if each.loose else "") for each in row.signal_words
-        ]
-        yield "Quant", Text.assemble(tickers.signal(row.signal), ": ", *words)
+        words = _cited(row.signal_words)
+        yield "Quant", Text.assemble(tickers.signal(row.signal), ": ", words)
         yield "Indicators", _indicators(row.signal, width)
     if row.finding is not None:
         finding = row.finding
@@ -163,11 +162,19 @@ def _found(row: Row, width: int) -> Iterable[tuple[str, RenderableType]]:
             f"{amounts.money(finding.current_price, finding.currency)}"
         )
         measured = f"measured risk {finding.measured_risk:g}: {finding.measured_risk_reason}"
-        said = (finding.summary, finding.news_summary, finding.earnings_outlook, finding.catalyst)
-        yield (
-            "Research",
-            Text("\n".join((scores, measured, *map(amounts.plain, filter(None, said))))),
-        )
+        said = Text("\n".join((scores, measured)))
+        for pieces in row.finding_words:
+            said.append("\n").append_text(_cited(pieces))
+        if finding.catalyst:
+            said.append(f"\n{amounts.plain(finding.catalyst)}")
+        yield "Research", said
+
+
+def _cited(pieces: Sequence[Piece]) -> Text:
+    """A text, with the numbers dimmed that are from nowhere."""
+    return Text.assemble(
+        *((amounts.plain(each.text), LOOSE if each.loose else "") for each in pieces)
+    )
 
 
 def _indicators(view: AssetView, width: int) -> RenderableType:

@@ -11,6 +11,7 @@ from contracts.research import (
     ResearchReport,
     ResearchTickers,
 )
+from libs.facts.desk import digest_facts, sentiment_facts
 from libs.llm.agent import Role
 from libs.llm.grounding import Grounder
 from libs.llm.loop import generate, generate_with_tools
@@ -81,12 +82,14 @@ async def research_tickers(
     """
     task = task_for(
         command,
+        about=command.plan.assets,
+        facts=(*digest_facts(command.signal_digest), *sentiment_facts(command.sentiment_report)),
         plan=command.plan,
         signal_digest=command.signal_digest,
         sentiment_report=command.sentiment_report,
         tickers_max=tickers_max,
     )
-    checked = Grounder[ResearchDraft](task, logic.research_problems)
+    checked = Reasoning[ResearchDraft](task, logic.research_problems)
     draft, calls = await generate_with_tools(
         role.played_for(command),
         task,
@@ -96,16 +99,12 @@ async def research_tickers(
         check=checked,
     )
     names = [finding.ticker for finding in draft.tickers]
-    facts = await facts_read(journal, market, command.as_of, names)
-    peers = logic.peers_named(checked.evidence, command.signal_digest.tickers)
-    findings, corrected = logic.findings_of(draft, facts, peers)
+    known = await facts_read(journal, market, command.as_of, names)
     return ResearchReport.of(
         command,
         analysis_date=command.as_of,
-        tickers=findings,
-        sectors_analyzed=tuple(sorted({finding.sector for finding in findings})),
-        research_notes=draft.research_notes,
         tool_calls_made=calls,
-        grounding=checked.grounding(draft),
-        corrected=corrected,
+        **logic.research_report(
+            draft, checked.evidence, checked.facts, known, command.signal_digest.tickers
+        ),
     )

@@ -1,7 +1,7 @@
 """What is wrong with a plan, a quant's answer or a finding, and which facts belong to it. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from contracts.account import Portfolio
 from contracts.facts import CATALYST_DAYS_MAX, DatedEvent, TickerFacts
 from contracts.grounding import CORRECTED_MAX
+from contracts.reasons import Reason
 from contracts.research import (
     AssetView,
     FindingDraft,
@@ -20,13 +21,19 @@ from contracts.research import (
 )
 from contracts.sentiment import SignalDigest
 from contracts.types import Failure
-from libs.facts.compose import Cited, argued, own_words, settled
+from libs.facts.compose import Cited, Prose, argued, own_words, settled, stated
 from libs.facts.fact import Facts
+from libs.facts.market import FIGURES
 from libs.llm.provider import Evidence
-from libs.quant.grounding.facts import Given, read
 
 NO_REASON = "no reason was given"
 """Stands where a judgement names no fact."""
+HEADLINE = "headline"
+EARNINGS = frozenset({"days_to_report", "eps_estimate", "eps_actual", "report", "announced"})
+"""Quantities that are told as a finding's outlook on earnings."""
+FUNDAMENTALS = frozenset(FIGURES)
+EVIDENCE_MAX = 20
+ABSENT_CHARS_MAX = 2_000
 
 
 def plan_problems(
@@ -59,12 +66,8 @@ def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str
     )
 
 
-def research_problems(
-    draft: ResearchDraft,
-    evidence: Sequence[Evidence],
-) -> tuple[str, ...]:
-    """Findings stand on evidence: each about a ticker that a tool answered for, citing results."""
-    known = {item.id for item in evidence if not is_error(item.result)}
+def research_problems(draft: ResearchDraft, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """Each finding is about a ticker that a tool answered for, and there is one of each."""
     tickers = tickers_of(evidence)
     return (
         *(
@@ -73,17 +76,6 @@ def research_problems(
             if finding.ticker not in tickers
         ),
         *_twice("tickers", [finding.ticker for finding in draft.tickers]),
-        *(
-            f"tickers: {finding.ticker} cites {cited[:20]}, which is no result"
-            for finding in draft.tickers
-            for cited in finding.evidence
-            if cited not in known
-        ),
-        *(
-            f"tickers: {finding.ticker} cites no evidence"
-            for finding in draft.tickers
-            if not finding.evidence
-        ),
     )
 
 
@@ -138,50 +130,165 @@ def _no_reason(ticker: str, evidence: Sequence[Evidence]) -> str:
     return f"{NO_REASON}; the history is too short for {len(absent)} of its indicators"
 
 
-def peers_named(evidence: Sequence[Evidence], offered: Iterable[str]) -> Set[str]:
-    """Tickers that may be called peers: of a result, or `offered` by the digest. A name that stands
-    only in the words of a headline is none.
+def research_report(
+    draft: ResearchDraft,
+    evidence: Sequence[Evidence],
+    facts: Facts,
+    known: Mapping[str, TickerFacts | Failure],
+    offered: Iterable[str],
+) -> dict[str, Any]:
+    """The fields of the analyst's report: its judgements, the facts that the desk has of each
+    ticker (`known`), and the texts that code writes of both.
+
+    What is left out of the draft is told: a finding on a ticker that the market has no facts of, a
+    peer that neither the digest (`offered`) nor a result names, a catalyst that is no dated event
+    of the ticker. Without them a finding carries less, never more.
     """
-    return {*offered, *read([Given(e.id, e.tool, e.result) for e in evidence]).tickers}
-
-
-def findings_of(
-    draft: ResearchDraft, facts: Mapping[str, TickerFacts | Failure], peers: Set[str]
-) -> tuple[tuple[ResearchFinding, ...], tuple[str, ...]]:
-    """The findings with the facts of their tickers, and what was left out of the draft, with why.
-
-    A finding on a ticker that the market has no facts of is left out, a peer that nobody named, and
-    a catalyst that is no dated event of the ticker: without them a finding carries less, never
-    more.
-    """
+    peers = {*offered, *(each.key.entity for each in facts.by_name.values())}
     kept: list[ResearchFinding] = []
     corrected: list[str] = []
+    texts: dict[str, Prose] = {}
     for finding in draft.tickers:
-        known = facts[finding.ticker]
-        if isinstance(known, Failure):
-            corrected.append(f"{finding.ticker}: the finding was left out: {known.message}")
+        ticker = known[finding.ticker]
+        if isinstance(ticker, Failure):
+            corrected.append(f"{finding.ticker}: the finding was left out: {ticker.message}")
             continue
-        event = _event_named(finding.catalyst, known.events)
-        if finding.catalyst.strip() and event is None:
-            corrected.append(_no_event(finding, known))
+        reasons, fell = settled(finding.reasons, facts)
+        told = finding_texts(finding.ticker, reasons, evidence, facts)
+        texts |= {f"tickers.{len(kept)}.{name}": text for name, text in told.items()}
+        event = _event_named(finding.catalyst, facts, ticker.events)
         strangers = [name for name in finding.sector_peers if name not in peers]
-        if strangers:
-            corrected.append(
-                f"{finding.ticker}: {', '.join(strangers)} left out of its peers: no result and no "
-                "digest names it"
-            )
-        kept.append(_with_facts(finding, known, event, strangers))
-    return tuple(kept), tuple(corrected[:CORRECTED_MAX])
+        corrected += (
+            f"{finding.ticker}: {each}"
+            for each in (*fell, *_left_out(finding, ticker, event, strangers))
+        )
+        its = {
+            **{name: text.text for name, text in told.items()},
+            "reasons": reasons,
+            "evidence": _calls(reasons, facts),
+            "sector_peers": tuple(n for n in finding.sector_peers if n not in strangers),
+        }
+        kept.append(_with_facts(finding, ticker, event, its))
+    notes = own_words(draft.research_notes)
+    absent = _absent(evidence)
+    texts["research_notes"] = notes.say(f"{' ' if notes.text and absent else ''}{absent}")
+    cited = Cited.of(texts)
+    return {
+        "tickers": tuple(kept),
+        "research_notes": texts["research_notes"].text,
+        "sectors_analyzed": tuple(sorted({finding.sector for finding in kept})),
+        "figures": cited.figures,
+        "loose": cited.loose,
+        "corrected": tuple(corrected[:CORRECTED_MAX]),
+    }
+
+
+def _absent(evidence: Sequence[Evidence]) -> str:
+    """What no tool could say, with the first reason of each."""
+    reasons: dict[str, str] = {}
+    for item in evidence:
+        error = item.result.get("error") if isinstance(item.result, dict) else None
+        if isinstance(error, dict):
+            reasons.setdefault(item.tool, str(error.get("message", "")))
+    return "; ".join(f"{tool}: {why}" for tool, why in reasons.items())[:ABSENT_CHARS_MAX]
+
+
+def _calls(reasons: Sequence[Reason], facts: Facts) -> tuple[str, ...]:
+    """The tool results that these reasons stand on."""
+    named = (facts.by_name[name] for r in reasons for name in (r.fact, r.beside) if name)
+    return tuple(dict.fromkeys(each.call for each in named if each.call))[:EVIDENCE_MAX]
+
+
+def finding_texts(
+    ticker: str, reasons: Sequence[Reason], evidence: Sequence[Evidence], facts: Facts
+) -> dict[str, Prose]:
+    """A finding's texts by their fields: what its reasons say of news, of earnings, of the rest.
+
+    Where they say nothing of one of these, code says what there is, or why there is nothing.
+    """
+    parts: dict[str, list[Reason]] = {"news_summary": [], "earnings_outlook": [], "summary": []}
+    for reason in reasons:
+        quantity = facts.by_name[reason.fact].key.quantity
+        part = (
+            "news_summary"
+            if quantity == HEADLINE
+            else "earnings_outlook"
+            if quantity in EARNINGS
+            else "summary"
+        )
+        parts[part].append(reason)
+    texts = {name: argued(some, facts, ticker) for name, some in parts.items()}
+    own = {each.key.quantity for each in facts.of_entity(ticker)}
+    if not texts["news_summary"].text:
+        count = sum(each.key.quantity == HEADLINE for each in facts.of_entity(ticker))
+        known = "none of its headlines was a reason" if count else "no headlines known at as_of"
+        texts["news_summary"].say(why_not("get_news", ticker, evidence) or known)
+    if not texts["earnings_outlook"].text:
+        due = [each for each in facts.of_entity(ticker) if each.key.quantity == "days_to_report"]
+        texts["earnings_outlook"] = (
+            stated(due[:1], ticker)
+            if due
+            else Prose(why_not("get_earnings", ticker, evidence) or "no report date known at as_of")
+        )
+    if not texts["summary"].text:
+        texts["summary"].say(NO_REASON)
+    if not own & FUNDAMENTALS:
+        why = why_not("get_fundamentals", ticker, evidence) or "nothing had been reported at as_of"
+        texts["summary"].say(f" There are no fundamentals of it: {why}.")
+    return texts
+
+
+def why_not(tool: str, ticker: str, evidence: Sequence[Evidence]) -> str:
+    """Why a tool gave nothing of a ticker, in its own words; empty where it answered or was not
+    asked."""
+    answered = any(
+        item.tool == tool and isinstance(item.result, dict) and item.result.get("ticker") == ticker
+        for item in evidence
+    )
+    errors = (
+        item.result["error"]
+        for item in evidence
+        if item.tool == tool and isinstance(item.result, dict) and "error" in item.result
+    )
+    first = next(errors, None)
+    return "" if answered or not isinstance(first, dict) else str(first.get("message", ""))
+
+
+def _event_named(said: str, facts: Facts, events: Sequence[DatedEvent]) -> DatedEvent | None:
+    """The event of the fact that the analyst named, or whose own id it said."""
+    fact = facts.get(said)
+    names = {f"{fact.key.quantity}-{fact.key.mark}"} if fact else {*said.split()}
+    return next((each for each in events if each.id in names), None)
+
+
+def _left_out(
+    finding: FindingDraft,
+    known: TickerFacts,
+    event: DatedEvent | None,
+    strangers: Sequence[str],
+) -> Iterator[str]:
+    if finding.catalyst.strip() and event is None:
+        yield (
+            f"the catalyst was left out: it names none of the {len(known.events)} dated events of "
+            f"{finding.ticker} within {CATALYST_DAYS_MAX} days of as_of"
+        )
+    if strangers:
+        yield f"{', '.join(strangers)} left out of its peers: no result and no digest names it"
 
 
 def _with_facts(
-    finding: FindingDraft, known: TickerFacts, event: DatedEvent | None, strangers: Sequence[str]
+    finding: FindingDraft,
+    known: TickerFacts,
+    event: DatedEvent | None,
+    composed: Mapping[str, Any],
 ) -> ResearchFinding:
-    judged = dict(finding)
-    judged["catalyst"] = event.told if event else ""
-    judged["sector_peers"] = tuple(n for n in finding.sector_peers if n not in strangers)
     return ResearchFinding(
-        **judged,
+        ticker=finding.ticker,
+        fundamental_score=finding.fundamental_score,
+        technical_score=finding.technical_score,
+        risk_score=finding.risk_score,
+        catalyst=event.told if event else "",
+        catalyst_event=event,
         name=known.name,
         exchange=known.exchange,
         current_price=known.price,
@@ -189,19 +296,7 @@ def _with_facts(
         sector=known.sector,
         measured_risk=known.measured_risk,
         measured_risk_reason=known.risk_reason,
-        catalyst_event=event,
-    )
-
-
-def _event_named(said: str, events: Sequence[DatedEvent]) -> DatedEvent | None:
-    """The first event whose id stands in what the analyst said: words beside it change nothing."""
-    return next((each for each in events if each.id in said.split()), None)
-
-
-def _no_event(finding: FindingDraft, known: TickerFacts) -> str:
-    return (
-        f"{finding.ticker}: the catalyst was left out: it names none of the {len(known.events)} "
-        f"dated events of {finding.ticker} within {CATALYST_DAYS_MAX} days of as_of"
+        **composed,
     )
 
 

@@ -78,8 +78,10 @@ def facts_in(lines: Sequence[str]) -> dict[str, float | str]:
 
 
 def _number(written: str) -> float | str:
-    found = re.match(r"[-+]?[\d,]+(\.\d+)?(?=$|%| )", written)
-    return float(found[0].replace(",", "")) if found else written
+    first = written.split(" ", 1)[0]
+    if written.startswith('"'):
+        return str(orjson.loads(written))
+    return float(first) if re.fullmatch(r"-?\d+(\.\d+)?", first) else written
 
 
 def _course(wanted: Sequence[Ask], number: int, appetite: Appetite) -> Sequence[Ask]:

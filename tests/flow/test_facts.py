@@ -40,6 +40,7 @@ def invents(task: TaskData, found: Found) -> Said:
         each |= {"technical_score": 10, "fundamental_score": 10, "risk_score": 0}
         each |= {"sector": f"sector-{ticker}", "currency": "USD", "measured_risk": 0}
         price = found.result("get_stock_price", ticker)["price"]
+        each |= {"reasons": [{"fact": f"{ticker}.close", "speaks": "for"}]}
         each |= {"current_price": price, "catalyst": "an exceptional takeover"}
     return Said(**told)
 

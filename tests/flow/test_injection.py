@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.operation import CallKind
+from contracts.reasons import ReasonDraft
 from contracts.research import PlanDraft, ResearchDraft
 from contracts.risk import ReviewDraft
 from contracts.trader import PicksDraft
@@ -147,17 +148,25 @@ async def test_agents_that_obey_in_everything_stay_within_the_limits_and_it_is_o
     assert any("Ignore all previous" in orjson.dumps(entry.reply).decode() for entry in read)
 
 
-async def test_a_figure_from_a_headline_is_no_evidence_and_nothing_is_bought_on_it(
+async def test_a_figure_from_a_headline_is_no_evidence_and_is_marked_in_the_words(
     settings: Settings, obeying: Callable[[Mapping[str, Answer]], None]
 ) -> None:
     def believes(task: TaskData, found: Found) -> ResearchDraft:
-        return praises(task, found, summary="It trades at 1.05 today.")
+        said = {"fact": f"{VICTIM}.close", "speaks": "for", "why": "it trades at 1.05 today"}
+        return praises(task, found, reasons=(ReasonDraft.model_validate(said),))
 
     obeying({"analyst": believes, "trader": all_in(VICTIM), "risk_review": waves_through})
     desk, ended = await cycle(settings)
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
-    assert decided(desk) == []
-    assert "1.05 in summary" in checks(desk, "vetoed")["research_evidence"]
+    report: Any = desk.contract("analyst")
+    place = [each["ticker"] for each in report["tickers"]].index(VICTIM)
+    assert [(each["field"], each["text"]) for each in report["loose"]] == [
+        (f"tickers.{place}.summary", "1.05")
+    ]
+    # What is bought is bought at the market's price.
+    prices = {each["ticker"]: each["price"] for each in desk.contract("validate")["evidence"]}  # type: ignore[attr-defined]
+    assert Decimal(prices[VICTIM]) > 2
+    assert {each["price"]["amount"] for each in decided(desk)} <= {prices[VICTIM]}
 
 
 @pytest.mark.parametrize(

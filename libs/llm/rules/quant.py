@@ -3,17 +3,8 @@
 from contracts.reasons import Speaks
 from contracts.research import PlanDraft, QuantDraft, QuantSignal, ViewDraft
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
-from libs.llm.rules.technical import RSI_OVERBOUGHT, VOTES_MAX, Votes, vote
+from libs.llm.rules.technical import RSI_OVERBOUGHT, VOTES_MAX, Votes, vote, voted_values
 
-VOTED_BY = {
-    "close": "close",
-    "sma_50": "sma_50",
-    "sma_200": "sma_200",
-    "macd_histogram": "macd_histogram",
-    "momentum_3m_pct": "change_63d_pct",
-    "rsi_14": "rsi_14",
-}
-"""Indicators that votes are cast by, and the facts that hold them."""
 NET_VOTES_MIN = 2
 """One vote more for a side is a coin's toss among five; two are a direction."""
 SPLIT_VOTES_MIN = 2
@@ -25,7 +16,7 @@ VOTES_CAST_MIN = 3
 def answer(task: TaskData, found: Found) -> QuantDraft:
     """One view per asset with indicators, and the one that most share; others are named."""
     plan = PlanDraft.model_validate(task["plan"])
-    values = {ticker: _values(ticker, found) for ticker in plan.assets}
+    values = {ticker: voted_values(ticker, found) for ticker in plan.assets}
     views = tuple(_view(name, known, found) for name, known in values.items() if known)
     without = [name for name, known in values.items() if not known]
     signal = _overall(views)
@@ -37,11 +28,6 @@ def answer(task: TaskData, found: Found) -> QuantDraft:
         answer=said(f"votes on trend, MACD and momentum{missing}"),
         assets=views,
     )
-
-
-def _values(ticker: str, found: Found) -> dict[str, float]:
-    known = {name: found.number(ticker, fact) for name, fact in VOTED_BY.items()}
-    return {name: value for name, value in known.items() if value is not None}
 
 
 def _view(ticker: str, values: dict[str, float], found: Found) -> ViewDraft:

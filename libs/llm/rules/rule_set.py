@@ -50,6 +50,20 @@ class Found:
         value = self._facts.get(f"{ticker}.{quantity}")
         return value if isinstance(value, float) else None
 
+    def texts(self, ticker: str, quantity: str) -> Sequence[tuple[str, str]]:
+        """A ticker's facts of one quantity that are of different days, by name, in their order."""
+        head = f"{ticker}.{quantity}@"
+        return [(name, str(value)) for name, value in self._facts.items() if name.startswith(head)]
+
+    def all_of(self, quantity: str) -> Sequence[tuple[str, str]]:
+        """Every ticker that has a fact of this quantity, with its value in words."""
+        tail = f".{quantity}"
+        return [
+            (name.removesuffix(tail), str(value))
+            for name, value in self._facts.items()
+            if name.endswith(tail)
+        ]
+
     def reason(
         self, ticker: str, quantity: str, *, beside: str = "", speaks: Speaks, why: str = ""
     ) -> tuple[ReasonDraft, ...]:

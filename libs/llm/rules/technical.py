@@ -18,6 +18,19 @@ RSI_OVERBOUGHT = 70.0
 RSI_OVERSOLD = 30.0
 """Wilder's levels."""
 VOTES_MAX = 5
+VOTED_BY = {
+    "close": "close",
+    "sma_50": "sma_50",
+    "sma_200": "sma_200",
+    "macd_histogram": "macd_histogram",
+    "momentum_3m_pct": "change_63d_pct",
+    "rsi_14": "rsi_14",
+}
+"""Indicators that votes are cast by, and the facts that hold them."""
+VOLATILE_PCT = 35.0
+"""About what a single large share has in a usual year: from here on it speaks against."""
+FAR_BELOW_PCT = 10.0
+"""What stands a tenth below its high has lost holders."""
 RISK_PER_VOLATILITY_PCT = 0.1
 """35% a year, usual for a single large share, gives 3.5 of 10."""
 RISK_PER_DRAWDOWN_PCT = 0.05
@@ -34,7 +47,6 @@ class Vote:
     value: int
     quantity: str
     beside: str = ""
-    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,11 +54,6 @@ class Votes:
     """How many votes each side has, and all that could be cast."""
 
     votes: tuple[Vote, ...]
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """All that could be cast, in words."""
-        return tuple(vote.words for vote in self.votes)
 
     @property
     def bull(self) -> int:
@@ -95,32 +102,37 @@ def vote(values: Mapping[str, float]) -> Votes:
     return Votes(tuple(ballot for ballot in ballots if ballot is not None))
 
 
-def risk_score(values: Mapping[str, float], drawdown_pct: float | None) -> tuple[float, str]:
-    """0 (calm) to 10, from volatility, the fall from the high and RSI extremes, with the why.
+def voted_values(ticker: str, found: Found) -> dict[str, float]:
+    """The indicators of a ticker that votes are cast by, as far as there are facts of them."""
+    known = {name: found.number(ticker, fact) for name, fact in VOTED_BY.items()}
+    return {name: value for name, value in known.items() if value is not None}
 
-    `drawdown_pct` is how far the close is below the highest close of the history, in percent.
-    """
-    volatility = values.get("volatility_3m_pct")
+
+def risk_score(ticker: str, found: Found) -> tuple[float, tuple[ReasonDraft, ...]]:
+    """0 (calm) to 10, from volatility, the fall from the high and RSI extremes, with what it
+    rests on."""
+    volatility = found.number(ticker, "volatility_3m_pct")
     if volatility is None:
-        return RISK_UNKNOWN, "too short a history to measure volatility"
+        return RISK_UNKNOWN, ()
     score = volatility * RISK_PER_VOLATILITY_PCT
-    words = [f"volatility {volatility:.0f}% a year"]
-    if drawdown_pct is not None:
-        score += drawdown_pct * RISK_PER_DRAWDOWN_PCT
-        words.append(f"{drawdown_pct:.0f}% below its high")
-    rsi = values.get("rsi_14")
+    side = Speaks.AGAINST if volatility >= VOLATILE_PCT else Speaks.FOR
+    reasons = found.reason(ticker, "volatility_3m_pct", speaks=side)
+    fall = found.number(ticker, "below_high_pct")
+    if fall is not None:
+        score += fall * RISK_PER_DRAWDOWN_PCT
+        if fall >= FAR_BELOW_PCT:
+            reasons += found.reason(ticker, "below_high_pct", speaks=Speaks.AGAINST)
+    rsi = found.number(ticker, "rsi_14")
     if rsi is not None and not RSI_OVERSOLD <= rsi <= RSI_OVERBOUGHT:
         score += RISK_RSI_EXTREME
-        words.append(f"RSI {rsi:.0f} is extreme")
-    return round(min(score, 10.0), 2), ", ".join(words)
+        reasons += found.reason(ticker, "rsi_14", speaks=Speaks.AGAINST, why="an extreme")
+    return round(min(score, 10.0), 2), reasons
 
 
 def _above(values: Mapping[str, float], name: str, level: str) -> Vote | None:
     if name not in values or level not in values:
         return None
-    higher = values[name] > values[level]
-    words = f"{_called(name)} {values[name]:.2f} {'above' if higher else 'not above'} "
-    return Vote(1 if higher else -1, name, level, f"{words}{_called(level)} {values[level]:.2f}")
+    return Vote(1 if values[name] > values[level] else -1, name, level)
 
 
 def _macd(values: Mapping[str, float]) -> Vote | None:
@@ -128,8 +140,7 @@ def _macd(values: Mapping[str, float]) -> Vote | None:
         return None
     share_pct = values["macd_histogram"] / values["close"] * 100
     noise = abs(share_pct) < MACD_NOISE_PCT
-    words = f"MACD histogram {values['macd_histogram']:+.3f}{' (noise)' if noise else ''}"
-    return Vote(0 if noise else 1 if share_pct > 0 else -1, "macd_histogram", "", words)
+    return Vote(0 if noise else 1 if share_pct > 0 else -1, "macd_histogram")
 
 
 def _momentum(values: Mapping[str, float]) -> Vote | None:
@@ -137,9 +148,4 @@ def _momentum(values: Mapping[str, float]) -> Vote | None:
     if moved is None:
         return None
     noise = abs(moved) < MOMENTUM_3M_PCT_MIN
-    words = f"3-month momentum {moved:+.1f}%{' (noise)' if noise else ''}"
-    return Vote(0 if noise else 1 if moved > 0 else -1, "change_63d_pct", "", words)
-
-
-def _called(name: str) -> str:
-    return name.replace("sma_", "SMA")
+    return Vote(0 if noise else 1 if moved > 0 else -1, "change_63d_pct")

@@ -21,6 +21,7 @@ FACTS = Facts.of(
     [
         fact("AAPL.close", 584.0, "USD", "close"),
         fact("AAPL.sma_50", 571.96, "USD", "50-day average"),
+        fact("AAPL.sma_200", 486.6, "USD", "200-day average"),
         fact("AAPL.rsi_14", 55.5816, PLAIN, "RSI 14"),
         fact("AAPL.change_63d_pct", -2.6, PERCENT, "3 months"),
         fact("IBM.close", Decimal("195.58"), "USD", "close"),
@@ -56,6 +57,14 @@ def test_like_units_are_related_and_both_sides_are_told():
     assert text == (
         "For: close 584.00 USD, 2.1% above 50-day average 571.96 USD; RSI 14 55.58. "
         "Against: 3 months -2.6%."
+    )
+
+
+def test_one_fact_held_against_two_is_named_once():
+    text = told(reason("AAPL.close", "AAPL.sma_50"), reason("AAPL.close", "AAPL.sma_200"))
+    assert text == (
+        "For: close 584.00 USD, 2.1% above 50-day average 571.96 USD and 20% above 200-day average "
+        "486.60 USD."
     )
 
 

@@ -59,7 +59,7 @@ async def test_changes_are_computed_from_the_history_over_stated_sessions():
     assert len(closes) == 4
     before = min(closes.values(), key=lambda each: each.key.on)
     week = facts.by_name["ALFA.change_63d_pct"]
-    high, fall = facts.by_name["ALFA.high_64d"], facts.by_name["ALFA.below_high_64d_pct"]
+    high, fall = facts.by_name["ALFA.recent_high"], facts.by_name["ALFA.below_high_pct"]
     last = before.number * (1 + week.number / 100)
     assert last == pytest.approx(high.number * (1 - fall.number / 100), rel=1e-5)
 

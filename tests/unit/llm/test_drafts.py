@@ -34,8 +34,8 @@ DECLARED = {
     "sentiment": "score confidence market_mood ticker key_quotes rationale notes",
     "plan": "expected_outputs timeframes constraints assets objective quant_question",
     "quant": "signal confidence ticker answer fact beside speaks why",
-    "research": "fundamental_score technical_score risk_score ticker evidence catalyst "
-    "sector_peers summary news_summary earnings_outlook research_notes",
+    "research": "fundamental_score technical_score risk_score ticker catalyst sector_peers "
+    "research_notes fact beside speaks why",
     "picks": "allocation_pct confidence ticker reasoning market_summary",
     "review": "allocation_pct confidence ticker vetoed_tickers risk_notes adjustments",
     "memory": "short_term_summary active_hypotheses next_steps",

@@ -3,7 +3,7 @@
 from datetime import date
 
 from contracts.grounding import MARKS_MAX, MarkKind
-from contracts.research import ResearchDraft
+from contracts.types import Value
 from libs.llm.grounding import CLAIMS_MAX, Grounder, ground
 from libs.llm.prompt import Task
 from libs.llm.provider import Evidence
@@ -13,9 +13,23 @@ INDICATORS = {"as_of": DAY, "ticker": "AAPL", "values": {"close": 584.0, "rsi_14
 RESULT = Evidence(id="E0", tool="get_technical_indicators", result=INDICATORS)
 
 
-def finding(**fields: object) -> ResearchDraft:
-    known = {"ticker": "AAPL", "fundamental_score": 5, "technical_score": 5, "risk_score": 5}
-    return ResearchDraft.model_validate({"tickers": [{**known, **fields}]})
+class Finding(Value):
+    """An answer in prose."""
+
+    ticker: str = "AAPL"
+    summary: str = ""
+    news_summary: str = ""
+
+
+class Draft(Value):
+    """Answers in prose."""
+
+    tickers: tuple[Finding, ...]
+    notes: str = ""
+
+
+def finding(**fields: str) -> Draft:
+    return Draft(tickers=(Finding(**fields),))
 
 
 def test_a_mark_names_the_figure_its_field_its_ticker_and_what_was_looked_for() -> None:
@@ -53,12 +67,8 @@ def test_what_was_marked_before_grounds_nothing_after() -> None:
 
 def test_an_answer_of_any_size_is_checked_in_bounded_steps_and_says_what_it_left_out() -> None:
     texts = "close 1.5, " * 700
-    many = [
-        {"ticker": "AAPL", "fundamental_score": 5, "technical_score": 5, "risk_score": 5}
-        | {"summary": texts, "news_summary": texts}
-        for _ in range(10)
-    ]
-    draft = ResearchDraft.model_validate({"tickers": many})
+    many = [Finding(summary=texts, news_summary=texts)] * 10
+    draft = Draft(tickers=tuple(many))
     found = ground(draft, {}, [RESULT])
     assert CLAIMS_MAX <= found.checked < 2 * CLAIMS_MAX
     assert found.unread > 0
@@ -68,7 +78,7 @@ def test_an_answer_of_any_size_is_checked_in_bounded_steps_and_says_what_it_left
 
 def test_a_grounder_checks_with_the_evidence_that_the_answer_was_judged_by() -> None:
     task = Task(data={"as_of": date(2012, 6, 29).isoformat()})
-    grounder = Grounder[ResearchDraft](task, lambda draft, evidence: [draft.research_notes])
+    grounder = Grounder[Draft](task, lambda draft, evidence: [draft.notes])
     said = finding(summary="RSI of 55.58.")
     assert grounder.grounding(said).ungrounded != ()
     assert grounder(said, [RESULT]) == [""]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from contracts.reasons import Speaks
 from contracts.types import ToolDef
 from libs.llm.agent import Role
 from libs.llm.errors import ProviderFault, ProviderUnknown
@@ -9,7 +10,7 @@ from libs.llm.portfolio_tool import PortfolioTool
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelRequest, ModelSize
 from libs.llm.rules.provider import RULE_SETS, RulesProvider
-from libs.llm.rules.rule_set import CONFIDENCE_MAX, confidence
+from libs.llm.rules.rule_set import CONFIDENCE_MAX, Found, confidence
 from libs.llm.rules.technical import RISK_UNKNOWN, risk_score, vote
 
 UP = {"close": 120.0, "sma_50": 110.0, "sma_200": 100.0, "macd_histogram": 1.0}
@@ -30,15 +31,23 @@ def test_indicators_that_are_absent_cast_no_vote():
     assert vote({"close": 10.0}).cast == 0
 
 
+def known(**values: float) -> Found:
+    return Found((), {f"A.{name}": value for name, value in values.items()})
+
+
 def test_risk_grows_with_volatility_drawdown_and_an_extreme_rsi():
-    calm, _ = risk_score({"volatility_3m_pct": 15.0, "rsi_14": 50.0}, 0.0)
-    hot, words = risk_score({"volatility_3m_pct": 40.0, "rsi_14": 75.0}, 20.0)
+    calm, _ = risk_score("A", known(volatility_3m_pct=15.0, rsi_14=50.0, below_high_pct=0.0))
+    hot, reasons = risk_score("A", known(volatility_3m_pct=40.0, rsi_14=75.0, below_high_pct=20.0))
     assert calm < hot
-    assert "RSI 75 is extreme" in words
+    assert [(each.fact, each.speaks) for each in reasons] == [
+        ("A.volatility_3m_pct", Speaks.AGAINST),
+        ("A.below_high_pct", Speaks.AGAINST),
+        ("A.rsi_14", Speaks.AGAINST),
+    ]
 
 
 def test_an_unknown_volatility_is_a_risk_above_the_limit():
-    assert risk_score({}, None)[0] == RISK_UNKNOWN > 7
+    assert risk_score("A", known())[0] == RISK_UNKNOWN > 7
 
 
 def test_rules_never_claim_more_than_their_cap():

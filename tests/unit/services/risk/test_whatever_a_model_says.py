@@ -32,7 +32,8 @@ from contracts.risk import (
 )
 from contracts.trader import DailyPicks, PicksDraft
 from contracts.types import Money
-from services.research.logic import findings_of
+from libs.facts.fact import Fact, Facts, Key
+from services.research.logic import research_report
 from services.risk.logic import validate
 from services.risk.review import trimmed
 from services.trader.logic import picked
@@ -74,11 +75,34 @@ FACTS = {
         facts("HELD", 50, "tech", 1),
     )
 }
+NAMED = Facts.of(
+    [
+        *(
+            Fact(Key(each.ticker, "close"), each.price, "USD", "close", call="E0")
+            for each in FACTS.values()
+        ),
+        Fact(
+            Key("RISKY2", EVENT.kind.value, EVENT.on, EVENT.id.partition("-")[2]),
+            EVENT.text,
+            "text",
+            "headline",
+            call="E0",
+        ),
+    ]
+)
 TICKERS = st.sampled_from(sorted(FACTS))
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 WORDS = st.one_of(TEXTS, st.sampled_from([EVENT.id, "tech", "unknown", "EUR"]))
 SCORES = st.floats(0, 10)
 SURE = st.floats(0, 1)
+REASONS = st.fixed_dictionaries(
+    {
+        "fact": st.one_of(TEXTS, st.sampled_from(sorted(NAMED.by_name))),
+        "beside": st.one_of(TEXTS, st.sampled_from(sorted(NAMED.by_name))),
+        "speaks": st.sampled_from(["for", "against"]),
+        "why": TEXTS,
+    }
+)
 SHARES = st.one_of(st.just("100"), st.decimals(0, 100, places=2).map(str))
 INVENTED = st.fixed_dictionaries(
     {},
@@ -98,10 +122,9 @@ FINDINGS = st.builds(
             "fundamental_score": SCORES,
             "technical_score": SCORES,
             "risk_score": SCORES,
-            "catalyst": WORDS,
-            "summary": WORDS,
+            "catalyst": st.one_of(WORDS, st.sampled_from(sorted(NAMED.by_name))),
+            "reasons": st.lists(REASONS, max_size=2),
             "sector_peers": st.lists(TICKERS, max_size=3),
-            "evidence": st.lists(st.just("E0"), max_size=1),
         }
     ),
     INVENTED,
@@ -155,8 +178,8 @@ def judged(
 ) -> DecisionValidation:
     """The drafts on their way through the desk, each filled and judged by the shipped code."""
     research = ResearchDraft.model_validate({"tickers": findings})
-    found, _ = findings_of(research, FACTS, set(FACTS))
-    report = ResearchReport(**OWN, analysis_date=DAY, tickers=found)
+    made = research_report(research, (), NAMED, FACTS, FACTS)
+    report = ResearchReport(**OWN, analysis_date=DAY, **made)
     draft = PicksDraft.model_validate(
         {"picks": buys, "sell_recommendations": sales, "confidence": 1, "market_summary": ""}
     )
@@ -278,8 +301,9 @@ def test_the_sound_of_it_buys_something() -> None:
     """The property above would hold of a desk that never buys."""
     finding = {"ticker": "OIL", "fundamental_score": 5, "technical_score": 9, "risk_score": 2}
     buy = {"ticker": "OIL", "allocation_pct": "20", "reasoning": "r", "confidence": 1}
+    reason = {"fact": "OIL.close", "speaks": "for"}
     verdict = judged(
-        [{**finding, "evidence": ["E0"]}], [buy], [], {"picks": [buy], "confidence": 1}, {}, {}
+        [{**finding, "reasons": [reason]}], [buy], [], {"picks": [buy], "confidence": 1}, {}, {}
     )
     assert [each.asset for each in verdict.decisions] == ["OIL"]
     assert Constraints() == verdict.constraints
