@@ -171,7 +171,7 @@ def research_report(
         kept.append(_with_facts(finding, ticker, event, its))
     notes = own_words(draft.research_notes)
     absent = _absent(evidence)
-    texts["research_notes"] = notes.say(f"{' ' if notes.text and absent else ''}{absent}")
+    texts["research_notes"] = notes.say(f"{'. ' if notes.text and absent else ''}{absent}")
     cited = Cited.of(texts)
     return {
         "tickers": tuple(kept),
@@ -184,13 +184,11 @@ def research_report(
 
 
 def _absent(evidence: Sequence[Evidence]) -> str:
-    """What no tool could say, with the first reason of each."""
-    reasons: dict[str, str] = {}
-    for item in evidence:
-        error = item.result.get("error") if isinstance(item.result, dict) else None
-        if isinstance(error, dict):
-            reasons.setdefault(item.tool, str(error.get("message", "")))
-    return "; ".join(f"{tool}: {why}" for tool, why in reasons.items())[:ABSENT_CHARS_MAX]
+    """What no tool could say, in their words, each once."""
+    results = (item.result for item in evidence if isinstance(item.result, dict))
+    errors = (each.get("error") for each in results)
+    words = (str(each.get("message", "")) for each in errors if isinstance(each, dict))
+    return ". ".join(dict.fromkeys(words))[:ABSENT_CHARS_MAX]
 
 
 def _calls(reasons: Sequence[Reason], facts: Facts) -> tuple[str, ...]:
