@@ -8,9 +8,11 @@ from pydantic import Field
 from contracts.cycle import CycleRequest
 from contracts.grounding import Checked
 from contracts.message import Command, Contract
+from contracts.reasons import REASONS_MAX, Reason, Reasons, Words
 from contracts.types import Confidence, Failure, Mood, Name, ShortText, Text, Ticker, Value
 
 CANDIDATES_MAX = 25
+QUOTES_MAX = 5
 
 
 class Headline(Value):
@@ -101,26 +103,35 @@ class SignalDigest(Contract):
 
 
 class MoodDraft(Value):
-    """How one ticker's headlines speak of it: -1 (bad) to 1 (good)."""
+    """How one ticker's headlines speak of it: -1 (bad) to 1 (good), and by which of them."""
 
     ticker: Ticker
     score: Mood
     confidence: Confidence
-    key_quotes: tuple[ShortText, ...] = Field(default=(), max_length=5)
-    rationale: Text = ""
+    reasons: Reasons
 
 
 class SentimentDraft(Value):
-    """What the sentiment agent writes of the tickers with headlines: ranked, best first."""
+    """What the sentiment agent judges of the tickers with headlines: ranked, best first."""
 
     tickers: tuple[MoodDraft, ...] = Field(max_length=CANDIDATES_MAX)
-    market_mood: ShortText
-    notes: Text = ""
+    market_mood: Words
+    notes: Words = ""
 
 
-class TickerSentiment(MoodDraft):
-    """How one ticker is spoken of, with the mentions that the sources counted."""
+class TickerSentiment(Value):
+    """How one ticker is spoken of, with the mentions that the sources counted.
 
+    Code composed `rationale` from the `reasons`; `key_quotes` are the titles of the ticker's own
+    headlines that they name.
+    """
+
+    ticker: Ticker
+    score: Mood
+    confidence: Confidence
+    reasons: tuple[Reason, ...] = Field(default=(), max_length=REASONS_MAX)
+    key_quotes: tuple[ShortText, ...] = Field(default=(), max_length=QUOTES_MAX)
+    rationale: Text = ""
     mentions: int = Field(default=0, ge=0)
 
 
@@ -131,13 +142,15 @@ class UnscoredTicker(Value):
     reason: ShortText
 
 
-class SentimentReport(SentimentDraft, Checked):
+class SentimentReport(Checked):
     """How the digest's candidates are spoken of: each is scored, or `unscored` with the reason.
 
     Where none has a headline no model is asked, and all are unscored.
     """
 
     tickers: tuple[TickerSentiment, ...] = Field(max_length=CANDIDATES_MAX)
+    market_mood: ShortText
+    notes: Text = ""
     unscored: tuple[UnscoredTicker, ...] = Field(default=(), max_length=CANDIDATES_MAX)
 
 

@@ -19,6 +19,8 @@ from libs.facts.written import relation, value_of
 from libs.quant.untrusted import clean_line
 
 Mark = TypeVar("Mark", Figure, Loose)
+NO_REASON = "no reason was given"
+"""Stands where a judgement names no fact."""
 _SIDES: Mapping[Speaks, str] = {Speaks.FOR: "for", Speaks.AGAINST: "against"}
 
 

@@ -12,6 +12,7 @@ from libs.facts.marks import event_mark
 
 ACCOUNT = "account"
 MENTIONS = "mentions"
+HEADLINE = "headline"
 _HUNDRED = 100
 
 
@@ -42,26 +43,30 @@ def account_facts(portfolio: Portfolio) -> Iterator[Fact]:
 
 
 def digest_facts(digest: SignalDigest) -> Iterator[Fact]:
-    """How often each candidate was mentioned, what each source makes of it, and its headlines."""
+    """Each candidate's headlines, how often it was mentioned, and what each source makes of it.
+
+    Headlines come first: where not all facts can be shown, they say the most. One that two
+    publishers have word for word at the same time is one fact, the first one's.
+    """
     known = digest.as_of.isoformat()
     for each in digest.candidates:
+        for headline in each.headlines:
+            at = headline.published_at
+            mark = event_mark(each.ticker, HEADLINE, at.date(), at, headline.title)
+            yield Fact(
+                Key(each.ticker, HEADLINE, at.date(), mark),
+                headline.title,
+                TEXT,
+                HEADLINE,
+                headline.source,
+                at.isoformat(),
+            )
         if each.mentions:
             key = Key(each.ticker, MENTIONS)
             yield Fact(key, each.mentions, MENTIONS, "named", digest.market_source, known)
         for source, score in each.scores.items():
             key = Key(each.ticker, f"{source}_score")
             yield Fact(key, round(score, 4), PLAIN, f"score of {source}", source, known)
-        for headline in each.headlines:
-            at = headline.published_at
-            mark = event_mark(each.ticker, "headline", at.date(), at, headline.title)
-            yield Fact(
-                Key(each.ticker, "headline", at.date(), mark),
-                headline.title,
-                TEXT,
-                "headline",
-                headline.source,
-                at.isoformat(),
-            )
 
 
 def sentiment_facts(report: SentimentReport) -> Iterator[Fact]:

@@ -64,6 +64,11 @@ class Fact:
         return self.key.name
 
     @property
+    def is_published(self) -> bool:
+        """Whether it is what somebody wrote on a day, one of several: a headline, a filing."""
+        return self.unit == TEXT and self.key.mark != ""
+
+    @property
     def number(self) -> float | None:
         """Its value as a number; None for a text or a day."""
         return float(self.value) if isinstance(self.value, Decimal | float | int) else None
@@ -99,6 +104,11 @@ class Facts:
             name: str(each.value) if each.number is None else each.number
             for name, each in self.by_name.items()
         }
+
+    @property
+    def publishers(self) -> dict[str, str]:
+        """Who published it, by the name of each headline or filing."""
+        return {name: each.source for name, each in self.by_name.items() if each.is_published}
 
     @cached_property
     def _lower(self) -> Mapping[str, Fact]:

@@ -162,7 +162,8 @@ def _news(seal: _Seal, result: Result) -> Iterator[Fact]:
         on = date.fromisoformat(str(item["known_at"])[:10])
         known, title = str(item["known_at"]), str(item["title"])
         fact = seal.fact(kind, title, TEXT, "headline", on=on, mark=mark, known=known)
-        yield replace(fact, note=str(item.get("summary", "")))
+        by = str(item.get("publisher") or fact.source)
+        yield replace(fact, note=str(item.get("summary", "")), source=by)
 
 
 def _earnings(seal: _Seal, result: Result) -> Iterator[Fact]:

@@ -20,7 +20,7 @@ def value_of(fact: Fact) -> str:
     """`584.00 USD`, `-2.6%`, `7.5 of 10`, `2012-06-28`, `"a headline"`."""
     value = fact.value
     if isinstance(value, str):
-        return f'"{value}"' if fact.unit == TEXT and fact.key.mark else value
+        return f'"{value}"' if fact.is_published else value
     if isinstance(value, date):
         return value.isoformat()
     return number(value, fact.unit, signed=is_change(fact))

@@ -73,6 +73,7 @@ def request_of(
         task=dict(task.data),
         evidence=evidence,
         facts=facts.values if facts is not None else {},
+        publishers=facts.publishers if facts is not None else {},
     )
 
 
@@ -110,7 +111,8 @@ def worth_storing(request: ModelRequest, first: int) -> JsonValue:
 def _brief(message: ModelMessage) -> JsonValue:
     match message:
         case UserMessage(text=text):
-            # The evidence lines are tool results, which are entries of their own.
+            # The evidence lines are tool results, which are entries of their own; facts are made
+            # of those and of the operation's command, which is on record too.
             task = text.split("\n<evidence>\n", 1)[0].split("\n<facts>\n", 1)[0]
             if len(task) > TASK_CHARS_STORED_MAX:
                 # The operation's command is on record too, and has the same data.

@@ -22,8 +22,8 @@ from libs.quant.grounding.facts import Facts, Given, read
 TEXTS = frozenset(
     {
         *("objective", "quant_question", "reasoning", "market_summary", "risk_notes", "summary"),
-        *("news_summary", "earnings_outlook", "research_notes", "rationale", "notes"),
-        *("market_mood", "key_quotes", "adjustments"),
+        *("news_summary", "earnings_outlook", "research_notes", "notes"),
+        "adjustments",
     }
 )
 """Fields in which a model writes freely."""
@@ -42,6 +42,8 @@ memory, limits, wishes) are words of the task, and no evidence."""
 CLAIMS_MAX = 400
 """Figures checked in one answer; about a millisecond each. Texts past it are counted as unread."""
 DEPTH_MAX = 6
+UNREAD = frozenset({"grounding", "figures", "loose", "why"})
+"""Parts of a report that say where its texts are from, and a model's words for its reasons."""
 
 log = structlog.get_logger()
 
@@ -142,19 +144,36 @@ def _given(task: Mapping[str, JsonValue]) -> Iterator[Given]:
 
 
 def _without_marked(report: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """A report without the fields in which an earlier check found something ungrounded."""
+    """A report without the fields in which an earlier check found something ungrounded, or that
+    hold numbers from no fact; nor its reasons' words, which are the model's own."""
     grounding = report.get("grounding")
     marks = grounding.get("ungrounded") if isinstance(grounding, dict) else None
     listed = marks if isinstance(marks, list) else []
     marked = {
         (str(mark.get("field")), mark.get("about")) for mark in listed if isinstance(mark, dict)
     }
-    kept = {key: item for key, item in report.items() if key != "grounding"}
+    loose = report.get("loose")
+    marked |= {_place_of(report, each) for each in (loose if isinstance(loose, list) else [])}
+    kept = {key: item for key, item in report.items() if key not in UNREAD}
     return {
         key: _drop(item, key, None, marked)
         for key, item in kept.items()
         if (key, None) not in marked
     }
+
+
+def _place_of(report: Mapping[str, JsonValue], loose: JsonValue) -> tuple[str, JsonValue]:
+    """The field of a loose number without its places (`tickers.0.rationale`), and of whom it is."""
+    steps = str(loose.get("field")).split(".") if isinstance(loose, dict) else []
+    about: JsonValue = None
+    value: JsonValue = dict(report)
+    for step in steps:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        about = value.get("ticker", about) if isinstance(value, dict) else about
+    return ".".join(step for step in steps if not step.isdecimal()), about
 
 
 def _drop(
@@ -165,7 +184,7 @@ def _drop(
         return {
             key: _drop(item, f"{name}.{key}", about, marked)
             for key, item in value.items()
-            if (f"{name}.{key}", about) not in marked
+            if (f"{name}.{key}", about) not in marked and key not in UNREAD
         }
     if isinstance(value, list):
         return [_drop(item, name, about, marked) for item in value]

@@ -117,7 +117,8 @@ def render_facts(facts: Sequence[Fact], evidence: Sequence[Evidence]) -> str:
 
 def _value(fact: Fact) -> str:
     if fact.unit == TEXT:
-        return _line(f"{fact.value}: {fact.note}" if fact.note else str(fact.value))
+        text = _line(f"{fact.value}: {fact.note}" if fact.note else str(fact.value))
+        return f"{text} by {_line(fact.source)}" if fact.is_published else text
     if fact.number is None:
         return str(fact.value)
     # As exact as the tool had it: who computes with it must not fall behind who read the result.

@@ -92,9 +92,9 @@ class ModelRequest(Value):
     """One call of a model. A request has tools or an output schema, never both.
 
     `task` and `evidence` are the same as in `messages`, as data, for providers that compute instead
-    of reading, and `facts` those that the answer's reasons may name (numbers, or words); a language
-    model gets `system` and `messages` only. The reply may hold `room` times the endpoint's output
-    limit.
+    of reading, and `facts` those that the answer's reasons may name (numbers, or words), with the
+    `publishers` of headlines; a language model gets `system` and `messages` only. The reply may
+    hold `room` times the endpoint's output limit.
     """
 
     agent: str
@@ -109,6 +109,7 @@ class ModelRequest(Value):
     task: dict[str, JsonValue] = Field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
     facts: dict[str, float | str] = Field(default_factory=dict)
+    publishers: dict[str, str] = Field(default_factory=dict)
 
 
 class ModelReply(Value):

@@ -146,6 +146,15 @@ class Row:
     judged: bool
     quant: QuantReport | None = None
     research: ResearchReport | None = None
+    sentiment: SentimentReport | None = None
+
+    @property
+    def mood_words(self) -> Sequence[Piece]:
+        """Why it is spoken of so, in pieces: quoted headlines know where they are from."""
+        if self.sentiment is None or self.mood is None:
+            return ()
+        place = [each.ticker for each in self.sentiment.tickers].index(self.ticker)
+        return pieces(self.sentiment, f"tickers.{place}.rationale", self.mood.rationale)
 
     @property
     def signal_words(self) -> Sequence[Piece]:
@@ -236,6 +245,7 @@ def rows(made: Made) -> Sequence[Row]:
             judged=validation is not None,
             quant=quant,
             research=research,
+            sentiment=mood,
         )
         for name in names
     ]

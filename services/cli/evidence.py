@@ -143,10 +143,8 @@ def _looked_at(made: Made, ticker: str) -> Iterable[tuple[str, RenderableType]]:
 
 def _found(row: Row, width: int) -> Iterable[tuple[str, RenderableType]]:
     if row.mood is not None:
-        quotes = [f"“{amounts.plain(quote)}”" for quote in row.mood.key_quotes]
-        head = f"{row.mood.score:+.2f} of -1 to 1, confidence {row.mood.confidence:.2f}"
-        text = "\n".join((f"{head}: {amounts.plain(row.mood.rationale)}", *quotes))
-        yield "Mood", Text(text)
+        head = f"{row.mood.score:+.2f} of -1 to 1, confidence {row.mood.confidence:.2f}: "
+        yield "Mood", Text.assemble(head, _cited(row.mood_words))
     elif row.unscored is not None:
         yield "Mood", Text(f"not scored: {amounts.plain(row.unscored)}", style="dim")
     if row.signal is not None:

@@ -21,13 +21,11 @@ from contracts.research import (
 )
 from contracts.sentiment import SignalDigest
 from contracts.types import Failure
-from libs.facts.compose import Cited, Prose, argued, own_words, settled, stated
+from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled, stated
 from libs.facts.fact import Facts
 from libs.facts.market import FIGURES
 from libs.llm.provider import Evidence
 
-NO_REASON = "no reason was given"
-"""Stands where a judgement names no fact."""
 HEADLINE = "headline"
 EARNINGS = frozenset({"days_to_report", "eps_estimate", "eps_actual", "report", "announced"})
 """Quantities that are told as a finding's outlook on earnings."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from contracts.grounding import Grounding
 from contracts.provider import PipelineProblem, ProvidersQuery, ProvidersView
 from contracts.reach import OutOfReach, ReachQuery, ReachView
 from contracts.sentiment import (
@@ -13,11 +12,12 @@ from contracts.sentiment import (
     SignalDigest,
     SourceReport,
 )
+from libs.facts.desk import digest_facts
 from libs.llm.agent import Role
-from libs.llm.grounding import Grounder
 from libs.llm.loop import generate
 from libs.llm.prompt import task_for
 from libs.llm.provider import Provider
+from libs.llm.reasoning import Reasoning
 from libs.llm.registry import least_of, problem_of, standings
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
@@ -32,9 +32,8 @@ from services.sentiment.reads import (
     refused_tickers,
 )
 
-UNHEARD = "unknown"
 NOT_ASKED = "no candidate has a headline, so no model was asked"
-"""The mood and the note where no headline was heard."""
+"""The note where no headline was heard."""
 
 
 class NoCandidates(DeskError):
@@ -144,23 +143,22 @@ async def score_sentiment(
         return SentimentReport.of(
             command,
             tickers=(),
-            market_mood=UNHEARD,
+            market_mood=logic.UNHEARD,
             notes=NOT_ASKED,
             unscored=logic.unscored(digest),
-            grounding=Grounding(checked=0),
         )
-    task = task_for(command, signal_digest=heard)
-    checked = Grounder[SentimentDraft](task, lambda said, _: logic.sentiment_problems(said, heard))
+    task = task_for(
+        command,
+        facts=digest_facts(heard),
+        about=heard.tickers,
+        signal_digest=logic.without_headlines(heard),
+    )
+    checked = Reasoning[SentimentDraft](task, lambda said, _: logic.sentiment_problems(said, heard))
     draft = await generate(role.played_for(command), task, SentimentDraft, journal, check=checked)
-    views, corrected = logic.scored(draft, heard)
     return SentimentReport.of(
         command,
-        tickers=views,
-        market_mood=draft.market_mood,
-        notes=draft.notes,
-        unscored=logic.unscored(digest, {view.ticker for view in views}),
-        grounding=checked.grounding(draft),
-        corrected=corrected,
+        unscored=logic.unscored(digest, {view.ticker for view in draft.tickers}),
+        **logic.sentiment_report(draft, heard, checked.facts),
     )
 
 

@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, JsonValue
 
 from contracts.grounding import CORRECTED_MAX
+from contracts.reasons import Reason
 from contracts.sentiment import (
     CANDIDATES_MAX,
     ONE_SOURCE_SCORE_MAX,
+    QUOTES_MAX,
     Candidate,
     DroppedTicker,
     DropRule,
@@ -22,11 +25,15 @@ from contracts.sentiment import (
     UnscoredTicker,
 )
 from contracts.types import Failure, Name, ShortText, Ticker, Value
+from libs.facts.compose import NO_REASON, Cited, argued, own_words, settled
+from libs.facts.fact import Facts
 from libs.quant.untrusted import clean_line
 
 SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
 NEWS_SOURCES = ("headlines", NEWS)
 """Where a digest says why there are no headlines."""
+UNHEARD = "unknown"
+"""The mood where too little was heard."""
 UNANSWERED = "the model gave no score of it"
 SLOT_SHARES: Mapping[str, float] = {SCREENER: 0.4, EARNINGS: 0.1}
 """Shares of the digest kept for a source's own finds; what it does not fill goes to the others."""
@@ -132,6 +139,14 @@ def with_voice(digest: SignalDigest) -> SignalDigest:
     return digest.model_copy(update={"candidates": heard})
 
 
+def without_headlines(digest: SignalDigest) -> JsonValue:
+    """The digest as a model gets it whose facts hold the headlines: none is told twice."""
+    told: JsonValue = digest.model_dump(
+        mode="json", exclude={"candidates": {"__all__": {"headlines"}}}
+    )
+    return told
+
+
 def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[UnscoredTicker, ...]:
     """The digest's candidates without a score, each with the reason."""
     failed = {source.name: source.error for source in digest.sources if source.error is not None}
@@ -157,34 +172,61 @@ def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str
     )
 
 
-def scored(
-    draft: SentimentDraft, digest: SignalDigest
-) -> tuple[tuple[TickerSentiment, ...], tuple[str, ...]]:
-    """The views with the digest's facts, and what of the draft did not count.
+def sentiment_report(draft: SentimentDraft, digest: SignalDigest, facts: Facts) -> dict[str, Any]:
+    """The fields of the report: the model's judgements with the digest's facts, the texts that code
+    writes of them, and what of the draft did not count.
 
     Whatever the model says: one hostile headline must not carry a ticker, so a score goes no
-    further from 0 than headlines of a single source may move it; and a quote is a headline.
+    further from 0 than headlines of a single source may move it.
     """
     known = {candidate.ticker: candidate for candidate in digest.candidates}
+    mood, notes = own_words(draft.market_mood), own_words(draft.notes)
+    texts = {"market_mood": mood, "notes": notes}
     views: list[TickerSentiment] = []
     corrected: list[str] = []
-    for view in draft.tickers:
+    for place, view in enumerate(draft.tickers):
         candidate = known[view.ticker]
-        titles = {headline.title for headline in candidate.headlines}
-        quotes = tuple(quote for quote in view.key_quotes if quote in titles)
-        score = view.score
-        if len({headline.source for headline in candidate.headlines}) == 1:
-            score = max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, score))
-        if score != view.score:
-            corrected.append(
-                f"{view.ticker}: one source only: score {view.score:g} cut to {score:g}"
+        score, cut = _within_its_sources(view.score, candidate)
+        reasons, fell = settled(view.reasons, facts)
+        corrected += (f"{view.ticker}: {each}" for each in (*cut, *fell))
+        text = argued(reasons, facts, view.ticker)
+        texts[f"tickers.{place}.rationale"] = text
+        views.append(
+            TickerSentiment(
+                ticker=view.ticker,
+                score=score,
+                confidence=view.confidence,
+                reasons=reasons,
+                key_quotes=_quoted(reasons, facts, view.ticker),
+                rationale=text.text or NO_REASON,
+                mentions=candidate.mentions,
             )
-        if len(quotes) < len(view.key_quotes):
-            lost = len(view.key_quotes) - len(quotes)
-            corrected.append(f"{view.ticker}: {lost} of its quotes left out: no such headline")
-        facts = {"score": score, "key_quotes": quotes, "mentions": candidate.mentions}
-        views.append(TickerSentiment.model_validate({**dict(view), **facts}))
-    return tuple(views), tuple(corrected[:CORRECTED_MAX])
+        )
+    cited = Cited.of(texts)
+    return {
+        "tickers": tuple(views),
+        "market_mood": mood.text or UNHEARD,
+        "notes": notes.text,
+        "figures": cited.figures,
+        "loose": cited.loose,
+        "corrected": tuple(corrected[:CORRECTED_MAX]),
+    }
+
+
+def _within_its_sources(score: float, candidate: Candidate) -> tuple[float, tuple[str, ...]]:
+    """A score as far as its sources may move it, and in a sentence that it was cut."""
+    if len({headline.source for headline in candidate.headlines}) > 1:
+        return score, ()
+    kept = max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, score))
+    told = f"one source only: score {score:g} cut to {kept:g}"
+    return kept, () if kept == score else (told,)
+
+
+def _quoted(reasons: Sequence[Reason], facts: Facts, ticker: str) -> tuple[str, ...]:
+    """The titles of the ticker's own headlines that these reasons name."""
+    named = (facts.by_name[name] for each in reasons for name in (each.fact, each.beside) if name)
+    titles = (str(fact.value) for fact in named if fact.is_published and fact.key.entity == ticker)
+    return tuple(dict.fromkeys(titles))[:QUOTES_MAX]
 
 
 def _unfit(answers: Sequence[SourceAnswer], told: Set[str]) -> list[DroppedTicker]:

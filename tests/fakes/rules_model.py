@@ -6,9 +6,10 @@ way would show.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from json import JSONDecoder
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -64,23 +65,40 @@ def as_the_rules(asked: Asked, appetites: Mapping[str, Appetite] | None = None) 
     if "<evidence>" in lines:
         first, last = lines.index("<evidence>") + 1, lines.index("</evidence>")
         evidence = [Evidence.model_validate_json(line) for line in lines[first:last]]
-    answer = rules.answer(task, Found(evidence, facts_in(lines)))
+    answer = rules.answer(task, Found(evidence, facts_in(lines), publishers_in(lines)))
     return Says(f"Here it is:\n{answer.model_dump_json()}")
 
 
 def facts_in(lines: Sequence[str]) -> dict[str, float | str]:
     """The facts of a prompt by name, with the numbers as they are written."""
+    return {name: _value(written) for name, written in _told(lines)}
+
+
+def publishers_in(lines: Sequence[str]) -> dict[str, str]:
+    """Who published each headline among the facts of a prompt."""
+    told = {name: _text(written)[1] for name, written in _told(lines) if written[0] == '"'}
+    return {name: publisher for name, publisher in told.items() if publisher is not None}
+
+
+def _told(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     if "<facts>" not in lines:
-        return {}
-    told = lines[lines.index("<facts>") + 1 : lines.index("</facts>")]
-    pairs = (line.split(" = ", 1) for line in told)
-    return {name: _number(value) for name, value in pairs}
+        return
+    for line in lines[lines.index("<facts>") + 1 : lines.index("</facts>")]:
+        name, _, written = line.partition(" = ")
+        yield name, written
 
 
-def _number(written: str) -> float | str:
+def _text(written: str) -> tuple[str, str | None]:
+    """A text as it stands between quotes, and who published it, if that is told."""
+    text, end = JSONDecoder().raw_decode(written)
+    by = written[end:].removeprefix(" by ")
+    return text, orjson.loads(by) if by else None
+
+
+def _value(written: str) -> float | str:
     first = written.split(" ", 1)[0]
     if written.startswith('"'):
-        return str(orjson.loads(written))
+        return _text(written)[0]
     return float(first) if re.fullmatch(r"-?\d+(\.\d+)?", first) else written
 
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from contracts.account import Portfolio
 from contracts.research import FINDINGS_MAX, PlanDraft
-from contracts.sentiment import SentimentDraft, SignalDigest
+from contracts.sentiment import SentimentReport, SignalDigest
 from libs.llm.rules.rule_set import Ask, Found, RuleSet, TaskData, said
 
 EXPECTED_OUTPUTS = ("RSI14", "MACD", "SMA50", "SMA200", "momentum_3m", "volatility_3m")
@@ -38,7 +38,7 @@ def answer(task: TaskData, found: Found) -> PlanDraft:
 
 
 def _assets(task: TaskData) -> tuple[str, ...]:
-    ranked = SentimentDraft.model_validate(task["sentiment_report"]).tickers
+    ranked = SentimentReport.model_validate(task["sentiment_report"]).tickers
     digest = SignalDigest.model_validate(task["signal_digest"])
     # Ranked ones first; a candidate that the report left out still has its place in the digest.
     names = [view.ticker for view in ranked] + [item.ticker for item in digest.candidates]

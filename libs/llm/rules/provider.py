@@ -59,7 +59,9 @@ class RulesProvider:
             )
         if request.tools:
             return _tool_round(rules, request)
-        answer = rules.answer(request.task, Found(request.evidence, request.facts))
+        answer = rules.answer(
+            request.task, Found(request.evidence, request.facts, request.publishers)
+        )
         return ModelReply(text=answer.model_dump_json())
 
 

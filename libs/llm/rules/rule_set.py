@@ -7,6 +7,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import ResearchFinding
+from libs.facts.desk import HEADLINE
 from libs.llm.provider import Evidence
 
 CONFIDENCE_MAX = 0.6
@@ -26,13 +27,26 @@ class Ask:
     arguments: Mapping[str, JsonValue]
 
 
+@dataclass(frozen=True)
+class Published:
+    """A headline: the name of its fact, its title and who published it."""
+
+    name: str
+    title: str
+    publisher: str
+
+
 class Found:
     """Evidence by tool and ticker. Errors are told apart: they are no evidence."""
 
     def __init__(
-        self, evidence: Sequence[Evidence], facts: Mapping[str, float | str] | None = None
+        self,
+        evidence: Sequence[Evidence],
+        facts: Mapping[str, float | str] | None = None,
+        publishers: Mapping[str, str] | None = None,
     ) -> None:
         self._facts = facts or {}
+        self._publishers = publishers or {}
         self._good = [item for item in evidence if not _is_error(item)]
         self._bad = [item for item in evidence if _is_error(item)]
 
@@ -54,6 +68,13 @@ class Found:
         """A ticker's facts of one quantity that are of different days, by name, in their order."""
         head = f"{ticker}.{quantity}@"
         return [(name, str(value)) for name, value in self._facts.items() if name.startswith(head)]
+
+    def headlines(self, ticker: str) -> tuple[Published, ...]:
+        """What was published of a ticker, in the order of its facts."""
+        return tuple(
+            Published(name, title, self._publishers.get(name, ""))
+            for name, title in self.texts(ticker, HEADLINE)
+        )
 
     def all_of(self, quantity: str) -> Sequence[tuple[str, str]]:
         """Every ticker that has a fact of this quantity, with its value in words."""

@@ -2,56 +2,56 @@
 
 from collections.abc import Sequence
 
-from contracts.sentiment import (
-    ONE_SOURCE_SCORE_MAX,
-    Candidate,
-    Headline,
-    MoodDraft,
-    SentimentDraft,
-    SignalDigest,
-)
-from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
+from contracts.reasons import REASONS_MAX, ReasonDraft, Speaks
+from contracts.sentiment import ONE_SOURCE_SCORE_MAX, MoodDraft, SentimentDraft, SignalDigest
+from libs.llm.rules.rule_set import Found, Published, RuleSet, TaskData, confidence, said
 from libs.quant.lexicon import tone
 
 HEADLINES_FOR_FULL_CONFIDENCE = 5
 """Five headlines that agree are a mood; one is an anecdote."""
 MOOD_SCORE_MIN = 0.15
 """A mean tone nearer to 0 than this is no mood."""
-QUOTES_MAX = 3
+UNHEARD = "no headline could be scored; the ranking is the digest's order"
 
 
 def answer(task: TaskData, found: Found) -> SentimentDraft:
     """Tickers by score times confidence, best first."""
-    del found
     digest = SignalDigest.model_validate(task["signal_digest"])
-    views = [_view(candidate) for candidate in digest.candidates]
+    views = [_view(name, found.headlines(name)) for name in digest.tickers]
     ranked = sorted(views, key=lambda view: -view.score * view.confidence)
     heard = [view for view in views if view.confidence > 0]
-    return SentimentDraft(
-        tickers=tuple(ranked), market_mood=_mood(heard), notes=said(_notes(views, heard))
-    )
+    notes = "the tone of headlines by a lexicon" if heard else UNHEARD
+    return SentimentDraft(tickers=tuple(ranked), market_mood=_mood(heard), notes=said(notes))
 
 
-def _view(candidate: Candidate) -> MoodDraft:
-    tones = [(headline, tone(headline.title)) for headline in candidate.headlines]
+def _view(ticker: str, headlines: Sequence[Published]) -> MoodDraft:
+    tones = [(headline, tone(headline.title)) for headline in headlines]
     toned = [(headline, value) for headline, value in tones if value]
-    score = _score(tones)
     # Headlines without a word of the lexicon were read and said nothing: no confidence in a score.
     sure = len(toned) / max(HEADLINES_FOR_FULL_CONFIDENCE, len(tones)) if toned else 0.0
+    weightiest = sorted(toned, key=lambda each: -abs(each[1]))
     return MoodDraft(
-        ticker=candidate.ticker,
-        score=round(score, 3),
+        ticker=ticker,
+        score=round(_score(tones), 3),
         confidence=confidence(sure),
-        key_quotes=tuple(headline.title for headline, _ in toned[:QUOTES_MAX]),
-        rationale=said(f"lexicon tone, {len(toned)} scored of {len(tones)} headlines"),
+        reasons=tuple(_reason(*each) for each in weightiest[:REASONS_MAX]),
     )
 
 
-def _score(tones: Sequence[tuple[Headline, float]]) -> float:
+def _reason(headline: Published, value: float) -> ReasonDraft:
+    good = value > 0
+    return ReasonDraft(
+        fact=headline.name,
+        speaks=Speaks.FOR if good else Speaks.AGAINST,
+        why="good words" if good else "bad words",
+    )
+
+
+def _score(tones: Sequence[tuple[Published, float]]) -> float:
     """The mean over sources of each source's mean tone, capped where only one was heard."""
     sources: dict[str, list[float]] = {}
     for headline, value in tones:
-        sources.setdefault(headline.source, []).append(value)
+        sources.setdefault(headline.publisher, []).append(value)
     means = [sum(values) / len(values) for values in sources.values()]
     score = sum(means) / len(means)
     if len(means) == 1:
@@ -66,12 +66,6 @@ def _mood(heard: Sequence[MoodDraft]) -> str:
     if abs(mean) < MOOD_SCORE_MIN:
         return "neutral"
     return "positive" if mean > 0 else "negative"
-
-
-def _notes(views: Sequence[MoodDraft], heard: Sequence[MoodDraft]) -> str:
-    if not heard:
-        return "no headline could be scored; the ranking is the digest's order"
-    return f"{len(heard)} scored by headlines; {len(views)} tickers in all"
 
 
 RULES = RuleSet(answer=answer)

@@ -64,6 +64,13 @@ async def test_changes_are_computed_from_the_history_over_stated_sessions():
     assert last == pytest.approx(high.number * (1 - fall.number / 100), rel=1e-5)
 
 
+async def test_a_headlines_source_is_its_publisher():
+    facts = await facts_of("get_news")
+    assert facts.publishers
+    assert set(facts.publishers.values()) == {"Fixture Wire"}
+    assert set(facts.publishers) == {name for name in facts.by_name if ".headline@" in name}
+
+
 def test_errors_and_other_tools_results_have_no_facts():
     failed = Given("E0", "get_stock_price", {"error": {"code": "x", "message": "y"}})
     other = Given("E1", "save_assessment", {"ticker": "A", "price": 1})

@@ -31,7 +31,7 @@ DRAFTS: dict[str, type[BaseModel]] = {
     "design": StrategyDraft,
 }
 DECLARED = {
-    "sentiment": "score confidence market_mood ticker key_quotes rationale notes",
+    "sentiment": "score confidence market_mood ticker notes fact beside speaks why",
     "plan": "expected_outputs timeframes constraints assets objective quant_question",
     "quant": "signal confidence ticker answer fact beside speaks why",
     "research": "fundamental_score technical_score risk_score ticker catalyst sector_peers "

@@ -65,6 +65,17 @@ def test_what_was_marked_before_grounds_nothing_after() -> None:
     assert ground(said, {"research_report": marked}, ()).ungrounded != ()
 
 
+def test_a_text_with_a_number_from_no_fact_and_the_words_of_a_reason_ground_nothing() -> None:
+    why = "Orders worth $77 million came in."
+    view = {"ticker": "AAPL", "rationale": f"For: a headline ({why}).", "reasons": [{"why": why}]}
+    said = finding(summary=why)
+    assert ground(said, {"sentiment_report": {"tickers": [view]}}, ()).ungrounded == ()
+    loose = {"field": "tickers.0.rationale", "start": 29, "text": "77"}
+    report = {"tickers": [view], "loose": [loose]}
+    assert ground(said, {"sentiment_report": report}, ()).ungrounded != ()
+    assert ground(said, {"signal_digest": {"tickers": [view]}}, ()).ungrounded == ()
+
+
 def test_an_answer_of_any_size_is_checked_in_bounded_steps_and_says_what_it_left_out() -> None:
     texts = "close 1.5, " * 700
     many = [Finding(summary=texts, news_summary=texts)] * 10

@@ -148,7 +148,7 @@ class _DeadRules(ScriptedProvider):
         raise ProviderUnavailable(f"a model was called for {request.agent}")
 
 
-WRITTEN = ("sentiment", "plan", "picks", "review")
+WRITTEN = ("plan", "picks", "review")
 
 
 @pytest.mark.parametrize("as_of", [date(2012, 6, 29), CRASH])
@@ -156,7 +156,7 @@ async def test_every_figure_of_the_rules_can_be_traced(desk, as_of):
     desk.as_of = as_of
     found = await desk.cycle()
     assert [found[name].grounding.ungrounded for name in WRITTEN] == [()] * len(WRITTEN)
-    assert found["quant"].loose == found["research"].loose == ()
+    assert found["quant"].loose == found["research"].loose == found["sentiment"].loose == ()
 
 
 async def test_every_number_of_the_quant_is_a_figure_with_its_fact_and_tool_result(desk):
@@ -180,3 +180,23 @@ async def test_every_number_of_the_quant_is_a_figure_with_its_fact_and_tool_resu
 async def test_every_figure_of_the_rules_on_news_and_fundamentals_can_be_traced(fixture_desk):
     found = await fixture_desk.cycle()
     assert [found[name].grounding.ungrounded for name in WRITTEN] == [()] * len(WRITTEN)
+
+
+async def test_every_quotation_of_the_rules_is_a_headline_with_its_fact_and_publisher(fixture_desk):
+    found = await fixture_desk.cycle()
+    sentiment, titles = found["sentiment"], {}
+    for each in found["digest"].candidates:
+        titles |= {f'"{line.title}"': (each.ticker, line) for line in each.headlines}
+    for figure in sentiment.figures:
+        view = sentiment.tickers[int(figure.field.split(".")[1])]
+        assert figure.field.endswith(".rationale")
+        assert view.rationale[figure.start :].startswith(figure.text)
+        ticker, headline = titles[figure.text]
+        (name,) = figure.facts
+        assert name.startswith(f"{ticker}.headline@{headline.published_at.date()}.")
+        assert (ticker, figure.source) == (view.ticker, headline.source)
+        assert (figure.known, figure.call) == (headline.published_at.isoformat(), "")
+    quoted = {quote for view in sentiment.tickers for quote in view.key_quotes}
+    assert {f'"{quote}"' for quote in quoted} == {figure.text for figure in sentiment.figures}
+    assert len(quoted) > 3
+    assert (sentiment.loose, sentiment.notes[:7]) == ((), "rules: ")

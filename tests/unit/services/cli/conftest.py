@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.message import Contract
 from contracts.operation import CallKind, JournalEntry, OperationStatus, OperationView
 from contracts.query import CycleView, PipelineView, Recording
+from contracts.reasons import Figure, Loose, Reason, Speaks
 from contracts.research import (
     AssetView,
     Plan,
@@ -52,10 +54,36 @@ SOURCES = (
     SourceReport(name="screener", ok=True),
     SourceReport(name="news", ok=False, error=NO_NEWS),
 )
+NEWS = "AAPL.headline@2012-06-28.ghijklmn"
 MOODS = (
-    TickerSentiment(ticker="AAPL", score=0.5, confidence=0.4, mentions=2, key_quotes=("it rises",)),
+    TickerSentiment(
+        ticker="AAPL",
+        score=0.5,
+        confidence=0.4,
+        mentions=2,
+        reasons=(Reason(fact=NEWS, speaks=Speaks.FOR, why="up 9", about="AAPL"),),
+        key_quotes=("it rises",),
+        rationale='For: headline "it rises" of 2012-06-28 (up 9).',
+    ),
 )
+QUOTED = Figure(
+    field="tickers.0.rationale",
+    start=14,
+    text='"it rises"',
+    unit="text",
+    facts=(NEWS,),
+    source="a paper",
+    known="2012-06-28T14:00:00+00:00",
+)
+LOOSE = Loose(field="tickers.0.rationale", start=43, text="9")
 UNSCORED = (UnscoredTicker(ticker="GOOG", reason="no headline was known at as_of"),)
+HEARD: dict[str, Any] = {
+    "tickers": MOODS,
+    "unscored": UNSCORED,
+    "market_mood": "calm",
+    "figures": (QUOTED,),
+    "loose": (LOOSE,),
+}
 HEADLINE = Headline(
     title="it rises", source="a paper", published_at=datetime(2012, 6, 28, 14, 0, tzinfo=UTC)
 )
@@ -123,7 +151,7 @@ def contracts() -> dict[str, Contract]:
             sources=SOURCES,
             market_source="made-up prices",
         ),
-        SentimentReport(**ids, tickers=MOODS, unscored=UNSCORED, market_mood="calm"),
+        SentimentReport(**ids, **HEARD),
         Portfolio(**ids, account="main", cash=_usd("100000"), equity=_usd("100000")),
         Plan(
             **ids,

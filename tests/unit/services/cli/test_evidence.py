@@ -8,6 +8,7 @@ from rich.console import Console
 
 from contracts.operation import OperationView
 from contracts.query import CycleView, Recording
+from libs.report.made import Made, rows
 from services.cli import evidence, outline
 from services.cli.problem import ExitCode, Problem
 
@@ -35,8 +36,7 @@ def test_a_tickers_evidence_holds_what_every_stage_said_of_it(
 
     for said in (
         "2012-06-28 14:00 UTC a paper: it rises",
-        "+0.50 of -1 to 1, confidence 0.40",
-        "“it rises”",
+        '+0.50 of -1 to 1, confidence 0.40: For: headline "it rises" of 2012-06-28 (up 9).',
         "bullish 0.40: votes",
         "rsi_14 55.58",
         "technical 8.0, risk 3.8",
@@ -47,6 +47,16 @@ def test_a_tickers_evidence_holds_what_every_stage_said_of_it(
         "filled at 585.03 USD on Mon 2012-07-02's open, fee 19.89 USD",
     ):
         assert said in text, said
+
+
+def test_why_a_ticker_is_spoken_of_so_is_in_pieces_that_say_where_they_are_from(
+    cycle_view: CycleView,
+) -> None:
+    row = next(each for each in rows(Made.by(cycle_view.pipelines[0])) if each.ticker == "AAPL")
+    _, quote, _, loose, _ = row.mood_words
+    assert (quote.text, quote.loose) == ('"it rises"', False)
+    assert quote.source == ("AAPL.headline@2012-06-28.ghijklmn; a paper, 2012-06-28T14:00:00+00:00")
+    assert (loose.text, loose.loose, loose.source) == ("9", True, "not from evidence")
 
 
 def test_a_tickers_calls_are_those_that_asked_about_it(

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from contracts.sentiment import (
     CANDIDATES_MAX,
     DropRule,
+    MoodDraft,
     SentimentDraft,
     SignalDigest,
     Slot,
-    TickerSentiment,
 )
 from contracts.types import Failure
 from services.sentiment import logic
@@ -97,9 +97,9 @@ def test_a_report_may_neither_invent_nor_repeat_a_ticker(desk):
         candidates=logic.select([answer(SCREENER, "AAA")], None, {}).candidates,
     )
     views = [
-        TickerSentiment(ticker="AAA", score=0.5, confidence=0.9),
-        TickerSentiment(ticker="AAA", score=0.0, confidence=0.0),
-        TickerSentiment(ticker="ZZZ", score=0.0, confidence=0.0),
+        MoodDraft(ticker="AAA", score=0.5, confidence=0.9, reasons=()),
+        MoodDraft(ticker="AAA", score=0.0, confidence=0.0, reasons=()),
+        MoodDraft(ticker="ZZZ", score=0.0, confidence=0.0, reasons=()),
     ]
     told = logic.sentiment_problems(SentimentDraft(tickers=views, market_mood="x"), digest)
     assert len(told) == 2
