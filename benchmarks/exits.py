@@ -24,8 +24,10 @@ from contracts.cycle import EXIT, Budgets, CycleRequest
 from contracts.execution import ExecuteDecisions
 from contracts.message import MESSAGE_BYTES_MAX, Pipeline
 from contracts.query import CycleQuery, CycleView, OperationsPage, OperationsQuery
+from contracts.reasons import Reason, Speaks
 from contracts.risk import DecisionAction, DecisionValidation, Evidence, PortfolioDecision
 from contracts.subjects import CYCLE, OPERATIONS, REQUEST_CYCLE
+from contracts.trader import StockPick
 from contracts.types import Money
 from libs.broker.paper import PaperBroker
 from libs.bus.client import open_client
@@ -141,6 +143,16 @@ def purchase(prices: Mapping[str, Decimal]) -> ExecuteDecisions:
         passed=True,
         decisions=decisions,
         proposal_hash=proposal_hash(decisions),
+        proposals=tuple(
+            StockPick(
+                ticker=each.asset,
+                allocation_pct=each.allocation_pct,
+                confidence=each.confidence,
+                reasons=(Reason(fact=f"{each.asset}.close", speaks=Speaks.FOR, about=each.asset),),
+                reasoning=each.reasoning,
+            )
+            for each in decisions
+        ),
         evidence=tuple(
             Evidence(
                 ticker=each, sector=f"of {each}", risk_score=1.0, measured_risk=1.0, price=price

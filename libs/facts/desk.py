@@ -1,6 +1,6 @@
 """Facts of what the desk itself holds: the account, the digest, and reports made before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from contracts.account import Portfolio
@@ -8,6 +8,7 @@ from contracts.research import QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.trader import DailyPicks
 from libs.facts.fact import PERCENT, PLAIN, SCORE, SHARES, TEXT, Fact, FactValue, Key
+from libs.facts.market import INDICATORS
 from libs.facts.marks import event_mark
 
 ACCOUNT = "account"
@@ -80,14 +81,22 @@ def sentiment_facts(report: SentimentReport) -> Iterator[Fact]:
             yield Fact(Key(each.ticker, quantity), value, PLAIN, label, "sentiment", known)
 
 
-def quant_facts(report: QuantReport) -> Iterator[Fact]:
-    """The quant's view of each asset."""
+def quant_facts(report: QuantReport, currencies: Mapping[str, str]) -> Iterator[Fact]:
+    """The quant's view of each asset, and the indicators that it had of it. `currencies` are those
+    that the tickers trade in, as far as they are known."""
     known = report.as_of.isoformat()
+    measured = (each.source for each in report.figures if each.call)
+    source = next(measured, "indicators of the quant")
     for each in report.assets:
         key = Key(each.ticker, "quant_signal")
         yield Fact(key, each.signal.value, TEXT, "quant", "quant", known)
         key = Key(each.ticker, "quant_confidence")
         yield Fact(key, each.confidence, PLAIN, "confidence of the quant", "quant", known)
+        for name, (quantity, unit, label) in INDICATORS.items():
+            value = each.technical_indicators.get(name)
+            if value is not None:
+                own = currencies.get(each.ticker, PLAIN) if unit == "money" else unit
+                yield Fact(Key(each.ticker, quantity), value, own, label, source, known)
 
 
 def research_facts(report: ResearchReport) -> Iterator[Fact]:

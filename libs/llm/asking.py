@@ -68,7 +68,7 @@ def request_of(
         system_sha256=agent.prompt.sha256,
         messages=tuple(messages),
         tools=tools.definitions if tools else (),
-        output_schema=_schema_of(output, tuple(each.name for each in shown)) if output else None,
+        output_schema=schema_of(output, tuple(each.name for each in shown)) if output else None,
         seed=agent.seed,
         task=dict(task.data),
         evidence=evidence,
@@ -79,12 +79,15 @@ def request_of(
 
 def gives_reasons(output: type[BaseModel]) -> bool:
     """Whether an answer of this contract names facts."""
-    return ReasonDraft.__name__ in _schema_of(output, ()).get("$defs", {})
+    return ReasonDraft.__name__ in schema_of(output, ()).get("$defs", {})
 
 
 @lru_cache(maxsize=64)
-def _schema_of(output: type[BaseModel], names: tuple[str, ...]) -> dict[str, Any]:
-    """The contract's schema; the names that reasons may give are one enumeration in it."""
+def schema_of(output: type[BaseModel], names: tuple[str, ...]) -> dict[str, Any]:
+    """The contract's schema; the names that reasons may give are one enumeration in it.
+
+    It is shared: nobody changes it.
+    """
     schema: dict[str, Any] = output.model_json_schema()
     if names:
         schema = copy.deepcopy(schema)

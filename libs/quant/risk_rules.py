@@ -67,6 +67,20 @@ def _research_evidence(leg: Leg, facts: Facts) -> Finding:
     )
 
 
+def _own_reason(leg: Leg, _: Facts) -> Finding:
+    own, given = leg.pick.own_reasons, leg.pick.reasons
+    return gate(
+        leg,
+        ok=bool(own),
+        value=f"{len(own)} of {len(given)} reasons" if given else "no reason",
+        limit=f"one reason for it, about {leg.ticker}",
+        kept="a fact of its own speaks for it",
+        vetoed=f"none of its reasons is a fact of {leg.ticker} that speaks for it"
+        if given
+        else "no reason is given for it that could be looked up",
+    )
+
+
 def _exchange_rate(leg: Leg, facts: Facts) -> Finding:
     evidence = facts.evidence.get(leg.ticker)
     missing = evidence.no_rate if evidence else None
@@ -334,6 +348,7 @@ BUY_GATES: tuple[Rule, ...] = (
     Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),
     Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
     Rule("research_evidence", "a claim without a source is no reason to buy", _research_evidence),
+    Rule("own_reason", "what nothing speaks for is not bought", _own_reason),
     Rule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
     Rule(
         "risk_needs_catalyst",

@@ -147,6 +147,7 @@ class Row:
     quant: QuantReport | None = None
     research: ResearchReport | None = None
     sentiment: SentimentReport | None = None
+    picks: DailyPicks | None = None
 
     @property
     def mood_words(self) -> Sequence[Piece]:
@@ -176,6 +177,19 @@ class Row:
             for name, text in texts.items()
             if text
         ]
+
+    @property
+    def pick_words(self) -> Sequence[Piece]:
+        """The trader's reasoning in pieces."""
+        if self.picks is None or self.pick is None:
+            return ()
+        fields = {
+            f"{name}.{place}.reasoning": each
+            for name in ("picks", "sell_recommendations")
+            for place, each in enumerate(getattr(self.picks, name))
+        }
+        field = next((name for name, each in fields.items() if each is self.pick), "")
+        return pieces(self.picks, field, self.pick.reasoning)
 
     @property
     def fundamental(self) -> float | None:
@@ -246,6 +260,7 @@ def rows(made: Made) -> Sequence[Row]:
             quant=quant,
             research=research,
             sentiment=mood,
+            picks=made.picks,
         )
         for name in names
     ]

@@ -196,7 +196,7 @@ def _decided(row: Row) -> Iterable[tuple[str, RenderableType]]:
     else:
         share = amounts.percent(row.pick.allocation_pct)
         head = f"{row.pick.action.value} {share}, confidence {row.pick.confidence:.2f}"
-        yield "Picked", Text(f"{head}: {amounts.plain(row.pick.reasoning)}")
+        yield "Picked", Text.assemble(f"{head}: ", _cited(row.pick_words))
     if row.checks:
         yield "Rules", tickers.explained([*row.against, *_kept(row)])
     if row.validated is not None and row.approval is not None:

@@ -112,11 +112,13 @@ def _judge_again(
     validation = command.decision_validation
     require_currency(account, bounds.budget)
     # The rules leave their own result as it is, so judging what they approved can only cut it.
+    reasons = {(each.action, each.ticker): each.reasons for each in validation.proposals}
     approved = [
         StockPick(
             ticker=decision.asset,
             action=Side(decision.action.value),
             allocation_pct=decision.allocation_pct,
+            reasons=reasons.get((Side(decision.action.value), decision.asset), ()),
             reasoning=decision.reasoning,
             confidence=decision.confidence,
         )

@@ -1,11 +1,10 @@
 """What the trader answers: the picks of a pipeline."""
 
-from contracts.account import Side
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
-from libs.llm.grounding import Grounder
 from libs.llm.loop import generate_with_tools
 from libs.llm.prompt import memory_told, task_for
+from libs.llm.reasoning import Reasoning
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
 from services.trader import logic
@@ -18,6 +17,8 @@ async def pick_trades(
     """What to propose for buying and selling, with prices verified by tools."""
     task = task_for(
         command,
+        facts=logic.facts_given(command),
+        about=logic.asked_about(command),
         signal_digest=command.signal_digest,
         sentiment_report=command.sentiment_report,
         plan=command.plan,
@@ -28,7 +29,7 @@ async def pick_trades(
         budgets=command.request.budgets,
         constraints=dict(command.request.constraints),
     )
-    checked = Grounder[PicksDraft](
+    checked = Reasoning[PicksDraft](
         task,
         lambda picks, _: logic.pick_problems(picks, command.research_report, command.portfolio),
     )
@@ -44,11 +45,5 @@ async def pick_trades(
         command,
         llm=command.pipeline.provider,
         pick_date=command.as_of,
-        grounding=checked.grounding(draft),
-        picks=logic.picked(draft.picks, Side.BUY, command.research_report),
-        sell_recommendations=logic.picked(
-            draft.sell_recommendations, Side.SELL, command.research_report
-        ),
-        confidence=draft.confidence,
-        market_summary=draft.market_summary,
+        **logic.daily_picks(draft, checked.facts, command.research_report),
     )

@@ -15,6 +15,9 @@ import anthropic
 import pytest
 from pydantic import BaseModel
 
+from contracts.reasons import NAME_CHARS_MAX
+from libs.llm.agent import Limits
+from libs.llm.asking import gives_reasons, schema_of
 from libs.llm.schema import has_maps
 
 SERVICES = Path(__file__).parents[2] / "services"
@@ -112,6 +115,17 @@ def test_a_contract_is_within_openais_limits(contract: type[BaseModel]) -> None:
     size = size_of(contract.model_json_schema())
     assert size.properties <= PROPERTIES_MAX
     assert size.levels <= LEVELS_MAX
+    assert size.enum_values <= ENUM_VALUES_MAX
+    assert size.chars <= NAMES_CHARS_MAX
+
+
+REASONED = [each for each in CONTRACTS if gives_reasons(each)]
+NAMES = tuple(f"{n:x>{NAME_CHARS_MAX}}" for n in range(Limits().facts_max))
+
+
+@pytest.mark.parametrize("contract", REASONED, ids=lambda each: each.__name__)
+def test_it_is_within_them_with_the_names_of_facts_bound_in(contract: type[BaseModel]) -> None:
+    size = size_of(schema_of(contract, NAMES))
     assert size.enum_values <= ENUM_VALUES_MAX
     assert size.chars <= NAMES_CHARS_MAX
 

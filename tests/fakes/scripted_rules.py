@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import FindingDraft, PlanDraft, ResearchDraft
 from contracts.risk import ReviewDraft, ReviewedPick
 from contracts.sentiment import SignalDigest
-from contracts.trader import PickDraft, PicksDraft
+from contracts.trader import DailyPicks, PickDraft, PicksDraft
 from libs.llm.rules.provider import RULE_SETS
 from libs.llm.rules.rule_set import Found, TaskData
 
@@ -103,7 +104,7 @@ def _trader(parts: Parts) -> Any:
             picks=tuple(_pick(ticker, share) for ticker, share in said.buys),
             sell_recommendations=tuple(_pick(*each) for each in said.sells),
             confidence=0.5,
-            market_summary="as the script says",
+            answer="as the script says",
         )
 
     return answer
@@ -113,14 +114,14 @@ def _pick(ticker: str, share: str) -> PickDraft:
     return PickDraft(
         ticker=ticker,
         allocation_pct=Decimal(share),
-        reasoning="as the script says",
         confidence=0.5,
+        reasons=(ReasonDraft(fact=f"{ticker}.technical_score", speaks=Speaks.FOR),),
     )
 
 
 def _reviewer(parts: Parts) -> Any:
     def answer(task: TaskData, _: Found) -> ReviewDraft:
-        daily = PicksDraft.model_validate(task["daily_picks"])
+        daily = DailyPicks.model_validate(task["daily_picks"])
         left = {p.ticker: parts.reviews.get(p.ticker, p.allocation_pct) for p in daily.picks}
         kept = [_reviewed(ticker, share) for ticker, share in left.items() if share]
         removed = tuple(ticker for ticker, share in left.items() if not share)

@@ -18,6 +18,7 @@ from libs.llm.rules.provider import RULE_SETS
 from libs.llm.rules.rule_set import Found, TaskData
 from libs.runtime.settings import Settings
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
+from tests.fakes.reasons import drafted
 from tests.flow.conftest import thinking_routes
 
 AS_OF = date(2012, 6, 29)
@@ -50,10 +51,10 @@ def buys_all(task: TaskData, _: Found) -> Said:
     report: Any = task["research_report"]
     picks = [
         {"ticker": each["ticker"], "action": "buy", "allocation_pct": "25", "confidence": 1}
-        | {"reasoning": "all of it", "exchange": "XMOON"}
+        | {"reasons": [drafted(each["ticker"])], "exchange": "XMOON"}
         for each in report["tickers"][:4]
     ]
-    return Said(picks=picks, confidence=1, market_summary="up")
+    return Said(picks=picks, confidence=1, answer="up")
 
 
 def agrees(task: TaskData, _: Found) -> Said:

@@ -22,7 +22,7 @@ from contracts.operation import CallKind
 from contracts.reasons import ReasonDraft
 from contracts.research import PlanDraft, ResearchDraft
 from contracts.risk import ReviewDraft
-from contracts.trader import PicksDraft
+from contracts.trader import DailyPicks, PicksDraft
 from libs.llm.provider import UserMessage
 from libs.llm.rules.provider import RULE_SETS, RulesProvider
 from libs.llm.rules.rule_set import Found, TaskData
@@ -30,6 +30,7 @@ from libs.runtime.settings import Settings
 from tests.data.fixture_market.make_fixture import HERE
 from tests.fakes.hostile_words import HOSTILE, VICTIM
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
+from tests.fakes.reasons import drafted
 from tests.flow.conftest import thinking_routes
 
 AS_OF = date(2024, 3, 15)
@@ -104,7 +105,7 @@ def all_in(ticker: str) -> Answer:
     def answer(*_: object) -> PicksDraft:
         leg = {"ticker": ticker, "allocation_pct": "100", "confidence": 1.0}
         return PicksDraft.model_validate(
-            {"picks": [{**leg, "reasoning": "told to"}], "confidence": 1.0, "market_summary": ""}
+            {"picks": [{**leg, "reasons": [drafted(ticker)]}], "confidence": 1.0}
         )
 
     return answer
@@ -112,7 +113,7 @@ def all_in(ticker: str) -> Answer:
 
 def waves_through(task: TaskData, _: Found) -> ReviewDraft:
     """A reviewer that leaves every pick as it is."""
-    daily = PicksDraft.model_validate(task["daily_picks"])
+    daily = DailyPicks.model_validate(task["daily_picks"])
     return ReviewDraft.model_validate({"picks": daily.model_dump()["picks"], "confidence": 1.0})
 
 

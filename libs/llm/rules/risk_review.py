@@ -12,7 +12,7 @@ from decimal import ROUND_DOWN, Decimal
 from contracts.account import Portfolio
 from contracts.research import ResearchFinding
 from contracts.risk import ReviewDraft, ReviewedPick
-from contracts.trader import PickDraft, PicksDraft
+from contracts.trader import DailyPicks, StockPick
 from libs.llm.rules.rule_set import Found, RuleSet, TaskData, findings_in, said
 
 RISK_SCORE_MAX = 7.0
@@ -35,7 +35,7 @@ class Verdict:
 def answer(task: TaskData, found: Found) -> ReviewDraft:
     """The same picks, some smaller, some gone, each change with its reason."""
     del found
-    daily = PicksDraft.model_validate(task["daily_picks"])
+    daily = DailyPicks.model_validate(task["daily_picks"])
     portfolio = Portfolio.model_validate(task["portfolio"])
     findings = {finding.ticker: finding for finding in findings_in(task)}
     proposed = _as_proposed(daily.picks)
@@ -57,7 +57,7 @@ def answer(task: TaskData, found: Found) -> ReviewDraft:
     )
 
 
-def _as_proposed(picks: Sequence[PickDraft]) -> tuple[ReviewedPick, ...]:
+def _as_proposed(picks: Sequence[StockPick]) -> tuple[ReviewedPick, ...]:
     return tuple(
         ReviewedPick(
             ticker=pick.ticker, allocation_pct=pick.allocation_pct, confidence=pick.confidence
@@ -100,7 +100,7 @@ def _scaled(share: Decimal, factor: Decimal) -> Decimal:
     return (share * factor).quantize(Decimal("0.01"), ROUND_DOWN)
 
 
-def _confidence(daily: PicksDraft, kept: Sequence[ReviewedPick]) -> float:
+def _confidence(daily: DailyPicks, kept: Sequence[ReviewedPick]) -> float:
     if not kept:
         return 0.0 if daily.picks else daily.confidence
     return min(daily.confidence, round(sum(pick.confidence for pick in kept) / len(kept), 3))

@@ -4,21 +4,20 @@ It does not look at sectors, holdings or limits: that is the risk rules' work, w
 word whoever trades.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_DOWN, Decimal
 
 from contracts.account import Portfolio
+from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import AssetView, QuantReport, QuantSignal, ResearchFinding
 from contracts.trader import PICKS_MAX, PickDraft, PicksDraft
 from libs.llm.rules.rule_set import (
     CONFIDENCE_MAX,
-    LABEL,
     Ask,
     Found,
     RuleSet,
     TaskData,
     findings_in,
-    said,
 )
 
 TECHNICAL_SCORE_MIN = 6.0
@@ -30,8 +29,10 @@ PICK_PCT_MAX = Decimal(40)
 FUNDAMENTAL_WEIGHT = 0.5
 """Sound figures add to a trend, half as much as the trend itself; absent ones add nothing."""
 RISK_WEIGHT = 0.5
-PRICE_MOVE_PCT_MAX = 2.0
-"""Since research the price should not have moved at all (same as_of); more is said in words."""
+SOUGHT = "rising by the quant, and by the analyst's score of the trend"
+"""What is bought."""
+VERIFIED = "volume"
+"""The quantity that nobody but the tool that verifies prices tells of a ticker."""
 
 
 def ask(task: TaskData) -> tuple[Ask, ...]:
@@ -44,7 +45,7 @@ def ask(task: TaskData) -> tuple[Ask, ...]:
 
 def answer(task: TaskData, found: Found) -> PicksDraft:
     """Buys by score, sales of what is held and trends down; nothing without a verified price."""
-    buys = [pair for pair in _bought(task) if found.result("get_stock_price", pair[0].ticker)]
+    buys = [pair for pair in _bought(task) if _is_verified(pair[0].ticker, found)]
     shares = _shares([_score(finding, view) for finding, view in buys])
     picks = tuple(
         _buy(finding, view, share, found)
@@ -52,15 +53,15 @@ def answer(task: TaskData, found: Found) -> PicksDraft:
         if share > 0
     )
     sales = tuple(
-        _sale(position.ticker, view)
+        _sale(position.ticker, view, found)
         for position, view in _sold(task)
-        if found.result("get_stock_price", position.ticker)
+        if _is_verified(position.ticker, found)
     )
     return PicksDraft(
         picks=picks,
         sell_recommendations=sales,
         confidence=_mean([pick.confidence for pick in (*picks, *sales)]),
-        market_summary=said(_summary(task, picks, sales)),
+        answer=SOUGHT,
     )
 
 
@@ -110,54 +111,52 @@ def _shares(scores: list[float]) -> list[Decimal]:
     return [min(part, PICK_PCT_MAX).quantize(Decimal("0.01"), ROUND_DOWN) for part in parts]
 
 
+def _is_verified(ticker: str, found: Found) -> bool:
+    return found.number(ticker, VERIFIED) is not None
+
+
 def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found) -> PickDraft:
-    price = Decimal(str(found.result("get_stock_price", finding.ticker)["price"]))
-    moved = _moved_pct(finding.current_price, price)
-    words = f"quant {view.signal.value}, technical score {finding.technical_score:.1f}, "
-    words += f"{_fundamental_words(finding)}, risk {finding.risk_score:.1f}, "
-    words += f"price verified at {price}"
-    if abs(moved) > PRICE_MOVE_PCT_MAX:
-        words += f", {moved:+.1f}% since research"
+    name = finding.ticker
+    # 0 is what the analyst writes where there are no figures: unknown, not bad.
+    scores = ("technical_score", "fundamental_score")[: 1 + (finding.fundamental_score > 0)]
+    risk = "measured_risk" if finding.measured_risk > finding.risk_score else "risk_score"
     return PickDraft(
-        ticker=finding.ticker,
+        ticker=name,
         allocation_pct=share,
-        reasoning=said(words),
         confidence=min(view.confidence, CONFIDENCE_MAX),
+        reasons=(
+            *(each for score in scores for each in found.reason(name, score, speaks=Speaks.FOR)),
+            *_trend(name, found, up=Speaks.FOR, down=Speaks.AGAINST),
+            *found.reason(name, risk, speaks=Speaks.AGAINST),
+        ),
     )
 
 
-def _fundamental_words(finding: ResearchFinding) -> str:
-    # 0 is what the analyst writes where there are no figures: unknown, not bad.
-    score = finding.fundamental_score
-    return f"fundamental {score:.1f}" if score > 0 else "no fundamental score"
-
-
-def _sale(ticker: str, view: AssetView) -> PickDraft:
+def _sale(ticker: str, view: AssetView, found: Found) -> PickDraft:
     return PickDraft(
         ticker=ticker,
         allocation_pct=Decimal(100),
-        reasoning=said(f"held, and bearish for the quant: {view.reasoning.removeprefix(LABEL)}"),
         confidence=min(view.confidence, CONFIDENCE_MAX),
+        reasons=(
+            *found.reason(ticker, "quant_signal", speaks=Speaks.FOR),
+            *_trend(ticker, found, up=Speaks.AGAINST, down=Speaks.FOR),
+        ),
     )
 
 
-def _moved_pct(before: Decimal, now: Decimal) -> float:
-    return float((now / before - 1) * 100) if before > 0 else 0.0
+def _trend(ticker: str, found: Found, *, up: Speaks, down: Speaks) -> Iterator[ReasonDraft]:
+    """The long trend and the last three months, each for the side that it is on."""
+    close, average = found.number(ticker, "close"), found.number(ticker, "sma_200")
+    if close is not None and average is not None:
+        side = up if close > average else down
+        yield from found.reason(ticker, "close", beside="sma_200", speaks=side)
+    moved = found.number(ticker, "change_63d_pct")
+    if moved:
+        yield from found.reason(ticker, "change_63d_pct", speaks=up if moved > 0 else down)
 
 
 def _mean(values: list[float]) -> float:
     return round(sum(values) / len(values), 3) if values else 0.0
-
-
-def _summary(task: TaskData, picks: tuple[PickDraft, ...], sales: tuple[PickDraft, ...]) -> str:
-    quant = QuantReport.model_validate(task["quant_report"])
-    if not picks and not sales:
-        return f"nothing to buy or sell: {quant.reasoning.removeprefix(LABEL)}"
-    total = sum((pick.allocation_pct for pick in picks), start=Decimal(0))
-    return (
-        f"{len(picks)} to buy for {total}% of the budget, {len(sales)} to sell; "
-        f"market {quant.signal.value}: {quant.reasoning.removeprefix(LABEL)}"
-    )
 
 
 RULES = RuleSet(answer=answer, ask=ask)

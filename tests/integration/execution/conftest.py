@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import polars as pl
 import pytest
 
-from contracts.account import OpenBooks, Portfolio
+from contracts.account import OpenBooks, Portfolio, Side
 from contracts.cycle import Budgets, CycleRequest
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.message import Pipeline
@@ -24,6 +24,7 @@ from contracts.risk import (
     ExitPlan,
     PortfolioDecision,
 )
+from contracts.trader import StockPick
 from contracts.types import ExchangeRate, Money
 from libs.broker.paper import PaperBroker
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
@@ -52,6 +53,7 @@ from libs.runtime.embedded import Servers
 from services.execution.handler import Trading, execute_decisions, open_books
 from services.execution.reads import Reads
 from tests.fakes.on_record import put_on_record
+from tests.fakes.reasons import settled
 from tests.integration.conftest import ServersIn
 from tests.integration.own_servers import OwnServers
 
@@ -243,6 +245,17 @@ class Desk:
             passed=bool(decisions),
             decisions=decisions,
             proposal_hash=proposal_hash(decisions),
+            proposals=tuple(
+                StockPick(
+                    ticker=each.asset,
+                    action=Side(each.action.value),
+                    allocation_pct=each.allocation_pct,
+                    confidence=each.confidence,
+                    reasons=(settled(each.asset),),
+                    reasoning=each.reasoning,
+                )
+                for each in decisions
+            ),
             evidence=tuple(
                 Evidence(
                     ticker=ticker,

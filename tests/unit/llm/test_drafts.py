@@ -36,7 +36,7 @@ DECLARED = {
     "quant": "signal confidence ticker answer fact beside speaks why",
     "research": "fundamental_score technical_score risk_score ticker catalyst sector_peers "
     "research_notes fact beside speaks why",
-    "picks": "allocation_pct confidence ticker reasoning market_summary",
+    "picks": "allocation_pct confidence ticker answer fact beside speaks why",
     "review": "allocation_pct confidence ticker vetoed_tickers risk_notes adjustments",
     "memory": "short_term_summary active_hypotheses next_steps",
     "assessment": "verdict strengths weaknesses suggestions",

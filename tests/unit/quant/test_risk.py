@@ -21,6 +21,7 @@ from contracts.trader import StockPick
 from contracts.types import Money
 from libs.quant.risk import RuleVerdict, evaluate, proposal_hash
 from libs.quant.risk_rules import is_currency_pair
+from tests.fakes.reasons import settled
 
 D = Decimal
 WIDE = AccountLimits(
@@ -56,7 +57,12 @@ def test_what_nobody_has_measured_counts_as_the_worst():
 
 def pick(ticker: str, pct: str | int, side: Side = Side.BUY) -> StockPick:
     return StockPick(
-        ticker=ticker, action=side, allocation_pct=D(pct), reasoning="why", confidence=0.5
+        ticker=ticker,
+        action=side,
+        allocation_pct=D(pct),
+        reasons=(settled(ticker),) if side is Side.BUY else (),
+        reasoning="why",
+        confidence=0.5,
     )
 
 
@@ -124,7 +130,7 @@ def test_a_pick_inside_every_limit_is_kept_whole_and_every_rule_says_so():
     assert verdict.decisions[0].allocation_pct == 40
     assert verdict.adjustments == ()
     assert verdict.vetoed == ()
-    assert len(verdict.checks) == 16
+    assert len(verdict.checks) == 17
     assert all(check.passed and check.outcome is RuleOutcome.KEPT for check in verdict.checks)
 
 

@@ -19,11 +19,13 @@ from contracts.account import (
 )
 from contracts.facts import DatedEvent, EventKind
 from contracts.halt import Halt
-from contracts.risk import DecisionAction, Evidence, RuleOutcome
+from contracts.reasons import Reason
+from contracts.risk import DecisionAction, Evidence, PortfolioDecision, RuleOutcome
 from contracts.trader import StockPick
 from contracts.types import Money
 from libs.quant.risk import RuleVerdict, evaluate
 from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, CASH_RESERVE_BPS, is_currency_pair
+from tests.fakes.reasons import settled
 
 CASES = 10_000
 SHARDS = 10
@@ -67,8 +69,11 @@ class Case:
 
     def _pick(self) -> StockPick:
         pct = self.rng.choice([D(0), D(25), D(50), D(100), D(self.rng.randrange(10**6)) / 10**4])
+        ticker = self.rng.choice(TICKERS)
+        about = self.rng.choice([*[(ticker,)] * 8, (), ("AAPL", "XYZ")])
         return StockPick(
-            ticker=self.rng.choice(TICKERS),
+            ticker=ticker,
+            reasons=tuple(map(settled, about)),
             action=self.rng.choice([Side.BUY, Side.BUY, Side.BUY, Side.SELL]),
             allocation_pct=pct,
             reasoning=self.rng.choice("ab"),
@@ -161,6 +166,15 @@ class Case:
         held_back = (o.hold.amount for o in self.portfolio.open_orders if o.side is Side.BUY)
         return max(D(0), self.portfolio.cash.amount - sum(held_back, D(0)))
 
+    def reasons_of(self, decision: PortfolioDecision) -> tuple[Reason, ...]:
+        """Those of the pick that a decision came of: without any of its own there was none."""
+        picks = [
+            each
+            for each in self.picks
+            if (each.action.value, each.ticker) == (decision.action.value, decision.asset)
+        ]
+        return max(picks, key=lambda each: len(each.own_reasons)).reasons
+
     @property
     def base(self) -> Decimal:
         return self.cash_free if self.budget is None else self.budget.amount
@@ -216,6 +230,7 @@ def assert_no_gate_was_passed_by_what_it_bars(case: Case, verdict: RuleVerdict) 
             continue
         assert case.portfolio.halt is None
         assert_inside_the_daily_loss(case)
+        assert any(each.about == decision.asset for each in case.reasons_of(decision))
         evidence = case.evidence[decision.asset]
         assert evidence.risk_score <= case.limits.risk_score_max or evidence.catalyst
         assert decision.asset not in held | waiting
@@ -265,6 +280,7 @@ def assert_applied_again_it_changes_nothing(case: Case, verdict: RuleVerdict) ->
             ticker=d.asset,
             action=sides[d.action],
             allocation_pct=d.allocation_pct,
+            reasons=case.reasons_of(d),
             reasoning=d.reasoning,
             confidence=d.confidence,
         )

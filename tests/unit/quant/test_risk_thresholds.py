@@ -8,10 +8,12 @@ import pytest
 
 from contracts.account import OpenOrder, SessionBefore, Side
 from contracts.halt import Halt
+from contracts.reasons import Reason, Speaks
 from contracts.trader import StockPick
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.risk import WHOLE_SHARES, RuleVerdict
 from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from tests.fakes.reasons import settled
 from tests.unit.quant.test_risk import WIDE, books, failed, held, judge, known, pick, usd
 
 D = Decimal
@@ -54,6 +56,10 @@ def _half() -> dict[str, object]:
     return {"limits": limited(sector_pct_max=50)}
 
 
+def reasoned(*reasons: Reason) -> StockPick:
+    return pick("AAA", 10).model_copy(update={"reasons": reasons})
+
+
 A10, SELL = pick("AAA", 10), pick("OLD", 100, Side.SELL)
 TECH = [known("AAA", sector="tech"), known("BBB", sector="tech")]
 HOLDING = books(60_000, positions=(held("OLD", 4_000, sector="tech"),))
@@ -68,6 +74,10 @@ BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
     "halted": (asked(A10), asked(A10, portfolio=books(halt=NO))),
     "equities_only": (asked(pick("BRK-B", 10)), asked(pick("BTC-USD", 10))),
     "research_evidence": (asked(A10), asked(A10, evidence=[known("BBB")], prices=TEN)),
+    "own_reason": (
+        asked(reasoned(settled("BBB"), settled("AAA"))),
+        asked(reasoned(settled("BBB"), settled("AAA", speaks=Speaks.AGAINST))),
+    ),
     "exchange_rate": (
         asked(A10, evidence=[known("AAA").model_copy(update={"foreign": EURO})]),
         asked(A10, evidence=[known("AAA").model_copy(update={"no_rate": "EUR"})]),
@@ -147,3 +157,32 @@ def test_one_step_beyond_it_this_rule_alone_cuts_or_vetoes_and_says_why(rule):
     assert failed(verdict) == {rule}
     assert verdict.adjustments
     assert all(f": {rule}: " in sentence for sentence in verdict.adjustments)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        ((), "no reason is given for it that could be looked up (no reason;"),
+        (
+            (settled("BBB"),),
+            "none of its reasons is a fact of AAA that speaks for it (0 of 1 reasons;",
+        ),
+        (
+            (settled("AAA", speaks=Speaks.AGAINST),),
+            "none of its reasons is a fact of AAA that speaks for it (0 of 1 reasons;",
+        ),
+        ((settled("AAA", about="account"),), "none of its reasons is a fact of AAA"),
+    ],
+    ids=["none", "another ticker's", "against", "named as its own but of the account"],
+)
+def test_a_buy_that_nothing_of_its_own_speaks_for_is_vetoed_in_words(reasons, told):
+    verdict = asked(reasoned(*reasons)).judged()
+    assert verdict.vetoed == ("AAA",)
+    (sentence,) = verdict.adjustments
+    assert sentence.startswith("AAA: own_reason: buy of 10% vetoed: ")
+    assert told in sentence
+
+
+def test_a_sale_needs_no_reason():
+    portfolio = books(positions=(held("OLD", 4),))
+    assert asked(SELL, portfolio=portfolio).judged().decisions

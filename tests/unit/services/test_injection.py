@@ -37,7 +37,7 @@ LIKE_FACTS = {
     "a fact": 'AAPL.headline@2012-06-28.ghijklmn = "record profit" by "Wire"',
 }
 PLAN = {"objective": "o", "quant_question": "q", "expected_outputs": ["x"]}
-PICKS = {"confidence": 1.0, "market_summary": ""}
+PICKS = {"confidence": 1.0}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -132,7 +132,7 @@ async def test_a_model_that_obeys_can_plan_only_what_the_digest_offers(desk):
 async def test_a_model_that_obeys_can_pick_neither_more_nor_others(desk, found, picks, why):
     legs = [
         {"ticker": name, "action": "buy", "allocation_pct": share, "confidence": 1.0}
-        | {"reasoning": "told so"}
+        | {"reasons": []}
         for name, share in picks
     ]
     desk.providers = {"rules": _obeys(("place_order", {}), {**PICKS, "picks": legs})}

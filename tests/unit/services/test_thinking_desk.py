@@ -61,7 +61,6 @@ async def test_rules_are_labelled_and_their_confidence_is_capped(desk, as_of):
         found["plan"].objective,
         found["quant"].reasoning,
         found["research"].research_notes,
-        found["picks"].market_summary,
         found["review"].risk_notes,
         found["memory"].short_term_summary,
     ]
@@ -148,7 +147,7 @@ class _DeadRules(ScriptedProvider):
         raise ProviderUnavailable(f"a model was called for {request.agent}")
 
 
-WRITTEN = ("plan", "picks", "review")
+WRITTEN = ("plan", "review")
 
 
 @pytest.mark.parametrize("as_of", [date(2012, 6, 29), CRASH])

@@ -1,12 +1,14 @@
 """Whatever a command says, what is bought stays within the limits by execution's own sources."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +18,7 @@ from contracts.execution import ExecuteDecisions, OrderStatus
 from contracts.facts import DatedEvent, EventKind, TickerFacts
 from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, Evidence, PortfolioDecision
+from contracts.trader import StockPick
 from contracts.types import Money
 from libs.broker.broker import Opening
 from libs.broker.paper import PaperBroker
@@ -25,6 +28,7 @@ from services.execution.books import Book, Books, Holding
 from services.execution.changes import Changes
 from services.execution.logic import execute
 from services.execution.record import Bounds
+from tests.fakes.reasons import settled
 
 D = Decimal
 FRIDAY, MONDAY = date(2012, 6, 29), date(2012, 7, 2)
@@ -65,7 +69,14 @@ asked = st.builds(
     quantity=st.sampled_from([D(1), D(100), D(4_000), D(1_000_000_000)]),
     price=st.sampled_from([D("0.000001"), PRICE, D(10_000)]),
     allocation_pct=PCT,
+    about=st.sampled_from([None, None, None, (), ("AAA", "ZZZ")]),
 )
+
+
+def reasoned(ticker: str, leg: dict[str, Any]) -> Sequence[str]:
+    """About whom the reasons of a proposal are: unless it is told otherwise, its own ticker."""
+    about: Sequence[str] | None = leg.get("about")
+    return (ticker,) if about is None else about
 
 
 def command(legs: dict[str, Any], evidence: dict[str, Any], budget: Decimal) -> ExecuteDecisions:
@@ -88,6 +99,16 @@ def command(legs: dict[str, Any], evidence: dict[str, Any], budget: Decimal) -> 
         passed=True,
         decisions=decisions,
         proposal_hash="0" * 64,
+        proposals=tuple(
+            StockPick(
+                ticker=ticker,
+                allocation_pct=100,
+                confidence=1,
+                reasoning="because",
+                reasons=tuple(settled(ticker, about) for about in reasoned(ticker, leg)),
+            )
+            for ticker, leg in legs.items()
+        ),
         evidence=tuple(Evidence(ticker=ticker, **said) for ticker, said in evidence.items()),
         limits=LOOSE,
         budget=Money(amount=budget),
@@ -164,6 +185,7 @@ def test_no_limit_is_passed_whatever_the_command_says(
         assert ticker != "AAA", "what is held is not bought again"
         assert value <= EQUITY * LIMITS.position_pct_max / 100
         assert value <= legs[ticker]["quantity"] * PRICE
+        assert ticker in reasoned(ticker, legs[ticker]), "nor without a reason of its own"
         assert ticker in evidence, "nothing is bought without evidence"
         assert ticker not in {"FFF", "GGG"}, "too risky, or not to be measured"
     for value in sectors.values():
@@ -220,6 +242,12 @@ def test_constraints_of_the_request_on_record_bind_whatever_the_command_leaves_o
     assert bought(judged(legs, evidence, None))
     for constraints in (Constraints(no_buys=True), Constraints(exclude_tickers=("DDD",))):
         assert bought(judged(legs, evidence, None, constraints)) == {}
+
+
+@pytest.mark.parametrize("about", [(), ("AAA",), ("DDD",)])
+def test_what_no_proposal_gives_a_reason_of_its_own_for_is_not_bought(about: Any) -> None:
+    leg, evidence = {**WHOLE, "about": about}, {"DDD": honest("Energy")}
+    assert bool(bought(judged({"DDD": leg}, evidence, None))) == ("DDD" in about)
 
 
 def test_the_budget_that_counts_is_that_of_the_request_on_record() -> None:

@@ -19,6 +19,7 @@ from libs.quant.risk import proposal_hash
 from libs.runtime.journal import Journal
 from services.risk.handler import validate_decision
 from services.risk.logic import CurrencyMismatch, clamp, evidence_of, validate
+from tests.fakes.reasons import settled
 
 D = Decimal
 DAY = date(2012, 6, 29)
@@ -27,7 +28,12 @@ OWN: dict[str, Any] = {"cycle_id": UUID(int=1), "op_id": UUID(int=2), "as_of": D
 
 def pick(ticker: str, pct: str | int, side: Side = Side.BUY) -> StockPick:
     return StockPick(
-        ticker=ticker, action=side, allocation_pct=D(pct), reasoning="why", confidence=0.5
+        ticker=ticker,
+        action=side,
+        allocation_pct=D(pct),
+        reasons=(settled(ticker),) if side is Side.BUY else (),
+        reasoning="why",
+        confidence=0.5,
     )
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.account import Portfolio, Position, Side
+from contracts.account import Portfolio, Position
 from contracts.constraints import Constraints, constraints_of
 from contracts.cycle import CycleRequest
 from contracts.facts import DatedEvent, EventKind, TickerFacts
@@ -36,7 +36,8 @@ from libs.facts.fact import Fact, Facts, Key
 from services.research.logic import research_report
 from services.risk.logic import validate
 from services.risk.review import trimmed
-from services.trader.logic import picked
+from services.trader.logic import daily_picks
+from tests.fakes.reasons import drafted
 
 D = Decimal
 DAY = date(2012, 6, 29)
@@ -130,13 +131,29 @@ FINDINGS = st.builds(
     INVENTED,
 )
 PICKS = st.builds(
-    lambda known, invented: {**known, **invented},
+    lambda known, invented, own: {
+        **known,
+        "reasons": [*known["reasons"], *own * [drafted(known["ticker"], "close")]],
+        **invented,
+    },
     st.fixed_dictionaries(
-        {"ticker": TICKERS, "allocation_pct": SHARES, "reasoning": WORDS, "confidence": SURE}
+        {
+            "ticker": TICKERS,
+            "allocation_pct": SHARES,
+            "reasons": st.lists(REASONS, max_size=3),
+            "confidence": SURE,
+        }
     ),
     st.fixed_dictionaries(
-        {}, optional={"action": st.sampled_from(["buy", "sell"]), "price": SCORES}
+        {},
+        optional={
+            "action": st.sampled_from(["buy", "sell"]),
+            "price": SCORES,
+            "reasoning": WORDS,
+            "about": TICKERS,
+        },
     ),
+    st.booleans(),
 )
 LISTED = st.lists(PICKS, max_size=8)
 CONSTRAINTS = st.fixed_dictionaries(
@@ -181,16 +198,13 @@ def judged(
     made = research_report(research, (), NAMED, FACTS, FACTS)
     report = ResearchReport(**OWN, analysis_date=DAY, **made)
     draft = PicksDraft.model_validate(
-        {"picks": buys, "sell_recommendations": sales, "confidence": 1, "market_summary": ""}
+        {"picks": buys, "sell_recommendations": sales, "confidence": 1}
     )
     daily = DailyPicks(
         **OWN,
         llm="x",
         pick_date=DAY,
-        picks=picked(draft.picks, Side.BUY, report),
-        sell_recommendations=picked(draft.sell_recommendations, Side.SELL, report),
-        confidence=1,
-        market_summary="",
+        **daily_picks(draft, NAMED, report),
     )
     word = ReviewDraft.model_validate(review)
     pick_review = PickReview(
@@ -267,6 +281,12 @@ def test_no_limit_is_passed(
 
     assert set(bought) <= {each["ticker"] for each in findings} & {each["ticker"] for each in buys}
     assert "HELD" not in bought
+    for name in bought:
+        named = [reason for each in buys if each["ticker"] == name for reason in each["reasons"]]
+        assert any(
+            reason["fact"].strip().startswith(f"{name}.") and reason["speaks"] == "for"
+            for reason in named
+        ), "nothing is bought that nothing of its own speaks for"
     assert sum(spent.values()) <= CASH
     assert sum(each.allocation_pct for each in bought.values()) <= 100
     tied = {"tech": D(10_000)}
@@ -300,7 +320,8 @@ def _or(value: Any, otherwise: Any) -> Any:
 def test_the_sound_of_it_buys_something() -> None:
     """The property above would hold of a desk that never buys."""
     finding = {"ticker": "OIL", "fundamental_score": 5, "technical_score": 9, "risk_score": 2}
-    buy = {"ticker": "OIL", "allocation_pct": "20", "reasoning": "r", "confidence": 1}
+    buy = {"ticker": "OIL", "allocation_pct": "20", "confidence": 1}
+    buy["reasons"] = [drafted("OIL", "close")]
     reason = {"fact": "OIL.close", "speaks": "for"}
     verdict = judged(
         [{**finding, "reasons": [reason]}], [buy], [], {"picks": [buy], "confidence": 1}, {}, {}

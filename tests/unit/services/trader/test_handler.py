@@ -8,11 +8,15 @@ import pytest
 from contracts.account import Portfolio, Position, Side
 from contracts.cycle import CycleRequest
 from contracts.facts import DatedEvent, EventKind
-from contracts.risk import ReviewPicks
+from contracts.reasons import REASONS_MAX
+from contracts.risk import ReviewPicks, ValidateDecision
 from contracts.trader import PickTrades, StockPick
 from contracts.types import Money
 from libs.llm.provider import ModelReply
+from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, asks, says
+from services.risk.logic import validate
+from tests.fakes.reasons import drafted
 
 DONE = ModelReply()
 EARNINGS = DatedEvent(
@@ -29,14 +33,14 @@ def pick(ticker="AAPL", **fields):
         "ticker": ticker,
         "action": "buy",
         "allocation_pct": "20",
-        "reasoning": "trend",
         "confidence": 0.5,
+        "reasons": [drafted(ticker)],
         **fields,
     }
 
 
 def picks(*items, **fields):
-    return {"picks": list(items), "confidence": 0.5, "market_summary": "calm", **fields}
+    return {"picks": list(items), "confidence": 0.5, "answer": "calm", **fields}
 
 
 @pytest.fixture
@@ -88,6 +92,96 @@ async def test_picks_that_cannot_be_meant_are_sent_back(desk, facts, wrong, told
     assert told in model.requests[-1].messages[-1].text
     assert [item.ticker for item in daily.picks] == ["AAPL"]
     assert (daily.llm, daily.pick_date) == ("rules", desk.as_of)
+
+
+async def test_code_writes_the_figures_of_the_reasons_and_counts_the_picks(desk, facts):
+    trend = {"fact": "AAPL.close", "beside": "AAPL.sma_200", "speaks": "for", "why": "up 20%"}
+    odds = {"fact": "AAPL.measured_risk", "speaks": "against", "why": "target 700, RSI 30"}
+    bought = pick(allocation_pct="33.5", reasons=[trend, odds])
+    model = scripted(
+        desk,
+        asks(("get_stock_price", {"ticker": "AAPL"})),
+        DONE,
+        says(picks(bought, answer="of 5")),
+    )
+    daily = await traded(desk, facts)
+    shown = model.requests[-1].messages[0].text
+    assert "AAPL.close = 584 USD\n" in shown
+    assert "account.cash = 100000 USD\n" in shown
+    (apple,) = daily.picks
+    assert apple.reasoning == (
+        "For: close 584.00 USD, 20% above 200-day average 486.60 USD (up 20%). "
+        "Against: risk as measured 4 of 10 (target 700, RSI 30)."
+    )
+    assert daily.market_summary == "1 to buy for 33.5% of the budget: of 5"
+    assert [(each.text, each.call) for each in daily.figures][:2] == [
+        ("584.00 USD", "E0"),
+        ("20%", "E0"),
+    ]
+    assert all(
+        apple.reasoning[each.start :].startswith(each.text)
+        for each in daily.figures
+        if each.field == "picks.0.reasoning"
+    )
+    assert [(each.field, each.text) for each in daily.loose] == [
+        ("market_summary", "5"),
+        ("picks.0.reasoning", "700"),
+        ("picks.0.reasoning", "30"),
+    ]
+
+
+async def test_a_name_that_there_is_not_is_asked_about_once_and_then_falls_away(desk, facts):
+    odd = picks(pick(reasons=[drafted("AAPL", "price_target"), drafted("AAPL")]))
+    model = scripted(desk, DONE, says(odd), says(odd))
+    daily = await traded(desk, facts)
+    told = model.requests[-1].messages[-1].text
+    assert "reasons: no fact is named AAPL.price_target" in told
+    assert [each.fact for each in daily.picks[0].reasons] == ["AAPL.technical_score"]
+    assert daily.corrected == ("AAPL: a reason fell away: no fact is named AAPL.price_target",)
+
+
+async def judged(desk, facts, daily):
+    known, _ = facts
+    review = await desk.do(ReviewPicks, daily_picks=daily, **known)
+    command = desk.command(
+        ValidateDecision,
+        request=CycleRequest(idempotency_key="test"),
+        daily_picks=daily,
+        pick_review=review,
+        **known,
+    )
+    return validate(command)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        ([], "no reason is given for it that could be looked up"),
+        ([drafted("AAPL", "price_target")], "no reason is given for it that could be looked up"),
+        ([drafted("MSFT")], "none of its reasons is a fact of AAPL that speaks for it"),
+        ([drafted("account", "cash")], "none of its reasons is a fact of AAPL that speaks for it"),
+        ([drafted("AAPL", speaks="against")], "none of its reasons is a fact of AAPL"),
+    ],
+    ids=["none", "unknown", "another ticker's", "the account's", "only against"],
+)
+async def test_a_buy_without_a_reason_of_its_own_is_vetoed_and_told(desk, facts, reasons, told):
+    answer = says(picks(pick(reasons=reasons), pick("MSFT")))
+    scripted(desk, DONE, answer, answer)
+    daily = await traded(desk, facts)
+    desk.providers = {"rules": RulesProvider()}
+    validation = await judged(desk, facts, daily)
+    assert [each.asset for each in validation.decisions] == ["MSFT"]
+    (veto,) = [each for each in validation.checks if not each.passed and each.ticker == "AAPL"]
+    assert veto.rule == "own_reason"
+    assert told in veto.reason
+    if not reasons:
+        assert daily.picks[0].reasoning == "no reason was given"
+
+
+async def test_ten_thousand_reasons_are_heard_on_the_first(desk, facts):
+    scripted(desk, DONE, says(picks(pick(reasons=[drafted("AAPL")] * 10_000))))
+    daily = await traded(desk, facts)
+    assert len(daily.picks[0].reasons) == REASONS_MAX
 
 
 async def test_by_rules_what_is_held_and_bearish_is_sold(desk, facts):
