@@ -13,6 +13,7 @@ from contracts.exit_signal import ExitReport
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
 from contracts.grounding import Checked
 from contracts.message import Command, Contract
+from contracts.reasons import Reasons, Words
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.trader import PICKS_MAX, DailyPicks, StockPick
 from contracts.types import (
@@ -37,28 +38,33 @@ UNGROUNDED_MAX = 20
 
 
 class ReviewedPick(Value):
-    """What the risk reviewer leaves of one of the trader's picks."""
+    """What the risk reviewer leaves of one of the trader's picks, and by which facts. Nothing left
+    is a veto.
+    """
 
     ticker: Ticker
     allocation_pct: Percent
     confidence: Confidence
+    reasons: Reasons = ()
 
 
 class ReviewDraft(Value):
-    """What the risk reviewer writes: the trader's picks, trimmed or removed."""
+    """What the risk reviewer judges: the trader's picks, trimmed or removed. `notes` says in a few
+    words what could still go wrong.
+    """
 
     picks: tuple[ReviewedPick, ...] = Field(default=(), max_length=PICKS_MAX)
     sell_recommendations: tuple[ReviewedPick, ...] = Field(default=(), max_length=PICKS_MAX)
     confidence: Confidence
-    risk_notes: Text = ""
-    adjustments: tuple[Text, ...] = Field(default=(), max_length=ADJUSTMENTS_MAX)
+    notes: Words = ""
     vetoed_tickers: tuple[Ticker, ...] = Field(default=(), max_length=2 * PICKS_MAX)
 
 
 class PickReview(Checked):
     """The trader's picks as the reviewer leaves them: smaller or gone, never larger or new.
 
-    What the reviewer raised or added stands in `adjustments` as cut back.
+    `risk_notes` are the reviewer's few words. Code composed `adjustments` from what changed and the
+    reasons for it; what the reviewer raised or added stands there as cut back.
     """
 
     llm: ShortText

@@ -148,6 +148,7 @@ class Row:
     research: ResearchReport | None = None
     sentiment: SentimentReport | None = None
     picks: DailyPicks | None = None
+    review: PickReview | None = None
 
     @property
     def mood_words(self) -> Sequence[Piece]:
@@ -190,6 +191,16 @@ class Row:
         }
         field = next((name for name, each in fields.items() if each is self.pick), "")
         return pieces(self.picks, field, self.pick.reasoning)
+
+    @property
+    def review_words(self) -> Sequence[Sequence[Piece]]:
+        """What the reviewer changed of it and why, in pieces."""
+        told = self.review.adjustments if self.review else ()
+        return [
+            pieces(self.review, f"adjustments.{place}", text)
+            for place, text in enumerate(told)
+            if self.review is not None and text.startswith(f"{self.ticker}: ")
+        ]
 
     @property
     def fundamental(self) -> float | None:
@@ -261,6 +272,7 @@ def rows(made: Made) -> Sequence[Row]:
             research=research,
             sentiment=mood,
             picks=made.picks,
+            review=made.review,
         )
         for name in names
     ]

@@ -197,6 +197,8 @@ def _decided(row: Row) -> Iterable[tuple[str, RenderableType]]:
         share = amounts.percent(row.pick.allocation_pct)
         head = f"{row.pick.action.value} {share}, confidence {row.pick.confidence:.2f}"
         yield "Picked", Text.assemble(f"{head}: ", _cited(row.pick_words))
+    if row.review_words:
+        yield "Reviewer", Text("\n").join(map(_cited, row.review_words))
     if row.checks:
         yield "Rules", tickers.explained([*row.against, *_kept(row)])
     if row.validated is not None and row.approval is not None:

@@ -4,16 +4,22 @@ The rules have the last word and trust nothing of it: what a review raises or ad
 and would be cut by them all the same.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+from contracts.grounding import CORRECTED_MAX
 from contracts.risk import ADJUSTMENTS_MAX, PickReview, ReviewDraft, ReviewedPick, ReviewPicks
 from contracts.trader import DailyPicks, StockPick
+from libs.facts import desk
+from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
+from libs.facts.fact import Fact, Facts
 from libs.llm.agent import Role
-from libs.llm.grounding import Grounder
 from libs.llm.loop import generate
 from libs.llm.prompt import Prompt, task_for
 from libs.llm.provider import ModelSize, Provider
+from libs.llm.reasoning import Reasoning
 from libs.llm.registry import limits_of
 from libs.runtime.journal import Journal
 from libs.runtime.settings import Settings
@@ -38,6 +44,8 @@ async def review_picks(command: ReviewPicks, journal: Journal, *, role: Role) ->
     daily = command.daily_picks
     task = task_for(
         command,
+        facts=facts_given(command),
+        about=[*(pick.ticker for pick in proposed_in(daily)), desk.ACCOUNT],
         plan=command.plan,
         constraints=dict(command.request.constraints) if command.request else {},
         daily_picks=daily,
@@ -45,31 +53,89 @@ async def review_picks(command: ReviewPicks, journal: Journal, *, role: Role) ->
         research_report=command.research_report,
         portfolio=command.portfolio,
     )
-    checked = Grounder[ReviewDraft](task, lambda _, __: ())
+    checked = Reasoning[ReviewDraft](task, lambda _, __: ())
     draft = await generate(role.played_for(command), task, ReviewDraft, journal, check=checked)
+    return PickReview.of(
+        command, llm=command.pipeline.provider, **reviewed(daily, draft, checked.facts)
+    )
+
+
+def facts_given(command: ReviewPicks) -> Iterator[Fact]:
+    """The facts of the picks, of what the stages before have found, and of the account."""
+    research = command.research_report
+    currencies = {finding.ticker: finding.currency for finding in research.tickers}
+    yield from desk.picks_facts(command.daily_picks)
+    yield from desk.research_facts(research)
+    yield from desk.quant_facts(command.quant_report, currencies)
+    yield from desk.account_facts(command.portfolio)
+
+
+def proposed_in(daily: DailyPicks) -> tuple[StockPick, ...]:
+    """All that the trader proposes, buys first."""
+    return (*daily.picks, *daily.sell_recommendations)
+
+
+def reviewed(daily: DailyPicks, draft: ReviewDraft, facts: Facts) -> dict[str, Any]:
+    """The fields of the review: the picks as far as it leaves them, with the texts that code writes
+    of what changed, and why.
+    """
     picks, cut = trimmed(daily.picks, draft.picks, draft.vetoed_tickers)
     # A sale lowers risk: what the reviewer does not name passes.
-    sales, cut_sales = trimmed(
-        daily.sell_recommendations,
-        [*draft.sell_recommendations, *_unnamed(daily, draft)],
-        draft.vetoed_tickers,
-    )
-    kept = {pick.ticker for pick in (*picks, *sales)}
-    proposed = [pick.ticker for pick in (*daily.picks, *daily.sell_recommendations)]
-    return PickReview.of(
-        command,
-        llm=command.pipeline.provider,
-        pick_date=daily.pick_date,
-        grounding=checked.grounding(draft),
-        corrected=(*cut, *cut_sales),
-        picks=picks,
-        sell_recommendations=sales,
-        confidence=min(draft.confidence, daily.confidence),
-        market_summary=daily.market_summary,
-        risk_notes=draft.risk_notes,
-        adjustments=(*cut, *cut_sales, *draft.adjustments)[:ADJUSTMENTS_MAX],
-        vetoed_tickers=tuple(name for name in dict.fromkeys(proposed) if name not in kept),
-    )
+    named = (*draft.sell_recommendations, *_unnamed(daily, draft))
+    sales, cut_sales = trimmed(daily.sell_recommendations, named, draft.vetoed_tickers)
+    words = {**_smallest(named), **_smallest(draft.picks)}
+    left = {(pick.action, pick.ticker): pick for pick in (*picks, *sales)}
+    told = [Prose(each) for each in (*cut, *cut_sales)]
+    fell: list[str] = []
+    for pick in proposed_in(daily):
+        word, now = words.get(pick.ticker), left.get((pick.action, pick.ticker))
+        if word is None and pick.ticker not in draft.vetoed_tickers:
+            continue
+        reasons, lost = settled(word.reasons if word else (), facts)
+        fell += (f"{pick.ticker}: {each}" for each in lost)
+        told += changed(pick, now, argued(reasons, facts, pick.ticker))
+    notes = own_words(draft.notes)
+    texts = {f"adjustments.{place}": each for place, each in enumerate(told[:ADJUSTMENTS_MAX])}
+    cited = Cited.of({"risk_notes": notes, **texts})
+    kept = {ticker for _, ticker in left}
+    names = dict.fromkeys(pick.ticker for pick in proposed_in(daily))
+    return {
+        "pick_date": daily.pick_date,
+        "picks": picks,
+        "sell_recommendations": sales,
+        "confidence": min(draft.confidence, daily.confidence),
+        "market_summary": daily.market_summary,
+        "risk_notes": notes.text,
+        "adjustments": tuple(each.text for each in texts.values()),
+        "vetoed_tickers": tuple(name for name in names if name not in kept),
+        "figures": cited.figures,
+        "loose": cited.loose,
+        "corrected": (*cut, *cut_sales, *fell)[:CORRECTED_MAX],
+    }
+
+
+def changed(before: StockPick, now: StockPick | None, why: Prose) -> tuple[Prose, ...]:
+    """What the review did to one pick, with its reasons; nothing where it left it as it was."""
+    share, sure = before.allocation_pct, before.confidence
+    if now is None:
+        done = "vetoed"
+    elif now.allocation_pct < share:
+        done = f"cut from {_plain(share)}% to {_plain(now.allocation_pct)}%"
+    elif now.confidence < sure:
+        done = f"confidence cut from {sure:g} to {now.confidence:g}"
+    else:
+        return ()
+    text = Prose(f"{before.ticker}: {done}")
+    return (text.say(". ").add(why) if why.text else text.say(f"; {NO_REASON}"),)
+
+
+def _plain(share: Decimal) -> str:
+    return f"{share.normalize():f}"
+
+
+def _smallest(picks: Sequence[ReviewedPick]) -> Mapping[str, ReviewedPick]:
+    """What the review says of each ticker; of several words on one the smallest counts."""
+    return {pick.ticker: pick for pick in sorted(picks, key=lambda each: -each.allocation_pct)}
 
 
 def trimmed(
@@ -78,9 +144,9 @@ def trimmed(
     """The proposed picks as far as the review leaves them, and what of the review did not count.
 
     Of several words on one pick the smallest counts. A raise is cut back, an addition dropped; a
-    pick that the review leaves out is gone.
+    pick that the review leaves out, or leaves nothing of, is gone.
     """
-    left = {pick.ticker: pick for pick in sorted(reviewed, key=lambda p: -p.allocation_pct)}
+    left = _smallest(reviewed)
     before = {pick.ticker for pick in proposed}
     picks = tuple(
         pick.model_copy(
@@ -90,7 +156,7 @@ def trimmed(
             }
         )
         for pick in proposed
-        if pick.ticker in left and pick.ticker not in vetoed
+        if pick.ticker in left and left[pick.ticker].allocation_pct and pick.ticker not in vetoed
     )
     raised = tuple(
         f"{pick.ticker}: the reviewer raised it to {left[pick.ticker].allocation_pct}%, which a "

@@ -6,10 +6,10 @@ code; they cut and veto where the quality of evidence must be judged.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
 from contracts.account import Portfolio
+from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import ResearchFinding
 from contracts.risk import ReviewDraft, ReviewedPick
 from contracts.trader import DailyPicks, StockPick
@@ -24,36 +24,21 @@ EVIDENCE_MIN = 2
 """One tool result is a number without a second look: the allocation is halved."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What became of one pick; `pick` is None where it was vetoed."""
-
-    pick: ReviewedPick | None
-    words: tuple[str, ...] = ()
-
-
 def answer(task: TaskData, found: Found) -> ReviewDraft:
     """The same picks, some smaller, some gone, each change with its reason."""
-    del found
     daily = DailyPicks.model_validate(task["daily_picks"])
     portfolio = Portfolio.model_validate(task["portfolio"])
     findings = {finding.ticker: finding for finding in findings_in(task)}
-    proposed = _as_proposed(daily.picks)
-    verdicts = {pick.ticker: _judge(pick, findings.get(pick.ticker)) for pick in proposed}
-    kept = tuple(verdict.pick for verdict in verdicts.values() if verdict.pick is not None)
+    judged = tuple(
+        _judge(pick, findings.get(pick.ticker), found) for pick in _as_proposed(daily.picks)
+    )
+    kept = tuple(pick for pick in judged if pick.allocation_pct)
     return ReviewDraft(
-        picks=kept,
+        picks=judged,
         sell_recommendations=_as_proposed(daily.sell_recommendations),
         confidence=_confidence(daily, kept),
-        risk_notes=said(_notes(kept, findings, portfolio)),
-        adjustments=tuple(
-            said(f"{ticker}: {words}")
-            for ticker, verdict in verdicts.items()
-            for words in verdict.words
-        ),
-        vetoed_tickers=tuple(
-            ticker for ticker, verdict in verdicts.items() if verdict.pick is None
-        ),
+        notes=said(_notes(kept, findings, portfolio)),
+        vetoed_tickers=tuple(pick.ticker for pick in judged if not pick.allocation_pct),
     )
 
 
@@ -66,34 +51,46 @@ def _as_proposed(picks: Sequence[StockPick]) -> tuple[ReviewedPick, ...]:
     )
 
 
-def _judge(pick: ReviewedPick, finding: ResearchFinding | None) -> Verdict:
+def _judge(pick: ReviewedPick, finding: ResearchFinding | None, found: Found) -> ReviewedPick:
     if finding is None or not finding.evidence:
-        return Verdict(None, ("vetoed: no research evidence stands behind it",))
+        why = "no research evidence stands behind it"
+        return _less(pick, Decimal(0), _against(pick, found, "allocation_pct", why))
     if finding.risk > RISK_SCORE_MAX and finding.catalyst_event is None:
-        score = f"risk score {finding.risk:.1f} is above {RISK_SCORE_MAX:.0f}"
-        return Verdict(None, (f"vetoed: {score} and no dated event is its catalyst",))
-    words: list[str] = []
-    pick = _with_earned_confidence(pick, finding, words)
+        risk = "measured_risk" if finding.measured_risk > finding.risk_score else "risk_score"
+        why = "above the limit, and no dated event is its catalyst"
+        return _less(pick, Decimal(0), _against(pick, found, risk, why))
+    pick = _with_earned_confidence(pick, finding, found)
     if len(finding.evidence) < EVIDENCE_MIN:
+        why = "halved: only one tool result stands behind it"
         half = _scaled(pick.allocation_pct, Decimal("0.5"))
-        words.append(f"halved to {half}%: only {len(finding.evidence)} tool result behind it")
-        pick = pick.model_copy(update={"allocation_pct": half})
-    return Verdict(pick, tuple(words))
+        pick = _less(pick, half, _against(pick, found, "allocation_pct", why))
+    return pick
 
 
 def _with_earned_confidence(
-    pick: ReviewedPick, finding: ResearchFinding, words: list[str]
+    pick: ReviewedPick, finding: ResearchFinding, found: Found
 ) -> ReviewedPick:
     """Confidence above what the scores carry is cut, and the allocation with it."""
-    score = max(finding.technical_score, finding.fundamental_score)
-    earned = round(score * CONFIDENCE_PER_SCORE, 3)
+    scores = {name: getattr(finding, name) for name in ("technical_score", "fundamental_score")}
+    best = max(scores, key=lambda name: scores[name])
+    earned = round(scores[best] * CONFIDENCE_PER_SCORE, 3)
     if pick.confidence <= earned:
         return pick
     share = _scaled(pick.allocation_pct, Decimal(str(earned)) / Decimal(str(pick.confidence)))
-    words.append(
-        f"cut to {share}%: confidence {pick.confidence} is above what its scores carry ({earned})"
-    )
-    return pick.model_copy(update={"confidence": earned, "allocation_pct": share})
+    why = "above what its scores carry"
+    against = _against(pick, found, "pick_confidence", why, beside=best)
+    return _less(pick, share, against).model_copy(update={"confidence": earned})
+
+
+def _against(
+    pick: ReviewedPick, found: Found, quantity: str, why: str, beside: str = ""
+) -> tuple[ReasonDraft, ...]:
+    return found.reason(pick.ticker, quantity, beside=beside, speaks=Speaks.AGAINST, why=why)
+
+
+def _less(pick: ReviewedPick, share: Decimal, reasons: tuple[ReasonDraft, ...]) -> ReviewedPick:
+    told = (*pick.reasons, *reasons)
+    return pick.model_copy(update={"allocation_pct": share, "reasons": told})
 
 
 def _scaled(share: Decimal, factor: Decimal) -> Decimal:
@@ -116,7 +113,7 @@ def _notes(
         sector = findings[pick.ticker].sector
         sectors[sector] = sectors.get(sector, Decimal(0)) + pick.allocation_pct
     notes = [
-        f"{sector} has {share}% of the budget, over {SECTOR_PCT_MAX}%: the rules in code cut it"
+        f"most of the budget is in {sector}: the rules in code cut it"
         for sector, share in sorted(sectors.items())
         if share > SECTOR_PCT_MAX
     ]

@@ -37,7 +37,7 @@ DECLARED = {
     "research": "fundamental_score technical_score risk_score ticker catalyst sector_peers "
     "research_notes fact beside speaks why",
     "picks": "allocation_pct confidence ticker answer fact beside speaks why",
-    "review": "allocation_pct confidence ticker vetoed_tickers risk_notes adjustments",
+    "review": "allocation_pct confidence ticker vetoed_tickers notes fact beside speaks why",
     "memory": "short_term_summary active_hypotheses next_steps",
     "assessment": "verdict strengths weaknesses suggestions",
     "design": "name hypothesis universe indicator parameters horizon_bars return_pct_min kind "

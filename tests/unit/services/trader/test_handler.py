@@ -211,7 +211,7 @@ def review(*items, **fields):
             "AAPL: the reviewer raised it to 41%, which a review may not; it stays at",
         ),
         (
-            review(pick(), pick("MSFT", allocation_pct="5"), pick("TSLA")),
+            review(pick(), pick("MSFT", allocation_pct="5"), pick("TSLA", reasons=[])),
             "TSLA: the reviewer added it",
         ),
         (review(pick()), "MSFT: the reviewer left it out without a word, which counts as a veto"),
@@ -294,3 +294,46 @@ async def test_the_rules_reviewer_judges_risk_and_evidence(desk, facts, fields, 
     assert ("AAPL" in answer.vetoed_tickers) == (share is None)
     assert told in " ".join(answer.adjustments)
     assert shares["MSFT"] == Decimal("40.00")
+
+
+def left(name, share, *reasons):
+    return pick(name, allocation_pct=share, reasons=list(reasons))
+
+
+async def test_what_a_review_changed_is_told_by_code_with_its_reasons(desk, facts):
+    hot = {"fact": "AAPL.close", "beside": "AAPL.sma_200", "speaks": "against", "why": "30% high"}
+    risky = drafted("MSFT", "measured_risk", speaks="against")
+    answer = review(left("AAPL", "20", hot), left("MSFT", "0", risky), notes="1 sector")
+    model = scripted(desk, says(answer))
+    told = await reviewed(desk, facts, facts[1]["picks"])
+    assert "AAPL.allocation_pct" in model.requests[0].output_schema["$defs"]["FactName"]["enum"]
+    assert [each.ticker for each in told.picks] == ["AAPL"]
+    assert told.vetoed_tickers == ("MSFT",)
+    vetoed, cut = told.adjustments
+    assert vetoed == "MSFT: vetoed. Against: risk as measured 3 of 10."
+    assert cut == (
+        "AAPL: cut from 33.59% to 20%. "
+        "Against: close 584.00 USD, 20% above 200-day average 486.60 USD (30% high)."
+    )
+    assert told.risk_notes == "1 sector"
+    for each in told.figures:
+        text = told.adjustments[int(each.field.removeprefix("adjustments."))]
+        assert text[each.start :].startswith(each.text)
+    assert [(each.field, each.text) for each in told.loose] == [
+        ("risk_notes", "1"),
+        ("adjustments.1", "30"),
+    ]
+
+
+async def test_a_veto_without_a_reason_is_one_and_says_so(desk, facts):
+    odd = left("AAPL", "0", drafted("AAPL", "price_target"))
+    answer = review(odd, left("MSFT", "40"), vetoed_tickers=["MSFT"])
+    model = scripted(desk, says(answer), says(answer))
+    told = await reviewed(desk, facts, facts[1]["picks"])
+    assert "no fact is named AAPL.price_target" in model.requests[-1].messages[-1].text
+    assert told.picks == ()
+    assert told.adjustments == (
+        "MSFT: vetoed; no reason was given",
+        "AAPL: vetoed; no reason was given",
+    )
+    assert told.corrected == ("AAPL: a reason fell away: no fact is named AAPL.price_target",)
