@@ -14,7 +14,7 @@ from contracts.reasons import (
     Speaks,
 )
 from libs.facts.digits import numbers_in, passes, plain_digits, same
-from libs.facts.fact import TEXT, Fact, Facts
+from libs.facts.fact import PERCENT, POINTS, TEXT, Fact, Facts
 from libs.facts.written import relation, value_of
 from libs.quant.untrusted import clean_line
 
@@ -37,8 +37,10 @@ class Prose:
         self.text += words
         return self
 
-    def cite(self, text: str, value: float | None, *facts: Fact) -> "Prose":
-        """Add a figure that was written from these facts."""
+    def cite(
+        self, text: str, value: float | None, *facts: Fact, unit: str | None = None
+    ) -> "Prose":
+        """Add a figure that was written from these facts, in the first one's unit or another."""
         first = facts[0]
         self.figures.append(
             Figure(
@@ -46,7 +48,7 @@ class Prose:
                 start=len(self.text),
                 text=text,
                 value=value,
-                unit=first.unit,
+                unit=first.unit if unit is None else unit,
                 facts=tuple(each.name for each in facts),
                 source=first.source,
                 known=first.known,
@@ -167,7 +169,9 @@ def clause(reason: ReasonDraft, facts: Facts, subject: str = "", *, again: bool 
         how, difference = relation(fact, beside)
         text.say("" if again and how else ", " if how else "beside " if again else " beside ")
         if difference is not None:
-            text.cite(how.rpartition(" ")[0], abs(difference), fact, beside)
+            size = how.rpartition(" ")[0]
+            unit = PERCENT if size.endswith("%") else POINTS if "point" in size else fact.unit
+            text.cite(size, abs(difference), fact, beside, unit=unit)
             text.say(f" {how.rpartition(' ')[2]} ")
         elif how:
             text.say(f"{how} ")

@@ -11,6 +11,7 @@ FactValue = Decimal | float | int | date | str
 
 PERCENT = "%"
 SCORE = "of 10"
+POINTS = "points"
 DAYS = "days"
 SHARES = "shares"
 DAY = "day"

@@ -51,18 +51,22 @@ def relation(one: Fact, other: Fact) -> tuple[str, float | None]:
     """How `one` stands to `other`, in words (`2.1% above`, `level with`, `1.2 points below`), and
     the number in them. Empty where their units are not alike.
 
-    Percentages and scores are compared by points; all else as a part of `other`.
+    Percentages and scores are compared by points, amounts above zero as a part of `other`, and where
+    one is not above zero in their unit.
     """
     a, b = one.number, other.number
     if one.unit in (DAY, TEXT) or one.unit != other.unit or a is None or b is None:
         return "", None
-    if one.unit in (PERCENT, SCORE) or one.unit.startswith("of ") or b <= 0:
+    if one.unit in (PERCENT, SCORE) or one.unit.startswith("of "):
         return _by_points(a - b)
+    if min(a, b) <= 0:
+        size = number(abs(a - b), one.unit)
+        return ("level with", None) if a == b else (f"{size} {_side(a - b)}", a - b)
     part = (a / b - 1) * 100
     if abs(part) < _EVEN_PCT:
         return "level with", None
     size = amounts.percent(abs(part))
-    return f"{size} {'above' if part > 0 else 'below'}", part
+    return f"{size} {_side(part)}", part
 
 
 def _by_points(difference: float) -> tuple[str, float | None]:
@@ -70,7 +74,11 @@ def _by_points(difference: float) -> tuple[str, float | None]:
     if not size:
         return "level with", None
     points = f"{size.normalize():,f} point{'' if size == 1 else 's'}"
-    return f"{points} {'above' if difference > 0 else 'below'}", difference
+    return f"{points} {_side(difference)}", difference
+
+
+def _side(difference: float) -> str:
+    return "above" if difference > 0 else "below"
 
 
 def _is_currency(unit: str) -> bool:

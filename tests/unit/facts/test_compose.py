@@ -77,6 +77,14 @@ def test_unlike_units_stand_side_by_side_and_another_ticker_is_named():
     )
 
 
+def test_amounts_that_are_not_above_zero_are_related_in_their_unit():
+    below = Facts.of([fact("A.macd", -1.5, "USD", "MACD"), fact("A.signal", 0.5, "USD", "signal")])
+    kept, _ = settled([reason("A.macd", "A.signal", "against")], below)
+    assert argued(kept, below, "A").text == (
+        "Against: MACD -1.50 USD, 2.00 USD below signal 0.50 USD."
+    )
+
+
 def test_a_headline_is_quoted_with_its_day():
     assert told(reason("AAPL.headline@2012-06-28.ghij")) == (
         'For: headline "iPhone 4 sells 1.7 million" of 2012-06-28.'
@@ -92,6 +100,7 @@ def test_every_figure_knows_its_place_its_facts_and_its_tool_result():
         assert text.text[each.start :].startswith(each.text)
         assert (each.field, each.call, each.source) == ("assets.0.reasoning", "E1", "source")
     assert figures[1].facts == ("AAPL.close", "AAPL.sma_50")
+    assert [each.unit for each in figures] == ["USD", "%", "USD"]
     assert figures[1].value == pytest.approx(2.105, abs=0.001)
 
 
