@@ -51,8 +51,8 @@ def relation(one: Fact, other: Fact) -> tuple[str, float | None]:
     """How `one` stands to `other`, in words (`2.1% above`, `level with`, `1.2 points below`), and
     the number in them. Empty where their units are not alike.
 
-    Percentages and scores are compared by points, amounts above zero as a part of `other`, and where
-    one is not above zero in their unit.
+    Percentages and scores are compared by points, amounts above zero as a part of `other`; where
+    one is not above zero, in their unit.
     """
     a, b = one.number, other.number
     if one.unit in (DAY, TEXT) or one.unit != other.unit or a is None or b is None:

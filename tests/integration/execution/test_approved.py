@@ -14,7 +14,11 @@ from services.execution.approvals import ApprovalTooOld, PriceDrifted, ProposalC
 from tests.integration.execution.conftest import FRIDAY, MONDAY, Desk, decision
 
 D = Decimal
-NOW = datetime.now(UTC)
+
+
+def now() -> datetime:
+    """When it is asked, not when the tests were collected."""
+    return datetime.now(UTC)
 
 
 def approved(command: ExecuteDecisions, **fields: Any) -> ExecuteDecisions:
@@ -28,9 +32,9 @@ def approved(command: ExecuteDecisions, **fields: Any) -> ExecuteDecisions:
         "validated_hash": known,
         "verdict": Verdict.APPROVE,
         "approver": "user",
-        "decided_at": NOW,
-        "expires_at": NOW + timedelta(hours=1),
-        "not_after": NOW + timedelta(minutes=15),
+        "decided_at": now(),
+        "expires_at": now() + timedelta(hours=1),
+        "not_after": now() + timedelta(minutes=15),
         **fields,
     }
     return command.model_copy(update={"approval": Approval.model_validate(body)})
@@ -58,7 +62,7 @@ async def test_what_was_approved_in_time_is_ordered_once(desk: Desk) -> None:
 
 
 async def test_an_approval_whose_time_has_passed_orders_nothing(desk: Desk) -> None:
-    command = approved(desk.command({"AAA": 40}), not_after=NOW - timedelta(seconds=60))
+    command = approved(desk.command({"AAA": 40}), not_after=now() - timedelta(seconds=60))
     await refused(desk, command, ApprovalTooOld)
 
 
