@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
+from libs.runtime import ports
+
 # How long an example takes says how busy the machine is; benchmarks measure, tests do not.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -24,6 +26,19 @@ CONTAINERS = (
 )
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def _own_ports() -> None:
+    """A range of ports for each worker: a port that one has chosen and not yet taken, another one
+    would take."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    each = (ports.PORT_LAST - ports.PORT_FIRST + 1) // workers
+    ports.PORT_FIRST += number * each
+    ports.PORT_LAST = ports.PORT_FIRST + each - 1
+
+
+_own_ports()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
