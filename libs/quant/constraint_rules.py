@@ -84,11 +84,12 @@ def _max_positions(leg: Leg, facts: Facts) -> Finding:
     ranked = sorted(new, key=lambda each: (-each.allocation_pct, each.ticker))
     placed = {each.ticker for each in ranked[: max(0, most - len(held))]}
     ok = leg.ticker in held or leg.ticker in placed
+    allowed = f"{most} position{'' if most == 1 else 's'}"
     return Finding(
         leg.allocation_pct if ok else _ZERO,
         f"{len(held)} held, {len(new)} to buy",
-        f"{most} positions",
-        f"the constraints allow {most} positions in all, and the largest buys come first",
+        allowed,
+        f"the constraints allow {allowed} in all, and the largest buys come first",
     )
 
 
