@@ -57,6 +57,7 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 6
 	$(BIN)/python -m benchmarks.footprint
 	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.features
+	$(BIN)/python -m benchmarks.figures
 	$(BIN)/python -m benchmarks.strategy
 	$(BIN)/python -m benchmarks.designs
 	$(BIN)/python -m benchmarks.exits
@@ -76,9 +77,9 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 		tests/integration/execution/test_guard.py
 
 contracts: $(MARK)-run ## write contracts/schemas from the contracts
-	$(BIN)/python -m libs.bus.asyncapi contracts/schemas
-	$(BIN)/python -m libs.runtime.settings_table docs/configuration.md
-	$(BIN)/python -m libs.runtime.metrics_page docs/metrics.md
+	$(BIN)/python -m libs.bus.document.asyncapi contracts/schemas
+	$(BIN)/python -m deploy.reference.settings_table docs/configuration.md
+	$(BIN)/python -m deploy.reference.metrics_page docs/metrics.md
 
 dashboards: $(MARK)-test ## write deploy/grafana/dashboards
 	$(BIN)/python deploy/grafana/make.py

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.report import table
-from libs.quant import performance
-from libs.quant.backtest import Sizing, backtest
-from libs.quant.fills import Terms
-from libs.quant.panel import Panel
-from libs.quant.rules import latest_of
+from libs.quant.strategy import performance
+from libs.quant.strategy.backtest import Sizing, backtest
+from libs.quant.strategy.fills import Terms
+from libs.quant.strategy.panel import Panel
+from libs.quant.strategy.rules import latest_of
 
 TICKERS: Final = 500
 SESSIONS: Final = 2_520

@@ -23,14 +23,14 @@ from contracts.strategy import CostSpec, StrategySpec
 from contracts.strategy_cycle import PAST_STRATEGIES_MAX, Trials
 from contracts.strategy_result import BacktestResult, TrainingResult
 from libs.llm.rules import designer
-from libs.llm.rules.rule_set import Found
+from libs.llm.rules.rule_set import EvidenceIndex
 from libs.market.panels import bars_of
-from libs.market.replay import ReplayMarket, ReplayStore
-from libs.quant.gates import backtest_gate, training_gate
-from libs.quant.held_out import try_held_out
-from libs.quant.models import to_bytes
-from libs.quant.panel import Panel, panel
-from libs.quant.training import train
+from libs.market.replay.market import ReplayMarket, ReplayStore
+from libs.quant.strategy.gates import backtest_gate, training_gate
+from libs.quant.strategy.held_out import try_held_out
+from libs.quant.strategy.models import to_bytes
+from libs.quant.strategy.panel import Panel, panel
+from libs.quant.strategy.training import train
 from libs.runtime.journal import Journal
 from services.strategy_backtest import logic as backtesting
 from services.strategy_design.logic import Terms, filled, sha256_of
@@ -118,7 +118,7 @@ async def _tried(count: int) -> Sequence[Tried]:
     for number in range(count):
         past: list[JsonValue] = [each.told() for each in found[::-1][:PAST_STRATEGIES_MAX]]
         task: dict[str, JsonValue] = {"draw": f"{number}", "histories": histories, "past": past}
-        spec = filled(designer.answer(task, Found(())), histories, TERMS)
+        spec = filled(designer.answer(task, EvidenceIndex(())), histories, TERMS)
         bars = await bars_of(Journal((), _forget), market, spec.universe, AS_OF, spec.train)
         found.append(_try(spec, panel(bars, spec.universe), found))
     return found

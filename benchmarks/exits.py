@@ -40,10 +40,10 @@ from libs.postgres.pool import (
     dsn_for,
     open_pool,
 )
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime import ids
-from libs.runtime.logging import configure_logging
 from libs.runtime.settings import Settings
+from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.execution.handler import Trading, execute_decisions, open_books
 from services.execution.reads import Reads
@@ -180,8 +180,8 @@ async def exited(settings: Settings) -> tuple[float, CycleView, OperationsPage]:
                     if event.type == "cycle_ended":
                         break
             took_s = time.perf_counter() - began
-        view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(cycle_id)), timeout_s=60)
-        page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=cycle_id))
+        view = await client.ask(CYCLE, CycleQuery(cycle_id=str(cycle_id)), timeout_s=60)
+        page = await client.ask(OPERATIONS, OperationsQuery(cycle_id=cycle_id))
     return took_s, view, page
 
 

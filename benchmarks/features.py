@@ -17,8 +17,8 @@ import numpy.typing as npt
 from benchmarks.report import table
 from contracts.indicator import INDICATORS
 from contracts.strategy import FeatureSpec
-from libs.quant.features import Bars, features
-from libs.quant.panel import Panel
+from libs.quant.strategy.features import Bars, features
+from libs.quant.strategy.panel import Panel
 from libs.quant.ta import talib
 
 TICKERS: Final = 500

@@ -33,12 +33,12 @@ from libs.bus.operation import Orchestrator
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, dsn_for
 from libs.runtime import ids
-from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
 from libs.runtime.model_settings import NO_RATE, EndpointSettings
 from libs.runtime.settings import Settings
+from libs.telemetry.logging import configure_logging
 from services.orchestrator import app as orchestrator
-from services.orchestrator.workflow import State, Step, Workflow
+from services.orchestrator.machine.workflow import State, Step, Workflow
 from services.provisioner import app as provisioner
 
 ROW: Final = replace(PLAIN[0], what="journal", claimed=True)

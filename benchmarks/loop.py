@@ -24,7 +24,7 @@ from benchmarks.contenders.loop_task import MODELS
 from benchmarks.journal import desk_running
 from benchmarks.report import spread, table
 from benchmarks.servers import BenchServers
-from libs.runtime.logging import configure_logging
+from libs.telemetry.logging import configure_logging
 
 PACKAGE: Final = "benchmarks.contenders"
 MODEL: Final = f"{PACKAGE}.loop_model"

@@ -1,6 +1,6 @@
 """Random proposals through the risk rules: `python -m benchmarks.risk [CASES] [FIRST_SEED]`.
 
-Every case is checked against all properties of tests/unit/quant/test_risk_properties.py (nothing
+Every case is checked against all properties of tests/unit/quant/risk/test_properties.py (nothing
 increased, nothing over 100 %, budget or a limit, no gate passed, all told, order of picks and rules
 without effect, its own result left as it is). Prints violations and time; exit 1 where there are
 any.
@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 
-from tests.unit.quant.test_risk_properties import PROPERTIES, seeded
+from tests.unit.quant.risk.test_properties import PROPERTIES, seeded
 
 CASES = 100_000
 SHOWN_MAX = 10

@@ -26,8 +26,8 @@ from benchmarks.footprint import started
 from benchmarks.report import table
 from benchmarks.year import LAST_SESSION, running, sessions_before
 from libs.runtime.loop import run
-from libs.runtime.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
 from libs.runtime.ports import choose_port
+from libs.telemetry.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
 
 CYCLES = 1_000
 LOOKS = (10, 100)

@@ -1,7 +1,7 @@
 """The servers that all contenders share: the desk's own embedded pair, with its own settings.
 
-Everything lies in a temporary folder and is gone afterwards, the credentials too. `bench` is a NATS
-identity that may do everything; a contender that wants the desk's identities adds them here.
+Everything lies in a temporary folder and is gone afterwards, the credentials too. `floors` is
+a NATS identity of its own: it speaks to itself under `floor.`, and manages the streams.
 """
 
 import tempfile
@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.contenders.deskbus_core import COMMANDS
-from contracts.subjects import Subject
+from contracts.subjects import AnySubject
 from libs.bus.permissions import permissions
+from libs.keys.accounts import NatsPermissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.accounts import NatsPermissions
-from libs.runtime.embedded import embedded_servers
+from libs.servers.embedded import embedded_servers
 
-IDENTITY: Final = "bench"
+IDENTITY: Final = "floors"
 SUPERUSER: Final = "postgres"
-EVERYTHING: Final = NatsPermissions(publish=(">",), subscribe=(">",))
+FLOORS: Final = NatsPermissions(
+    publish=("floor.>", "_INBOX.>", "$JS.API.>"), subscribe=("floor.>", "_INBOX.>")
+)
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class BenchServers:
 
 @asynccontextmanager
 async def running_servers(
-    commands: Sequence[Subject] = COMMANDS,
+    commands: Sequence[AnySubject] = COMMANDS,
 ) -> AsyncIterator[BenchServers]:
     """Start both, wait until they are ready, and end them with the block."""
     with temporary_folder() as folder:
-        allowed = {**permissions(commands), IDENTITY: EVERYTHING}
+        allowed = {**permissions(commands), IDENTITY: FLOORS}
         async with embedded_servers(
             folder / "desk", allowed, ROLES, database_owner=OWNER_ROLE
         ) as servers:

@@ -29,11 +29,11 @@ import psutil
 
 from benchmarks.report import spread, table
 from contracts.audit import EventType
-from contracts.cycle import STRATEGY, CancelCycle, CycleRequest, CycleStatus, RequestAnswer
+from contracts.cycle import STRATEGY, CancelCycle, CycleRequest, CycleStatus
 from contracts.strategy import MlpSpec, StrategySpec, StrategyWish
 from contracts.subjects import CANCEL_CYCLE, REQUEST_CYCLE
 from libs.bus.client import Client, open_client
-from libs.runtime.strategy_files import spec_of
+from libs.report.strategy_files import spec_of
 
 EXAMPLE: Final = Path("examples/strategies/trend-and-calm.yaml")
 COMPUTE: Final = "services.strategy_training.compute"
@@ -167,7 +167,7 @@ async def _asked(client: Client, spec: StrategySpec | None) -> UUID:
         timeout_s=600,
         strategy=StrategyWish(spec=spec),
     )
-    answer: RequestAnswer = await client.ask(REQUEST_CYCLE, request)
+    answer = await client.ask(REQUEST_CYCLE, request)
     if answer.cycle_id is None or answer.outcome != "accepted":
         raise RuntimeError(f"the request was refused: {answer.message}")
     return answer.cycle_id

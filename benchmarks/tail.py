@@ -42,8 +42,8 @@ from libs.bus.permissions import PROVISIONER, permissions
 from libs.bus.streams import Provisioner
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, ROLES
-from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.ports import choose_port
+from libs.servers.embedded import Servers, embedded_servers
 from tests.browser import looks
 
 RATES: Final = (2_000, 5_000, 7_500, 10_000, 15_000, 20_000)
@@ -126,11 +126,10 @@ async def running() -> AsyncIterator[Desk]:
 
 
 def _given(servers: Servers, port: int) -> dict[str, str]:
-    address = f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
     return {
         "DESKBUS_DATA_DIR": str(servers.data_dir),
         "DESKBUS_NATS_URL": servers.nats_url,
-        "DESKBUS_POSTGRES_DSN": address,
+        "DESKBUS_POSTGRES_DSN": servers.postgres_address,
         "DESKBUS_SECRETS_DIR": str(servers.secrets_dir),
         "DESKBUS_HTTP": "true",
         "DESKBUS_HTTP_PORT": str(port),

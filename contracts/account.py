@@ -27,8 +27,8 @@ RATES_MAX = 50
 
 
 def is_none(value: object) -> bool:
-    """Whether a field is left out of the JSON: cycles from before it was there are told, to models
-    too, in the words that are on record."""
+    """Whether a field is left out of the JSON: what does not apply is not mentioned, to models
+    neither."""
     return value is None
 
 
@@ -100,11 +100,11 @@ class OpenOrder(Value):
     quantity: Quantity
     hold: Money
     stop_price: Money | None = Field(default=None, exclude_if=is_none)
-    as_of: date | None = Field(default=None, exclude_if=is_none)
+    as_of: date
 
     @property
     def type(self) -> OrderType:
-        """How it is filled."""
+        """The type of the order."""
         return OrderType.MARKET if self.stop_price is None else OrderType.STOP
 
 

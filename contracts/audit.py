@@ -72,12 +72,12 @@ BAD_ENDS = frozenset({"failed", "rejected", "expired"})
 
 
 def tells_failure(kind: str, status: object) -> bool:
-    """Whether an event of this type, with this `status` in its data, says that something failed."""
+    """True where an event of this type, with this `status` in its data, reports a failure."""
     return kind in FAILURES or (isinstance(status, str) and status in BAD_ENDS)
 
 
 def fits(pattern: str, owner: str, kind: str) -> bool:
-    """Whether the type, or `owner.type`, matches a pattern such as `order_*`."""
+    """True where the type, or `owner.type`, matches a pattern such as `order_*`."""
     return fnmatchcase(kind, pattern) or fnmatchcase(f"{owner}.{kind}", pattern)
 
 

@@ -16,15 +16,15 @@ POSITIONS_MAX = 500
 EXCLUDED_MAX = 50
 
 
-def _listed(value: Any) -> Any:
+def _comma_separated(value: Any) -> Any:
     """`AAPL, MSFT` as two; a sector's name may have blanks in it."""
     if not isinstance(value, str):
         return value
-    return [each.strip() for each in value.split(",") if each.strip()]
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _upper(value: Any) -> Any:
-    return [each.upper() if isinstance(each, str) else each for each in _listed(value)]
+    return [name.upper() if isinstance(name, str) else name for name in _comma_separated(value)]
 
 
 def _number(value: Any) -> Any:
@@ -50,7 +50,7 @@ class Constraints(Value):
         tuple[Ticker, ...], BeforeValidator(_upper), Field(max_length=EXCLUDED_MAX)
     ] = ()
     exclude_sectors: Annotated[
-        tuple[ShortText, ...], BeforeValidator(_listed), Field(max_length=EXCLUDED_MAX)
+        tuple[ShortText, ...], BeforeValidator(_comma_separated), Field(max_length=EXCLUDED_MAX)
     ] = ()
     no_buys: bool = False
 
@@ -95,7 +95,7 @@ def _as_words(value: Any) -> Any:
     """Numbers, yes and no, and lists in their words: 3 is as good as "3"."""
     if not isinstance(value, dict):
         return value
-    return {name: _word(each) for name, each in value.items()}
+    return {name: _word(word) for name, word in value.items()}
 
 
 def _word(value: Any) -> Any:
@@ -104,7 +104,7 @@ def _word(value: Any) -> Any:
             return str(value).lower()
         case int() | float():
             return str(value)
-        case list() | tuple() if all(isinstance(each, str) for each in value):
+        case list() | tuple() if all(isinstance(item, str) for item in value):
             return ", ".join(value)
         case _:
             return value
@@ -125,7 +125,7 @@ ConstraintWords = Annotated[
 
 
 def _least(one: Any, other: Any) -> Any:
-    return min((each for each in (one, other) if each is not None), default=None)
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _all(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ class CycleRequest(Request):
         if len({pipeline.name for pipeline in pipelines}) < len(pipelines):
             raise ValueError("two have the same name")
         first, *others = pipelines
-        pipelines = (first, *(own_account(each) for each in others))
+        pipelines = (first, *(own_account(pipeline) for pipeline in others))
         if len({pipeline.account for pipeline in pipelines}) < len(pipelines):
             raise ValueError("two trade the same account")
         return pipelines
@@ -143,7 +143,10 @@ class CycleRequest(Request):
         if rotation is None:
             return None
         main = info.data.get("main")
-        own = {each.name: own_account(each).account for each in info.data.get("pipelines", ())}
+        own = {
+            pipeline.name: own_account(pipeline).account
+            for pipeline in info.data.get("pipelines", ())
+        }
         if len({*own.values()}) < len(own):
             raise ValueError("outside their turns two trade the same account")
         trading = {name for name, account in own.items() if account == rotation.account}
@@ -177,13 +180,13 @@ class CycleRequest(Request):
     def accounts(self) -> tuple[str, ...]:
         """The accounts that it may trade, whosever turn it is."""
         if self.rotation is None or self.main is not None:
-            return tuple(each.account for each in self.pipelines)
-        own = (own_account(each).account for each in self.pipelines)
+            return tuple(pipeline.account for pipeline in self.pipelines)
+        own = (own_account(pipeline).account for pipeline in self.pipelines)
         return (*own, self.rotation.account)
 
     @property
     def attempts(self) -> int:
-        """How often a pipeline may begin, where a gate fails what it made."""
+        """The most attempts of a pipeline, where a gate fails its result."""
         return self.strategy.attempts if self.strategy else 1
 
     @property

@@ -1,4 +1,4 @@
-"""What a person may do about a dead letter: have its command sent again, or throw it away."""
+"""Requests about a dead letter: send its command again, or discard it."""
 
 from typing import Literal
 from uuid import UUID

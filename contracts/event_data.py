@@ -1,4 +1,4 @@
-"""What `Event.data` holds, by the event's type. Readers ignore fields that they do not know."""
+"""The shapes of `Event.data`, by the event's type. Readers ignore fields that they do not know."""
 
 from collections.abc import Mapping
 from datetime import date

@@ -43,7 +43,7 @@ class Fill(Value):
 
     @property
     def value(self) -> Decimal:
-        """What the shares came to in the account's currency, to the cent as the ledger has it."""
+        """The value of the shares in the account's currency, to the cent as the ledger has it."""
         if self.foreign is None:
             return self.price.amount * self.quantity
         traded = (self.foreign.price.amount * self.quantity).quantize(_CENT)

@@ -40,7 +40,7 @@ class DatedEvent(Value):
     text: ShortText = ""
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """The event in one line."""
         return (
             f"{self.kind.value} of {self.on}: {self.text}"

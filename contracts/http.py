@@ -1,4 +1,4 @@
-"""What the HTTP API takes and gives where it is not a contract of the bus itself."""
+"""The shapes of the HTTP API that are no contracts of the bus itself."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -125,7 +125,7 @@ class AgentStatus(Shape):
         if not nodes:
             return cls(status="idle")
         parent, *children = nodes
-        running = [each for each in children if each.status is OperationStatus.RUNNING]
+        running = [child for child in children if child.status is OperationStatus.RUNNING]
         phase = parent.metadata.get("phase")
         return cls(
             status="active" if parent.status is OperationStatus.RUNNING else "idle",
@@ -185,8 +185,8 @@ class CycleWish(CycleRequest):
 
     def request(self, key: str) -> CycleRequest:
         """The request under `key`."""
-        said = self.model_dump(exclude_unset=True, exclude={"idempotency_key"})
-        return CycleRequest.model_validate({**said, "idempotency_key": key})
+        fields = self.model_dump(exclude_unset=True, exclude={"idempotency_key"})
+        return CycleRequest.model_validate({**fields, "idempotency_key": key})
 
 
 class CycleAccepted(Shape):

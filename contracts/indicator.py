@@ -1,6 +1,7 @@
 """Which indicators a strategy may use, and what parameters each takes. Data only.
 
-What each means and how it is computed stands in `libs/quant/features.py`; a test compares both.
+What each means and how it is computed stands in `libs/quant/strategy/features.py`; a test compares
+both.
 """
 
 from collections.abc import Mapping

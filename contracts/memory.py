@@ -1,4 +1,4 @@
-"""What an account's agents remember from one cycle to the next, and how past decisions fared."""
+"""The memory of an account's agents from cycle to cycle, and the outcomes of past decisions."""
 
 from datetime import date
 from enum import StrEnum

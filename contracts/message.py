@@ -54,10 +54,10 @@ class Pipeline(Value):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_where_it_stands(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or "account_named" in given:
-            return given
-        return {**given, "account_named": "account" in given}
+    def _named_where_it_stands(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or "account_named" in fields:
+            return fields
+        return {**fields, "account_named": "account" in fields}
 
 
 class Command(Message):

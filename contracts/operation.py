@@ -41,9 +41,9 @@ FAULTS: Mapping[CallKind, str] = {CallKind.MODEL: "fault", CallKind.TOOL: "error
 
 
 def fault_in(kind: CallKind, reply: JsonValue) -> Mapping[str, JsonValue]:
-    """Why a call gave no reply, with a `code`; empty where it gave one."""
-    told = reply.get(FAULTS.get(kind, "")) if isinstance(reply, dict) else None
-    return told if isinstance(told, dict) else {}
+    """The fault of a call that gave no reply, with a `code`; empty where it gave one."""
+    fault = reply.get(FAULTS.get(kind, "")) if isinstance(reply, dict) else None
+    return fault if isinstance(fault, dict) else {}
 
 
 class JournalEntry(Value):
@@ -90,6 +90,10 @@ class Reserve(Value):
     index: int | None = Field(default=None, ge=0, le=10_000)
     provider: ShortText = ""
     calls: int = Field(default=1, ge=1, le=1_000)
+
+
+WAITS = "waits: "
+"""How the step of an operation begins that waits for what cannot be reached."""
 
 
 class Progress(Value):

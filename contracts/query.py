@@ -1,4 +1,4 @@
-"""What people ask of a running desk, and the answers. Served by the console, read-only."""
+"""Queries about a running desk, and their answers. Served by the console, read-only."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -166,9 +166,9 @@ class AccountView(Message):
     realised: Decimal = Decimal(0)
     dividends: Decimal = Decimal(0)
     fees: Decimal = Decimal(0)
-    unrealised: Decimal | None = None
-    exposure_gross: Decimal | None = None
-    exposure_net: Decimal | None = None
+    unrealised: Decimal = Decimal(0)
+    exposure_gross: Decimal = Decimal(0)
+    exposure_net: Decimal = Decimal(0)
 
 
 class EquityQuery(Message):
@@ -184,10 +184,10 @@ class EquityPoint(Value):
     session: date
     cash: Decimal
     equity: Decimal
-    realised: Decimal | None = None
-    unrealised: Decimal | None = None
-    exposure_gross: Decimal | None = None
-    exposure_net: Decimal | None = None
+    realised: Decimal
+    unrealised: Decimal
+    exposure_gross: Decimal
+    exposure_net: Decimal
 
 
 class EquityView(Message):

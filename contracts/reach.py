@@ -1,4 +1,4 @@
-"""What the market source and the candidate sources have, asked before a cycle begins."""
+"""The reach of the market source and the candidate sources, asked before a cycle begins."""
 
 from datetime import date
 

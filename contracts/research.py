@@ -10,15 +10,15 @@ from contracts.account import Portfolio
 from contracts.constraints import ConstraintWords
 from contracts.cycle import CycleRequest
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
-from contracts.grounding import Checked
 from contracts.memory import AgentMemory
-from contracts.message import Command
+from contracts.message import Command, Contract
 from contracts.reasons import (
     FINDING_REASONS_MAX,
     REASONS_MAX,
-    FactName,
     FindingReasons,
+    NameDraft,
     Reason,
+    Reasoned,
     Reasons,
     Words,
 )
@@ -42,7 +42,7 @@ class PlanDraft(Value):
     expected_outputs: tuple[ShortText, ...] = Field(min_length=1, max_length=12)
 
 
-class Plan(PlanDraft, Checked):
+class Plan(PlanDraft, Contract):
     """The planner's plan, with its ids."""
 
 
@@ -86,7 +86,7 @@ class AssetView(Value):
     technical_indicators: dict[ShortText, float] = Field(default_factory=dict, max_length=40)
 
 
-class QuantReport(Checked):
+class QuantReport(Reasoned):
     """The quant's answer to the plan's question, with its ids.
 
     `reasoning` counts the views and has the quant's few words behind them. `technical_indicators`
@@ -113,7 +113,7 @@ class FindingDraft(Value):
     technical_score: Score10
     risk_score: Score10
     reasons: FindingReasons
-    catalyst: FactName = ""
+    catalyst: NameDraft = ""
     sector_peers: tuple[Ticker, ...] = Field(default=(), max_length=20)
 
 
@@ -157,11 +157,11 @@ class ResearchFinding(Value):
 
     @property
     def risk(self) -> float:
-        """What the rules judge by: the higher of the analyst's score and the measured one."""
+        """The risk score of the rules: the higher of the analyst's and the measured one."""
         return max(self.risk_score, self.measured_risk)
 
 
-class ResearchReport(Checked):
+class ResearchReport(Reasoned):
     """The analyst's findings, with its ids and the number of tool calls behind them."""
 
     analysis_date: date

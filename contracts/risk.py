@@ -11,9 +11,16 @@ from contracts.constraints import Constraints
 from contracts.cycle import CycleRequest
 from contracts.exit_signal import ExitReport
 from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
-from contracts.grounding import Checked
 from contracts.message import Command, Contract
-from contracts.reasons import Reasons, Words
+from contracts.reasons import (
+    FIGURES_MAX,
+    LOOSE_MAX,
+    Figure,
+    Loose,
+    Reasoned,
+    Reasons,
+    Words,
+)
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.trader import PICKS_MAX, DailyPicks, StockPick
 from contracts.types import (
@@ -33,8 +40,6 @@ from contracts.types import (
 
 ADJUSTMENTS_MAX = 40
 """Changes that one review tells."""
-UNGROUNDED_MAX = 20
-"""Figures named with one finding: more of them say nothing new."""
 
 
 class ReviewedPick(Value):
@@ -60,7 +65,7 @@ class ReviewDraft(Value):
     vetoed_tickers: tuple[Ticker, ...] = Field(default=(), max_length=2 * PICKS_MAX)
 
 
-class PickReview(Checked):
+class PickReview(Reasoned):
     """The trader's picks as the reviewer leaves them: smaller or gone, never larger or new.
 
     `risk_notes` are the reviewer's few words. Code composed `adjustments` from what changed and the
@@ -95,8 +100,6 @@ class Evidence(Value):
 
     `price` is in the account's currency; `foreign` is what it was before the exchange. Where no
     rate is known, `no_rate` names the currency that `price` still is in, and nothing is bought.
-    `ungrounded` names figures of the finding that no tool result shows; with any of them the
-    rules treat the finding as missing.
     """
 
     ticker: Ticker
@@ -109,11 +112,10 @@ class Evidence(Value):
     confidence: Confidence = 0.0
     foreign: Foreign | None = None
     no_rate: Currency | None = None
-    ungrounded: tuple[ShortText, ...] = Field(default=(), max_length=UNGROUNDED_MAX)
 
     @property
     def risk(self) -> float:
-        """What the rules judge by: a model's score may only make it stricter than the prices do."""
+        """The rules' risk score: a model's score may only make it stricter than the prices do."""
         return max(self.risk_score, self.measured_risk)
 
 
@@ -170,7 +172,8 @@ class DecisionValidation(Contract):
     `proposal_hash` is the SHA-256 of the decisions in canonical JSON; an approval is bound to it.
     `proposals`, `evidence`, `limits`, `budget` and `constraints` (of the request and the plan) are
     all that the rules took, so that execution runs the same function again on the account as it is
-    then. `synthetic` says that it was decided on prices that are made up.
+    then. `synthetic` says that it was decided on prices that are made up. `figures` and `loose` are
+    those of the decisions' reasoning, as the trader's picks have them.
     """
 
     passed: bool
@@ -185,6 +188,8 @@ class DecisionValidation(Contract):
     budget: Money | None = None
     constraints: Constraints = Constraints()
     synthetic: bool = False
+    figures: tuple[Figure, ...] = Field(default=(), max_length=FIGURES_MAX)
+    loose: tuple[Loose, ...] = Field(default=(), max_length=LOOSE_MAX)
 
 
 class ValidateExits(Command):
@@ -198,8 +203,8 @@ class ValidateExits(Command):
 class ReviewPicks(Command):
     """Ask the risk reviewer for its word."""
 
-    request: CycleRequest | None = None
-    plan: Plan | None = None
+    request: CycleRequest
+    plan: Plan
     daily_picks: DailyPicks
     quant_report: QuantReport
     research_report: ResearchReport
@@ -210,7 +215,7 @@ class ValidateDecision(Command):
     """Apply the rules in code and size what is left."""
 
     request: CycleRequest
-    plan: Plan | None = None
+    plan: Plan
     daily_picks: DailyPicks
     pick_review: PickReview
     quant_report: QuantReport

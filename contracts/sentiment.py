@@ -1,4 +1,4 @@
-"""What the market talks about: the candidates of a cycle and how they are spoken of."""
+"""The candidates of a cycle and the sentiment of each."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,9 +6,8 @@ from enum import StrEnum
 from pydantic import Field
 
 from contracts.cycle import CycleRequest
-from contracts.grounding import Checked
 from contracts.message import Command, Contract
-from contracts.reasons import REASONS_MAX, Reason, Reasons, Words
+from contracts.reasons import REASONS_MAX, Reason, Reasoned, Reasons, Words
 from contracts.types import Confidence, Failure, Mood, Name, ShortText, Text, Ticker, Value
 
 CANDIDATES_MAX = 25
@@ -142,7 +141,7 @@ class UnscoredTicker(Value):
     reason: ShortText
 
 
-class SentimentReport(Checked):
+class SentimentReport(Reasoned):
     """How the digest's candidates are spoken of: each is scored, or `unscored` with the reason.
 
     Where none has a headline no model is asked, and all are unscored.

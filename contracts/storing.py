@@ -1,4 +1,4 @@
-"""Whether NATS stores what it is given."""
+"""The query whether NATS stores messages, and its answer."""
 
 from contracts.message import Message
 

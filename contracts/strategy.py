@@ -56,15 +56,17 @@ class FeatureSpec(Part):
 
     @field_validator("parameters")
     @classmethod
-    def _parameters_fit(cls, given: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+    def _parameters_fit(
+        cls, parameters: dict[str, float], info: ValidationInfo
+    ) -> dict[str, float]:
         name = info.data.get("indicator")
         if name is None:
-            return given  # the indicator's own error is told instead
+            return parameters  # the indicator's own error is told instead
         wanted = INDICATORS[name].parameters
-        if unknown := sorted(set(given) - set(wanted)):
+        if unknown := sorted(set(parameters) - set(wanted)):
             there_are = ", ".join(wanted) or "none"
             raise ValueError(f"{name} has no parameter {unknown[0]}; it has: {there_are}")
-        full = {key: given.get(key, row.default) for key, row in wanted.items()}
+        full = {key: parameters.get(key, row.default) for key, row in wanted.items()}
         for key, value in full.items():
             row = wanted[key]
             if not row.least <= value <= row.most:
@@ -77,7 +79,7 @@ class FeatureSpec(Part):
 
     @property
     def key(self) -> str:
-        """What rules and reports call it: `rsi(14)`."""
+        """The name that rules and reports call it by: `rsi(14)`."""
         return f"{self.indicator}({', '.join(f'{value:g}' for value in self.parameters.values())})"
 
 
@@ -179,7 +181,7 @@ class ExitRules(Part):
     take_profit_pct: float | None = Field(default=None, gt=0, le=1_000)
 
     def can_close(self, side: Literal["long", "short"]) -> bool:
-        """Whether a position of this side can ever end before the period does."""
+        """True where a position of this side can close before the period ends."""
         return bool(getattr(self, side)) or self.hold_bars_max is not None
 
 

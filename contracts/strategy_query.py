@@ -1,4 +1,4 @@
-"""What people ask of the strategies that a desk has tried. Served by the console, read-only."""
+"""Queries about the strategies that a desk has tried. Served by the console, read-only."""
 
 from datetime import date, datetime
 from typing import Literal
@@ -8,9 +8,10 @@ from pydantic import Field
 from contracts.gate import GateResult
 from contracts.message import Message
 from contracts.query import PAGE_MAX
+from contracts.reasons import FIGURES_MAX, LOOSE_MAX, Figure, Loose
 from contracts.strategy import Period
 from contracts.strategy_result import Verdict
-from contracts.types import CycleId, ShortText, Text, Ticker, Value
+from contracts.types import CycleId, OperationId, ShortText, Text, Ticker, Value
 
 NAMES_MAX = 8
 """Strategies that are asked for by name at once."""
@@ -57,6 +58,9 @@ class AssessmentView(Value):
     strengths: tuple[Text, ...] = ()
     weaknesses: tuple[Text, ...] = ()
     suggestions: tuple[Text, ...] = ()
+    op_id: OperationId | None = None
+    figures: tuple[Figure, ...] = Field(default=(), max_length=FIGURES_MAX)
+    loose: tuple[Loose, ...] = Field(default=(), max_length=LOOSE_MAX)
 
 
 class StrategyView(Value):

@@ -12,6 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from contracts.gate import Fraction, GateResult
 from contracts.message import Contract
+from contracts.reasons import Reasoned
 from contracts.strategy import EPOCHS_MAX, FEATURES_MAX, FOLDS_MAX, Period
 from contracts.types import ShortText, Text, Ticker, Value
 
@@ -146,7 +147,7 @@ class BacktestResult(Contract):
         for name in ("equity", "benchmark"):
             if len(getattr(self, name)) != len(self.sessions):
                 raise ValueError(f"{name} has not one value for each of the sessions")
-        if any(len(each.closes) != len(self.sessions) for each in self.prices):
+        if any(len(series.closes) != len(self.sessions) for series in self.prices):
             raise ValueError("prices has not one close for each of the sessions")
         return self
 
@@ -168,9 +169,9 @@ class AssessmentDraft(Value):
     suggestions: Points
 
 
-class StrategyAssessment(AssessmentDraft, Contract):
+class StrategyAssessment(AssessmentDraft, Reasoned):
     """An assessment as it is kept; the file at `path`, `strategies/<name>/assessment.json`, shows
-    it."""
+    it. Code has written out the facts that its points name (`strengths.0`, ...)."""
 
     strategy_name: ShortText
     path: Text = ""

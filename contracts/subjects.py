@@ -13,6 +13,8 @@ stand in a subject.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from types import NoneType
+from typing import Any, Generic, TypeVar
 
 from contracts.account import OpenBooks, Portfolio, PortfolioQuery
 from contracts.approval import AnswerProposal, Approval, AwaitApproval
@@ -123,21 +125,29 @@ class Class(StrEnum):
     DEAD_LETTER = "dlq"
 
 
+Asked = TypeVar("Asked", bound=Message)
+Reply = TypeVar("Reply", bound=Message | None)
+Answered = TypeVar("Answered", bound=Message)
+"""Of a row that is answered; for whoever asks and whoever answers."""
+
+
 @dataclass(frozen=True)
-class Subject:
+class Subject(Generic[Asked, Reply]):
     """One row: `message` travels to `owner` (or, for events, from it) and `reply` comes back.
 
-    For commands `reply` is the contract that the service's result must hold. `senders` are the
-    identities that may publish it; empty for `qry` rows that any service may ask. `claimed`
-    commands do paid or long work: they are claimed, journalled, acknowledged after the claim.
-    `must_answer` commands have effects: no deadline, no cancel; sent until they are answered.
+    Whoever sends and whoever handles a row is checked against its two types. `reply` is `NoneType`
+    where nobody answers, as an event; for commands it is the contract that the service's result
+    must hold. `senders` are the identities that may publish it; empty for `qry` rows that any
+    service may ask. `claimed` commands do paid or long work: they are claimed, journalled,
+    acknowledged after the claim. `must_answer` commands have effects: no deadline, no cancel; sent
+    until they are answered.
     """
 
     kind: Class
     owner: str
     what: str
-    message: type[Message]
-    reply: type[Message] | None = None
+    message: type[Asked]
+    reply: type[Reply]
     senders: tuple[str, ...] = (ORCHESTRATOR,)
     claimed: bool = False
     must_answer: bool = False
@@ -148,9 +158,14 @@ class Subject:
         return f"{PREFIX}.{self.kind}.{self.owner}.{self.what}"
 
     @property
+    def is_answered(self) -> bool:
+        """True where a reply comes back."""
+        return self.reply is not NoneType
+
+    @property
     def gives(self) -> str:
         """The name under which later commands take this command's contract, e.g. `daily_picks`."""
-        return snake(self.reply.__name__) if self.reply else ""
+        return snake(self.reply.__name__) if self.is_answered else ""
 
     @property
     def durable(self) -> str:
@@ -160,6 +175,10 @@ class Subject:
     def by(self, caller: str) -> str:
         """The whole subject: of a request or query by one caller, of an event of one cycle."""
         return f"{self.address}.{caller}"
+
+
+AnySubject = Subject[Any, Any]
+"""A row whose types do not matter: its address, its permissions, its place in the documents."""
 
 
 def snake(name: str) -> str:
@@ -178,34 +197,30 @@ MCP, MCP_REQUESTER = AGENTS = ("mcp", "mcp_requester")
 """Models of other programs, over MCP: both may ask what is listed with them; the second one may
 request cycles too, where a person has said so. Neither can answer a proposal."""
 
-REQUEST_CYCLE = Subject(
-    Class.REQUEST,
-    ORCHESTRATOR,
-    "cycle",
-    CycleRequest,
-    RequestAnswer,
-    (*REQUESTERS, MCP_REQUESTER),
-)
-CANCEL_CYCLE = Subject(
-    Class.REQUEST, ORCHESTRATOR, "cancel", CancelCycle, RequestAnswer, REQUESTERS
-)
-ANSWER_PROPOSAL = Subject(
-    Class.REQUEST, ORCHESTRATOR, "approval", AnswerProposal, RequestAnswer, REQUESTERS
-)
-RETRY_LETTER = Subject(
-    Class.REQUEST, ORCHESTRATOR, "retry_letter", RetryLetter, LetterAnswer, REQUESTERS
-)
-DISCARD_LETTER = Subject(
-    Class.REQUEST, ORCHESTRATOR, "discard_letter", DiscardLetter, LetterAnswer, REQUESTERS
-)
-PAUSE_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "pause_job", PauseJob, JobAnswer, REQUESTERS)
-RESUME_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "resume_job", ResumeJob, JobAnswer, REQUESTERS)
-RUN_JOB = Subject(Class.REQUEST, ORCHESTRATOR, "run_job", RunJob, JobAnswer, REQUESTERS)
+
+def request(
+    what: str,
+    message: type[Asked],
+    reply: type[Answered],
+    senders: tuple[str, ...] = REQUESTERS,
+) -> Subject[Asked, Answered]:
+    """A row of what people ask the orchestrator to do."""
+    return Subject(Class.REQUEST, ORCHESTRATOR, what, message, reply, senders)
+
+
+REQUEST_CYCLE = request("cycle", CycleRequest, RequestAnswer, (*REQUESTERS, MCP_REQUESTER))
+CANCEL_CYCLE = request("cancel", CancelCycle, RequestAnswer)
+ANSWER_PROPOSAL = request("approval", AnswerProposal, RequestAnswer)
+RETRY_LETTER = request("retry_letter", RetryLetter, LetterAnswer)
+DISCARD_LETTER = request("discard_letter", DiscardLetter, LetterAnswer)
+PAUSE_JOB = request("pause_job", PauseJob, JobAnswer)
+RESUME_JOB = request("resume_job", ResumeJob, JobAnswer)
+RUN_JOB = request("run_job", RunJob, JobAnswer)
 # To the owner of orders itself: the switch works with every other part of the desk down.
 HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, REQUESTERS)
 RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, REQUESTERS)
 
-REQUESTS = (
+REQUESTS: tuple[AnySubject, ...] = (
     REQUEST_CYCLE,
     CANCEL_CYCLE,
     ANSWER_PROPOSAL,
@@ -222,37 +237,60 @@ REQUESTS = (
 def command(
     service: str,
     what: str,
-    message: type[Message],
-    reply: type[Message],
+    message: type[Asked],
+    reply: type[Answered],
     *,
     claimed: bool = False,
     must_answer: bool = False,
-) -> Subject:
+) -> Subject[Asked, Answered]:
     """A command's row."""
     return Subject(
         Class.COMMAND, service, what, message, reply, claimed=claimed, must_answer=must_answer
     )
 
 
-COMMANDS = (
-    command("sentiment", "digest", BuildDigest, SignalDigest, claimed=True),
-    command("sentiment", "sentiment", ScoreSentiment, SentimentReport, claimed=True),
-    command("execution", "books", OpenBooks, Portfolio),
-    command("research", "plan", MakePlan, Plan, claimed=True),
-    command("research", "quant", AnswerQuestion, QuantReport, claimed=True),
-    command("research", "analyst", ResearchTickers, ResearchReport, claimed=True),
-    command("trader", "picks", PickTrades, DailyPicks, claimed=True),
-    command("risk", "review", ReviewPicks, PickReview, claimed=True),
-    command("risk", "validate", ValidateDecision, DecisionValidation),
-    command("exit_signal", "check_exits", CheckExits, ExitReport, claimed=True),
-    command("risk", "validate_exits", ValidateExits, DecisionValidation),
-    command("execution", "execute", ExecuteDecisions, ExecutionResult, must_answer=True),
-    command("assessment", "memorize", Memorize, AgentMemory, claimed=True),
-    command("strategy_design", "design", DesignStrategy, StrategyDesign, claimed=True),
-    command("strategy_training", "train", TrainStrategy, TrainingResult, claimed=True),
-    command("strategy_backtest", "backtest", BacktestStrategy, BacktestResult, claimed=True),
-    command("assessment", "assess", AssessStrategy, StrategyAssessment, claimed=True),
-    command("reporter", "report", WriteReport, DailyReport),
+BUILD_DIGEST = command("sentiment", "digest", BuildDigest, SignalDigest, claimed=True)
+SCORE_SENTIMENT = command("sentiment", "sentiment", ScoreSentiment, SentimentReport, claimed=True)
+OPEN_BOOKS = command("execution", "books", OpenBooks, Portfolio)
+MAKE_PLAN = command("research", "plan", MakePlan, Plan, claimed=True)
+ANSWER_QUESTION = command("research", "quant", AnswerQuestion, QuantReport, claimed=True)
+RESEARCH_TICKERS = command("research", "analyst", ResearchTickers, ResearchReport, claimed=True)
+PICK_TRADES = command("trader", "picks", PickTrades, DailyPicks, claimed=True)
+REVIEW_PICKS = command("risk", "review", ReviewPicks, PickReview, claimed=True)
+VALIDATE_DECISION = command("risk", "validate", ValidateDecision, DecisionValidation)
+CHECK_EXITS = command("exit_signal", "check_exits", CheckExits, ExitReport, claimed=True)
+VALIDATE_EXITS = command("risk", "validate_exits", ValidateExits, DecisionValidation)
+EXECUTE_DECISIONS = command(
+    "execution", "execute", ExecuteDecisions, ExecutionResult, must_answer=True
+)
+MEMORIZE = command("assessment", "memorize", Memorize, AgentMemory, claimed=True)
+DESIGN_STRATEGY = command("strategy_design", "design", DesignStrategy, StrategyDesign, claimed=True)
+TRAIN_STRATEGY = command("strategy_training", "train", TrainStrategy, TrainingResult, claimed=True)
+BACKTEST_STRATEGY = command(
+    "strategy_backtest", "backtest", BacktestStrategy, BacktestResult, claimed=True
+)
+ASSESS_STRATEGY = command("assessment", "assess", AssessStrategy, StrategyAssessment, claimed=True)
+WRITE_REPORT = command("reporter", "report", WriteReport, DailyReport)
+
+COMMANDS: tuple[AnySubject, ...] = (
+    BUILD_DIGEST,
+    SCORE_SENTIMENT,
+    OPEN_BOOKS,
+    MAKE_PLAN,
+    ANSWER_QUESTION,
+    RESEARCH_TICKERS,
+    PICK_TRADES,
+    REVIEW_PICKS,
+    VALIDATE_DECISION,
+    CHECK_EXITS,
+    VALIDATE_EXITS,
+    EXECUTE_DECISIONS,
+    MEMORIZE,
+    DESIGN_STRATEGY,
+    TRAIN_STRATEGY,
+    BACKTEST_STRATEGY,
+    ASSESS_STRATEGY,
+    WRITE_REPORT,
 )
 
 APPROVAL = Subject(Class.COMMAND, ORCHESTRATOR, "approval", AwaitApproval, Approval)
@@ -276,7 +314,7 @@ EXIT_DISTANCES = Subject(
 )
 HOLDINGS = Subject(Class.QUERY, "execution", "holdings", HoldingsQuery, Holdings, ("exit_signal",))
 REPORT = Subject(Class.QUERY, "console", "report", ReportQuery, ReportView, (*USERS, "reporter"))
-OF_SERVICES = (KEEP_PART, BODY_PART, HOLDINGS, REPORT)
+OF_SERVICES: tuple[AnySubject, ...] = (KEEP_PART, BODY_PART, HOLDINGS, REPORT)
 """What single services may ask besides: who trains keeps models, who backtests reads them, who
 checks positions asks for what an account holds, and who writes reports asks for what they say.
 """
@@ -287,8 +325,8 @@ REACH = Subject(Class.QUERY, "sentiment", "reach", ReachQuery, ReachView, (*USER
 
 
 def console(
-    what: str, message: type[Message], reply: type[Message], *, agents: bool = False
-) -> Subject:
+    what: str, message: type[Asked], reply: type[Answered], *, agents: bool = False
+) -> Subject[Asked, Answered]:
     """A question that the console answers from its read-only view of the tables."""
     senders = (*USERS, *AGENTS) if agents else USERS
     return Subject(Class.QUERY, "console", what, message, reply, senders)
@@ -312,7 +350,7 @@ STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 STORING = console("storing", StoringQuery, Storing)
 
-QUERIES = (
+QUERIES: tuple[AnySubject, ...] = (
     PORTFOLIO,
     EXIT_SIGNALS,
     EXIT_DISTANCES,
@@ -339,13 +377,13 @@ QUERIES = (
 )
 """What users may ask."""
 
-STOP = Subject(Class.CONTROL, "*", "cancel", CancelOperation)
+STOP = Subject(Class.CONTROL, "*", "cancel", CancelOperation, NoneType)
 """Sent to every instance of the service that takes the owner's place."""
 
 
-def event(owner: str, what: EventType) -> Subject:
+def event(owner: str, what: EventType) -> Subject[Event, None]:
     """An event's row."""
-    return Subject(Class.EVENT, owner, what, Event)
+    return Subject(Class.EVENT, owner, what, Event, NoneType)
 
 
 EXECUTION_EVENTS = (

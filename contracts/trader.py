@@ -6,10 +6,9 @@ from pydantic import Field
 
 from contracts.account import Portfolio, Side
 from contracts.cycle import CycleRequest
-from contracts.grounding import Checked
 from contracts.memory import AgentMemory
 from contracts.message import Command
-from contracts.reasons import REASONS_MAX, Reason, Reasons, Speaks, Words
+from contracts.reasons import REASONS_MAX, Reason, Reasoned, Reasons, Speaks, Words
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value
@@ -56,11 +55,13 @@ class StockPick(Value):
     def own_reasons(self) -> tuple[Reason, ...]:
         """The reasons for it that are about its own ticker."""
         return tuple(
-            each for each in self.reasons if each.speaks is Speaks.FOR and each.about == self.ticker
+            reason
+            for reason in self.reasons
+            if reason.speaks is Speaks.FOR and reason.about == self.ticker
         )
 
 
-class DailyPicks(Checked):
+class DailyPicks(Reasoned):
     """The trader's picks with their ids, the provider that wrote them and their session.
 
     `market_summary` counts and sums them, and has the trader's few words behind that.
@@ -78,8 +79,8 @@ class PickTrades(Command):
     """Choose what to buy and what to sell from all that was found before."""
 
     request: CycleRequest
-    signal_digest: SignalDigest | None = None
-    sentiment_report: SentimentReport | None = None
+    signal_digest: SignalDigest
+    sentiment_report: SentimentReport
     plan: Plan
     quant_report: QuantReport
     research_report: ResearchReport

@@ -53,8 +53,8 @@ def _scale(low: int, high: int) -> BeforeValidator:
     """
 
     def clamp(value: Any, info: ValidationInfo) -> Any:
-        told = info.context.get(CLAMPED) if isinstance(info.context, dict) else None
-        if told is None or isinstance(value, bool):
+        clamped = info.context.get(CLAMPED) if isinstance(info.context, dict) else None
+        if clamped is None or isinstance(value, bool):
             return value
         try:
             number = Decimal(str(value))
@@ -64,7 +64,7 @@ def _scale(low: int, high: int) -> BeforeValidator:
         if not (low - slack <= number < low or high < number <= high + slack):
             return value
         end = low if number < low else high
-        told.append(f"{info.field_name}: {number} set to {end}, the end of its scale")
+        clamped.append(f"{info.field_name}: {number} set to {end}, the end of its scale")
         return end
 
     return BeforeValidator(clamp)
@@ -138,8 +138,7 @@ class Foreign(Value):
 class Usage(Value):
     """What calls used: tokens as counted by the provider, and their cost in US dollars.
 
-    `unsorted_tokens` are of no known sort: held back for a call whose reply never came, or on
-    record from before sorts were kept.
+    `unsorted_tokens` are of no known sort: held back for a call whose reply never came.
     """
 
     input_tokens: int = Field(default=0, ge=0)

@@ -22,18 +22,18 @@ from structlog.contextvars import bound_contextvars
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
 from libs.bus.permissions import permissions
 from libs.bus.service import ServiceRunner
-from libs.postgres.migrate import SchemaTooNew, migrate
+from libs.postgres.migrate import SchemaTooNew, WrittenBy01, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
-from libs.runtime.child_log import make_logs_dir
-from libs.runtime.embedded import embedded_servers
 from libs.runtime.errors import DeskError
 from libs.runtime.http_address import HttpAddress, http_address
-from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
-from libs.runtime.server_record import data_dir_mode
 from libs.runtime.settings import NoServers, Settings
-from libs.runtime.supervisor import Child, Supervisor
-from libs.web.watched_process import watched_process
+from libs.servers.child_log import make_logs_dir
+from libs.servers.embedded import embedded_servers
+from libs.servers.server_record import data_dir_mode
+from libs.servers.supervisor import Child, Supervisor
+from libs.telemetry.logging import configure_logging
+from libs.web.monitored_process import watched_process
 
 BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
@@ -197,8 +197,7 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
     if (settings.nats_url is None) != (settings.postgres_dsn is None):
         missing = "DESKBUS_NATS_URL" if settings.nats_url is None else "DESKBUS_POSTGRES_DSN"
         raise SettingsIncomplete(
-            f"{missing} is not set and the other one is: set both to use own servers, or neither "
-            "to start embedded ones"
+            f"{missing} is not set and the other one is: set both for own servers, or else neither"
         )
     if settings.nats_url is not None:
         yield settings
@@ -210,15 +209,16 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
         pg_bindir=settings.pg_bindir,
         database_owner=OWNER_ROLE,
     ) as servers:
-        address = f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
-        yield settings.model_copy(
-            update={
-                "nats_url": servers.nats_url,
-                "postgres_dsn": SecretStr(address),
-                "secrets_dir": servers.secrets_dir,
-                "data_dir": servers.data_dir,
-            }
-        )
+        placed = {
+            "nats_url": servers.nats_url,
+            "postgres_dsn": SecretStr(servers.postgres_address),
+            "secrets_dir": servers.secrets_dir,
+            "data_dir": servers.data_dir,
+        }
+        try:
+            yield settings.model_copy(update=placed)
+        except WrittenBy01 as error:  # people know embedded servers by their folder
+            raise WrittenBy01(str(servers.data_dir)) from error
 
 
 @asynccontextmanager
@@ -277,7 +277,7 @@ async def _taking_work(children: Sequence[Child]) -> None:
 
 
 def _not_ready(children: Sequence[Child]) -> Sequence[Child]:
-    return [each for each in children if not Path((each.env or {})[READY_FILE_VARIABLE]).exists()]
+    return [c for c in children if not Path((c.env or {})[READY_FILE_VARIABLE]).exists()]
 
 
 def service_children(name: str, settings: Settings, count: int = 1) -> Sequence[Child]:
@@ -324,8 +324,8 @@ def _http_url(settings: Settings) -> str | None:
 def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[None]":
     async def first() -> None:
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for each in done:
-            each.result()
+        for task in done:
+            task.result()
 
     return asyncio.ensure_future(first())
 
@@ -368,8 +368,8 @@ def main(name: str) -> None:
 
 async def _until_stopped(name: str, settings: Settings) -> None:
     stop = asyncio.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(each, stop.set)
+    for signal_ in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
     watched = watched_process(settings, f"deskbus-{name}")
     async with watched as started, _started(name, settings) as failed:
         started.set()
@@ -390,7 +390,7 @@ async def _started(name: str, settings: Settings) -> AsyncIterator["asyncio.Futu
             try:
                 failed = await stack.enter_async_context(service_running(name, settings))
             except DeskError as error:
-                hopeless = isinstance(error, NoServers | SchemaTooNew)
+                hopeless = isinstance(error, NoServers | SchemaTooNew | WrittenBy01)
                 if hopeless or time.monotonic() > until:
                     raise
                 log.info("service.waits", why=error.message)

@@ -24,7 +24,7 @@ from libs.runtime.settings import Settings
 from services.assessment import app as assessment
 from services.exit_signal import app as exit_signal
 from services.exit_signal.reads import Reads
-from services.orchestrator.logic import (
+from services.orchestrator.machine.logic import (
     Cycle,
     Input,
     Start,
@@ -34,8 +34,8 @@ from services.orchestrator.logic import (
     advance,
     begin,
 )
-from services.orchestrator.workflow import Workflow
-from services.orchestrator.workflows import as_recorded
+from services.orchestrator.machine.workflow import Workflow
+from services.orchestrator.machine.workflows import as_recorded
 from services.research import app as research
 from services.risk import app as risk
 from services.sentiment import app as sentiment
@@ -78,9 +78,11 @@ async def replay(
     """Replay one cycle of the decision desk. Raises LookupError for an unknown workflow."""
     if view.cycle_id is None:
         raise LookupError(view.message or "there is no such cycle")
-    by_id = {each.op_id: each for each in recordings if each.op_id is not None}
+    by_id = {recording.op_id: recording for recording in recordings if recording.op_id is not None}
     report = ReplayReport(view.cycle_id, view.status or "")
-    providers = {each.provider: RecordedProvider(each.provider) for each in view.pipelines}
+    providers = {
+        pipeline.provider: RecordedProvider(pipeline.provider) for pipeline in view.pipelines
+    }
     routes = _thinking(providers, settings)
     await _Replay(_workflow(view, recordings), view, by_id, routes, report, providers).run()
     return report
@@ -101,12 +103,12 @@ def _thinking(
         strategy_design.routes(market, providers, settings),
     )
     exits = exit_signal.commands(Reads(market), settings.exit_rules_file)
-    found = [*exits, *(route for routes in served for route in routes.commands)]
-    return {route.hears: route for route in found}
+    commands = [*exits, *(route for routes in served for route in routes.commands)]
+    return {route.hears.message: route for route in commands}
 
 
 def _workflow(view: CycleView, recordings: Sequence[Recording]) -> Workflow:
-    command = next((each.command for each in recordings if each.command), None)
+    command = next((recording.command for recording in recordings if recording.command), None)
     version = command["workflow_version"] if isinstance(command, dict) else 0
     for workflow in as_recorded():
         if (workflow.kind, workflow.version) == (view.kind, version):
@@ -143,12 +145,12 @@ class _Replay:
         waiting = self._feed(Started(self._memories))
         while waiting:
             start = waiting.pop(0)
-            given = await self._input(start)
-            if given is not None:
-                waiting += self._feed(given)
+            cause = await self._input(start)
+            if cause is not None:
+                waiting += self._feed(cause)
 
-    def _feed(self, given: Input) -> list[Start]:
-        after = advance(self._workflow, self._cycle, given)
+    def _feed(self, cause: Input) -> list[Start]:
+        after = advance(self._workflow, self._cycle, cause)
         self._cycle = after.cycle
         return list(after.starts)
 
@@ -162,8 +164,8 @@ class _Replay:
             return None
         self._compare_inputs(start, recorded)
         route = self._routes.get(start.step.serves.message)
-        given = recorded.failure is not None and recorded.failure.code in GIVEN_FAILURES
-        if route is None or given:
+        is_given = recorded.failure is not None and recorded.failure.code in GIVEN_FAILURES
+        if route is None or is_given:
             self._report.from_record += 1
             return self._recorded(start, recorded)
         return await self._again(start, recorded, route)
@@ -206,51 +208,53 @@ class _Replay:
         """The command must hold the contracts that the replay has made."""
         command = recorded.command if isinstance(recorded.command, dict) else {}
         for name, op_id in start.takes.items():
-            made = self._results.get(op_id)
-            if made is not None and not _agrees(made, command.get(name)):
+            result = self._results.get(op_id)
+            if result is not None and not _agrees(result, command.get(name)):
                 self._differ(start, f"its command holds another {name}")
 
     def _differ(self, start: Start, what: str) -> None:
         self._report.differences.append(Difference(start.op_id, start.step.name, what))
 
 
-def _agrees(made: JsonValue, recorded: JsonValue) -> bool:
+def _agrees(replayed: JsonValue, recorded: JsonValue) -> bool:
     """Whether all that is on record is made again; a newer release may add fields to it."""
-    match made, recorded:
+    match replayed, recorded:
         case dict(), dict():
-            return all(key in made and _agrees(made[key], value) for key, value in recorded.items())
+            return all(
+                key in replayed and _agrees(replayed[key], value) for key, value in recorded.items()
+            )
         case list(), list():
-            return len(made) == len(recorded) and all(map(_agrees, made, recorded))
+            return len(replayed) == len(recorded) and all(map(_agrees, replayed, recorded))
         case _:
-            return made == recorded
+            return replayed == recorded
 
 
 def _passes(workflow: Workflow, recordings: Iterable[Recording]) -> Mapping[str, tuple[str, ...]]:
     """The optional states that each pipeline came to: those it has operations of."""
     optional = {state.name for state in workflow.states if state.optional}
-    found: dict[str, tuple[str, ...]] = {}
-    for each in recordings:
-        state = each.command.get("state") if isinstance(each.command, dict) else None
-        if each.pipeline and state in optional:
-            found[each.pipeline] = (*found.get(each.pipeline, ()), str(state))
-    return found
+    passes: dict[str, tuple[str, ...]] = {}
+    for recording in recordings:
+        state = recording.command.get("state") if isinstance(recording.command, dict) else None
+        if recording.pipeline and state in optional:
+            passes[recording.pipeline] = (*passes.get(recording.pipeline, ()), str(state))
+    return passes
 
 
 def _memories(recordings: Iterable[Recording], names: Sequence[str]) -> dict[str, UUID]:
     """The memories that the cycle began with, as its commands show them."""
-    found: dict[str, UUID] = {}
-    for each in recordings:
-        command = each.command if isinstance(each.command, dict) else {}
+    memories: dict[str, UUID] = {}
+    for recording in recordings:
+        command = recording.command if isinstance(recording.command, dict) else {}
         memory = command.get("agent_memory")
-        if each.pipeline in names and isinstance(memory, dict):
-            found[each.pipeline or ""] = UUID(str(memory["op_id"]))
-    return found
+        if recording.pipeline in names and isinstance(memory, dict):
+            memories[recording.pipeline or ""] = UUID(str(memory["op_id"]))
+    return memories
 
 
 def _rounds(workflow: Workflow, recordings: Iterable[Recording], main: str) -> int:
     """How often the main pipeline began: the record says it, whatever was allowed."""
     first = (workflow.states[0].steps[0].name, 1)
-    commands = [each.command for each in recordings if each.pipeline == main]
+    commands = [recording.command for recording in recordings if recording.pipeline == main]
     begun = [
         command
         for command in commands

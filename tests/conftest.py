@@ -5,13 +5,15 @@ repository's history can give.
 """
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
 
 from libs.runtime import ports
+from tests.open_folder import open_folder
 
 # How long an example takes says how busy the machine is; benchmarks measure, tests do not.
 settings.register_profile("untimed", deadline=None)
@@ -39,6 +41,20 @@ def _own_ports() -> None:
 
 
 _own_ports()
+
+
+@pytest.fixture
+def open_dir() -> Iterator[Path]:
+    """A folder that every user may enter."""
+    with open_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def module_dir() -> Iterator[Path]:
+    """Like `open_dir`, for all tests of a file."""
+    with open_folder() as folder:
+        yield folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

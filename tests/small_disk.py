@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from libs.runtime.placement import server_identity
+from libs.servers.placement import server_identity
 
 DISK_BYTES = 32 * 1024 * 1024
 

@@ -27,25 +27,28 @@ from contracts.message import Command, Contract
 from contracts.subjects import REQUESTS, Subject, command
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
-from libs.bus.route import Route, Routes
+from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, dsn_for
 from libs.runtime.journal import Journal
-from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
 from libs.runtime.settings import Settings
+from libs.telemetry.logging import configure_logging
 from services.orchestrator import app as orchestrator
-from services.orchestrator.workflow import State, Step, Workflow
+from services.orchestrator.machine.workflow import State, Step, Workflow
 from services.provisioner import app as provisioner
 
 SERVICE: Final = "bench"
 ANSWER_TIMEOUT_S: Final = 20.0
 
 
-def _steps() -> Sequence[Subject]:
+BenchRow = Subject[Command, Contract]
+
+
+def _steps() -> Sequence[BenchRow]:
     """Seven commands; each takes the contract of the one before."""
-    rows: list[Subject] = []
+    rows: list[BenchRow] = []
     for number in range(1, STEPS + 1):
         contract = create_model(f"Bench{number}", __base__=Contract, value=(int, ...))
         needs: dict[str, Any] = {rows[-1].gives: (rows[-1].reply, ...)} if rows else {}
@@ -101,7 +104,7 @@ async def open_deskbus(options: Options, index: int) -> AsyncIterator[RunCycle]:
         async def cycle() -> None:
             request = CycleRequest(
                 idempotency_key=uuid.uuid4().hex, kind="bench", as_of="2012-06-29"
-            )  # type: ignore[arg-type]
+            )
             reply = await client.request(subject, encode(request), timeout=ANSWER_TIMEOUT_S)
             answer = decode(RequestAnswer, reply.data)
             if answer.cycle_id is None or answer.outcome != "accepted":
@@ -136,21 +139,12 @@ def _process(role: str, options: Options) -> Any:
         process.wait()
 
 
-async def _count(given: Command, _journal: Journal, row: Subject) -> Contract:
-    if row.reply is None or not issubclass(row.reply, Contract):
-        raise TypeError(row)
+async def _count(given: Command, _journal: Journal, *, row: BenchRow) -> Contract:
     return row.reply.of(given, value=given.attempt)
 
 
 def _routes() -> Routes:
-    routes = []
-    for row in COMMANDS:
-
-        async def handle(given: Command, journal: Journal, row: Subject = row) -> Contract:
-            return await _count(given, journal, row)
-
-        routes.append(Route(hears=row.message, says=row.reply, handle=handle))  # type: ignore[arg-type]
-    return Routes(service=SERVICE, commands=routes)
+    return Routes(SERVICE, [on_command(row, _count, row=row) for row in COMMANDS])
 
 
 async def _serve(role: str, options: Options) -> None:
@@ -161,7 +155,7 @@ async def _serve(role: str, options: Options) -> None:
             await stack.enter_async_context(provisioner.running(settings, COMMANDS))
             await stack.enter_async_context(orchestrator.running(settings, (WORKFLOW,)))
         if role in {"service", "both"}:
-            runner = ServiceRunner(_routes(), settings.nats_address, settings, COMMANDS)
+            runner = ServiceRunner(_routes(), settings.nats_address, settings)
             await runner.start()
             stack.push_async_callback(runner.stop)
         print("ready", flush=True)

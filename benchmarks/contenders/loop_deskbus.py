@@ -31,14 +31,14 @@ from contracts.types import ToolDef
 from libs.bus.connection import connect
 from libs.bus.operation import Lease, Orchestrator
 from libs.llm.agent import Agent, Limits
-from libs.llm.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.loop import generate_with_tools
 from libs.llm.prompt import Prompt, Task
-from libs.llm.remote import RemoteProvider
 from libs.llm.toolbox import Toolbox
 from libs.runtime.journal import Journal
-from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
+from libs.telemetry.logging import configure_logging
 
 PARAMETERS: Mapping[str, JsonValue] = {
     "type": "object",
@@ -105,7 +105,7 @@ class Desk:
         granted = await self.orchestrator.claim(Claim(op_id=op_id, instance="bench"))
         lease = Lease(self.orchestrator, op_id, granted)
         journal = Journal(granted.journal, lease.record, lease.check)
-        async with lease.kept(on_lost=_lost):
+        async with lease.renewing(on_lost=_lost):
             answer = await loop.run(journal)
             await journal.flush()
             contract = {

@@ -99,12 +99,12 @@ class PaperBroker:
         if not isinstance(answer, Filled):
             return answer
         stop = order.stop_price.normalize()
-        told = (
+        trigger = (
             f"the session opened at {day.open.normalize():f}, below the stop at {stop:f}"
             if gap
             else f"the stop at {stop:f} was reached"
         )
-        return replace(answer, note="; ".join(filter(None, (told, answer.note))))
+        return replace(answer, note="; ".join(filter(None, (trigger, answer.note))))
 
 
 def _note(

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from contracts.body import PART_BYTES_MAX, PARTS_MAX, BodyPart, KeepPart, PartQuery
-from contracts.message import Message
-from contracts.subjects import BODY_PART, KEEP_PART, Subject
+from contracts.subjects import BODY_PART, KEEP_PART, Answered, Asked, Subject
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.runtime.errors import DeskError
 
@@ -54,28 +53,26 @@ class BusBodies:
         """The body of that hash. Raises BodyMissing."""
         first = await self._part(sha256, 0)
         rest = [await self._part(sha256, part) for part in range(1, first.parts)]
-        body = b"".join(base64.b64decode(each.data) for each in (first, *rest))
+        body = b"".join(base64.b64decode(part.data) for part in (first, *rest))
         if hashlib.sha256(body).hexdigest() != sha256:
             raise BodyMissing(f"what is kept under {sha256} has another hash: train it again")
         return body
 
     async def _part(self, sha256: str, part: int) -> BodyPart:
-        found = await self._insist(BODY_PART, PartQuery(sha256=sha256, part=part))
-        if not isinstance(found, BodyPart) or not found.found:
+        body_part = await self._insist(BODY_PART, PartQuery(sha256=sha256, part=part))
+        if not body_part.found:
             raise BodyMissing(f"part {part} of {sha256} is not kept: train it again")
-        return found
+        return body_part
 
-    async def _insist(self, row: Subject, message: Message) -> Message:
+    async def _insist(self, row: Subject[Asked, Answered], message: Asked) -> Answered:
         """Ask until somebody answers, as the operation's own questions do, for a while."""
         for left in reversed(range(TRIES_MAX)):
             try:
-                answer: Message = await self._client.ask(row, message)
+                return await self._client.ask(row, message)
             except DeskNotReachable:
                 if not left:
                     raise
                 await asyncio.sleep(RETRY_AFTER_S)
-            else:
-                return answer
         raise AssertionError("the last round returns or raises")
 
 

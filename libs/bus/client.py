@@ -1,10 +1,9 @@
 """The desk as a person's program reaches it: ask a question, send a request, listen to events."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import nats.aio.client
@@ -13,11 +12,12 @@ import structlog
 from nats.aio.msg import Msg
 
 from contracts.audit import Event
-from contracts.message import Message
-from contracts.subjects import PREFIX, Subject
+from contracts.subjects import PREFIX, Answered, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.connection import BusNotReachable, connect, flush
+from libs.bus.discovery import instances
 from libs.bus.headers import AGAIN_HEADER, CODE_HEADER, ERROR_HEADER
+from libs.bus.permissions import expected
 from libs.runtime.errors import DeskError, Unavailable
 
 ASK_TIMEOUT_S = 5.0
@@ -28,6 +28,7 @@ EVENTS_READY_MAX = 1_024
 """Events that are taken over from nats-py, whose own iterator costs three times as much CPU."""
 EVENTS_PENDING_MAX = 65_536
 """Events that may wait for a slow reader; further ones are dropped, and seen as a gap."""
+
 ALL_EVENTS = f"{PREFIX}.evt.>"
 
 log = structlog.get_logger()
@@ -57,14 +58,14 @@ class Client:
         self._identity = identity
         self._closed = closed
 
-    async def ask(self, row: Subject, message: Message, *, timeout_s: float = ASK_TIMEOUT_S) -> Any:
-        """The answer to a request or question, a `row.reply`.
+    async def ask(
+        self, row: Subject[Asked, Answered], message: Asked, *, timeout_s: float = ASK_TIMEOUT_S
+    ) -> Answered:
+        """The answer to a request or question.
 
         Raises `DeskNotReachable` when nobody answers in time, `QuestionRefused` with the reason
         that came instead of an answer, `MessageTooLarge` before sending.
         """
-        if row.reply is None:
-            raise TypeError(f"{row.address} is not a question: nobody replies to it")
         try:
             answer = await self._connection.request(
                 row.by(self._identity), encode(message), timeout=timeout_s
@@ -78,12 +79,18 @@ class Client:
                 f"{row.owner} did not answer {row.what!r} within {timeout_s:g} s; "
                 "its log may say why"
             ) from error
-        told = answer.headers or {}
-        if AGAIN_HEADER in told:
-            raise DeskNotReachable(told.get(ERROR_HEADER, f"{row.owner} cannot answer now"))
-        if CODE_HEADER in told:
-            raise QuestionRefused(told[CODE_HEADER], told.get(ERROR_HEADER, "no reason was given"))
+        headers = answer.headers or {}
+        if AGAIN_HEADER in headers:
+            raise DeskNotReachable(headers.get(ERROR_HEADER, f"{row.owner} cannot answer now"))
+        if CODE_HEADER in headers:
+            raise QuestionRefused(
+                headers[CODE_HEADER], headers.get(ERROR_HEADER, "no reason was given")
+            )
         return decode(row.reply, answer.data)
+
+    async def services(self) -> Mapping[str, int]:
+        """Count the processes of each service of the desk that answer now."""
+        return await instances(self._connection, expected())
 
     @asynccontextmanager
     async def events(

@@ -10,21 +10,32 @@ from typing import Any
 import nats.errors
 import structlog
 from nats.aio.client import Client
+from nats.protocol.parser import PERMISSIONS_ERR
 
 from libs.bus.permissions import inbox_prefix
-from libs.runtime import tls, watch
-from libs.runtime.credentials import nkey_seed_path
+from libs.keys import tls
+from libs.keys.credentials import CredentialError, nkey_seed_path, public_key_in
 from libs.runtime.errors import DeskError, Unavailable
+from libs.telemetry import readiness
 
-__all__ = ["BusLost", "BusNotReachable", "Client", "connect", "flush", "options", "watched"]
+__all__ = [
+    "BusLost",
+    "BusNotReachable",
+    "Client",
+    "Connection",
+    "connect",
+    "flush",
+    "options",
+    "watched",
+]
 
 CONNECT_TIMEOUT_S = 10.0
 ATTEMPT_TIMEOUT_S = 4.0
 """One attempt: a handshake with a server that is killed meanwhile hangs, the next one does not."""
 RECONNECT_WAIT_S = 0.1
 PING_EVERY_S = 10
-REFUSALS_MAX = 30
-"""Refusals of a key that was let in before, one after the other, RECONNECT_WAIT_S apart."""
+REFUSED_WAIT_S_MAX = 10.0
+"""Between two tries of a key that was let in before and is not now."""
 AUTHORIZATION = "authorization violation"
 FLUSH_GIVEN_UP_S = 3_600
 """By then the connection is another one, and its late answer cannot come any more."""
@@ -54,16 +65,28 @@ class TlsMismatch(nats.errors.Error):
     """One side speaks TLS and the other does not; the text says which."""
 
 
-class _Client(Client):
+class Connection(Client):
     """nats-py, but that TLS is as the address says: by itself it goes on in plain text where a
     `tls://` server does not ask for TLS, and it tries for ever where a certificate is wrong. And
     that a flush is one: by itself it asks the server before it has sent what was published. And
-    that a key which is no longer let in is not tried for ever.
+    that a server which ends a connection ends that one only: by itself it never comes back after
+    some of the reasons. A key that is no longer let in is tried at growing intervals.
     """
 
     _was_connected = False
     _refusals = 0
-    _giving_up: "asyncio.Task[None] | None" = None
+
+    @property
+    def problem(self) -> str:
+        """The reason why nothing can be sent or received now; empty where all is well."""
+        if self.is_connected:
+            return ""
+        if not self._refusals:
+            return "not connected"
+        tries = f"{self._refusals} {'try' if self._refusals == 1 else 'tries'}"
+        return (
+            f"NATS refuses this key ({tries}; it is tried again): is it in the server's nats.conf?"
+        )
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         server = self._current_server
@@ -73,6 +96,8 @@ class _Client(Client):
 
     async def _process_connect_init(self) -> None:
         try:
+            if self._was_connected:
+                self._take_key()
             await super()._process_connect_init()
         except (ssl.SSLError, TlsMismatch) as error:
             if self._was_connected:
@@ -85,14 +110,35 @@ class _Client(Client):
                 self._refused()
             raise
         self._was_connected, self._refusals = True, 0
+        self.options["reconnect_time_wait"] = RECONNECT_WAIT_S
 
     def _refused(self) -> None:
-        """The server is there and does not want this key: for a moment while it is set up anew, or
-        for good. Then the connection is closed, and whoever started this process starts it again.
-        """
+        """The server is there and does not want this key: while it is set up anew, or until
+        somebody puts it right."""
         self._refusals += 1
-        if self._refusals >= REFUSALS_MAX and self._giving_up is None:
-            self._giving_up = asyncio.create_task(self.close())
+        wait_s = min(RECONNECT_WAIT_S * 2.0**self._refusals, REFUSED_WAIT_S_MAX)
+        self.options["reconnect_time_wait"] = wait_s
+        log.error(
+            "bus.refused", connection=self.options["name"], why=self.problem, again_in_s=wait_s
+        )
+
+    def _take_key(self) -> None:
+        """The key that stands in its file now: it may have been renewed."""
+        try:
+            if self._nkeys_seed:
+                self._public_nkey = public_key_in(Path(self._nkeys_seed))
+        except CredentialError as error:
+            raise nats.errors.Error(f"{AUTHORIZATION}: {error}") from error
+
+    async def _process_err(self, err_msg: str) -> None:
+        """What the server says before it ends a connection that stood; a denied subject ends none.
+
+        Authorization is lost where the server is set up anew, connections where it has too many.
+        """
+        if self.is_connected and PERMISSIONS_ERR not in f"nats: {err_msg}":
+            await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))
+            return
+        await super()._process_err(err_msg)
 
     async def _send_ping(self, future: "asyncio.Future[bool] | None" = None) -> None:
         await self._flush_pending(force_flush=True)
@@ -135,20 +181,20 @@ async def connect(
     secrets_dir: Path,
     *,
     on_closed: Callable[[], Awaitable[None]] | None = None,
-) -> Client:
+) -> Connection:
     """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`.
 
     `url` may name the servers of a cluster, separated by commas; `tls://` speaks TLS, with the
-    authorities that libs.runtime.tls believes, and never without.
+    authorities that libs.keys.tls believes, and never without.
     """
-    client = _Client()
-    given = options(identity, secrets_dir)
+    client = Connection()
+    settings = options(identity, secrets_dir)
     if "tls://" in url:
-        given["tls"] = tls.client_context(secrets_dir)
+        settings["tls"] = tls.client_context(secrets_dir)
     try:
         # With endless reconnects a first connect to nowhere would wait for ever too.
         await asyncio.wait_for(
-            client.connect(url.split(","), closed_cb=on_closed, **given), ATTEMPT_TIMEOUT_S
+            client.connect(url.split(","), closed_cb=on_closed, **settings), ATTEMPT_TIMEOUT_S
         )
     except _TlsRefused as error:
         is_certificate = isinstance(error.__cause__, ssl.SSLCertVerificationError)
@@ -165,13 +211,13 @@ async def connect(
 
 
 @contextmanager
-def watched(client: Client, identity: str) -> Iterator[None]:
+def watched(client: Connection, identity: str) -> Iterator[None]:
     """While the block runs, the process is ready only where this client is connected."""
 
     async def problem() -> str:
-        return "" if client.is_connected else "not connected"
+        return client.problem
 
-    with watch.checked(f"nats {identity}", problem):
+    with readiness.checked(f"nats {identity}", problem):
         yield
 
 

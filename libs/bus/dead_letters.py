@@ -38,7 +38,7 @@ _NUL_SHOWN = "\N{SYMBOL FOR NULL}"
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Entry:
     """A stored letter with the message that it is about."""
 
     letter: DeadLetter
@@ -53,64 +53,64 @@ class DeadLetters:
         self._manager: JetStreamManager = client.jsm(timeout=API_TIMEOUT_S)
 
     async def count(self) -> int:
-        """How many messages the stream holds, the server's words among them."""
+        """Count the messages in the stream, the server's advisories among them."""
         return int((await self._manager.stream_info(DEAD_LETTER_STREAM)).state.messages)
 
     async def newest(self, limit: int) -> Sequence[DeadLetter]:
         """At most `limit` letters, newest first, without bodies."""
-        found: list[_Found] = []
+        entries: list[_Entry] = []
         holes = 0
         state = (await self._manager.stream_info(DEAD_LETTER_STREAM)).state
         sequence = state.last_seq
-        while sequence >= max(state.first_seq, 1) and len(found) < limit and holes < HOLES_MAX:
-            each = await self._find(sequence)
+        while sequence >= max(state.first_seq, 1) and len(entries) < limit and holes < HOLES_MAX:
+            entry = await self._find(sequence)
             sequence -= 1
-            if each is None:
+            if entry is None:
                 holes += 1
             else:
-                found.append(each)
-        return [each.letter for each in _told_once(found)]
+                entries.append(entry)
+        return [entry.letter for entry in _without_duplicates(entries)]
 
     async def one(self, sequence: int) -> DeadLetter | None:
         """The letter with its body as text; None where there is none of that number."""
-        found = await self._find(sequence)
-        if found is None:
+        entry = await self._find(sequence)
+        if entry is None:
             return None
-        text = None if found.body is None else shown(found.body)
-        return found.letter.model_copy(update={"body": text})
+        text = None if entry.body is None else readable(entry.body)
+        return entry.letter.model_copy(update={"body": text})
 
     async def stored(self, sequence: int) -> tuple[DeadLetter, bytes | None] | None:
         """The letter and the whole body as it was kept; None where there is no such letter."""
-        found = await self._find(sequence)
-        return None if found is None else (found.letter, found.body)
+        entry = await self._find(sequence)
+        return None if entry is None else (entry.letter, entry.body)
 
     async def discard(self, sequence: int) -> None:
         """Delete the letter, with the server's word on the same message, which would show in its
         place. A letter that is gone already is no error."""
-        found = await self._find(sequence)
-        if found is None:
+        entry = await self._find(sequence)
+        if entry is None:
             return
         last = (await self._manager.stream_info(DEAD_LETTER_STREAM)).state.last_seq
         for other in range(sequence + 1, min(last, sequence + NEIGHBOURS_MAX) + 1):
             word = await self._find(other)
-            if word is not None and word.terminated and word.body == found.body:
+            if word is not None and word.terminated and word.body == entry.body:
                 await self._manager.delete_msg(DEAD_LETTER_STREAM, other)
         await self._manager.delete_msg(DEAD_LETTER_STREAM, sequence)
 
-    async def _find(self, sequence: int) -> _Found | None:
+    async def _find(self, sequence: int) -> _Entry | None:
         message = await self._get(DEAD_LETTER_STREAM, sequence)
         if message is None:
             return None
         subject = message.subject or ""
         if not subject.startswith(_ADVISORY):
-            said = _headers(message)
-            found = _found(sequence, message, message.data or b"", _failure_of(said))
-            return _with_size(found, int(said.get(CUT_HEADER, 0)))
+            headers = _headers(message)
+            entry = _entry(sequence, message, message.data or b"", _failure_in_headers(headers))
+            return _with_size(entry, int(headers.get(CUT_HEADER, 0)))
         advisory = orjson.loads(message.data or b"{}")
         original = await self._get(COMMAND_STREAM, int(advisory["stream_seq"]))
         body = original.data if original is not None else None
-        found = _found(sequence, message, body, _failure_told_by(advisory))
-        return replace(found, terminated=_TERMINATED in subject)
+        entry = _entry(sequence, message, body, _failure_in_advisory(advisory))
+        return replace(entry, terminated=_TERMINATED in subject)
 
     async def _get(self, stream: str, sequence: int) -> RawStreamMsg | None:
         try:
@@ -131,19 +131,19 @@ def written(
     why = reason(failure.code, failure.message)
     if sender:
         why[SENDER_HEADER] = sender
-    kept = body[:MESSAGE_BYTES_MAX]
-    cut = (len(body) if size_bytes is None else size_bytes) - len(kept)
-    return kept, why if cut <= 0 else {**why, CUT_HEADER: str(cut)}
+    stored = body[:MESSAGE_BYTES_MAX]
+    cut = (len(body) if size_bytes is None else size_bytes) - len(stored)
+    return stored, why if cut <= 0 else {**why, CUT_HEADER: str(cut)}
 
 
-def shown(body: bytes) -> str:
+def readable(body: bytes) -> str:
     """A body as text that may be shown and sent on: cut, without NUL, whatever bytes it has."""
     text = body[:BODY_CHARS_MAX].decode(errors="replace").replace("\x00", _NUL_SHOWN)
     cut = len(body) - BODY_CHARS_MAX
     return text if cut <= 0 else f"{text} … {cut:,} more bytes"
 
 
-def _found(sequence: int, message: RawStreamMsg, body: bytes | None, failure: Failure) -> _Found:
+def _entry(sequence: int, message: RawStreamMsg, body: bytes | None, failure: Failure) -> _Entry:
     letter = DeadLetter(
         sequence=sequence,
         subject=(message.subject or "")[:400],
@@ -151,32 +151,32 @@ def _found(sequence: int, message: RawStreamMsg, body: bytes | None, failure: Fa
         failure=failure,
         size_bytes=len(body or b""),
     )
-    return _Found(letter, body, terminated=False)
+    return _Entry(letter, body, terminated=False)
 
 
-def _with_size(found: _Found, cut_bytes: int) -> _Found:
+def _with_size(entry: _Entry, cut_bytes: int) -> _Entry:
     """The letter with the size that the message had before it was cut."""
-    size = found.letter.size_bytes + cut_bytes
-    return replace(found, letter=found.letter.model_copy(update={"size_bytes": size}))
+    size = entry.letter.size_bytes + cut_bytes
+    return replace(entry, letter=entry.letter.model_copy(update={"size_bytes": size}))
 
 
 def _headers(message: RawStreamMsg) -> Mapping[str, str]:
     """The headers as they were sent: the library's own reading of them knows ASCII only."""
     block = base64.b64decode(message.hdrs or b"").decode(errors="replace")
     pairs = (line.partition(":") for line in block.split("\r\n")[1:] if line)
-    return {name.strip(): shown(value.strip().encode()) for name, _, value in pairs}
+    return {name.strip(): readable(value.strip().encode()) for name, _, value in pairs}
 
 
-def _failure_of(said: Mapping[str, str]) -> Failure:
-    sender = said.get(SENDER_HEADER)
-    message = said.get(ERROR_HEADER, "no reason was given")
+def _failure_in_headers(headers: Mapping[str, str]) -> Failure:
+    sender = headers.get(SENDER_HEADER)
+    message = headers.get(ERROR_HEADER, "no reason was given")
     return Failure(
-        code=said.get(CODE_HEADER, "unknown")[:400],
+        code=headers.get(CODE_HEADER, "unknown")[:400],
         message=f"from {sender}: {message}" if sender else message,
     )
 
 
-def _failure_told_by(advisory: Mapping[str, object]) -> Failure:
+def _failure_in_advisory(advisory: Mapping[str, object]) -> Failure:
     consumer, deliveries = advisory.get("consumer"), advisory.get("deliveries")
     why = advisory.get("reason") or "delivered too often without an answer"
     return Failure(
@@ -185,10 +185,10 @@ def _failure_told_by(advisory: Mapping[str, object]) -> Failure:
     )
 
 
-def _told_once(found: Sequence[_Found]) -> Sequence[_Found]:
+def _without_duplicates(entries: Sequence[_Entry]) -> Sequence[_Entry]:
     """Without the server's word on a message that its service has written a letter about."""
-    told = {each.body for each in found if each.letter.subject.startswith("desk.")}
-    return [each for each in found if not (each.terminated and each.body in told)]
+    reported = {entry.body for entry in entries if entry.letter.subject.startswith("desk.")}
+    return [entry for entry in entries if not (entry.terminated and entry.body in reported)]
 
 
 @asynccontextmanager

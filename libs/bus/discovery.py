@@ -23,10 +23,10 @@ from nats.micro.service import (
     ServiceStats,
 )
 
-from contracts.subjects import Subject
+from contracts.subjects import AnySubject
 from libs.bus.doorkeeper import refused_at_the_door, replies_to
 from libs.bus.permissions import DISCOVERY, LOOKERS, PING, discovered_as
-from libs.runtime import metrics
+from libs.telemetry import metrics
 
 BAD_ENDS = ("refused", "failed", "unanswered", "unreadable")
 ANSWER_S_MAX = 1.0
@@ -46,7 +46,7 @@ class Endpoint:
     is_command: bool = False
 
     @classmethod
-    def of_command(cls, row: Subject) -> "Endpoint":
+    def of_command(cls, row: AnySubject) -> "Endpoint":
         """A command's row of the subject table."""
         return cls(row.what, row.address, row.durable, is_command=True)
 
@@ -60,7 +60,7 @@ async def discoverable(client: Client, identity: str, endpoints: Sequence[Endpoi
         "STATS": service.stats,
     }
     for verb in DISCOVERY:
-        for subject in (f"$SRV.{verb}", *(f"$SRV.{verb}.{each}" for each in service.names)):
+        for subject in (f"$SRV.{verb}", *(f"$SRV.{verb}.{name}" for name in service.names)):
             await client.subscribe(subject, cb=_answering(answers[verb]))
 
 
@@ -79,11 +79,11 @@ def _answering(answer: Callable[[], dict[str, Any]]) -> Any:
 async def instances(
     client: Client, identities: Sequence[str], within_s: float = ANSWER_S_MAX
 ) -> Mapping[str, int]:
-    """How many processes of each of these services answer now; 0 where none did in time.
+    """Count the processes of each of these services that answer now; 0 where none did in time.
 
     It takes `within_s` where one is missing, and a part of that else.
     """
-    found: dict[str, set[str]] = {discovered_as(each): set() for each in identities}
+    instance_ids: dict[str, set[str]] = {discovered_as(identity): set() for identity in identities}
     inbox = client.new_inbox()
     answers = await client.subscribe(inbox)
     try:
@@ -91,24 +91,24 @@ async def instances(
         until = asyncio.get_running_loop().time() + within_s
         for _ in range(INSTANCES_MAX):
             left = until - asyncio.get_running_loop().time()
-            everyone = all(found.values())
+            everyone = all(instance_ids.values())
             try:
                 answer = await answers.next_msg(min(left, FURTHER_S) if everyone else left)
             except nats.errors.TimeoutError:
                 break
             name, instance = _pinged(answer.data)
-            if name in found:
-                found[name].add(instance)
+            if name in instance_ids:
+                instance_ids[name].add(instance)
     finally:
         await answers.unsubscribe()
-    return {each: len(found[discovered_as(each)]) for each in identities}
+    return {identity: len(instance_ids[discovered_as(identity)]) for identity in identities}
 
 
 def _pinged(body: bytes) -> tuple[str, str]:
-    """Who answers, by name and instance; empty where nobody is there, or it cannot be read."""
+    """The name and instance that answer; empty where nobody is there, or it cannot be read."""
     try:
-        told = orjson.loads(body)
-        return str(told["name"]), str(told["id"])
+        pong = orjson.loads(body)
+        return str(pong["name"]), str(pong["id"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return "", ""
 
@@ -117,45 +117,53 @@ class _Service:
     def __init__(self, identity: str, endpoints: Sequence[Endpoint]) -> None:
         self._name = discovered_as(identity)
         self._id = uuid4().hex
-        self._version = version("deskbus")
+        # NATS wants a semantic version: 0.2.0.dev0 is 0.2.0-dev.0 there.
+        self._version = version("deskbus").replace(".dev", "-dev.")
         self._started = datetime.now(UTC)
         self._endpoints = endpoints
 
     @property
     def names(self) -> Sequence[str]:
-        """What it is asked by, beyond all services at once."""
+        """The names that address it, beyond all services at once."""
         return self._name, f"{self._name}.{self._id}"
 
     def ping(self) -> dict[str, Any]:
-        """That it is there."""
+        """The answer to a PING."""
         return ServicePing(self._id, self._name, self._version).to_dict()
 
     def info(self) -> dict[str, Any]:
-        """What it hears."""
-        heard = [
-            EndpointInfo(each.name, each.subject, each.group, {"command": str(each.is_command)})
-            for each in self._endpoints
+        """The answer to an INFO: its endpoints."""
+        endpoints = [
+            EndpointInfo(
+                endpoint.name,
+                endpoint.subject,
+                endpoint.group,
+                {"command": str(endpoint.is_command)},
+            )
+            for endpoint in self._endpoints
         ]
-        return ServiceInfo(self._name, self._id, self._version, "", heard).to_dict()
+        return ServiceInfo(self._name, self._id, self._version, "", endpoints).to_dict()
 
     def stats(self) -> dict[str, Any]:
-        """How often it was asked in this process, and how long that took, as the metrics say."""
-        counted = [_stats(each) for each in self._endpoints]
+        """The answer to a STATS: this process's requests, errors and time, as the metrics count."""
+        counted = [_stats(endpoint) for endpoint in self._endpoints]
         return ServiceStats(self._id, self._name, self._version, self._started, counted).to_dict()
 
 
 def _stats(endpoint: Endpoint) -> EndpointStats:
     count = metrics.COMMANDS if endpoint.is_command else metrics.QUESTIONS
     took = metrics.COMMAND_SECONDS if endpoint.is_command else metrics.QUESTION_SECONDS
-    asked = int(count.sum_of(subject=endpoint.subject))
-    failed = sum(int(count.sum_of(subject=endpoint.subject, outcome=each)) for each in BAD_ENDS)
+    requests = int(count.sum_of(subject=endpoint.subject))
+    failed = sum(
+        int(count.sum_of(subject=endpoint.subject, outcome=outcome)) for outcome in BAD_ENDS
+    )
     took_ns = int(took.sum_of(subject=endpoint.subject) * 1e9)
     return EndpointStats(
         name=endpoint.name,
         subject=endpoint.subject,
         queue_group=endpoint.group,
-        num_requests=asked,
+        num_requests=requests,
         num_errors=failed,
         processing_time=took_ns,
-        average_processing_time=took_ns // asked if asked else 0,
+        average_processing_time=took_ns // requests if requests else 0,
     )

@@ -29,6 +29,6 @@ REASON_CHARS_MAX = 400
 
 
 def reason(code: str, message: str) -> dict[str, str]:
-    """Why a message could not be used or a question not be answered, as headers."""
+    """The headers that say why a message could not be used or a question not be answered."""
     # A header ends where its line does.
     return {CODE_HEADER: code, ERROR_HEADER: " ".join(message.split())[:REASON_CHARS_MAX]}

@@ -1,4 +1,4 @@
-"""What the bus is doing: its streams, how far each consumer is behind, who answers. Reads only."""
+"""The state of the bus: its streams, each consumer's backlog, who answers. Reads only."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,40 +28,46 @@ class BusHealth:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._names = [each.name or "" for each in streams()]
+        self._names = [stream.name or "" for stream in streams()]
 
     async def streams(self) -> Sequence[StreamView]:
         """Every stream of the desk. Raises BUS_AWAY."""
-        told = await asyncio.gather(*(self._told(f"STREAM.INFO.{name}") for name in self._names))
-        return [*map(_stream, told)]
+        infos = await asyncio.gather(
+            *(self._call_api(f"STREAM.INFO.{name}") for name in self._names)
+        )
+        return [*map(_stream, infos)]
 
     async def not_stored(self) -> str:
-        """Why NATS does not store commands; empty where it does. Raises BUS_AWAY."""
+        """The reason why NATS does not store commands; empty where it does. Raises BUS_AWAY."""
         return await not_stored(self._client)
 
     async def consumers(self) -> Sequence[ConsumerView]:
         """Every consumer, the one with the most that waits first. Raises BUS_AWAY."""
-        told = await asyncio.gather(*(self._told(f"CONSUMER.LIST.{name}") for name in self._names))
-        every = [_consumer(each) for page in told for each in page["consumers"] or ()]
-        return sorted(every, key=lambda each: (-each.pending, -each.ack_pending, each.name))
+        pages = await asyncio.gather(
+            *(self._call_api(f"CONSUMER.LIST.{name}") for name in self._names)
+        )
+        every = [_consumer(consumer) for page in pages for consumer in page["consumers"] or ()]
+        return sorted(
+            every, key=lambda consumer: (-consumer.pending, -consumer.ack_pending, consumer.name)
+        )
 
     async def services(self) -> Sequence[ServiceView]:
         """Every service of the desk, with how many of its processes answer. Raises BUS_AWAY."""
         there = await instances(self._client, expected())
         return [ServiceView(name=name, instances=count) for name, count in there.items()]
 
-    async def _told(self, call: str) -> Mapping[str, Any]:
+    async def _call_api(self, call: str) -> Mapping[str, Any]:
         """The server's answer: nats-py's reading of it leaves out when messages came."""
         answer = await self._client.request(f"$JS.API.{call}", timeout=API_TIMEOUT_S)
-        told: Mapping[str, Any] = orjson.loads(answer.data)
-        if "error" in told:
-            APIError.from_error(told["error"])  # raises
-        return told
+        reply: Mapping[str, Any] = orjson.loads(answer.data)
+        if "error" in reply:
+            APIError.from_error(reply["error"])  # raises
+        return reply
 
 
-def _stream(told: Mapping[str, Any]) -> StreamView:
-    config, state = told["config"], told["state"]
-    held = state["messages"] > 0
+def _stream(info: Mapping[str, Any]) -> StreamView:
+    config, state = info["config"], info["state"]
+    has_messages = state["messages"] > 0
     return StreamView(
         name=config["name"],
         messages=state["messages"],
@@ -70,21 +76,21 @@ def _stream(told: Mapping[str, Any]) -> StreamView:
         age_s_max=config["max_age"] / 1e9,
         first_sequence=state["first_seq"],
         last_sequence=state["last_seq"],
-        first_at=moment(state["first_ts"]) if held else None,
-        last_at=moment(state["last_ts"]) if held else None,
+        first_at=moment(state["first_ts"]) if has_messages else None,
+        last_at=moment(state["last_ts"]) if has_messages else None,
     )
 
 
-def _consumer(told: Mapping[str, Any]) -> ConsumerView:
-    name = told["name"]
+def _consumer(info: Mapping[str, Any]) -> ConsumerView:
+    name = info["name"]
     return ConsumerView(
         name=name,
-        stream=told["stream_name"],
+        stream=info["stream_name"],
         service=name.partition("-")[0],
-        pending=told["num_pending"],
-        ack_pending=told["num_ack_pending"],
-        redelivered=told["num_redelivered"],
-        delivered=told["delivered"]["consumer_seq"],
+        pending=info["num_pending"],
+        ack_pending=info["num_ack_pending"],
+        redelivered=info["num_redelivered"],
+        delivered=info["delivered"]["consumer_seq"],
     )
 
 

@@ -5,15 +5,14 @@ import contextlib
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TypeVar
 from uuid import UUID
 
 import nats.errors
 import structlog
 from nats.aio.client import Client
 
-from contracts.message import Message
 from contracts.operation import (
+    WAITS,
     CallKind,
     Claim,
     ClaimAnswer,
@@ -25,15 +24,17 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.subjects import CLAIM, RECORD, RESULT, Subject
+from contracts.subjects import CLAIM, RECORD, RESULT, Answered, AnySubject, Asked, Subject
 from contracts.types import Failure
 from libs.bus.codec import decode, encode
-from libs.quant import calls
+from libs.runtime import recorded_call
 from libs.runtime.errors import DeskError, is_outage
-from libs.runtime.journal import OperationStopped
+from libs.runtime.journal import Journal, OperationStopped
 
 RETRY_AFTER_S = 0.1
 RENEWALS_PER_LEASE = 3
+FAILURE_CHARS_MAX = 4_000
+STEP_CHARS_MAX = 400
 SPREAD_SHARE = 0.1
 SPREAD_S_MAX = 1.0
 """A call begins up to so much later than it may; below paces.LATE_S of the orchestrator."""
@@ -45,7 +46,6 @@ LOGGED = {
 }
 """By the kind of a recorded call: its event in the log."""
 
-M = TypeVar("M", bound=Message)
 UNANSWERED = (nats.errors.Error, TimeoutError, OSError)
 
 log = structlog.get_logger()
@@ -74,11 +74,11 @@ class Orchestrator:
 
     async def claim(self, claim: Claim) -> ClaimAnswer:
         """Ask until somebody answers, then for the rest of a long journal."""
-        granted = answer = await self._insist(CLAIM, claim, ClaimAnswer)
+        granted = answer = await self._insist(CLAIM, claim)
         journal = list(granted.journal)
         while answer.more:
             page = claim.model_copy(update={"epoch": granted.epoch, "after": journal[-1].index + 1})
-            answer = await self._insist(CLAIM, page, ClaimAnswer)
+            answer = await self._insist(CLAIM, page)
             journal += answer.journal
         return answer.model_copy(update={"journal": tuple(journal)})
 
@@ -87,21 +87,21 @@ class Orchestrator:
         asked for which was answered, by the monotonic clock."""
         while True:
             asked_at = time.monotonic()
-            answer = await self._asked(RECORD, record, RecordAnswer)
+            answer = await self._ask_once(RECORD, record)
             if answer is not None:
                 return answer, asked_at
 
     async def result(self, result: Result) -> ResultAnswer:
         """Tell until somebody answers; the orchestrator takes a repeated result once."""
-        return await self._insist(RESULT, result, ResultAnswer)
+        return await self._insist(RESULT, result)
 
-    async def _insist(self, row: Subject, message: Message, reply: type[M]) -> M:
+    async def _insist(self, row: Subject[Asked, Answered], message: Asked) -> Answered:
         while True:
-            answer = await self._asked(row, message, reply)
+            answer = await self._ask_once(row, message)
             if answer is not None:
                 return answer
 
-    async def _asked(self, row: Subject, message: Message, reply: type[M]) -> M | None:
+    async def _ask_once(self, row: Subject[Asked, Answered], message: Asked) -> Answered | None:
         """The answer; after a pause None, where there was none."""
         subject = row.by(self._service)
         try:
@@ -110,7 +110,7 @@ class Orchestrator:
             log.warning("bus.unanswered", what=row.what, error=type(error).__name__)
             await asyncio.sleep(RETRY_AFTER_S)
             return None
-        return decode(reply, answer.data)
+        return decode(row.reply, answer.data)
 
 
 class Lease:
@@ -171,11 +171,11 @@ class Lease:
             name=entry.name,
             index=entry.index,
             duration_ms=entry.duration_ms,
-            **calls.outline(entry),
+            **recorded_call.outline(entry),
         )
 
     @contextlib.asynccontextmanager
-    async def kept(self, on_lost: Callable[[], object]) -> AsyncIterator[None]:
+    async def renewing(self, on_lost: Callable[[], object]) -> AsyncIterator[None]:
         """Renew while the block runs; call `on_lost` when the work is no longer ours."""
         renewal = asyncio.create_task(self._renew(on_lost))
         try:
@@ -197,12 +197,25 @@ class Lease:
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Whether a handler could not answer because something cannot be reached."""
+    """True where a handler could not answer because something cannot be reached."""
     return is_outage(error) or isinstance(error, nats.errors.Error)
 
 
-def unexplained(row: Subject, tries: int) -> Failure:
-    """How a command ends that a service could not answer, for no reason that it knows."""
+def failure_of(error: DeskError) -> Failure:
+    """The failure that a handler's "no" is reported as."""
+    return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
+
+
+async def tell_wait(journal: Journal, why: str) -> None:
+    """Let people see what a claimed operation waits for, and its end say so."""
+    try:
+        await journal.progress(0.0, f"{WAITS}{why}"[:STEP_CHARS_MAX])
+    except OperationStopped:
+        raise asyncio.CancelledError from None
+
+
+def unexplained(row: AnySubject, tries: int) -> Failure:
+    """The failure of a command that a service could not answer, for no reason that it knows."""
     return Failure(
         code="internal_error",
         message=(

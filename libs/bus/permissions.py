@@ -16,10 +16,10 @@ from contracts.subjects import (
     RESULT,
     USERS,
     WEB,
-    Subject,
+    AnySubject,
 )
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, STORED, streams
-from libs.runtime.accounts import NatsPermissions
+from libs.keys.accounts import NatsPermissions
 
 PROVISIONER = "provisioner"
 CONSOLE = WEB
@@ -38,7 +38,7 @@ LOOKERS = (*USERS, WEB)
 
 
 def inbox_prefix(identity: str) -> str:
-    """Where replies to one identity arrive; nobody else may listen there."""
+    """The subject on which replies to one identity arrive; nobody else may listen there."""
     return f"_INBOX_{identity}"
 
 
@@ -52,14 +52,14 @@ def expected() -> Sequence[str]:
     return [name for name in permissions() if name not in {*USERS, *AGENTS}]
 
 
-def permissions(commands: Sequence[Subject] = COMMANDS) -> Mapping[str, NatsPermissions]:
+def permissions(commands: Sequence[AnySubject] = COMMANDS) -> Mapping[str, NatsPermissions]:
     """The permissions of every identity by name."""
     services = sorted({row.owner for row in commands})
     return {
         ORCHESTRATOR: _orchestrator(commands),
         PROVISIONER: NatsPermissions(
             publish=("$JS.API.>", STORED, *_answers(PROVISIONER, commands)),
-            subscribe=(_inbox(PROVISIONER), *_found(PROVISIONER)),
+            subscribe=(_inbox(PROVISIONER), *_discovery(PROVISIONER)),
             keeps=tuple(subject for stream in streams() for subject in stream.subjects or ()),
         ),
         CONSOLE: _console(commands),
@@ -73,7 +73,7 @@ def _inbox(identity: str) -> str:
     return f"{inbox_prefix(identity)}.>"
 
 
-def _answers(identity: str, commands: Sequence[Subject]) -> tuple[str, ...]:
+def _answers(identity: str, commands: Sequence[AnySubject]) -> tuple[str, ...]:
     """The inboxes of those who may ask it something: all that whoever answers may say there."""
     askers = {*LOOKERS, *(name for row in ASKED if row.owner == identity for name in row.senders)}
     if any(row.owner == identity for row in OF_ALL_SERVICES):
@@ -81,14 +81,14 @@ def _answers(identity: str, commands: Sequence[Subject]) -> tuple[str, ...]:
     return tuple(_inbox(name) for name in sorted(askers))
 
 
-def _found(identity: str) -> tuple[str, ...]:
-    """What a service hears of those who look for services: for itself, and for all."""
+def _discovery(identity: str) -> tuple[str, ...]:
+    """The discovery subjects that a service listens on: its own, and those of all services."""
     name = discovered_as(identity)
-    asked = ("", f".{name}", f".{name}.*")
-    return tuple(f"$SRV.{verb}{who}" for verb in DISCOVERY for who in asked)
+    suffixes = ("", f".{name}", f".{name}.*")
+    return tuple(f"$SRV.{verb}{who}" for verb in DISCOVERY for who in suffixes)
 
 
-def _orchestrator(commands: Sequence[Subject]) -> NatsPermissions:
+def _orchestrator(commands: Sequence[AnySubject]) -> NatsPermissions:
     return NatsPermissions(
         publish=(
             *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ctl", "dlq")),
@@ -105,14 +105,14 @@ def _orchestrator(commands: Sequence[Subject]) -> NatsPermissions:
             f"{PREFIX}.req.{ORCHESTRATOR}.>",
             f"{PREFIX}.qry.{ORCHESTRATOR}.>",
             _inbox(ORCHESTRATOR),
-            *_found(ORCHESTRATOR),
+            *_discovery(ORCHESTRATOR),
         ),
     )
 
 
-def _console(commands: Sequence[Subject]) -> NatsPermissions:
+def _console(commands: Sequence[AnySubject]) -> NatsPermissions:
     passes_on = [row.by(CONSOLE) for row in (*REQUESTS, *QUERIES) if CONSOLE in row.senders]
-    health = [f"$JS.API.{call}.{each.name}" for call in BUS_READS for each in streams()]
+    health = [f"$JS.API.{call}.{stream.name}" for call in BUS_READS for stream in streams()]
     return NatsPermissions(
         publish=(
             *passes_on,
@@ -124,12 +124,12 @@ def _console(commands: Sequence[Subject]) -> NatsPermissions:
         ),
         subscribe=(
             *(f"{PREFIX}.evt.>", f"{PREFIX}.qry.{CONSOLE}.>"),
-            *(_inbox(CONSOLE), *_found(CONSOLE)),
+            *(_inbox(CONSOLE), *_discovery(CONSOLE)),
         ),
     )
 
 
-def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
+def _service(service: str, commands: Sequence[AnySubject]) -> NatsPermissions:
     durables = [row.durable for row in commands if row.owner == service]
     pulls = [
         subject
@@ -149,7 +149,7 @@ def _service(service: str, commands: Sequence[Subject]) -> NatsPermissions:
     asks += [row.by(service) for row in OF_SERVICES if service in row.senders]
     return NatsPermissions(
         publish=(*asks, *pulls, *letters, *_answers(service, commands)),
-        subscribe=(_inbox(service), *hears, *_found(service)),
+        subscribe=(_inbox(service), *hears, *_discovery(service)),
     )
 
 

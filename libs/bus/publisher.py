@@ -1,4 +1,4 @@
-"""What the orchestrator alone publishes: commands, events, cancels, dead letters."""
+"""The orchestrator's publisher: commands, events, cancels, dead letters."""
 
 import asyncio
 from dataclasses import dataclass
@@ -54,13 +54,13 @@ class Publisher:
         """Put a command on its stream. No acknowledgement is waited for: the sweep heals."""
         subject = f"{PREFIX}.cmd.{service}.{step}"
         # Its own id at each sending, or a stream that still knows the first would swallow it.
-        given = headers(f"{op_id}/{sends}", f"desk.{step}", cycle_id, op_id, "orchestrator")
-        await self._publish(subject, body, given)
+        about = headers(f"{op_id}/{sends}", f"desk.{step}", cycle_id, op_id, "orchestrator")
+        await self._publish(subject, body, about)
 
     async def cancel(self, service: str, cancel: CancelOperation) -> None:
         """Tell every instance of a service to stop an operation."""
-        given = headers(str(cancel.op_id), "desk.cancel", cancel.cycle_id, cancel.op_id, service)
-        await self._publish(f"{PREFIX}.ctl.{service}.cancel", encode(cancel), given)
+        about = headers(str(cancel.op_id), "desk.cancel", cancel.cycle_id, cancel.op_id, service)
+        await self._publish(f"{PREFIX}.ctl.{service}.cancel", encode(cancel), about)
 
     async def dead_letter(
         self, what: str, refused: Unreadable, failure: Failure, caller: str
@@ -70,10 +70,10 @@ class Publisher:
         Where the stream cannot be reached the message is lost to us: that is logged, and who sent
         it hears all the same that it was refused.
         """
-        kept, why = written(refused.body, failure, caller, refused.size_bytes)
+        stored, why = written(refused.body, failure, caller, refused.size_bytes)
         subject = f"{PREFIX}.dlq.orchestrator.{what}.{caller}"
         try:
-            await self._jetstream.publish(subject, kept, headers=why)
+            await self._jetstream.publish(subject, stored, headers=why)
         except UNPUBLISHED as error:
             _not_published(subject, error)
 
@@ -84,13 +84,13 @@ class Publisher:
         """
         subject = f"{PREFIX}.evt.{event.owner}.{event.what}.{event.cycle_id}"
         what = f"desk.{event.what}"
-        given = headers(str(event.event_id), what, event.cycle_id, event.node, event.owner)
+        about = headers(str(event.event_id), what, event.cycle_id, event.node, event.owner)
         if event.what in DECISION_EVENTS:
             # Written to the connection now, in its turn; only the acknowledgement comes later.
-            sent = await self._jetstream.publish_async(subject, event.body, headers=given)
+            sent = await self._jetstream.publish_async(subject, event.body, headers=about)
             self._unacknowledged.append(sent)
         else:
-            await self._client.publish(subject, event.body, headers=given)
+            await self._client.publish(subject, event.body, headers=about)
 
     async def confirmed(self) -> None:
         """Wait until the server has all events: decision events by their stream's
@@ -99,9 +99,9 @@ class Publisher:
         await asyncio.wait_for(asyncio.gather(*sent), PUBLISH_TIMEOUT_S)
         await flush(self._client, FLUSH_TIMEOUT_S)
 
-    async def _publish(self, subject: str, body: bytes, given: dict[str, str]) -> None:
+    async def _publish(self, subject: str, body: bytes, about: dict[str, str]) -> None:
         try:
-            await self._client.publish(subject, body, headers=given)
+            await self._client.publish(subject, body, headers=about)
         except UNPUBLISHED as error:
             _not_published(subject, error)
 

@@ -123,7 +123,7 @@ class Pull:
 
     @property
     def _reply(self) -> str:
-        """Where the present request is answered; what is said of older ones comes elsewhere."""
+        """The inbox of the present request; answers to older ones arrive elsewhere."""
         return f"{self._inbox}.{self._number}"
 
     def _over(self, *, refused: bool) -> None:
@@ -162,7 +162,7 @@ class Pull:
 
 
 @contextlib.asynccontextmanager
-async def kept(message: Msg) -> AsyncIterator[None]:
+async def in_progress(message: Msg) -> AsyncIterator[None]:
     """While the block runs, the message is not delivered again: deliveries are counted, and neither
     long work nor an outage may use them up."""
 

@@ -9,20 +9,20 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Generic
 
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from contracts.message import Message
-from contracts.subjects import Subject
+from contracts.subjects import Answered, AnySubject, Asked, Subject
 from libs.bus.codec import MessageInvalid, decode, encode
 from libs.bus.discovery import Endpoint
 from libs.bus.doorkeeper import refused_at_the_door, replies_to
 from libs.bus.headers import AGAIN_HEADER, reason
-from libs.runtime import metrics
 from libs.runtime.errors import DeskError, is_outage
+from libs.telemetry import metrics
 
 IN_FLIGHT_MAX = 4_096
 """Questions being answered at once."""
@@ -40,10 +40,11 @@ PENDING_BYTES_MAX = 32 * 1024 * 1024
 """What the connection holds of one subject until its turn comes, which is at once."""
 STOP_GRACE_S = 3.0
 
+
 # Takes the caller's name and the message; None leaves the question without an answer.
-Answer = Callable[[str, Message], Awaitable[Message | None]]
+Answer = Callable[[str, Asked], Awaitable[Answered | None]]
 # Takes the caller's name and what could not be read.
-Refuse = Callable[[str, "Unreadable"], Awaitable[Message | None]]
+Refuse = Callable[[str, "Unreadable"], Awaitable[Answered | None]]
 
 log = structlog.get_logger()
 
@@ -59,20 +60,20 @@ class Unreadable:
 
 @dataclass
 class _Lane:
-    """What one caller has asked and not yet heard."""
+    """The questions of one caller that are not answered yet."""
 
     slots: asyncio.Semaphore
     bytes_held: int = 0
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Question(Generic[Asked]):
     """A question as it is held, with the bytes that it takes."""
 
     caller: str
     reply: str
     held: int
-    read: Message | Unreadable
+    read: Asked | Unreadable
 
 
 class Server:
@@ -87,14 +88,19 @@ class Server:
         self._subscriptions: list[Subscription] = []
         self.endpoints: list[Endpoint] = []
 
-    async def serve(self, row: Subject, answer: Answer, refuse: Refuse | None = None) -> None:
+    async def serve(
+        self,
+        row: Subject[Asked, Answered],
+        answer: Answer[Asked, Answered],
+        refuse: Refuse[Answered] | None = None,
+    ) -> None:
         """Begin to answer `row`; what cannot be read goes to `refuse`."""
 
         async def on_message(message: Msg) -> None:
-            asked = self._let_in(row, message)
-            if asked is None:
+            question = self._let_in(row, message)
+            if question is None:
                 return
-            task = asyncio.create_task(self._one(row, answer, refuse, asked))
+            task = asyncio.create_task(self._one(row, answer, refuse, question))
             self._tasks.add(task)
             task.add_done_callback(self._done)
 
@@ -120,19 +126,19 @@ class Server:
         for task in list(self._tasks):
             task.cancel()
 
-    def _let_in(self, row: Subject, message: Msg) -> _Asked | None:
+    def _let_in(self, row: Subject[Asked, Answered], message: Msg) -> _Question[Asked] | None:
         """The question, where its answer may be given and there is room for it."""
         caller = message.subject.rpartition(".")[2]
         if message.reply and not replies_to(message.reply, (caller,)):
             refused_at_the_door("foreign_inbox", caller, row.address)
             return None
-        asked = _read(row, caller, message)
+        question = _read(row, caller, message)
         lane = self._lane(caller)
-        if lane.bytes_held + asked.held > LANE_BYTES_MAX:
+        if lane.bytes_held + question.held > LANE_BYTES_MAX:
             refused_at_the_door("overflow", caller, row.address)
             return None
-        lane.bytes_held += asked.held
-        return asked
+        lane.bytes_held += question.held
+        return question
 
     def _lane(self, caller: str) -> _Lane:
         # As many as there are identities: the last token of a subject is who NATS let publish it.
@@ -147,58 +153,72 @@ class Server:
             log.error("bus.answer_failed", error=f"{type(error).__name__}: {error}"[:400])
 
     async def _one(
-        self, row: Subject, answer: Answer, refuse: Refuse | None, asked: _Asked
+        self,
+        row: AnySubject,
+        answer: Answer[Asked, Answered],
+        refuse: Refuse[Answered] | None,
+        question: _Question[Asked],
     ) -> None:
-        lane, subject = self._lane(asked.caller), row.by("*")
+        lane, subject = self._lane(question.caller), row.by("*")
         outcome, began = "failed", time.perf_counter()
         try:
             async with lane.slots:
-                outcome = await self._settle(row, answer, refuse, asked)
+                outcome = await self._settle(row, answer, refuse, question)
         finally:
-            lane.bytes_held -= asked.held
+            lane.bytes_held -= question.held
             metrics.QUESTIONS.add(subject, outcome)
             metrics.QUESTION_SECONDS.observe(time.perf_counter() - began, subject)
 
     async def _settle(
-        self, row: Subject, answer: Answer, refuse: Refuse | None, asked: _Asked
+        self,
+        row: AnySubject,
+        answer: Answer[Asked, Answered],
+        refuse: Refuse[Answered] | None,
+        question: _Question[Asked],
     ) -> str:
         """Answer a question; returns how that ended, as it is counted."""
         try:
-            reply = await self._reply(row, answer, refuse, asked)
+            reply = await self._reply(row, answer, refuse, question)
             body = None if reply is None else encode(reply)
         except DeskError as error:
             log.warning("bus.no_answer", subject=row.address, code=error.code, why=error.message)
-            if asked.reply:
+            if question.reply:
                 why = reason(error.code, error.message)
                 if is_outage(error):
                     why[AGAIN_HEADER] = "yes"
-                await self._client.publish(asked.reply, headers=why)
+                await self._client.publish(question.reply, headers=why)
             return "refused"
-        if body is not None and asked.reply:
-            await self._client.publish(asked.reply, body)
+        if body is not None and question.reply:
+            await self._client.publish(question.reply, body)
         return "answered"
 
     async def _reply(
-        self, row: Subject, answer: Answer, refuse: Refuse | None, asked: _Asked
-    ) -> Message | None:
-        if isinstance(asked.read, Message):
-            return await answer(asked.caller, asked.read)
-        why = asked.read.error
+        self,
+        row: AnySubject,
+        answer: Answer[Asked, Answered],
+        refuse: Refuse[Answered] | None,
+        question: _Question[Asked],
+    ) -> Answered | None:
+        if not isinstance(question.read, Unreadable):
+            return await answer(question.caller, question.read)
+        why = question.read.error
         if refuse is None:
             raise why
-        log.warning("bus.question_refused", subject=row.address, caller=asked.caller, why=str(why))
-        return await refuse(asked.caller, asked.read)
+        log.warning(
+            "bus.question_refused", subject=row.address, caller=question.caller, why=str(why)
+        )
+        return await refuse(question.caller, question.read)
 
 
-def _read(row: Subject, caller: str, message: Msg) -> _Asked:
-    """What is asked; of what cannot be read no more than its beginning is held."""
-    held = len(message.data)
-    read: Message | Unreadable
+def _read(row: Subject[Asked, Answered], caller: str, message: Msg) -> _Question[Asked]:
+    """Read the question; of one that cannot be read only the beginning is held."""
+    size = len(message.data)
+    read: Asked | Unreadable
     try:
         read = decode(row.message, message.data)
     except MessageInvalid as error:
         # Of the traceback's frames the last ones hold the whole body.
         error.__traceback__ = error.__cause__ = error.__context__ = None
         read = Unreadable(message.data[:UNREADABLE_BYTES_KEPT], len(message.data), error)
-        held = len(read.body)
-    return _Asked(caller, message.reply, held + MESSAGE_OVERHEAD_BYTES, read)
+        size = len(read.body)
+    return _Question(caller, message.reply, size + MESSAGE_OVERHEAD_BYTES, read)

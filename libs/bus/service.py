@@ -12,8 +12,7 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -23,24 +22,32 @@ import structlog
 from nats.aio.msg import Msg
 from nats.js.errors import NotFoundError
 
-from contracts.message import Command, Message
+from contracts.message import Command
 from contracts.operation import CancelOperation, Claim, Result
-from contracts.subjects import COMMANDS, PREFIX, Subject
+from contracts.subjects import PREFIX
 from contracts.types import Failure
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched
 from libs.bus.dead_letters import written
 from libs.bus.discovery import Endpoint, discoverable
-from libs.bus.operation import Lease, Orchestrator, is_unreachable, unexplained
-from libs.bus.pull import Pull, acknowledge, kept
-from libs.bus.route import QueryHandler, Route, Routes, subject_of
+from libs.bus.operation import (
+    FAILURE_CHARS_MAX,
+    Lease,
+    Orchestrator,
+    failure_of,
+    is_unreachable,
+    tell_wait,
+    unexplained,
+)
+from libs.bus.pull import Pull, acknowledge, in_progress
+from libs.bus.route import Route, Routes
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
 from libs.bus.traced_command import traced_command, traced_handler
-from libs.runtime import metrics, watch
 from libs.runtime.errors import DeskError, NoAnswer, NotOnRecord, Unavailable
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
+from libs.telemetry import metrics, readiness
 
 WORKERS_MAX = 64
 """Commands of one kind that are worked on at once in one process."""
@@ -53,7 +60,6 @@ DEFECTS_MAX = 3
 DELIVERIES_BEFORE_FORGED = 5
 """A command is sent after its commit, so its operation is there; right after a failover the server
 that is asked may not be the one that has it. Until this many deliveries it is looked for again."""
-FAILURE_CHARS_MAX = 4_000
 """Of the message that a failed operation keeps."""
 GRACE_S = 5.0
 """How long running operations may take to end when the service stops."""
@@ -61,30 +67,13 @@ GRACE_S = 5.0
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True)
-class _Heard:
-    """A route with its row of the subject table."""
-
-    route: Route
-    row: Subject
-
-
 class ServiceRunner:
     """Runs one service's routes. `start`, then `stop`; `lost` is set when NATS is gone for good."""
 
-    def __init__(
-        self,
-        routes: Routes,
-        url: str,
-        settings: Settings,
-        commands: Sequence[Subject] = COMMANDS,
-    ) -> None:
+    def __init__(self, routes: Routes, url: str, settings: Settings) -> None:
         self._routes = routes
         self._settings = settings
         self._instance = f"{socket.gethostname()}/{os.getpid()}/{routes.service}"
-        self._heard = [
-            _Heard(route, subject_of(route, routes.service, commands)) for route in routes.commands
-        ]
         self._url = url
         self._pulls: list[Pull] = []
         self._pulling: list[asyncio.Task[None]] = []
@@ -111,7 +100,7 @@ class ServiceRunner:
                 f"{service}: NATS at {self._url} does not answer ({type(error).__name__}: {error})"
             ) from error
         await self._watch()
-        log.info("service.started", service=service, commands=len(self._heard))
+        log.info("service.started", service=service, commands=len(self._routes.commands))
 
     async def stop(self) -> None:
         """Take nothing more, let running work end for GRACE_S, then leave it to others."""
@@ -128,24 +117,24 @@ class ServiceRunner:
 
     async def _watch(self) -> None:
         service, enter = self._routes.service, self._watched.enter_context
-        commands = [Endpoint.of_command(heard.row) for heard in self._heard]
+        commands = [Endpoint.of_command(route.hears) for route in self._routes.commands]
         await discoverable(self._client, service, (*commands, *self._server.endpoints))
         enter(watched(self._client, service))
         gauges = (metrics.PENDING, metrics.UNACKNOWLEDGED)
-        enter(watch.sampled(f"consumers {service}", self._lag, gauges))
+        enter(readiness.sampled(f"consumers {service}", self._lag, gauges))
 
     async def _lag(self) -> None:
-        """How much work of this service waits, for whoever watches."""
+        """Report the backlog of this service to the metrics."""
         manager, service = self._client.jsm(), self._routes.service
-        for heard in self._heard:
-            info = await manager.consumer_info(COMMAND_STREAM, heard.row.durable)
-            metrics.PENDING.set(info.num_pending or 0, service, heard.row.address)
-            metrics.UNACKNOWLEDGED.set(info.num_ack_pending or 0, service, heard.row.address)
+        for route in self._routes.commands:
+            info = await manager.consumer_info(COMMAND_STREAM, route.hears.durable)
+            metrics.PENDING.set(info.num_pending or 0, service, route.hears.address)
+            metrics.UNACKNOWLEDGED.set(info.num_ack_pending or 0, service, route.hears.address)
 
     async def _pull(self) -> None:
-        for heard in self._heard:
-            on_command = partial(self._on_command, heard)
-            pull = Pull(self._client, COMMAND_STREAM, heard.row.durable, on_command, WORKERS_MAX)
+        for route in self._routes.commands:
+            on_command = partial(self._on_command, route)
+            pull = Pull(self._client, COMMAND_STREAM, route.hears.durable, on_command, WORKERS_MAX)
             await pull.start()
             self._pulls.append(pull)
             pulling = asyncio.create_task(pull.run())
@@ -162,27 +151,25 @@ class ServiceRunner:
         """Wait for the consumers: to bind to one that is not there yet, nats-py would create it,
         which no service may, and a refused request shows only as a long time-out."""
         manager = self._client.jsm()
-        for heard in self._heard:
+        for route in self._routes.commands:
             while True:
                 try:
-                    await manager.consumer_info(COMMAND_STREAM, heard.row.durable)
+                    await manager.consumer_info(COMMAND_STREAM, route.hears.durable)
                     break
                 except NotFoundError:
                     await asyncio.sleep(PROVISIONED_POLL_S)
 
     async def _listen(self) -> None:
-        if self._heard:
+        if self._routes.commands:
             cancels = f"{PREFIX}.ctl.{self._routes.service}.cancel"
             await self._client.subscribe(cancels, cb=self._on_cancel)
-        for query in self._routes.queries:
-            await self._server.serve(query.hears, partial(_answered, query.handle))
-        for request in self._routes.requests:
-            await self._server.serve(request.hears, request.handle)
+        for question in self._routes.questions:
+            await self._server.serve(question.hears, question.handle)
 
     # --- commands -----------------------------------------------------------------------------
 
-    async def _on_command(self, heard: _Heard, message: Msg) -> None:
-        where = (self._routes.service, heard.row.address)
+    async def _on_command(self, route: Route, message: Msg) -> None:
+        where = (self._routes.service, route.hears.address)
         metadata = message.metadata
         metrics.QUEUE_SECONDS.observe(
             max(0.0, time.time() - metadata.timestamp.timestamp()), *where
@@ -192,64 +179,62 @@ class ServiceRunner:
         metrics.RUNNING.add(1, self._routes.service)
         outcome = "stopped"
         try:
-            outcome = await self._deal_with(heard, message)
+            outcome = await self._deal_with(route, message)
         finally:
             metrics.RUNNING.add(-1, self._routes.service)
             metrics.COMMANDS.add(*where, outcome)
 
-    async def _deal_with(self, heard: _Heard, message: Msg) -> str:
+    async def _deal_with(self, route: Route, message: Msg) -> str:
         """Do what the message asks; returns how that ended, as it is counted."""
         try:
-            command = decode(heard.row.message, message.data)
+            command: Command = decode(route.hears.message, message.data)
         except MessageInvalid as error:
-            log.error("service.command_unreadable", step=heard.row.what, why=error.message)  # noqa: TRY400
+            log.error("service.command_unreadable", step=route.hears.what, why=error.message)  # noqa: TRY400
             metrics.UNREADABLE.add(self._routes.service)
-            await self._bury(heard, message, error)
+            await self._bury(route, message, error)
             return "unreadable"
-        if not isinstance(command, Command):
-            raise TypeError(f"{heard.row.address} carries {type(command).__name__}, no command")
-        deal = self._claim if heard.row.claimed else self._answer
-        return await traced_command(heard.row, command, message, deal(heard, command, message))
+        deal = self._claim if route.hears.claimed else self._answer
+        return await traced_command(route.hears, command, message, deal(route, command, message))
 
-    async def _answer(self, heard: _Heard, command: Command, message: Msg) -> str:
+    async def _answer(self, route: Route, command: Command, message: Msg) -> str:
         """A plain command: run, tell, acknowledge."""
         if command.op_id in self._running:
             # The sweep has sent it again meanwhile. Should this process die, it does so once more.
             await acknowledge(message)
             return "repeated"
-        tries_max = None if heard.row.must_answer else DEFECTS_MAX
+        tries_max = None if route.hears.must_answer else DEFECTS_MAX
         sent = hashlib.sha256(message.data).hexdigest()
         journal = Journal((), _no_journal, command_sha256=sent)
         try:
-            async with kept(message):
+            async with in_progress(message):
                 with self._cancellable(command.op_id):
-                    result = await self._outcome(heard, command, journal, None, tries_max)
+                    result = await self._outcome(route, command, journal, None, tries_max)
                     await self._orchestrator.result(result)
                 await acknowledge(message)
                 return _how(result)
         except NoAnswer as error:
-            return await self._unanswered(heard, message, error)
+            return await self._unanswered(route, message, error)
 
-    async def _unanswered(self, heard: _Heard, message: Msg, error: NoAnswer) -> str:
+    async def _unanswered(self, route: Route, message: Msg, error: NoAnswer) -> str:
         """A command that is not to be done: forged, perhaps too early, or done before."""
         if not isinstance(error, NotOnRecord):
-            log.info("service.command_again", step=heard.row.what, why=error.message)
+            log.info("service.command_again", step=route.hears.what, why=error.message)
             await acknowledge(message)
             return "ended"
         deliveries = message.metadata.num_delivered
         if error.may_come and deliveries < DELIVERIES_BEFORE_FORGED:
-            log.warning("service.not_yet_on_record", step=heard.row.what, why=error.message)
+            log.warning("service.not_yet_on_record", step=route.hears.what, why=error.message)
             # Given back, and not waited for here: whoever forges many must not take all workers.
             await message.nak(delay=RETRY_DELAY_S * 2 ** (deliveries - 1))
             return "not_yet_on_record"
-        log.error("service.command_forged", step=heard.row.what, why=error.message)
+        log.error("service.command_forged", step=route.hears.what, why=error.message)
         metrics.NOT_ON_RECORD.add(self._routes.service)
-        await self._bury(heard, message, error)
+        await self._bury(route, message, error)
         return "not_on_record"
 
-    async def _claim(self, heard: _Heard, command: Command, message: Msg) -> str:
+    async def _claim(self, route: Route, command: Command, message: Msg) -> str:
         """A claimed command: it is ours alone once the claim is granted."""
-        async with kept(message):
+        async with in_progress(message):
             claim = Claim(op_id=command.op_id, instance=self._instance)
             answer = await self._orchestrator.claim(claim)
             await acknowledge(message)
@@ -257,18 +242,18 @@ class ServiceRunner:
             return "not_granted"
         lease = Lease(self._orchestrator, command.op_id, answer)
         journal = Journal(answer.journal, lease.record, lease.check)
-        return await self._work(heard, command, lease, journal)
+        return await self._work(route, command, lease, journal)
 
-    async def _work(self, heard: _Heard, command: Command, lease: Lease, journal: Journal) -> str:
+    async def _work(self, route: Route, command: Command, lease: Lease, journal: Journal) -> str:
         with self._cancellable(command.op_id) as stop:
 
             def lost() -> None:
                 metrics.LEASES_LOST.add(self._routes.service)
                 stop()
 
-            async with lease.kept(on_lost=lost):
+            async with lease.renewing(on_lost=lost):
                 # What may be paid for is not made again because of a defect.
-                result = await self._outcome(heard, command, journal, lease.epoch, 1)
+                result = await self._outcome(route, command, journal, lease.epoch, 1)
                 await self._orchestrator.result(result)
                 return _how(result)
 
@@ -288,7 +273,7 @@ class ServiceRunner:
 
     async def _outcome(
         self,
-        heard: _Heard,
+        route: Route,
         command: Command,
         journal: Journal,
         epoch: int | None,
@@ -309,33 +294,34 @@ class ServiceRunner:
         try:
             while True:
                 try:
-                    return await self._try(heard, command, journal, epoch)
+                    return await self._try(route, command, journal, epoch)
                 except NoAnswer:
                     raise
                 except Exception as error:
                     if is_unreachable(error):
-                        said = f"{type(error).__name__}: {error}"[:FAILURE_CHARS_MAX]
-                        log.warning("operation.waits", why=said, again_in_s=wait_s)
+                        what = f"{type(error).__name__}: {error}"[:FAILURE_CHARS_MAX]
+                        log.warning("operation.waits", why=what, again_in_s=wait_s)
+                        await tell_wait(journal, str(error))
                     else:
                         log.exception("operation.unanswered")
                         defects += 1
                     if defects == tries_max:
-                        failure = unexplained(heard.row, defects)
+                        failure = unexplained(route.hears, defects)
                         return Result(op_id=command.op_id, epoch=epoch, failure=failure)
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, RETRY_DELAY_S_MAX)
                 journal.again()
         finally:
-            where = (self._routes.service, heard.row.address)
+            where = (self._routes.service, route.hears.address)
             metrics.COMMAND_SECONDS.observe(time.perf_counter() - began, *where)
 
     async def _try(
-        self, heard: _Heard, command: Command, journal: Journal, epoch: int | None
+        self, route: Route, command: Command, journal: Journal, epoch: int | None
     ) -> Result:
         """One run of the handler. Raises what was not an answer."""
         try:
-            with traced_handler(heard.row):
-                contract = await heard.route.handle(command, journal)
+            with traced_handler(route.hears):
+                contract = await route.handle(command, journal)
                 await journal.flush()
             body = contract.model_dump(mode="json")
             return Result(op_id=command.op_id, epoch=epoch, contract=body)
@@ -364,21 +350,12 @@ class ServiceRunner:
             log.info("operation.cancelled", op_id=str(cancel.op_id), reason=cancel.reason)
             task.cancel()
 
-    async def _bury(self, heard: _Heard, message: Msg, error: DeskError) -> None:
+    async def _bury(self, route: Route, message: Msg, error: DeskError) -> None:
         """A command that nobody may act on is kept as a dead letter and never comes again."""
-        subject = f"{PREFIX}.dlq.{heard.row.owner}.{heard.row.what}"
-        kept, why = written(message.data, Failure(code=error.code, message=error.message))
-        await self._client.publish(subject, kept, headers=why)
+        subject = f"{PREFIX}.dlq.{route.hears.owner}.{route.hears.what}"
+        stored, why = written(message.data, Failure(code=error.code, message=error.message))
+        await self._client.publish(subject, stored, headers=why)
         await message.term()
-
-
-async def _answered(handle: QueryHandler, _caller: str, message: Message) -> Message | None:
-    return await handle(message)
-
-
-def failure_of(error: DeskError) -> Failure:
-    """What is told of a handler's "no"."""
-    return Failure(code=error.code, message=error.message[:FAILURE_CHARS_MAX], field=error.field)
 
 
 def _how(result: Result) -> str:

@@ -29,9 +29,9 @@ from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from contracts.audit import DECISION_EVENTS
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.subjects import PREFIX, Subject
-from libs.runtime import metrics
+from contracts.subjects import PREFIX, AnySubject
 from libs.runtime.errors import DeskError
+from libs.telemetry import metrics
 
 COMMAND_STREAM = "COMMANDS"
 DECISION_STREAM = "DECISIONS"
@@ -95,7 +95,7 @@ def streams(replicas: int = 1) -> Sequence[StreamConfig]:
     ]
 
 
-def consumers(commands: Sequence[Subject]) -> Sequence[ConsumerConfig]:
+def consumers(commands: Sequence[AnySubject]) -> Sequence[ConsumerConfig]:
     """One durable pull consumer a command."""
     return [
         ConsumerConfig(
@@ -114,7 +114,7 @@ def consumers(commands: Sequence[Subject]) -> Sequence[ConsumerConfig]:
 class Provisioner:
     """Makes the streams and consumers and keeps them there."""
 
-    def __init__(self, client: Client, commands: Sequence[Subject], replicas: int = 1) -> None:
+    def __init__(self, client: Client, commands: Sequence[AnySubject], replicas: int = 1) -> None:
         self._manager = client.jsm()
         self._jetstream = client.jetstream(timeout=STORED_TIMEOUT_S)
         self._commands = commands
@@ -129,9 +129,9 @@ class Provisioner:
             for consumer in consumers(self._commands):
                 await self._manager.add_consumer(COMMAND_STREAM, consumer)
         except (APIError, nats.errors.Error, TimeoutError) as error:
-            said = getattr(error, "description", None) or type(error).__name__
+            description = getattr(error, "description", None) or type(error).__name__
             raise StreamsNotMade(
-                f"NATS did not make the streams ({said}); DESKBUS_NATS_REPLICAS is "
+                f"NATS did not make the streams ({description}); DESKBUS_NATS_REPLICAS is "
                 f"{self._streams[0].num_replicas}: it takes as many servers in the cluster"
             ) from error
 
@@ -153,7 +153,7 @@ class Provisioner:
             await asyncio.sleep(STORED_EVERY_S)
 
     async def not_stored(self) -> str:
-        """Why commands are not stored; empty where they are."""
+        """The reason why commands are not stored; empty where they are."""
         return self._not_stored
 
     async def _try_storing(self) -> None:
@@ -162,8 +162,8 @@ class Provisioner:
             await self._manager.delete_msg(COMMAND_STREAM, stored.seq)
             why = ""
         except NOT_STORED as error:
-            said = getattr(error, "description", None) or type(error).__name__
-            why = f"NATS does not store commands ({said}): {TODO}"
+            description = getattr(error, "description", None) or type(error).__name__
+            why = f"NATS does not store commands ({description}): {TODO}"
         metrics.BUS_STORES.set(float(not why))
         if why and not self._not_stored:
             log.error("bus.not_stored", why=why)
@@ -173,10 +173,10 @@ class Provisioner:
 
     async def _is_missing(self) -> bool:
         try:
-            found = [await self._manager.stream_info(each.name or "") for each in self._streams]
+            infos = [await self._manager.stream_info(stream.name or "") for stream in self._streams]
         except NotFoundError:
             return True
-        return found[0].state.consumer_count < len(self._commands)
+        return infos[0].state.consumer_count < len(self._commands)
 
     async def _ensure_stream(self, stream: StreamConfig) -> None:
         try:
@@ -188,12 +188,12 @@ class Provisioner:
 
 
 async def _stored_age_s(client: Client, timeout_s: float = STORED_TIMEOUT_S) -> float:
-    """How long ago NATS stored something among the commands, by its own clock."""
+    """The seconds since NATS last stored a command, by its own clock."""
     answer = await client.request(f"$JS.API.STREAM.INFO.{COMMAND_STREAM}", timeout=timeout_s)
-    told: dict[str, Any] = orjson.loads(answer.data)
-    if "error" in told:
-        APIError.from_error(told["error"])  # raises
-    return (moment(told["ts"]) - moment(told["state"]["last_ts"])).total_seconds()
+    info: dict[str, Any] = orjson.loads(answer.data)
+    if "error" in info:
+        APIError.from_error(info["error"])  # raises
+    return (moment(info["ts"]) - moment(info["state"]["last_ts"])).total_seconds()
 
 
 async def not_stored(client: Client) -> str:
@@ -206,9 +206,9 @@ async def not_stored(client: Client) -> str:
     return f"NATS has stored nothing {since}, tried every {STORED_EVERY_S:g} s: {TODO}"
 
 
-def moment(told: str) -> datetime:
+def moment(timestamp: str) -> datetime:
     """The server's time, which has up to nine places."""
-    whole, _, rest = told.removesuffix("Z").partition(".")
+    whole, _, rest = timestamp.removesuffix("Z").partition(".")
     return datetime.fromisoformat(f"{whole}.{rest[:6]:0<6}+00:00")
 
 

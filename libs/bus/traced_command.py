@@ -7,13 +7,13 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from contracts.message import Command
-from contracts.subjects import Subject
-from libs.runtime import tracing
+from contracts.subjects import AnySubject
 from libs.runtime.errors import DeskError
+from libs.telemetry import tracing
 
 
 async def traced_command(
-    row: Subject, command: Command, message: Msg, deal: Coroutine[Any, Any, str]
+    row: AnySubject, command: Command, message: Msg, deal: Coroutine[Any, Any, str]
 ) -> str:
     """What `deal` returns. The operation's span is that which the message's header names, and is
     told once the operation is answered: until then another instance may have to do it."""
@@ -30,20 +30,20 @@ async def traced_command(
 
 
 @contextmanager
-def traced_handler(row: Subject) -> Iterator[None]:
+def traced_handler(row: AnySubject) -> Iterator[None]:
     """The handler's span, while the block runs; of what it raises the code is told."""
-    with tracing.span(f"handle {row.what}", {"deskbus.service": row.owner}) as told:
+    with tracing.span(f"handle {row.what}", {"deskbus.service": row.owner}) as span:
         try:
             yield
         except DeskError as error:
-            told.failed(error.code)
+            span.failed(error.code)
             raise
         except BaseException as error:
-            told.failed(type(error).__name__)
+            span.failed(type(error).__name__)
             raise
 
 
-def _described(row: Subject, command: Command) -> tracing.Attributes:
+def _described(row: AnySubject, command: Command) -> tracing.Attributes:
     return {
         "messaging.system": "nats",
         "messaging.destination.template": row.address,

@@ -66,14 +66,14 @@ def spent(tokens: int, cost_usd: Decimal) -> tuple[str, str]:
 
 def sorts(usage: Usage) -> str:
     """`1,200 in · 80 out · 4,000 cache read · 300 cache write`, without what there was none of."""
-    told = (
+    parts = (
         (usage.input_tokens, "in"),
         (usage.output_tokens, "out"),
         (usage.cache_read_tokens, "cache read"),
         (usage.cache_write_tokens, "cache write"),
         (usage.unsorted_tokens, "without a reply"),
     )
-    return " · ".join(f"{tokens:,} {name}" for tokens, name in told if tokens)
+    return " · ".join(f"{tokens:,} {name}" for tokens, name in parts if tokens)
 
 
 def thousands(number: int) -> str:
@@ -128,11 +128,11 @@ def cut(text: str, chars_max: int) -> str:
     line = " ".join(plain(text).split())
     if len(line) <= chars_max:
         return line
-    kept = line[: chars_max - 1]
-    blank = kept.rfind(" ")
+    start = line[: chars_max - 1]
+    blank = start.rfind(" ")
     if line[chars_max - 1] != " " and blank > chars_max // 2:
-        kept = kept[:blank]
-    return kept.rstrip(" ,;:") + "…"
+        start = start[:blank]
+    return start.rstrip(" ,;:") + "…"
 
 
 def change(amount: Decimal) -> str:

@@ -1,9 +1,13 @@
 """Facts of what the desk itself holds: the account, the digest, and reports made before."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from contracts.account import Portfolio
+from contracts.message import Contract
 from contracts.research import QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.trader import DailyPicks
@@ -16,7 +20,24 @@ MENTIONS = "mentions"
 HEADLINE = "headline"
 _HUNDRED = 100
 
+C = TypeVar("C", bound=Contract)
+P = ParamSpec("P")
 
+
+def _with_operation(
+    lay_out: Callable[Concatenate[C, P], Iterator[Fact]],
+) -> Callable[Concatenate[C, P], Iterator[Fact]]:
+    """The same facts, each with the operation that made the contract which it is from."""
+
+    @wraps(lay_out)
+    def laid_out(contract: C, /, *args: P.args, **named: P.kwargs) -> Iterator[Fact]:
+        for fact in lay_out(contract, *args, **named):
+            yield replace(fact, op_id=contract.op_id)
+
+    return laid_out
+
+
+@_with_operation
 def account_facts(portfolio: Portfolio) -> Iterator[Fact]:
     """Cash, equity and each position, at as_of's close."""
     currency, known = portfolio.cash.currency, portfolio.as_of.isoformat()
@@ -31,18 +52,19 @@ def account_facts(portfolio: Portfolio) -> Iterator[Fact]:
         share = float(portfolio.cash.amount / equity * _HUNDRED)
         yield fact(ACCOUNT, "cash_pct", round(share, 4), PERCENT, "cash of equity")
     yield fact(ACCOUNT, "positions", len(portfolio.positions), "positions", "holds")
-    for held in portfolio.positions:
-        yield fact(held.ticker, "held", held.quantity, SHARES, "held")
+    for position in portfolio.positions:
+        yield fact(position.ticker, "held", position.quantity, SHARES, "held")
         if equity > 0:
-            share = float(held.value / equity * _HUNDRED)
-            yield fact(held.ticker, "held_pct", round(share, 4), PERCENT, "held, of equity")
-        cost = held.average_cost.amount
-        yield fact(held.ticker, "cost", cost, currency, "average cost")
+            share = float(position.value / equity * _HUNDRED)
+            yield fact(position.ticker, "held_pct", round(share, 4), PERCENT, "held, of equity")
+        cost = position.average_cost.amount
+        yield fact(position.ticker, "cost", cost, currency, "average cost")
         if cost > 0:
-            gain = float((held.price.amount / cost - 1) * _HUNDRED)
-            yield fact(held.ticker, "gain_held_pct", round(gain, 4), PERCENT, "since bought")
+            gain = float((position.price.amount / cost - 1) * _HUNDRED)
+            yield fact(position.ticker, "gain_held_pct", round(gain, 4), PERCENT, "since bought")
 
 
+@_with_operation
 def digest_facts(digest: SignalDigest) -> Iterator[Fact]:
     """Each candidate's headlines, how often it was mentioned, and what each source makes of it.
 
@@ -50,79 +72,83 @@ def digest_facts(digest: SignalDigest) -> Iterator[Fact]:
     publishers have word for word at the same time is one fact, the first one's.
     """
     known = digest.as_of.isoformat()
-    for each in digest.candidates:
-        for headline in each.headlines:
+    for candidate in digest.candidates:
+        for headline in candidate.headlines:
             at = headline.published_at
-            mark = event_mark(each.ticker, HEADLINE, at.date(), at, headline.title)
+            mark = event_mark(candidate.ticker, HEADLINE, at.date(), at, headline.title)
             yield Fact(
-                Key(each.ticker, HEADLINE, at.date(), mark),
+                Key(candidate.ticker, HEADLINE, at.date(), mark),
                 headline.title,
                 TEXT,
                 HEADLINE,
                 headline.source,
                 at.isoformat(),
             )
-        if each.mentions:
-            key = Key(each.ticker, MENTIONS)
-            yield Fact(key, each.mentions, MENTIONS, "named", digest.market_source, known)
-        for source, score in each.scores.items():
-            key = Key(each.ticker, f"{source}_score")
+        if candidate.mentions:
+            key = Key(candidate.ticker, MENTIONS)
+            yield Fact(key, candidate.mentions, MENTIONS, "named", digest.market_source, known)
+        for source, score in candidate.scores.items():
+            key = Key(candidate.ticker, f"{source}_score")
             yield Fact(key, round(score, 4), PLAIN, f"score of {source}", source, known)
 
 
+@_with_operation
 def sentiment_facts(report: SentimentReport) -> Iterator[Fact]:
-    """How each ticker is spoken of."""
+    """The sentiment of each ticker."""
     known = report.as_of.isoformat()
-    for each in report.tickers:
+    for mood in report.tickers:
         for quantity, value, label in (
-            ("sentiment", each.score, "sentiment (-1 to 1)"),
-            ("sentiment_confidence", each.confidence, "confidence of its sentiment"),
+            ("sentiment", mood.score, "sentiment (-1 to 1)"),
+            ("sentiment_confidence", mood.confidence, "confidence of its sentiment"),
         ):
-            yield Fact(Key(each.ticker, quantity), value, PLAIN, label, "sentiment", known)
+            yield Fact(Key(mood.ticker, quantity), value, PLAIN, label, "sentiment", known)
 
 
+@_with_operation
 def quant_facts(report: QuantReport, currencies: Mapping[str, str]) -> Iterator[Fact]:
     """The quant's view of each asset, and the indicators that it had of it. `currencies` are those
     that the tickers trade in, as far as they are known."""
     known = report.as_of.isoformat()
-    measured = (each.source for each in report.figures if each.call)
+    measured = (figure.source for figure in report.figures if figure.call)
     source = next(measured, "indicators of the quant")
-    for each in report.assets:
-        key = Key(each.ticker, "quant_signal")
-        yield Fact(key, each.signal.value, TEXT, "quant", "quant", known)
-        key = Key(each.ticker, "quant_confidence")
-        yield Fact(key, each.confidence, PLAIN, "confidence of the quant", "quant", known)
+    for view in report.assets:
+        key = Key(view.ticker, "quant_signal")
+        yield Fact(key, view.signal.value, TEXT, "quant", "quant", known)
+        key = Key(view.ticker, "quant_confidence")
+        yield Fact(key, view.confidence, PLAIN, "confidence of the quant", "quant", known)
         for name, (quantity, unit, label) in INDICATORS.items():
-            value = each.technical_indicators.get(name)
+            value = view.technical_indicators.get(name)
             if value is not None:
-                own = currencies.get(each.ticker, PLAIN) if unit == "money" else unit
-                yield Fact(Key(each.ticker, quantity), value, own, label, source, known)
+                own = currencies.get(view.ticker, PLAIN) if unit == "money" else unit
+                yield Fact(Key(view.ticker, quantity), value, own, label, source, known)
 
 
+@_with_operation
 def research_facts(report: ResearchReport) -> Iterator[Fact]:
     """The analyst's scores of each ticker beside what the market source has of it."""
     known = report.as_of.isoformat()
-    for each in report.tickers:
+    for finding in report.tickers:
         for quantity, value, label in (
-            ("technical_score", each.technical_score, "technical score"),
-            ("fundamental_score", each.fundamental_score, "fundamental score"),
-            ("risk_score", each.risk_score, "risk by the analyst"),
+            ("technical_score", finding.technical_score, "technical score"),
+            ("fundamental_score", finding.fundamental_score, "fundamental score"),
+            ("risk_score", finding.risk_score, "risk by the analyst"),
         ):
-            yield Fact(Key(each.ticker, quantity), value, SCORE, label, "analyst", known)
-        key = Key(each.ticker, "measured_risk")
-        yield Fact(key, each.measured_risk, SCORE, "risk as measured", "prices", known)
-        if each.current_price > 0:
-            key = Key(each.ticker, "close")
-            yield Fact(key, each.current_price, each.currency, "close", "research", known)
-        yield Fact(Key(each.ticker, "sector"), each.sector, TEXT, "sector", "research", known)
+            yield Fact(Key(finding.ticker, quantity), value, SCORE, label, "analyst", known)
+        key = Key(finding.ticker, "measured_risk")
+        yield Fact(key, finding.measured_risk, SCORE, "risk as measured", "prices", known)
+        if finding.current_price > 0:
+            key = Key(finding.ticker, "close")
+            yield Fact(key, finding.current_price, finding.currency, "close", "research", known)
+        yield Fact(Key(finding.ticker, "sector"), finding.sector, TEXT, "sector", "research", known)
 
 
+@_with_operation
 def picks_facts(picks: DailyPicks) -> Iterator[Fact]:
-    """What the trader proposes."""
+    """The trader's proposals."""
     known = picks.as_of.isoformat()
-    for each in (*picks.picks, *picks.sell_recommendations):
-        key = Key(each.ticker, "allocation_pct")
-        label = f"proposed to {each.action.value}"
-        yield Fact(key, Decimal(each.allocation_pct), PERCENT, label, "trader", known)
-        key = Key(each.ticker, "pick_confidence")
-        yield Fact(key, each.confidence, PLAIN, "confidence of the trader", "trader", known)
+    for pick in (*picks.picks, *picks.sell_recommendations):
+        key = Key(pick.ticker, "allocation_pct")
+        label = f"proposed to {pick.action.value}"
+        yield Fact(key, Decimal(pick.allocation_pct), PERCENT, label, "trader", known)
+        key = Key(pick.ticker, "pick_confidence")
+        yield Fact(key, pick.confidence, PLAIN, "confidence of the trader", "trader", known)

@@ -15,22 +15,22 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 def plain_digits(text: str) -> str:
     """The text with the digits of every script as 0 to 9, full-width and raised ones too."""
     folded = normalize("NFKC", text)
-    return "".join(str(int(each)) if each.isdecimal() else each for each in folded)
+    return "".join(str(int(char)) if char.isdecimal() else char for char in folded)
 
 
 def numbers_in(text: str) -> Iterator[tuple[int, str]]:
     """Each run of digits in a text of plain digits, with its place."""
-    return ((found.start(), found[0]) for found in _NUMBER.finditer(text))
+    return ((match.start(), match[0]) for match in _NUMBER.finditer(text))
 
 
 def same(written: str, value: float) -> bool:
-    """Whether a written number is this value, rounded to the places that it is written with."""
-    return any(_rounds_to(value, each) for each in _readings(written))
+    """True where a written number is this value, rounded to the places that it is written with."""
+    return any(_rounds_to(value, reading) for reading in _readings(written))
 
 
 def passes(written: str, texts: Iterable[str]) -> bool:
-    """Whether a number stands, as it is written, in one of these texts."""
-    return any(written == each for text in texts for _, each in numbers_in(plain_digits(text)))
+    """True where one of these texts has the number as it is written."""
+    return any(written == number for text in texts for _, number in numbers_in(plain_digits(text)))
 
 
 def _readings(written: str) -> Iterator[str]:

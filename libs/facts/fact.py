@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from itertools import zip_longest
+from uuid import UUID
 
 FactValue = Decimal | float | int | date | str
 
@@ -46,8 +47,8 @@ class Fact:
     """One datum. `label` is what people call the quantity.
 
     `known` says of when it is (a session or a moment), `source` who had it, `call` in which tool
-    result (E0, E1, ...) it stands, if in any. `note` is what a model may read beside it and nobody
-    cites: what a headline goes on to say.
+    result (E0, E1, ...) it stands, if in any, and `op_id` which earlier operation it is from.
+    `note` is what a model may read beside it and nobody cites: what a headline goes on to say.
     """
 
     key: Key
@@ -58,6 +59,7 @@ class Fact:
     known: str = ""
     call: str = ""
     note: str = ""
+    op_id: UUID | None = None
 
     @property
     def name(self) -> str:
@@ -66,7 +68,7 @@ class Fact:
 
     @property
     def is_published(self) -> bool:
-        """Whether it is what somebody wrote on a day, one of several: a headline, a filing."""
+        """True for a text that somebody published on a day: a headline, a filing."""
         return self.unit == TEXT and self.key.mark != ""
 
     @property
@@ -87,10 +89,10 @@ class Facts:
     def of(cls, facts: Iterable[Fact], about: Iterable[str] = ()) -> "Facts":
         """These facts, with those that come of comparing entities: their ranks."""
         by_name: dict[str, Fact] = {}
-        for each in facts:
-            by_name.setdefault(each.name, each)
-        for each in _ranks(by_name.values()):
-            by_name.setdefault(each.name, each)
+        for fact in facts:
+            by_name.setdefault(fact.name, fact)
+        for fact in _ranks(by_name.values()):
+            by_name.setdefault(fact.name, fact)
         return cls(by_name, tuple(dict.fromkeys(about)))
 
     def get(self, name: str) -> Fact | None:
@@ -102,39 +104,39 @@ class Facts:
     def values(self) -> dict[str, float | str]:
         """All by name: numbers as they are, days and texts in words."""
         return {
-            name: str(each.value) if each.number is None else each.number
-            for name, each in self.by_name.items()
+            name: str(fact.value) if fact.number is None else fact.number
+            for name, fact in self.by_name.items()
         }
 
     @property
     def publishers(self) -> dict[str, str]:
-        """Who published it, by the name of each headline or filing."""
-        return {name: each.source for name, each in self.by_name.items() if each.is_published}
+        """The publisher of each headline or filing, by its name."""
+        return {name: fact.source for name, fact in self.by_name.items() if fact.is_published}
 
     @cached_property
     def _lower(self) -> Mapping[str, Fact]:
-        return {name.lower(): each for name, each in self.by_name.items()}
+        return {name.lower(): fact for name, fact in self.by_name.items()}
 
     def of_entity(self, entity: str) -> Iterator[Fact]:
         """The facts of one entity, in their order."""
-        return (each for each in self.by_name.values() if each.key.entity == entity)
+        return (fact for fact in self.by_name.values() if fact.key.entity == entity)
 
-    def shown(self, most: int) -> tuple[Fact, ...]:
+    def for_prompt(self, most: int) -> tuple[Fact, ...]:
         """At most so many for a prompt: by turns the first ones of each entity, those that the task
         is about before all others; each entity's together."""
         by_entity: dict[str, list[Fact]] = {name: [] for name in self.about}
-        for each in self.by_name.values():
-            by_entity.setdefault(each.key.entity, []).append(each)
+        for fact in self.by_name.values():
+            by_entity.setdefault(fact.key.entity, []).append(fact)
         own = [by_entity[name] for name in self.about]
         others = [facts for name, facts in by_entity.items() if name not in set(self.about)]
         turns = [*_by_turns(own), *_by_turns(others)]
-        kept = {each.name for each in turns[:most]}
-        return tuple(each for facts in by_entity.values() for each in facts if each.name in kept)
+        names = {fact.name for fact in turns[:most]}
+        return tuple(fact for facts in by_entity.values() for fact in facts if fact.name in names)
 
 
 def _by_turns(columns: Sequence[Sequence[Fact]]) -> Iterator[Fact]:
     for row in zip_longest(*columns):
-        yield from (each for each in row if each is not None)
+        yield from (fact for fact in row if fact is not None)
 
 
 RANKED: Mapping[str, str] = {
@@ -146,21 +148,22 @@ RANKED: Mapping[str, str] = {
 
 
 def _ranks(facts: Iterable[Fact]) -> Iterator[Fact]:
-    found: dict[str, list[Fact]] = {quantity: [] for quantity in RANKED}
-    for each in facts:
-        if each.key.quantity in RANKED and each.key.on is None and each.number is not None:
-            found[each.key.quantity].append(each)
-    for quantity, several in found.items():
+    ranked: dict[str, list[Fact]] = {quantity: [] for quantity in RANKED}
+    for fact in facts:
+        if fact.key.quantity in RANKED and fact.key.on is None and fact.number is not None:
+            ranked[fact.key.quantity].append(fact)
+    for quantity, several in ranked.items():
         if len(several) < 2:
             continue
-        ordered = sorted(several, key=lambda each: (-(each.number or 0.0), each.key.entity))
-        for place, each in enumerate(ordered, start=1):
+        ordered = sorted(several, key=lambda fact: (-(fact.number or 0.0), fact.key.entity))
+        for place, fact in enumerate(ordered, start=1):
             yield Fact(
-                Key(each.key.entity, f"rank_{quantity.removesuffix('_pct')}"),
+                Key(fact.key.entity, f"rank_{quantity.removesuffix('_pct')}"),
                 place,
                 f"of {len(several)}",
                 f"rank by {RANKED[quantity]}",
-                each.source,
-                each.known,
-                each.call,
+                fact.source,
+                fact.known,
+                fact.call,
+                op_id=fact.op_id,
             )

@@ -51,7 +51,7 @@ CHANGES: Mapping[int, str] = {1: "1 day", 5: "1 week", 21: "1 month", 63: "3 mon
 
 
 @dataclass(frozen=True)
-class Given:
+class ToolAnswer:
     """One tool result and the id by which it is called."""
 
     call: str
@@ -59,12 +59,12 @@ class Given:
     result: JsonValue
 
 
-def market_facts(results: Sequence[Given]) -> tuple[Fact, ...]:
+def market_facts(results: Sequence[ToolAnswer]) -> tuple[Fact, ...]:
     """The facts of these results, in their order; errors and other tools' results have none."""
     usable = [
-        (each.call, LAYOUTS[each.tool], each.result)
-        for each in results
-        if each.tool in LAYOUTS and isinstance(each.result, dict) and "error" not in each.result
+        (item.call, LAYOUTS[item.tool], item.result)
+        for item in results
+        if item.tool in LAYOUTS and isinstance(item.result, dict) and "error" not in item.result
     ]
     return tuple(
         fact for call, layout, result in usable for fact in layout(_Seal.of(call, result), result)
@@ -73,7 +73,7 @@ def market_facts(results: Sequence[Given]) -> tuple[Fact, ...]:
 
 @dataclass(frozen=True)
 class _Seal:
-    """What all facts of one result share."""
+    """The source, session and ticker that all facts of one result share."""
 
     call: str
     ticker: str
@@ -163,7 +163,9 @@ def _news(seal: _Seal, result: Result) -> Iterator[Fact]:
         known, title = str(item["known_at"]), str(item["title"])
         fact = seal.fact(kind, title, TEXT, "headline", on=on, mark=mark, known=known)
         by = str(item.get("publisher") or fact.source)
-        yield replace(fact, note=str(item.get("summary", "")), source=by)
+        # Many feeds begin the summary with the title.
+        summary = str(item.get("summary", "")).removeprefix(str(fact.value)).lstrip(" .:;,-")
+        yield replace(fact, note=summary, source=by)
 
 
 def _earnings(seal: _Seal, result: Result) -> Iterator[Fact]:

@@ -9,5 +9,5 @@ _CHARS = 8
 
 def event_mark(ticker: str, kind: str, on: date, known_at: datetime, text: str) -> str:
     """Eight letters: no digits, so that nobody takes a mark for a figure of the text around it."""
-    said = "\n".join((ticker, kind, on.isoformat(), known_at.isoformat(), text))
-    return hashlib.sha256(said.encode()).hexdigest()[:_CHARS].translate(_LETTERS)
+    source = "\n".join((ticker, kind, on.isoformat(), known_at.isoformat(), text))
+    return hashlib.sha256(source.encode()).hexdigest()[:_CHARS].translate(_LETTERS)

@@ -1,4 +1,4 @@
-"""How facts are written: one style for the whole product, whoever asks."""
+"""The style in which facts are written, one for the whole product."""
 
 from datetime import date
 from decimal import Decimal
@@ -27,7 +27,7 @@ def value_of(fact: Fact) -> str:
 
 
 def is_change(fact: Fact) -> bool:
-    """Whether its sign says more than its size: a change, a return."""
+    """True for a unit whose sign says more than its size: a change, a return."""
     return fact.unit == PERCENT and fact.key.quantity.startswith(("change_", "gain_", "surprise_"))
 
 

@@ -15,7 +15,7 @@ RECORDED_AT_ONCE_MAX = JOURNAL_BATCH_MAX - 2
 
 @dataclass(frozen=True)
 class Limits:
-    """How far one operation of an agent may go."""
+    """The limits of one operation of an agent."""
 
     rounds_max: int = 15
     """Rounds of tool calls; past it the answer is asked for without tools."""
@@ -47,7 +47,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Agent:
-    """Who is asked in one operation."""
+    """The agent of one operation: its name, model and prompt."""
 
     name: str
     provider: Provider

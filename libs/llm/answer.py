@@ -22,7 +22,7 @@ AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Heard(Generic[T]):
+class ReadAnswer(Generic[T]):
     """What was read of an answer: the value, or what is wrong. `clamped` tells of numbers just
     outside their scale that were set to its end."""
 
@@ -36,22 +36,22 @@ def read_answer(
     output: type[T],
     check: AnswerCheck[T] | None = None,
     evidence: Sequence[Evidence] = (),
-) -> Heard[T]:
+) -> ReadAnswer[T]:
     """The last JSON object in `text` that validates; else None and what is wrong with the last.
 
     Words around the objects and several objects in a row are accepted: models write both. `check`
     names what a schema cannot say, such as a ticker that nobody offered.
     """
     errors: tuple[str, ...] = ("no JSON object was found in the answer",)
-    found: Heard[T] | None = None
+    valid: ReadAnswer[T] | None = None
     for candidate in _objects(text):
         clamped: list[str] = []
         value, problems = _validate(candidate, output, check, evidence, clamped)
         if value is not None:
-            found = Heard(value, clamped=tuple(map(_short, clamped[:ERRORS_MAX])))
+            valid = ReadAnswer(value, clamped=tuple(map(_short, clamped[:ERRORS_MAX])))
         else:
             errors = problems
-    return found or Heard(None, errors)
+    return valid or ReadAnswer(None, errors)
 
 
 def _validate(
@@ -101,7 +101,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _short(text: str) -> str:

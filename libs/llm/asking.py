@@ -34,7 +34,8 @@ def first_message(
 ) -> UserMessage:
     """The task and the evidence; TaskTooLarge where the task is over the agent's limit.
 
-    Where the answer gives reasons, the `facts` that they may name stand in the evidence's place.
+    Where the answer gives reasons, the `facts` that they may name stand in the evidence's place;
+    elsewhere headlines alone are shown as facts, as the task's data leaves them to those.
     """
     text = render_task(task)
     if len(text.encode()) > agent.limits.task_bytes_max:
@@ -42,11 +43,16 @@ def first_message(
             f"the task of {agent.name} has {len(text.encode())} bytes, the limit is "
             f"{agent.limits.task_bytes_max}; ask for fewer tickers"
         )
+    most = agent.limits.facts_max
     if facts is not None:
-        return UserMessage(
-            text=f"{text}\n{render_facts(facts.shown(agent.limits.facts_max), evidence)}"
-        )
-    return UserMessage(text=f"{text}\n{render_evidence(evidence)}" if evidence else text)
+        return UserMessage(text=f"{text}\n{render_facts(facts.for_prompt(most), evidence)}")
+    published = Facts.of((fact for fact in task.facts if fact.is_published), task.about)
+    parts = [
+        text,
+        *([render_facts(published.for_prompt(most))] if published.by_name else []),
+        *([render_evidence(evidence)] if evidence else []),
+    ]
+    return UserMessage(text="\n".join(parts))
 
 
 def request_of(
@@ -60,7 +66,7 @@ def request_of(
     facts: Facts | None = None,
 ) -> ModelRequest:
     """One call: with tools, or with the contract of the answer, whose reasons name `facts`."""
-    shown = facts.shown(agent.limits.facts_max) if facts is not None else ()
+    offered = facts.for_prompt(agent.limits.facts_max) if facts is not None else ()
     return ModelRequest(
         agent=agent.name,
         model=agent.model,
@@ -68,7 +74,7 @@ def request_of(
         system_sha256=agent.prompt.sha256,
         messages=tuple(messages),
         tools=tools.definitions if tools else (),
-        output_schema=schema_of(output, tuple(each.name for each in shown)) if output else None,
+        output_schema=schema_of(output, tuple(fact.name for fact in offered)) if output else None,
         seed=agent.seed,
         task=dict(task.data),
         evidence=evidence,
@@ -78,7 +84,7 @@ def request_of(
 
 
 def gives_reasons(output: type[BaseModel]) -> bool:
-    """Whether an answer of this contract names facts."""
+    """True where an answer of this contract names facts."""
     return ReasonDraft.__name__ in schema_of(output, ()).get("$defs", {})
 
 
@@ -99,7 +105,7 @@ def schema_of(output: type[BaseModel], names: tuple[str, ...]) -> dict[str, Any]
 
 
 def worth_storing(request: ModelRequest, first: int) -> JsonValue:
-    """What is new in a request: the prompt and each tool result stand elsewhere, by hash."""
+    """The new part of a request: the prompt and each tool result are stored elsewhere, by hash."""
     return {
         "agent": request.agent,
         "model": request.model,
@@ -128,7 +134,7 @@ def _brief(message: ModelMessage) -> JsonValue:
 
 
 def assistant_turn(reply: ModelReply) -> AssistantMessage:
-    """What the model said, as a turn of the transcript."""
+    """The model's reply as a turn of the transcript."""
     return AssistantMessage(text=reply.text, tool_calls=reply.tool_calls, raw=reply.raw)
 
 

@@ -148,7 +148,7 @@ class ProviderUnknown(ModelError):
 
 
 class TaskTooLarge(ModelError):
-    """What the agent would have to read is over the limit of one task."""
+    """The task is larger than one agent may read."""
 
     code = "task_too_large"
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, JsonValue
 
 from contracts.operation import CallKind
 from libs.llm.agent import RECORDED_AT_ONCE_MAX, Agent
-from libs.llm.answer import AnswerCheck, Heard, read_answer
+from libs.llm.answer import AnswerCheck, ReadAnswer, read_answer
 from libs.llm.asking import (
     assistant_turn,
     first_message,
@@ -38,6 +38,7 @@ from libs.llm.errors import (
     ToolResultTooLarge,
     Truncated,
 )
+from libs.llm.json_values import storable
 from libs.llm.prompt import Task, render_errors, render_unread
 from libs.llm.provider import (
     AssistantMessage,
@@ -51,7 +52,6 @@ from libs.llm.provider import (
     UserMessage,
 )
 from libs.llm.reasoning import facts_for
-from libs.llm.storable import storable
 from libs.llm.toolbox import Toolbox
 from libs.llm.turn import NAME_CHARS_MAX, take_turn, who
 from libs.runtime.errors import DeskError
@@ -100,7 +100,9 @@ async def generate_with_tools(
     await desk.run()
     evidence = tuple(desk.evidence)
     try:
-        answer = await _output_pass(agent, task, evidence, output, journal, check, told=True)
+        answer = await _output_pass(
+            agent, task, evidence, output, journal, check, task_recorded=True
+        )
     except AnswerInvalid as error:
         if desk.ended is None:
             raise
@@ -179,8 +181,8 @@ class _Tooling:
             self._stop("refusal", Refused(f"{who(self.agent)} declined: {_declined(reply)}"))
 
     def _stop(self, why: str, error: ModelError) -> None:
-        # With results in hand the output pass may still give a grounded answer; without any it
-        # would be an answer out of nothing.
+        # With results in hand the output pass may still give an answer that stands on them; without
+        # any it would be an answer out of nothing.
         if not self.evidence:
             raise error
         self._end(why, error)
@@ -212,8 +214,8 @@ class _Tooling:
                 fresh[key] = self._journalled(call)
         await self._make_room(len(fresh))
         values = await self.journal.calls(list(fresh.values()))
-        for (key, made), value in zip(fresh.items(), values, strict=True):
-            self._keep(key, made.name, value)
+        for (key, fresh_call), value in zip(fresh.items(), values, strict=True):
+            self._keep(key, fresh_call.name, value)
         answers = {**limited, **self._known}
         results = tuple(
             answers[_key(call)].model_copy(update={"call_id": call.id, "name": call.name})
@@ -222,7 +224,7 @@ class _Tooling:
         return results, bool(fresh)
 
     def _limit(self, place: int) -> str:
-        """Why a new call, the `place`-th of its round, is not made; empty where it may be."""
+        """The reason to refuse the `place`-th new call of a round; empty where it may be made."""
         limits = self.agent.limits
         if self._exhausted(place):
             return f"no more tools: {limits.calls_max} calls, or the room for results, are used up"
@@ -291,47 +293,47 @@ async def _output_pass(
     journal: Journal,
     check: AnswerCheck[T] | None,
     *,
-    told: bool = False,
+    task_recorded: bool = False,
 ) -> T:
-    """`told` says that the tooling pass has put the task on record already."""
+    """`task_recorded` says that the tooling pass has put the task on record already."""
     facts = facts_for(task, evidence) if gives_reasons(output) else None
     messages: list[ModelMessage] = [first_message(agent, task, evidence, facts)]
     # Evidence is on record as tool results, so the first message is new only where the task is.
-    new = 1 if told else 0
+    new = 1 if task_recorded else 0
     errors: tuple[str, ...] = ()
     for _ in range(agent.limits.repairs_max + 1):
         request = request_of(agent, task, messages, evidence, output=output, facts=facts)
-        heard: Heard[T] = Heard(None)
+        read: ReadAnswer[T] = ReadAnswer(None)
         try:
             reply = await take_turn(agent, request, journal, worth_storing(request, new))
             _refuse_declined(agent, reply)
-            said = assistant_turn(reply)
-            heard = read_answer(reply.text, output, check, evidence)
-            errors = heard.errors
+            turn = assistant_turn(reply)
+            read = read_answer(reply.text, output, check, evidence)
+            errors = read.errors
         except ReplyUnreadable as error:
-            said, errors = UNREAD, (error.message,)
-        await journal.call(_checked(output, errors, heard.clamped))
-        if heard.clamped:
-            log.info("llm.answer_clamped", agent=agent.name, model=agent.model, told=heard.clamped)
-        if heard.value is not None:
-            return heard.value
+            turn, errors = UNREAD, (error.message,)
+        await journal.call(_validation(output, errors, read.clamped))
+        if read.clamped:
+            log.info("llm.answer_clamped", agent=agent.name, model=agent.model, told=read.clamped)
+        if read.value is not None:
+            return read.value
         log.info("llm.answer_invalid", agent=agent.name, model=agent.model, errors=errors)
         new = len(messages)
-        messages += [said, UserMessage(text=render_errors(errors))]
+        messages += [turn, UserMessage(text=render_errors(errors))]
     raise AnswerInvalid(agent.name, agent.model, errors)
 
 
-def _checked(output: type[BaseModel], errors: Sequence[str], clamped: Sequence[str]) -> Call:
+def _validation(output: type[BaseModel], errors: Sequence[str], clamped: Sequence[str]) -> Call:
     """The outcome of a validation: nothing is asked, it only stands on record."""
     outcome: dict[str, JsonValue] = {"passed": not errors, "errors": list(errors)}
     if clamped:
         outcome["clamped"] = list(clamped)
 
-    async def told() -> Reply:
+    async def outcome_reply() -> Reply:
         return Reply(outcome, passed=not errors)
 
     name = f"check of {output.__name__}"
-    return Call(CallKind.READ, name, outcome, told, new={"contract": output.__name__})
+    return Call(CallKind.READ, name, outcome, outcome_reply, new={"contract": output.__name__})
 
 
 def _refuse_declined(agent: Agent, reply: ModelReply) -> None:
@@ -344,8 +346,8 @@ def _refuse_declined(agent: Agent, reply: ModelReply) -> None:
 
 def _declined(reply: ModelReply) -> str:
     """The model's words and the endpoint's reason, as far as there are any."""
-    told = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
-    return told or "it gave no reason"
+    words = " - ".join(part for part in (reply.text[:200], reply.why[:200]) if part)
+    return words or "it gave no reason"
 
 
 def _result(name: str, value: JsonValue) -> ToolResult:

@@ -39,10 +39,10 @@ class PortfolioTool:
         del arguments
         if name != GET_PORTFOLIO:
             raise ToolNotAllowed(f"{name[:80]} is not {GET_PORTFOLIO}")
-        return shown(self._portfolio)
+        return portfolio_json(self._portfolio)
 
 
-def shown(portfolio: Portfolio) -> dict[str, JsonValue]:
+def portfolio_json(portfolio: Portfolio) -> dict[str, JsonValue]:
     """The account in the shape that models see."""
     largest = sorted(portfolio.positions, key=lambda held: (-held.value, held.ticker))
     return {

@@ -15,6 +15,7 @@ from pydantic import BaseModel, JsonValue
 
 from contracts.memory import AgentMemory
 from contracts.message import Command
+from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.types import plainly
 from libs.facts.fact import TEXT, Fact
 from libs.llm.provider import Evidence
@@ -23,7 +24,7 @@ IDS_LEFT_OUT = frozenset({"cycle_id", "op_id", "version", "figures", "loose"})
 """Fields of contracts that say nothing to a model."""
 
 # What could close a delimiter, and the line breaks that JSON leaves as they are.
-_ESCAPED = {ord(each): f"\\u{ord(each):04x}" for each in "<\x85\u2028\u2029"}
+_ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,24 @@ def memory_told(memory: AgentMemory | None) -> JsonValue:
     """The last cycle's memory as agents get it: its `track_record` says the outcomes in words."""
     if memory is None:
         return None
-    told: JsonValue = memory.model_dump(mode="json", exclude={"decision", "outcomes"})
-    return told
+    data: JsonValue = memory.model_dump(mode="json", exclude={"decision", "outcomes"})
+    return data
+
+
+def digest_told(digest: SignalDigest) -> JsonValue:
+    """The digest as agents get it whose facts hold the headlines: none is told twice."""
+    data: JsonValue = digest.model_dump(
+        mode="json", exclude={"candidates": {"__all__": {"headlines"}}}
+    )
+    return data
+
+
+def sentiment_told(report: SentimentReport) -> JsonValue:
+    """The sentiment report likewise: its reasons name the headlines that its texts would quote."""
+    data: JsonValue = report.model_dump(
+        mode="json", exclude={"tickers": {"__all__": {"key_quotes", "rationale"}}}
+    )
+    return data
 
 
 def render_task(task: Task) -> str:
@@ -103,13 +120,13 @@ def render_evidence(evidence: Sequence[Evidence]) -> str:
     return "\n".join(["<evidence>", *lines, "</evidence>"])
 
 
-def render_facts(facts: Sequence[Fact], evidence: Sequence[Evidence]) -> str:
+def render_facts(facts: Sequence[Fact], evidence: Sequence[Evidence] = ()) -> str:
     """The facts that an answer may name, one a line, and which tools could not answer."""
-    lines = [f"{_line(each.name)[1:-1]} = {_value(each)}" for each in facts]
+    lines = [f"{_line(fact.name)[1:-1]} = {_value(fact)}" for fact in facts]
     failed = [
-        _line({"tool": each.tool, "error": each.result["error"]})
-        for each in evidence
-        if isinstance(each.result, dict) and "error" in each.result
+        _line({"tool": item.tool, "error": item.result["error"]})
+        for item in evidence
+        if isinstance(item.result, dict) and "error" in item.result
     ]
     absent = ["<absent>", *failed, "</absent>"] if failed else []
     return "\n".join(["<facts>", *lines, "</facts>", *absent])

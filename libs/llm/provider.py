@@ -27,7 +27,7 @@ class ModelSize(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a reply ended."""
+    """The reason why a reply ended."""
 
     END = "end"
     TOOL_CALLS = "tool_calls"
@@ -46,14 +46,14 @@ class ToolCall(Value):
 
 
 class UserMessage(Value):
-    """What the desk says."""
+    """The desk's turn."""
 
     role: Literal["user"] = "user"
     text: str
 
 
 class AssistantMessage(Value):
-    """What the model said. `raw` is the provider's own form, to be sent back verbatim."""
+    """The model's turn. `raw` is the provider's own form, to be sent back verbatim."""
 
     role: Literal["assistant"] = "assistant"
     text: str = ""
@@ -113,7 +113,7 @@ class ModelRequest(Value):
 
 
 class ModelReply(Value):
-    """What a model answered, and what it cost. `why` is the endpoint's reason of a refusal."""
+    """A model's answer and its cost. `why` is the endpoint's reason for a refusal."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -128,7 +128,7 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """What pipelines call it."""
+        """The name that pipelines call it by."""
         ...
 
     def model_for(self, stage: str, size: ModelSize) -> str:

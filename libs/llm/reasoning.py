@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from contracts.reasons import ReasonDraft
 from libs.facts.compose import shown_name, unknown_names
 from libs.facts.fact import Facts
-from libs.facts.market import Given, market_facts
+from libs.facts.market import ToolAnswer, market_facts
 from libs.llm.answer import AnswerCheck, T
 from libs.llm.prompt import Task
 from libs.llm.provider import Evidence
@@ -23,8 +23,8 @@ UNKNOWN_TOLD_MAX = 4
 
 
 def facts_for(task: Task, evidence: Sequence[Evidence]) -> Facts:
-    """What an answer may stand on: the facts of the tool results, then those of the task."""
-    results = [Given(each.id, each.tool, each.result) for each in evidence]
+    """The facts that an answer may cite: those of the tool results, then those of the task."""
+    results = [ToolAnswer(item.id, item.tool, item.result) for item in evidence]
     return Facts.of((*market_facts(results), *task.facts), task.about)
 
 
@@ -36,8 +36,8 @@ def reasons_in(value: object) -> Iterator[ReasonDraft]:
         for name in type(value).model_fields:
             yield from reasons_in(getattr(value, name))
     elif isinstance(value, tuple):
-        for each in value:
-            yield from reasons_in(each)
+        for item in value:
+            yield from reasons_in(item)
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Reasoning(Generic[T]):
     problems: AnswerCheck[T]
     evidence: Sequence[Evidence] = field(default=(), init=False)
     facts: Facts = field(default_factory=lambda: Facts.of(()), init=False)
-    _asked: bool = field(default=False, init=False)
+    _has_asked: bool = field(default=False, init=False)
 
     def __call__(self, answer: T, evidence: Sequence[Evidence]) -> Sequence[str]:
         """What is wrong with an answer; see `AnswerCheck`."""
@@ -58,9 +58,9 @@ class Reasoning(Generic[T]):
 
     def _names(self, answer: T) -> list[str]:
         unknown = unknown_names(reasons_in(answer), self.facts)
-        if not unknown or self._asked:
+        if not unknown or self._has_asked:
             return []
-        self._asked = True
+        self._has_asked = True
         return [self._unknown(name) for name in unknown[:UNKNOWN_TOLD_MAX]]
 
     def _unknown(self, name: str) -> str:

@@ -19,8 +19,8 @@ class RecordedProvider:
 
     def follow(self, journal: Iterable[JournalEntry]) -> None:
         """From now on speak as the model of these calls; of one operation, as each has its own."""
-        asked = (each.request for each in journal if each.kind is CallKind.MODEL)
-        first = next((request for request in asked if isinstance(request, dict)), {})
+        requests = (entry.request for entry in journal if entry.kind is CallKind.MODEL)
+        first = next((request for request in requests if isinstance(request, dict)), {})
         self._model = str(first.get("model", ""))
 
     def model_for(self, stage: str, size: ModelSize) -> str:

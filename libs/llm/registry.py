@@ -10,11 +10,11 @@ from contracts.message import Pipeline
 from contracts.operation import Reserve
 from contracts.provider import ProviderStanding
 from libs.llm.agent import Limits
-from libs.llm.endpoint import Endpoint, endpoints_of, prices_of
+from libs.llm.endpoints.endpoint import Endpoint, endpoints_of, prices_of
+from libs.llm.endpoints.keys import key_of
+from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.errors import ModelError, ProviderNotUsable, ProviderUnknown, StageUnknown
-from libs.llm.keys import key_of
 from libs.llm.provider import ModelReply, ModelRequest, ModelSize, Provider
-from libs.llm.remote import RemoteProvider
 from libs.llm.rules.provider import RulesProvider
 from libs.runtime.model_settings import STAGES
 from libs.runtime.settings import Settings
@@ -62,8 +62,10 @@ def all_providers(settings: Settings) -> Mapping[str, Provider]:
 
     No key leaves this process and no SDK is imported before the first call.
     """
-    found = {name: _made(each, settings) for name, each in endpoints_of(settings).items()}
-    return {"rules": RulesProvider(), **found}
+    providers = {
+        name: _provider(endpoint, settings) for name, endpoint in endpoints_of(settings).items()
+    }
+    return {"rules": RulesProvider(), **providers}
 
 
 @asynccontextmanager
@@ -73,12 +75,12 @@ async def providers_of(settings: Settings) -> AsyncIterator[Mapping[str, Provide
     try:
         yield providers
     finally:
-        for each in providers.values():
-            if isinstance(each, RemoteProvider):
-                await each.close()
+        for provider in providers.values():
+            if isinstance(provider, RemoteProvider):
+                await provider.close()
 
 
-def _made(endpoint: Endpoint, settings: Settings) -> Provider:
+def _provider(endpoint: Endpoint, settings: Settings) -> Provider:
     try:
         _complete(endpoint)
         key = key_of(endpoint, settings.secrets_path)
@@ -107,7 +109,7 @@ def _complete(endpoint: Endpoint) -> None:
 
 def standings(providers: Mapping[str, Provider]) -> tuple[ProviderStanding, ...]:
     """Each provider as people are told of it; one whose models have no price is not usable."""
-    return tuple(_standing(name, each, providers) for name, each in providers.items())
+    return tuple(_standing(name, provider, providers) for name, provider in providers.items())
 
 
 def _standing(name: str, provider: Provider, providers: Mapping[str, Provider]) -> ProviderStanding:
@@ -120,11 +122,13 @@ def _standing(name: str, provider: Provider, providers: Mapping[str, Provider]) 
 
 def usable(providers: Mapping[str, Provider]) -> tuple[str, ...]:
     """The names of those that can be used now."""
-    return tuple(name for name, each in providers.items() if not isinstance(each, NotUsable))
+    return tuple(
+        name for name, provider in providers.items() if not isinstance(provider, NotUsable)
+    )
 
 
 def problem_of(providers: Mapping[str, Provider], pipeline: Pipeline) -> ModelError | None:
-    """Why the pipeline could not begin: its provider, a model, a stage or a price is missing."""
+    """The reason why the pipeline cannot begin: no such provider, model, stage or price."""
     provider = providers.get(pipeline.provider)
     if provider is None:
         return ProviderUnknown(pipeline.provider, usable(providers))
@@ -146,17 +150,20 @@ def least_of(providers: Mapping[str, Provider], pipelines: Sequence[Pipeline]) -
     The pipelines have no problem: what `problem_of` tells is raised.
     """
     needed = [
-        reserve for each in pipelines for reserve in _reserves(providers[each.provider], each)
+        reserve
+        for pipeline in pipelines
+        for reserve in _reserves(providers[pipeline.provider], pipeline)
     ]
     if not needed:
         return None
     return Reserve(
-        tokens=max(each.tokens for each in needed), cost_usd=max(each.cost_usd for each in needed)
+        tokens=max(reserve.tokens for reserve in needed),
+        cost_usd=max(reserve.cost_usd for reserve in needed),
     )
 
 
 def _reserves(provider: Provider, pipeline: Pipeline) -> Sequence[Reserve]:
-    """What an empty call of each of the pipeline's models would hold back."""
+    """The reserve of an empty call of each of the pipeline's models."""
     models = {provider.model_for("", size) for size in ModelSize} | {*pipeline.models.values()}
     probes = [_PROBE.model_copy(update={"model": model}) for model in sorted(models)]
     return [held for probe in probes if (held := provider.reserve(probe)) is not None]
@@ -168,4 +175,5 @@ def limits_of(settings: Settings) -> Limits:
         rounds_max=settings.tool_rounds_max,
         attempts_max=settings.model_attempts_max,
         wait_s_max=settings.model_wait_s_max,
+        facts_max=settings.facts_max,
     )

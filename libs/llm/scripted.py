@@ -29,7 +29,7 @@ class ScriptedProvider:
 
     @property
     def calls(self) -> int:
-        """How often it was called."""
+        """The number of its calls."""
         return len(self.requests)
 
     def model_for(self, stage: str, size: ModelSize) -> str:

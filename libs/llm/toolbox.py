@@ -1,4 +1,4 @@
-"""What one agent may call: the tools of one or more executors, cut to its allow-list."""
+"""The tools that one agent may call: those of its executors, cut to its allow-list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,9 +44,9 @@ class Toolbox:
 
     @cached_property
     def _owners(self) -> Mapping[str, tuple[ToolDef, ToolExecutor]]:
-        found: dict[str, tuple[ToolDef, ToolExecutor]] = {}
+        owners: dict[str, tuple[ToolDef, ToolExecutor]] = {}
         for executor in self.executors:
             for tool in executor.definitions():
                 if tool.name in self.allowed:
-                    found.setdefault(tool.name, (tool, executor))
-        return found
+                    owners.setdefault(tool.name, (tool, executor))
+        return owners

@@ -29,8 +29,8 @@ from libs.llm.errors import (
     TaskTooLarge,
     Truncated,
 )
+from libs.llm.json_values import storable
 from libs.llm.provider import ROOM_MAX, ModelReply, ModelRequest, StopReason
-from libs.llm.storable import storable
 from libs.runtime.journal import Call, Journal, Reply
 
 NAME_CHARS_MAX = 100
@@ -156,19 +156,19 @@ def _forfeit(error: ModelError, reserve: Reserve | None) -> Usage:
 
 
 def _recorded(error: ModelError) -> JsonValue:
-    told: dict[str, JsonValue] = {"code": error.code, "message": error.message}
+    fault: dict[str, JsonValue] = {"code": error.code, "message": error.message}
     if isinstance(error, ProviderUnavailable):
-        told["retry_after_s"] = error.retry_after_s
-    return storable({FAULTS[CallKind.MODEL]: told})
+        fault["retry_after_s"] = error.retry_after_s
+    return storable({FAULTS[CallKind.MODEL]: fault})
 
 
 def _error_in(value: JsonValue) -> ModelError | None:
     """The error that an entry records. It is read back on the first run too, so that what follows
     is the same when the operation starts again."""
-    told = fault_in(CallKind.MODEL, value)
-    if not told:
+    fault = fault_in(CallKind.MODEL, value)
+    if not fault:
         return None
-    code, message, after = told.get("code"), str(told.get("message")), told.get("retry_after_s")
+    code, message, after = fault.get("code"), str(fault.get("message")), fault.get("retry_after_s")
     if code == ProviderUnavailable.code:
         wanted = float(after) if isinstance(after, int | float) else None
         return ProviderUnavailable(message, retry_after_s=wanted)
@@ -176,7 +176,7 @@ def _error_in(value: JsonValue) -> ModelError | None:
 
 
 def _wait_s(error: ModelError, failed: int, limits: Limits) -> float:
-    """How long to wait before the next try; raises the error where there is none."""
+    """The wait before the next try; raises the error where there is none."""
     if isinstance(error, ProviderFault) and failed <= limits.faults_max:
         return 0.0
     if isinstance(error, FieldRefused) and failed <= FIELDS_REFUSED_MAX:

@@ -27,10 +27,10 @@ def notes_of(
     `jump_pct` is how far, in percent, a close may lie from the one before; splits and dividends are
     in adjusted bars already.
     """
-    found = sorted([*_jumps(bars, jump_pct), *_holes(ticker, bars, calendar)])
-    left_out = len(found) - NOTES_MAX
+    notes = sorted([*_jumps(bars, jump_pct), *_holes(ticker, bars, calendar)])
+    left_out = len(notes) - NOTES_MAX
     more = [f"and {left_out} earlier ones"] if left_out > 0 else []
-    return [*more, *(note for _, note in found[-NOTES_MAX:])]
+    return [*more, *(note for _, note in notes[-NOTES_MAX:])]
 
 
 def _jumps(bars: pl.DataFrame, jump_pct: float) -> Iterator[tuple[date, str]]:

@@ -108,12 +108,12 @@ class ExchangeCalendar:
         return day if self.close(day) <= moment else self.previous_session(day)
 
     def _step(self, day: date, step: timedelta) -> date:
-        found = day + step
-        while not self.is_session(found):
-            if self.kind(found) is DayKind.OUTSIDE:
-                raise OutsideCalendar(self.exchange, found, self.first, self.last)
-            found += step
-        return found
+        session = day + step
+        while not self.is_session(session):
+            if self.kind(session) is DayKind.OUTSIDE:
+                raise OutsideCalendar(self.exchange, session, self.first, self.last)
+            session += step
+        return session
 
     def _at(self, session: date, local: time) -> datetime:
         if not self.is_session(session):

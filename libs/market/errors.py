@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
+from typing import TypeGuard
 
-from libs.runtime.errors import DeskError
+from contracts.types import Failure
+from libs.runtime.errors import DeskError, Unavailable
 
 
 class MarketError(DeskError):
@@ -21,7 +23,7 @@ class UnknownSource(MarketError):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(
-            f"DESKBUS_MARKET is {name[:40]!r}, and there is no such market source; set it to "
+            f"DESKBUS_MARKET is {name[:40]!r}, which is not a market source; set it to "
             f"{' or '.join(known)}"
         )
 
@@ -114,8 +116,11 @@ class NotInSource(MarketError):
         super().__init__(f"source {source} has no {what}; {remedy}")
 
 
-class SourceUnavailable(MarketError):
-    """A live source could not answer now; the same question may be answered later."""
+class SourceUnavailable(MarketError, Unavailable):
+    """A live source could not answer now; the same question may be answered later.
+
+    An operation that can do nothing without the answer waits for it.
+    """
 
     code = "source_unavailable"
 
@@ -132,6 +137,11 @@ class RateLimited(SourceUnavailable):
         later = "" if wait_s is None else f", it is asked again in {wait_s:.0f} s"
         super().__init__(what, f"too many requests{later}")
         self.wait_s = wait_s
+
+
+def is_silence(answer: object) -> TypeGuard[Failure]:
+    """True where this failure says that a source gave no answer."""
+    return isinstance(answer, Failure) and answer.code in {SourceUnavailable.code, RateLimited.code}
 
 
 class BadVendorData(MarketError):

@@ -18,8 +18,8 @@ from contracts.facts import (
 from libs.facts.marks import event_mark
 from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
-from libs.quant.risk_score import RISK_CLOSES_WANTED, measured_risk
-from libs.quant.untrusted import clean_line
+from libs.quant.risk.score import RISK_CLOSES_WANTED, measured_risk
+from libs.runtime.untrusted import clean_line
 
 HEADLINES_MAX = EVENTS_MAX - 2
 """Of one ticker, beside its last report and the next one."""
@@ -67,16 +67,16 @@ async def dated_events(market: MarketData, ticker: str, as_of: date) -> tuple[Da
 
     Newest first, all known at as_of's close: LookAhead where the source says otherwise.
     """
-    found = [
+    events = [
         *(headline_event(item) for item in await _news(market, ticker, as_of)),
         *_report_events(await _earnings(market, ticker, as_of), as_of),
     ]
     close = market.calendar.close(as_of)
-    for event in found:
+    for event in events:
         if event.known_at > close:
             raise LookAhead(f"an event of {ticker}", event.known_at, as_of)
-    near = [each for each in found if abs((each.on - as_of).days) <= CATALYST_DAYS_MAX]
-    near.sort(key=lambda each: (each.on, each.id), reverse=True)
+    near = [event for event in events if abs((event.on - as_of).days) <= CATALYST_DAYS_MAX]
+    near.sort(key=lambda event: (event.on, event.id), reverse=True)
     return tuple(near[:EVENTS_MAX])
 
 
@@ -116,10 +116,10 @@ def _report_events(reports: Iterable[EarningsReport], as_of: date) -> list[Dated
 
 
 async def _listing(market: MarketData, ticker: str, as_of: date) -> Listing:
-    listed = await market.universe(as_of, (ticker,))
-    if not listed:
+    listings = await market.universe(as_of, (ticker,))
+    if not listings:
         raise UnknownTicker(ticker, market.label.name)
-    return listed[0]
+    return listings[0]
 
 
 async def _news(market: MarketData, ticker: str, as_of: date) -> tuple[NewsItem, ...]:

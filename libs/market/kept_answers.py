@@ -19,7 +19,7 @@ REFUSED_S = 600.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What Yahoo said and when; or that it refused, which holds for REFUSED_S."""
+    """Yahoo's answer and its time; or its refusal, which holds for REFUSED_S."""
 
     at: datetime
     value: Any
@@ -27,7 +27,7 @@ class Answer:
     size_bytes: int
 
 
-class Kept:
+class AnswerCache:
     """The newest used answers, within KEPT_MAX, KEPT_BYTES_MAX and KEPT_S_MAX."""
 
     def __init__(self) -> None:
@@ -38,15 +38,15 @@ class Kept:
     def get(self, key: Hashable, now: datetime) -> Answer | None:
         """The answer, if it is not too old."""
         with self._lock:
-            found = self._answers.get(key)
-            if found is None:
+            answer = self._answers.get(key)
+            if answer is None:
                 return None
-            age_s = (now - found.at).total_seconds()
-            if age_s > (KEPT_S_MAX if found.refused is None else REFUSED_S):
+            age_s = (now - answer.at).total_seconds()
+            if age_s > (KEPT_S_MAX if answer.refused is None else REFUSED_S):
                 self._drop(key)
                 return None
             self._answers.move_to_end(key)
-            return found
+            return answer
 
     def put(self, key: Hashable, answer: Answer) -> None:
         """Keep it, and let go of those used longest ago where there are too many."""

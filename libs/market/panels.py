@@ -41,12 +41,12 @@ async def bars_of(
     What is put on record is their hash; an operation that starts again must find the same. Raises
     MarketError.
     """
-    found: list[pl.DataFrame] = []
+    frames: list[pl.DataFrame] = []
     since = period.first - timedelta(days=WARM_UP_DAYS)
 
     async def read() -> Reply:
-        found.append(await _read(market, tickers, as_of, since))
-        return Reply(_digest(found[0]))
+        frames.append(await _read(market, tickers, as_of, since))
+        return Reply(_digest(frames[0]))
 
     request: JsonValue = {
         "tickers": list(tickers),
@@ -54,11 +54,11 @@ async def bars_of(
         "since": since.isoformat(),
     }
     known = await journal.call(Call(CallKind.READ, "bars", request, read))
-    if not found:
+    if not frames:
         await read()
-    if _digest(found[0]) != known:
+    if _digest(frames[0]) != known:
         raise PricesChanged
-    return found[0]
+    return frames[0]
 
 
 async def _read(
@@ -84,6 +84,6 @@ def _digest(bars: pl.DataFrame) -> JsonValue:
 
 def to_bytes(bars: pl.DataFrame) -> bytes:
     """The bars as an Arrow file; the same bars give the same bytes."""
-    kept = io.BytesIO()
-    bars.write_ipc(kept)
-    return kept.getvalue()
+    buffer = io.BytesIO()
+    bars.write_ipc(buffer)
+    return buffer.getvalue()

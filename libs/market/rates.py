@@ -11,13 +11,13 @@ from typing import Protocol
 
 from contracts.types import ExchangeRate
 from libs.market.errors import NotInSource
-from libs.market.replay_store import ReplayStore
+from libs.market.replay.store import ReplayStore
 from libs.market.source import MarketData
 from libs.quant.exchange import PRICE_STEP, RATE_AGE_DAYS_MAX, RATE_STEP, Mark, inverse, price_in
 
 
 class ExchangeRates(Protocol):
-    """Where exchange rates come from."""
+    """A source of exchange rates."""
 
     async def into(self, currency: str, at: datetime) -> Mapping[str, ExchangeRate]:
         """By currency: the newest rate into `currency` that was known at the moment `at`.
@@ -58,16 +58,16 @@ class ReplayRates:
         """See ExchangeRates.into."""
         if self._pairs is None:
             self._pairs = await self._read()
-        found: dict[str, ExchangeRate] = {}
+        rates: dict[str, ExchangeRate] = {}
         for (base, quote), known in self._pairs.items():
             rate = _newest(known, at) if currency in {base, quote} else None
             if rate is None:
                 continue
             rate = rate if quote == currency else inverse(rate)
-            other = found.get(rate.currency)
+            other = rates.get(rate.currency)
             if other is None or rate.on > other.on:
-                found[rate.currency] = rate
-        return found
+                rates[rate.currency] = rate
+        return rates
 
     async def _read(self) -> Mapping[tuple[str, str], _Known]:
         try:
@@ -79,11 +79,11 @@ class ReplayRates:
             base, quote = row["pair"][:3], row["pair"][3:]
             times, newest = pairs.setdefault((base, quote), ([], []))
             rate = Decimal(repr(row["rate"])).quantize(RATE_STEP)
-            told = ExchangeRate(currency=base, into=quote, rate=rate, on=row["date"])
+            latest = ExchangeRate(currency=base, into=quote, rate=rate, on=row["date"])
             # A late row for an earlier day does not displace what is known of a later one.
-            late = bool(newest) and newest[-1].on > told.on
+            late = bool(newest) and newest[-1].on > latest.on
             times.append(row["known_at"])
-            newest.append(newest[-1] if late else told)
+            newest.append(newest[-1] if late else latest)
         return pairs
 
 

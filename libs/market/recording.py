@@ -17,9 +17,9 @@ import orjson
 import polars as pl
 
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
-from libs.market.replay_files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
-from libs.market.replay_store import DEFAULT_CURRENCY, LABEL_FILE
-from libs.market.yahoo import YahooMarket
+from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
+from libs.market.replay.store import DEFAULT_CURRENCY, LABEL_FILE
+from libs.market.yahoo.market import YahooMarket
 
 BATCH = 8
 """Tickers asked at once and then written: what a run that is cut off loses at most."""
@@ -76,7 +76,7 @@ Record = Mapping[str, Cell]
 
 @dataclass
 class Recorded:
-    """What came of one ticker: its bars, or why there are none; and what it has not (`absent`)."""
+    """The recording of one ticker: its bars, or why there are none, and what is `absent`."""
 
     ticker: str
     sessions: int = 0
@@ -90,7 +90,7 @@ class Recorded:
 
     @property
     def is_limited(self) -> bool:
-        """Whether something of it is missing because of too many requests."""
+        """True where something of it is missing because of too many requests."""
         return RateLimited.code in {self.failure, *self.absent.values()}
 
     def without(self, what: str, error: MarketError) -> None:
@@ -134,7 +134,7 @@ class Recorder:
         """
         as_of = self._feed.settled()
         since = since or date(as_of.year - YEARS_DEFAULT, 1, 1)
-        names = tickers or [each.ticker for each in await self._market.universe(as_of)]
+        names = tickers or [listing.ticker for listing in await self._market.universe(as_of)]
         self._directory.mkdir(parents=True, exist_ok=True)
         label = self._directory / LABEL_FILE
         if not label.exists():
@@ -143,16 +143,16 @@ class Recorder:
         for name in sorted(set(names) & set(state.done)):
             self._tell(Recorded(name, absent={"all": "recorded already"}))
         left = sorted(set(names) - set(state.done))
-        found: list[Recorded] = []
+        results: list[Recorded] = []
         for start in range(0, len(left), BATCH):
             pages = await self._batch(left[start : start + BATCH], as_of, since)
             await asyncio.to_thread(self._keep, pages)
             state.add(page.recorded.ticker for page in pages if page.recorded.is_final)
             for page in pages:
                 self._tell(page.recorded)
-                found.append(page.recorded)
+                results.append(page.recorded)
         rest = [await self._calendar(as_of, set(names)), *await self._rates(as_of, since)]
-        return [*found, *(each for each in rest if not each.is_final)]
+        return [*results, *(result for result in rest if not result.is_final)]
 
     async def _batch(self, names: Sequence[str], as_of: date, since: date) -> list[_Page]:
         pages = await asyncio.gather(*(self._page(name, as_of, since) for name in names))
@@ -169,40 +169,40 @@ class Recorder:
 
     async def _page(self, ticker: str, as_of: date, since: date) -> _Page:
         page = _Page(Recorded(ticker))
-        told = page.recorded
+        recorded = page.recorded
         try:
             series = await self._market.raw(ticker, as_of, (as_of - since).days)
             page.bars = series.frame.filter(pl.col("date") >= since).select(
                 *BAR_COLUMNS, *ACTION_COLUMNS
             )
             dates = page.bars["date"]
-            told.sessions, told.first, told.last = len(dates), dates[0], dates[-1]
+            recorded.sessions, recorded.first, recorded.last = len(dates), dates[0], dates[-1]
         except SourceUnavailable as error:
-            told.failure, told.is_final = error.code, False
+            recorded.failure, recorded.is_final = error.code, False
         except MarketError as error:
-            told.failure = error.code
+            recorded.failure = error.code
         else:
             await self._further(page, ticker, as_of)
-        told.rows = {kind: len(rows) for kind, rows in page.records.items()}
+        recorded.rows = {kind: len(rows) for kind, rows in page.records.items()}
         return page
 
     async def _further(self, page: _Page, ticker: str, as_of: date) -> None:
-        """What there is besides prices; a page that fails costs no other."""
+        """Record what there is besides prices; a page that fails costs no other."""
 
         async def sectors() -> Iterable[Record]:
             known_at = self._market.calendar.close(as_of)
-            listed = await self._market.universe(as_of, (ticker,))
-            return [asdict(each) | {"known_at": known_at} for each in listed]
+            listings = await self._market.universe(as_of, (ticker,))
+            return [asdict(listing) | {"known_at": known_at} for listing in listings]
 
         async def news() -> Iterable[Record]:
-            return [asdict(each) for each in await self._feed.news(ticker, as_of)]
+            return [asdict(item) for item in await self._feed.news(ticker, as_of)]
 
         async def fundamentals() -> Iterable[Record]:
-            found = await self._market.fundamentals(ticker, as_of)
-            return [] if found is None else [asdict(found)]
+            latest = await self._market.fundamentals(ticker, as_of)
+            return [] if latest is None else [asdict(latest)]
 
         async def earnings() -> Iterable[Record]:
-            return [asdict(each) for each in await self._market.earnings(as_of, (ticker,))]
+            return [asdict(report) for report in await self._market.earnings(as_of, (ticker,))]
 
         for ask in (sectors, news, fundamentals, earnings):
             try:
@@ -212,53 +212,53 @@ class Recorder:
 
     async def _calendar(self, as_of: date, names: Collection[str]) -> Recorded:
         """The reports to come of companies that have no file of their own."""
-        told = Recorded("(calendar)")
+        recorded = Recorded("(calendar)")
         try:
             due = await self._market.earnings(as_of, None)
         except MarketError as error:
-            told.without("earnings", error)
-            self._tell(told)
-            return told
-        rows = [asdict(each) for each in due if each.ticker not in names]
+            recorded.without("earnings", error)
+            self._tell(recorded)
+            return recorded
+        rows = [asdict(report) for report in due if report.ticker not in names]
         await asyncio.to_thread(self._append, "earnings", rows)
-        return told
+        return recorded
 
     async def _rates(self, as_of: date, since: date) -> Sequence[Recorded]:
         """The rates of the listings' currencies into the recording's own."""
-        found = []
+        results = []
         for currency in await asyncio.to_thread(self._currencies):
             pair = f"{currency}{DEFAULT_CURRENCY}"
             at = self._market.calendar.close(as_of)
-            told = Recorded(f"({pair})")
-            found.append(told)
+            recorded = Recorded(f"({pair})")
+            results.append(recorded)
             try:
                 quotes = await self._feed.rates(currency, DEFAULT_CURRENCY, at, since)
             except MarketError as error:
-                told.without("fx", error)
-                self._tell(told)
+                recorded.without("fx", error)
+                self._tell(recorded)
                 continue
             rows: list[Record] = [
-                {"date": each.on, "pair": pair, "rate": each.rate, "known_at": each.known_at}
-                for each in quotes
-                if each.on >= since
+                {"date": quote.on, "pair": pair, "rate": quote.rate, "known_at": quote.known_at}
+                for quote in quotes
+                if quote.on >= since
             ]
             await asyncio.to_thread(self._append, "fx", rows)
-            told.rows = {"fx": len(rows)}
-            self._tell(told)
-        return found
+            recorded.rows = {"fx": len(rows)}
+            self._tell(recorded)
+        return results
 
     def _currencies(self) -> Sequence[str]:
-        listed = {row["currency"] for row in _read(self._directory / "sectors.csv")}
-        return sorted(listed - {DEFAULT_CURRENCY, ""})
+        currencies = {row["currency"] for row in _read(self._directory / "sectors.csv")}
+        return sorted(currencies - {DEFAULT_CURRENCY, ""})
 
     def _keep(self, pages: Sequence[_Page]) -> None:
         for page in pages:
             if page.bars is not None:
                 self._keep_bars(page.recorded.ticker, page.bars)
         for kind in _KEYS:
-            asked = [page.records[kind] for page in pages if kind in page.records]
-            if asked:
-                self._append(kind, [row for rows in asked for row in rows])
+            tables = [page.records[kind] for page in pages if kind in page.records]
+            if tables:
+                self._append(kind, [row for rows in tables for row in rows])
 
     def _keep_bars(self, ticker: str, bars: pl.DataFrame) -> None:
         path = self._directory / f"{ticker}.csv"
@@ -270,25 +270,25 @@ class Recorder:
     def _append(self, kind: str, rows: Sequence[Record]) -> None:
         """Add those rows that say something new about their key."""
         path = self._directory / f"{kind}.csv"
-        kept = _read(path)
-        newest = {_key(kind, row): row for row in kept}
-        for row in sorted(rows, key=lambda each: str(each["known_at"])):
-            said = {name: _text(row.get(name)) for name in _COLUMNS[kind]}
-            known = newest.get(_key(kind, said))
-            if known is None or _differs(known, said):
-                newest[_key(kind, said)] = said
-                kept.append(said)
-        kept.sort(key=lambda row: (row["known_at"], _key(kind, row)))
+        stored = _read(path)
+        newest = {_key(kind, row): row for row in stored}
+        for row in sorted(rows, key=lambda record: str(record["known_at"])):
+            cells = {name: _text(row.get(name)) for name in _COLUMNS[kind]}
+            known = newest.get(_key(kind, cells))
+            if known is None or _differs(known, cells):
+                newest[_key(kind, cells)] = cells
+                stored.append(cells)
+        stored.sort(key=lambda row: (row["known_at"], _key(kind, row)))
         text = io.StringIO()
         writer = csv.DictWriter(text, _COLUMNS[kind], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(kept)
+        writer.writerows(stored)
         _write(path, text.getvalue())
 
 
 @dataclass
 class _State:
-    """Which tickers a run has done, for the next one of the same session and first day."""
+    """The tickers that a run has recorded, for the next one of the same session and first day."""
 
     path: Path
     as_of: date
@@ -299,15 +299,15 @@ class _State:
     def load(cls, path: Path, as_of: date, since: date) -> "_State":
         state = cls(path, as_of, since)
         if path.exists():
-            told = orjson.loads(path.read_bytes())
-            if (told["as_of"], told["since"]) == (as_of.isoformat(), since.isoformat()):
-                state.done = told["done"]
+            data = orjson.loads(path.read_bytes())
+            if (data["as_of"], data["since"]) == (as_of.isoformat(), since.isoformat()):
+                state.done = data["done"]
         return state
 
     def add(self, tickers: Iterable[str]) -> None:
         self.done = sorted({*self.done, *tickers})
-        told = {"as_of": self.as_of, "since": self.since, "done": self.done}
-        _write(self.path, orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+        data = {"as_of": self.as_of, "since": self.since, "done": self.done}
+        _write(self.path, orjson.dumps(data, option=orjson.OPT_INDENT_2).decode())
 
 
 def _write(path: Path, text: str) -> None:
@@ -327,8 +327,8 @@ def _key(kind: str, row: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(row.get(name, "") for name in _KEYS[kind])
 
 
-def _differs(known: Mapping[str, str], said: Mapping[str, str]) -> bool:
-    return any(known.get(name, "") != said[name] for name in said if name != "known_at")
+def _differs(known: Mapping[str, str], cells: Mapping[str, str]) -> bool:
+    return any(known.get(name, "") != cells[name] for name in cells if name != "known_at")
 
 
 def _text(cell: Cell) -> str:

@@ -32,8 +32,8 @@ def slots(
     first = after.astimezone(calendar.zone).date() - _DAY
     last = until.astimezone(calendar.zone).date() + _DAY
     days = calendar.sessions(max(first, calendar.first), min(last, calendar.last))
-    found = {slot for day in days for slot in _of(moments, calendar, day)}
-    return tuple(sorted(slot for slot in found if after < slot.at <= until))
+    near = {slot for day in days for slot in _of(moments, calendar, day)}
+    return tuple(sorted(slot for slot in near if after < slot.at <= until))
 
 
 def next_slot(moments: Sequence[When], calendar: ExchangeCalendar, after: datetime) -> Slot | None:
@@ -44,19 +44,19 @@ def next_slot(moments: Sequence[When], calendar: ExchangeCalendar, after: dateti
     while day <= last:
         if calendar.is_session(day):
             later = [slot for slot in _of(moments, calendar, day) if slot.at > after]
-            found = min(later, default=None)
+            first = min(later, default=None)
             if earliest is not None:
-                return min(earliest, found) if found else earliest
-            earliest = found
+                return min(earliest, first) if first else earliest
+            earliest = first
         day += _DAY
     return earliest
 
 
 def _of(moments: Sequence[When], calendar: ExchangeCalendar, day: date) -> Iterator[Slot]:
-    for each in moments:
-        if isinstance(each, AtSession):
-            edge = calendar.open(day) if each.edge == "open" else calendar.close(day)
-            yield Slot(edge + each.offset, day)
+    for when in moments:
+        if isinstance(when, AtSession):
+            edge = calendar.open(day) if when.edge == "open" else calendar.close(day)
+            yield Slot(edge + when.offset, day)
         else:
-            for moment in each.on(day, calendar.zone):
+            for moment in when.on(day, calendar.zone):
                 yield Slot(moment.astimezone(UTC), day)

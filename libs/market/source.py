@@ -47,11 +47,11 @@ class SourceLabel:
     synthetic: bool = False
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The description, or the name where there is none; made-up prices are called that."""
-        told = self.description or self.name
-        marked = not self.synthetic or "made up" in told.lower() or "made-up" in told.lower()
-        return told if marked else f"made up: {told}"
+        text = self.description or self.name
+        marked = not self.synthetic or "made up" in text.lower() or "made-up" in text.lower()
+        return text if marked else f"made up: {text}"
 
     jump_pct: float = JUMP_PCT
 
@@ -145,7 +145,7 @@ class MarketData(Protocol):
 
     @property
     def label(self) -> SourceLabel:
-        """What the source is, for people."""
+        """The source's label for people."""
         ...
 
     @property

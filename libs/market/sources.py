@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from libs.market.errors import UnknownSource
 from libs.market.rates import ExchangeRates, ReplayRates
-from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.sessions import Sessions, Span
 from libs.market.source import FillPrices, MarketData
 from libs.runtime.settings import Settings
 
 if TYPE_CHECKING:
-    from libs.market.yahoo import YahooMarket
-    from libs.market.yahoo_feed import YahooFeed
+    from libs.market.yahoo.feed import YahooFeed
+    from libs.market.yahoo.market import YahooMarket
 
 CACHE_DIR = "cache/yahoo"
 """Where yfinance keeps cookies and time zones, below the data directory."""
@@ -53,7 +53,7 @@ def market_of(settings: Settings) -> MarketData:
 
 def yahoo_of(settings: Settings) -> "YahooMarket":
     """The live source, whichever is chosen: for recording it."""
-    from libs.market.yahoo import YahooMarket  # noqa: PLC0415 - only for whoever wants it
+    from libs.market.yahoo.market import YahooMarket  # noqa: PLC0415 - only for whoever wants it
 
     return YahooMarket(feed_of(settings), yahoo_tickers(settings), settings.market_jump_pct)
 
@@ -64,7 +64,7 @@ def fills_of(settings: Settings) -> FillPrices:
         case SourceName.REPLAY:
             return ReplayFills(_store(settings.replay_dir))
         case SourceName.YAHOO:
-            from libs.market.yahoo import YahooFills  # noqa: PLC0415
+            from libs.market.yahoo.market import YahooFills  # noqa: PLC0415
 
             return YahooFills(feed_of(settings))
 
@@ -75,7 +75,7 @@ def rates_of(settings: Settings) -> ExchangeRates:
         case SourceName.REPLAY:
             return ReplayRates(_store(settings.replay_dir))
         case SourceName.YAHOO:
-            from libs.market.yahoo_rates import YahooRates  # noqa: PLC0415 - for whoever chose it
+            from libs.market.yahoo.rates import YahooRates  # noqa: PLC0415 - for whoever chose it
 
             return YahooRates(feed_of(settings), yahoo_currencies(settings))
 
@@ -120,8 +120,8 @@ def yahoo_currencies(settings: Settings) -> tuple[str, ...]:
     return _named(settings.yahoo_currencies)
 
 
-def _named(listed: str) -> tuple[str, ...]:
-    return tuple(filter(None, (each.strip().upper() for each in listed.split(","))))
+def _named(names: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip().upper() for name in names.split(","))))
 
 
 @lru_cache(maxsize=4)
@@ -132,8 +132,8 @@ def _store(directory: Path | None) -> ReplayStore:
 
 @lru_cache(maxsize=4)
 def _feed(cache_dir: Path, requests_per_s: float) -> "YahooFeed":
-    from libs.market.yahoo_calls import YahooCalls  # noqa: PLC0415
-    from libs.market.yahoo_feed import YahooFeed  # noqa: PLC0415
+    from libs.market.yahoo.calls import YahooCalls  # noqa: PLC0415
+    from libs.market.yahoo.feed import YahooFeed  # noqa: PLC0415
 
     return YahooFeed(YahooCalls(cache_dir), requests_per_s)
 
@@ -149,7 +149,7 @@ class _Recorded:
         if self._found is None:
             days = [await self._store.dates(ticker) for ticker in self._store.tickers]
             self._found = Span(
-                min(each[0] for each in days if each), max(each[-1] for each in days if each)
+                min(dates[0] for dates in days if dates), max(dates[-1] for dates in days if dates)
             )
         return self._found
 

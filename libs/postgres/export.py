@@ -67,7 +67,7 @@ class Table(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What an export holds. `schema_version` is the newest migration that has run."""
+    """The contents of an export. `schema_version` is the newest migration that has run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -82,7 +82,7 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which cycles: by the UTC day of their acceptance, both ends included, or one by its id."""
+    """The cycles to export: by UTC days of acceptance, both ends included, or one by its id."""
 
     since: date | None = None
     until: date | None = None
@@ -284,8 +284,8 @@ def _frame(rows: Sequence[Any], schema: dict[str, pl.DataType]) -> pl.DataFrame:
 
 def sha256_of(path: Path) -> str:
     """The file's hash as 64 hex digits, read in blocks."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(HASH_BLOCK_BYTES):
-            found.update(block)
-    return found.hexdigest()
+            digest.update(block)
+    return digest.hexdigest()

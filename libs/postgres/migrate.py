@@ -33,14 +33,21 @@ LOCK_TIMEOUT_S = 5
 DEADLOCKS_MAX = 10
 """How often a migration begins again that a running desk's transaction crossed."""
 
-STOP_FIRST: Mapping[int, str] = {
-    3: "orchestrators from before it do not raise a cycle's revision, and would undo each other",
-}
+STOP_FIRST: Mapping[int, str] = {}
 """Migrations that programs from before them must not live through, and why."""
 
-MARKS_SINCE = 6
-"""The migration that made the column `stop_first`: programs from before it do not look there."""
-MARK = "update schema_migrations set stop_first = true where version = $1"
+RECORD = (
+    "create table if not exists schema_migrations ("
+    " version int primary key, name text not null, sha256 text not null,"
+    " run_at timestamptz not null default now(),"
+    " stop_first boolean not null default false)"
+)
+"""The migrations that have run; `stop_first`: programs that do not know it must not be started."""
+RECORDED = (
+    "insert into schema_migrations (version, name, sha256, stop_first) values ($1, $2, $3, $4)"
+)
+BY_0_1 = "select current_database() from schema_migrations where version = 1 and name = 'core'"
+"""The database's name, where its tables are those of 0.1: its first migration was called so."""
 CONNECTED_WRITERS = (
     "select array_agg(distinct application_name) from pg_stat_activity"
     " where datname = current_database() and application_name = any($1::text[])"
@@ -63,6 +70,20 @@ class RolesMissing(DeskError):
     """The roles that tables are granted to are not there, and this one may not make them."""
 
     code = "roles_missing"
+
+
+class WrittenBy01(DeskError):
+    """The database has the tables of Deskbus 0.1, which this version does not read."""
+
+    code = "written_by_0_1"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"the data in {place} were written by Deskbus 0.1, which this version can't read; they "
+            "stay as they are. Start with another folder (DESKBUS_DATA_DIR=...) or, on a Postgres "
+            "of your own, another database; or move this one away. To keep what 0.1 has on record, "
+            "run 0.1's own `deskbus export` (docs/upgrading.md)"
+        )
 
 
 class StopTheDeskFirst(DeskError):
@@ -116,8 +137,8 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
 
     One that was restored from a dump is made ready too: see `libs.postgres.restored`.
 
-    Raises `MigrationChanged` where a file that has run was edited since, `StopTheDeskFirst`,
-    `TablesInUse`, `RolesMissing` and `DatabaseNotReachable`.
+    Raises `WrittenBy01` before anything is changed, `MigrationChanged` where a file that has run
+    was edited since, `StopTheDeskFirst`, `TablesInUse`, `RolesMissing` and `DatabaseNotReachable`.
     """
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
@@ -125,15 +146,15 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
         raise DatabaseNotReachable(dsn, error) from error
     try:
         await connection.execute("select pg_advisory_lock($1)", LOCK_KEY)
+        if await connection.fetchval("select to_regclass('schema_migrations') is not null"):
+            await _refuse_0_1(connection)
         await _ensure_roles(connection)
-        await connection.execute(
-            "create table if not exists schema_migrations ("
-            " version int primary key, name text not null, sha256 text not null,"
-            " run_at timestamptz not null default now())"
-        )
+        await connection.execute(RECORD)
         rows = await connection.fetch("select version, sha256 from schema_migrations")
         done = {row["version"]: row["sha256"] for row in rows}
-        waiting = [each for each in migrations(directory) if not _has_run(each, done)]
+        waiting = [
+            migration for migration in migrations(directory) if not _has_run(migration, done)
+        ]
         if done:
             await _require_nobody_beside(connection, waiting)
         run = [await _run(connection, migration) for migration in waiting]
@@ -142,6 +163,12 @@ async def migrate(dsn: str, directory: Path = MIGRATIONS) -> Sequence[Migration]
         return run
     finally:
         await connection.close()
+
+
+async def _refuse_0_1(db: "Pool | asyncpg.Connection[asyncpg.Record]") -> None:
+    name = await db.fetchval(BY_0_1)
+    if name is not None:
+        raise WrittenBy01(f"database {name}")
 
 
 async def _ensure_roles(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -174,7 +201,7 @@ async def _require_nobody_beside(
     connection: "asyncpg.Connection[asyncpg.Record]", waiting: Sequence[Migration]
 ) -> None:
     """Raise StopTheDeskFirst where one of the migrations is not for those who are connected."""
-    breaking = [each for each in waiting if each.version in STOP_FIRST]
+    breaking = [migration for migration in waiting if migration.version in STOP_FIRST]
     if not breaking:
         return
     names = await connection.fetchval(CONNECTED_WRITERS, list(WRITERS))
@@ -190,19 +217,20 @@ async def require_schema(db: Pool, directory: Path = MIGRATIONS) -> None:
     """Refuse a database that this program does not know. One that only has more than it knows is
     good: so programs of before an upgrade can be started again, and it can be taken back.
 
-    Raises `SchemaTooOld` and `SchemaTooNew`.
+    Raises `WrittenBy01`, `SchemaTooOld` and `SchemaTooNew`.
     """
+    await _refuse_0_1(db)
     known = migrations(directory)[-1].version
-    found = await db.fetchval("select max(version) from schema_migrations")
-    if found < known:
+    version = await db.fetchval("select max(version) from schema_migrations")
+    if version < known:
         raise SchemaTooOld(
-            f"the database is at migration {found} and this program needs {known}: "
+            f"the database is at migration {version} and this program needs {known}: "
             "run `deskbus db migrate` of this version first"
         )
     broke = await db.fetchrow(FIRST_STOP_AFTER, known)
     if broke is not None:
         raise SchemaTooNew(
-            f"the database is at migration {found} and this program knows {known}: since "
+            f"the database is at migration {version} and this program knows {known}: since "
             f"{broke['version']:04d}_{broke['name']} it would do harm; start the newer version, or "
             "restore a backup from before (docs/upgrading.md)"
         )
@@ -238,10 +266,9 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Mi
         await connection.execute(f"set local lock_timeout = '{LOCK_TIMEOUT_S}s'")
         await connection.execute(migration.sql)
         await connection.execute(
-            "insert into schema_migrations (version, name, sha256) values ($1, $2, $3)",
+            RECORDED,
             migration.version,
             migration.name,
             migration.sha256,
+            migration.version in STOP_FIRST,
         )
-        if migration.version in STOP_FIRST and migration.version > MARKS_SINCE:
-            await connection.execute(MARK, migration.version)

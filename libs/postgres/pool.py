@@ -18,8 +18,9 @@ from asyncpg import (
 )
 from asyncpg.pool import PoolAcquireContext
 
-from libs.runtime import tls, watch
+from libs.keys import tls
 from libs.runtime.errors import DeskError, Unavailable
+from libs.telemetry import readiness
 
 __all__ = [
     "NOT_STORABLE",
@@ -159,7 +160,7 @@ class PasswordUnreadable(DeskError):
 
 
 def _todo(dsn: str, error: BaseException) -> str:
-    """What to do, by what went wrong."""
+    """The advice for an error."""
     if isinstance(error, ssl.SSLCertVerificationError):
         believed = parse_qs(urlsplit(dsn).query).get("sslrootcert", ["the system's"])[0]
         return (
@@ -195,9 +196,13 @@ def dsn_for(dsn: str, role: str, secrets_dir: Path) -> str:
 
 def _with_authorities(dsn: str, secrets_dir: Path) -> str:
     parts = urlsplit(dsn)
-    given = parse_qs(parts.query)
+    options = parse_qs(parts.query)
     ca = tls.ca_file(secrets_dir)
-    if ca is None or "sslrootcert" in given or given.get("sslmode", [""])[-1] not in CHECKED_MODES:
+    if (
+        ca is None
+        or "sslrootcert" in options
+        or options.get("sslmode", [""])[-1] not in CHECKED_MODES
+    ):
         return dsn
     query = f"{parts.query}&{urlencode({'sslrootcert': ca.absolute()})}"
     return urlunsplit(parts._replace(query=query))
@@ -242,7 +247,7 @@ async def open_pool(
         return ""
 
     try:
-        with watch.checked(f"postgres {name}", problem):
+        with readiness.checked(f"postgres {name}", problem):
             yield pool
     finally:
         pool.terminate()

@@ -141,8 +141,8 @@ async def retain(
     """
     async with _connected(dsn) as db:
         oldest = month_before(today or await _today(db), _at_least_one(months))
-        found = [row["month"] for row in await db.fetch(_MONTHS, list(PARENTS))]
-        return [await _one(db, month, oldest, dry_run=dry_run) for month in found]
+        present = [row["month"] for row in await db.fetch(_MONTHS, list(PARENTS))]
+        return [await _one(db, month, oldest, dry_run=dry_run) for month in present]
 
 
 @asynccontextmanager

@@ -64,10 +64,5 @@ def inverse(rate: ExchangeRate) -> ExchangeRate:
 
 
 def no_rate(currency: str, into: str) -> str:
-    """Why an amount cannot be exchanged, as people read it."""
+    """The reason why an amount cannot be exchanged, for people."""
     return f"no {currency}{into} rate of the last {RATE_AGE_DAYS_MAX} days is known"
-
-
-def told(price: Money, rate: ExchangeRate) -> str:
-    """`129.2 EUR at EURUSD 1.0889 of 2024-03-15`."""
-    return f"{price.amount.normalize():f} {price.currency} at {rate}"

@@ -31,7 +31,7 @@ class BadBars(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Why an indicator has no value: bars wanted and given, or what is undefined about it."""
+    """An indicator without a value: the bars wanted and given, or what is undefined about it."""
 
     indicator: str
     bars_wanted: int
@@ -102,13 +102,13 @@ def indicators(bars: pl.DataFrame) -> Indicators:
     start. Raises BadBars for an empty frame, a null, a NaN or a price that is not above zero.
     """
     high, low, close = (_column(bars, name) for name in _COLUMNS)
-    found: dict[str, float] = {}
+    computed: dict[str, float] = {}
     for compute in (_recursive, _windows, _returns):
-        found |= compute(high, low, close)
+        computed |= compute(high, low, close)
     if _is_flat(close):
         # Without a change there is no ratio of gains to losses; TA-Lib would say 0, an extreme.
-        found.pop("rsi_14", None)
-    values = {name: found.get(name) for name in _WANTED}
+        computed.pop("rsi_14", None)
+    values = {name: computed.get(name) for name in _WANTED}
     absent = tuple(_absent(name, len(close)) for name, value in values.items() if value is None)
     return Indicators(bars=len(close), close=float(close[-1]), absent=absent, **values)
 
@@ -121,7 +121,7 @@ def _column(bars: pl.DataFrame, name: str) -> Array:
     values = np.ascontiguousarray(series.cast(pl.Float64).to_numpy(), dtype=np.float64)
     if not np.isfinite(values).all() or (values <= 0).any():
         row = int(np.argmax(~(np.isfinite(values) & (values > 0))))
-        raise BadBars(f"{name} in row {row} is no price above zero; mend the bars")
+        raise BadBars(f"{name} in row {row} is not a price above zero; fix the bars")
     return values
 
 
@@ -145,32 +145,32 @@ def _recursive(high: Array, low: Array, close: Array) -> dict[str, float]:
 
 
 def _windows(high: Array, low: Array, close: Array) -> dict[str, float]:  # noqa: ARG001
-    found = {
+    computed = {
         f"sma_{bars}": float(talib.SMA(close, bars)[-1])
         for bars in (20, 50, 200)
         if len(close) >= bars
     }
     if len(close) >= 20:
         upper, middle, lower = talib.BBANDS(close, 20, 2.0, 2.0)
-        found["bollinger_upper"] = float(upper[-1])
-        found["bollinger_middle"] = float(middle[-1])
-        found["bollinger_lower"] = float(lower[-1])
-    return found
+        computed["bollinger_upper"] = float(upper[-1])
+        computed["bollinger_middle"] = float(middle[-1])
+        computed["bollinger_lower"] = float(lower[-1])
+    return computed
 
 
 def _returns(high: Array, low: Array, close: Array) -> dict[str, float]:  # noqa: ARG001
-    found = {
+    computed = {
         name: float(close[-1] / close[-1 - bars] - 1) * 100
         for name, bars in (("momentum_1m_pct", MONTH_BARS), ("momentum_3m_pct", QUARTER_BARS))
         if len(close) > bars
     }
     if len(close) > QUARTER_BARS:
         daily = np.diff(np.log(close[-QUARTER_BARS - 1 :]))
-        found["volatility_3m_pct"] = float(np.std(daily, ddof=1)) * sqrt(YEAR_BARS) * 100
-    return found
+        computed["volatility_3m_pct"] = float(np.std(daily, ddof=1)) * sqrt(YEAR_BARS) * 100
+    return computed
 
 
-def _absent(name: str, given: int) -> Absent:
+def _absent(name: str, bars: int) -> Absent:
     wanted = _WANTED[name]
-    reason = f"needs {wanted} bars, has {given}" if given < wanted else "the price never changed"
-    return Absent(name, wanted, given, reason)
+    reason = f"needs {wanted} bars, has {bars}" if bars < wanted else "the price never changed"
+    return Absent(name, wanted, bars, reason)

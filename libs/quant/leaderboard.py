@@ -35,7 +35,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Traded:
-    """How the share of one pick did after some sessions; `sold` says that the pick was a sale."""
+    """The return of one pick after some sessions; `sold` says that the pick was a sale."""
 
     return_pct: Decimal
     sold: bool = False
@@ -49,24 +49,24 @@ def steered(decisions: Sequence[Decision], equity: Mapping[str, Closes]) -> Mapp
     it was the same pipeline's all the while.
     """
     turns = _Turns(decisions)
-    found: dict[str, dict[date, Decimal]] = {each.pipeline: {} for each in decisions}
+    returns: dict[str, dict[date, Decimal]] = {decision.pipeline: {} for decision in decisions}
     for account, closes in equity.items():
         for before, session in pairwise(sorted(closes)):
             pipeline = turns.of(account, session - ONE_DAY)
             if pipeline is not None and pipeline == turns.of(account, before):
-                found[pipeline][session] = closes[session] / closes[before] - ONE
-    return found
+                returns[pipeline][session] = closes[session] / closes[before] - ONE
+    return returns
 
 
 class _Turns:
-    """Who decided last for an account, and for which account a pipeline did."""
+    """The last decisions: of an account by which pipeline, and of a pipeline for which account."""
 
     def __init__(self, decisions: Sequence[Decision]) -> None:
         of_account: dict[str, dict[date, str]] = {}
         of_pipeline: dict[str, dict[date, str]] = {}
-        for each in decisions:
-            of_account.setdefault(each.account, {})[each.session] = each.pipeline
-            of_pipeline.setdefault(each.pipeline, {})[each.session] = each.account
+        for decision in decisions:
+            of_account.setdefault(decision.account, {})[decision.session] = decision.pipeline
+            of_pipeline.setdefault(decision.pipeline, {})[decision.session] = decision.account
         self._of_account = {name: sorted(days.items()) for name, days in of_account.items()}
         self._of_pipeline = {name: sorted(days.items()) for name, days in of_pipeline.items()}
 
@@ -80,27 +80,27 @@ class _Turns:
 
 
 def _last(days: Sequence[tuple[date, str]], day: date) -> str | None:
-    place = bisect_right(days, day, key=lambda each: each[0])
+    place = bisect_right(days, day, key=lambda dated: dated[0])
     return days[place - 1][1] if place else None
 
 
-def held(closes: Mapping[str, Closes], first: date, sessions: Sequence[date]) -> Returns:
+def buy_and_hold(closes: Mapping[str, Closes], first: date, sessions: Sequence[date]) -> Returns:
     """The returns of equal parts of all tickers, bought at the close of `first` and left alone.
 
     Tickers without a close at `first` are left out; where one is missing later, the one before
     stands. Empty where none has one.
     """
     began = {name: prices[first] for name, prices in closes.items() if prices.get(first)}
-    worth, found = dict.fromkeys(began, ONE), {}
+    worth, returns = dict.fromkeys(began, ONE), {}
     before = ONE
     for session in sessions if began else ():
         for name, price in began.items():
             if session in closes[name]:
                 worth[name] = closes[name][session] / price
         value = sum(worth.values(), Decimal(0)) / len(worth)
-        found[session] = value / before - ONE
+        returns[session] = value / before - ONE
         before = value
-    return found
+    return returns
 
 
 def common(of_each: Iterable[Returns]) -> Sequence[date]:
@@ -110,7 +110,7 @@ def common(of_each: Iterable[Returns]) -> Sequence[date]:
 
 
 def curve(returns: Returns, sessions: Sequence[date]) -> Sequence[Decimal]:
-    """What 1 became: 1 first, then its worth at the close of each of the sessions."""
+    """The equity curve of 1: 1 first, then its value at the close of each of the sessions."""
     worth = [ONE]
     for session in sessions:
         worth.append(worth[-1] * (ONE + returns[session]))
@@ -123,7 +123,7 @@ def return_pct(worth: Sequence[Decimal]) -> Decimal:
 
 
 def max_drawdown_pct(worth: Sequence[Decimal]) -> Decimal:
-    """The deepest fall from the highest value before, in percent of that; 0 where it never fell."""
+    """The max drawdown: the largest fall from an earlier peak, in percent of it; 0 if none."""
     highest, deepest = worth[0], Decimal(0)
     for value in worth:
         highest = max(highest, value)
@@ -132,6 +132,6 @@ def max_drawdown_pct(worth: Sequence[Decimal]) -> Decimal:
 
 
 def hits(traded: Iterable[Traded]) -> int:
-    """How many went the way they were picked for: bought shares up, sold ones down. Unchanged ones
+    """Count the picks that went the right way: bought shares up, sold ones down. Unchanged ones
     are no hit."""
-    return sum(each.return_pct < 0 if each.sold else each.return_pct > 0 for each in traded)
+    return sum(trade.return_pct < 0 if trade.sold else trade.return_pct > 0 for trade in traded)

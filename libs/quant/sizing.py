@@ -56,6 +56,6 @@ def _cost(price: Decimal, quantity: Decimal, fee_bps: Decimal) -> Decimal:
 
 
 def cash_hold(price: Decimal, quantity: Decimal, reserve_bps: Decimal) -> Decimal:
-    """What an open buy holds back: its value at `price` plus a reserve, rounded up to the cent."""
+    """The cash hold of an open buy: its value at `price` plus a reserve, rounded up to the cent."""
     with localcontext(Context(prec=60)):
         return (price * quantity * (1 + reserve_bps / BPS_IN_ONE)).quantize(CENT, ROUND_CEILING)

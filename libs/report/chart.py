@@ -1,16 +1,17 @@
-"""Small charts as HTML: shapes in an SVG that fits any width, words beside it in plain HTML.
+"""Small charts: where the shapes of an SVG that fits any width lie, and the labels beside it.
 
-An SVG that is stretched would stretch its text and its marks too. So lines keep their width
-(`non-scaling-stroke`), a mark is a line without length and with round ends, and every label stands
-outside, placed in percent. Colours are classes; the page's style says what they are.
+templates/chart.html draws them. An SVG that is stretched would stretch its text and its marks too.
+So lines keep their width (`non-scaling-stroke`), a mark is a line without length and with round
+ends, and every label stands outside, placed in percent. Colours are classes; the page's style says
+what they are.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass
+from functools import cached_property
 
-WIDE, HIGH = 1000, 300
+WIDTH, HEIGHT = 1000, 300
 """The SVG's own units."""
 POINTS_MAX = 1_000
 """Of a line: more are not seen on a screen."""
@@ -34,56 +35,106 @@ class Line:
 
 @dataclass(frozen=True)
 class Trade:
-    """From a place and value to another, in a colour, with what is said of it."""
+    """From a place and value to another, in a colour, with its title."""
 
     start: tuple[int, float]
     end: tuple[int, float]
     colour: str
-    said: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Path:
+    """A line as it is drawn; `area` is the shape below it, empty where it is not filled."""
+
+    colour: str
+    path: str
+    area: str
+
+
+@dataclass(frozen=True)
+class Way:
+    """A trade as it is drawn."""
+
+    start: str
+    end: str
+    colour: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """A strip over the chart that shows its title where the pointer rests."""
+
+    x: str
+    width: str
+    title: str
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over the same `places`, ticks of the horizontal axis as (place, label), what the strips
-    say by place, and how values are written.
+    """Lines over the same places, each place's title, how values are written, the labels of the
+    horizontal axis as (place, label), and trades.
     """
 
     lines: Sequence[Line]
-    said: Callable[[int], str]
-    shown: Callable[[float], str]
-    ticks: Sequence[tuple[int, str]] = ()
-    trades: Sequence[Trade] = ()
+    titles: Sequence[str]
+    written: Callable[[float], str]
+    labels: Sequence[tuple[int, str]] = ()
+    drawn_trades: Sequence[Trade] = ()
     label: str = ""
     tall: bool = False
-    places: int = field(default=0)
+    width: int = WIDTH
+    height: int = HEIGHT
 
-    def html(self) -> str:
-        """The chart as a block."""
-        places = self.places or max(len(line.values) for line in self.lines)
-        scale = _Scale.of([value for line in self.lines for value in line.values], places)
-        shapes = [
-            *(f'<path class="grid" d="M0 {scale.y(at):.1f}H{WIDE}"/>' for at in scale.ticks()),
-            *(_line(line, scale) for line in self.lines),
-            *(_trade(trade, scale) for trade in self.trades),
-            *_bands(places, scale, self.said),
+    @cached_property
+    def _scale(self) -> "_Scale":
+        values = [value for line in self.lines for value in line.values]
+        return _Scale.of(values, max(len(line.values) for line in self.lines))
+
+    @property
+    def grid(self) -> Sequence[str]:
+        """The height of each horizontal line."""
+        return [f"{self._scale.y(at):.1f}" for at in self._scale.ticks()]
+
+    @property
+    def value_ticks(self) -> Sequence[tuple[str, str]]:
+        """Round values: how far from the top, and in words."""
+        at = self._scale.ticks()
+        return [(f"{self._scale.y(v) / HEIGHT:.2%}", self.written(v)) for v in at]
+
+    @property
+    def place_ticks(self) -> Sequence[tuple[str, str]]:
+        """The labels: how far from the left, and in words."""
+        return [(f"{self._scale.x(at) / WIDTH:.2%}", label) for at, label in self.labels]
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """The lines."""
+        return [_path(line, self._scale) for line in self.lines]
+
+    @property
+    def trades(self) -> Sequence[Way]:
+        """The trades."""
+        point = self._scale.point
+        return [Way(point(*t.start), point(*t.end), t.colour, t.title) for t in self.drawn_trades]
+
+    @property
+    def bands(self) -> Sequence[Band]:
+        """The strips, at most `BANDS_MAX`."""
+        count = min(self._scale.places, BANDS_MAX)
+        wide = WIDTH / count
+        return [
+            Band(
+                f"{min(max(self._scale.x(place) - wide / 2, 0), WIDTH - wide):.1f}",
+                f"{wide:.1f}",
+                self.titles[place],
+            )
+            for place in (
+                round(number * (self._scale.places - 1) / max(count - 1, 1))
+                for number in range(count)
+            )
         ]
-        svg = (
-            f'<svg viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" role="img" '
-            f'aria-label="{escape(self.label)}">{"".join(shapes)}</svg>'
-        )
-        values = "".join(
-            f'<span style="top:{scale.y(at) / HIGH:.2%}">{escape(self.shown(at))}</span>'
-            for at in scale.ticks()
-        )
-        names = "".join(
-            f'<span style="left:{scale.x(place) / WIDE:.2%}">{escape(name)}</span>'
-            for place, name in self.ticks
-        )
-        size = "plot tall" if self.tall else "plot"
-        return (
-            f'<div class="{size}"><div class="values">{values}</div>'
-            f'<div class="drawing">{svg}</div><div class="names">{names}</div></div>'
-        )
 
 
 @dataclass(frozen=True)
@@ -99,16 +150,19 @@ class _Scale:
         return cls(low - air, high + air, places)
 
     def x(self, place: float) -> float:
-        return WIDE * place / max(self.places - 1, 1)
+        return WIDTH * place / max(self.places - 1, 1)
 
     def y(self, value: float) -> float:
-        return HIGH * (1 - (value - self.low) / (self.high - self.low))
+        return HEIGHT * (1 - (value - self.low) / (self.high - self.low))
+
+    def point(self, place: float, value: float) -> str:
+        return f"{self.x(place):.1f} {self.y(value):.1f}"
 
     def ticks(self) -> Sequence[float]:
         """Round values inside the range, about `TICKS` of them."""
         rough = (self.high - self.low) / TICKS
         ten = 10.0 ** math.floor(math.log10(rough))
-        step = next(ten * each for each in (1, 2, 2.5, 5, 10) if ten * each >= rough)
+        step = next(ten * factor for factor in (1, 2, 2.5, 5, 10) if ten * factor >= rough)
         first = math.ceil(self.low / step)
         return [number * step for number in range(first, math.floor(self.high / step) + 1)]
 
@@ -116,44 +170,18 @@ class _Scale:
 def thinned(values: Sequence[float], pick: Pick) -> Sequence[tuple[float, float]]:
     """(place, value), at most `POINTS_MAX`; `pick` chooses which one stands for its neighbours."""
     step = max(math.ceil(len(values) / POINTS_MAX), 1)
-    found = [
+    points = [
         (min(at + step, len(values)) - 1.0, pick(values[at : at + step]))
         for at in range(0, len(values), step)
     ]
-    return [(0.0, values[0]), *found] if step > 1 else found
+    return [(0.0, values[0]), *points] if step > 1 else points
 
 
-def _line(line: Line, scale: _Scale) -> str:
+def _path(line: Line, scale: _Scale) -> Path:
     points = thinned(line.values, min if line.filled else lambda group: group[-1])
-    path = "L".join(f"{scale.x(place):.1f} {scale.y(value):.1f}" for place, value in points)
-    drawn = f'<path class="line {line.colour}" d="M{path}"/>'
+    way = "L".join(scale.point(place, value) for place, value in points)
     if not line.filled:
-        return drawn
-    top = scale.y(min(max(0.0, scale.low), scale.high))
-    end = scale.x(points[-1][0])
-    return f'<path class="fill {line.colour}" d="M0 {top:.1f}L{path}L{end:.1f} {top:.1f}Z"/>{drawn}'
-
-
-def _trade(trade: Trade, scale: _Scale) -> str:
-    (first, paid), (last, got) = trade.start, trade.end
-    begin = f"{scale.x(first):.1f} {scale.y(paid):.1f}"
-    end = f"{scale.x(last):.1f} {scale.y(got):.1f}"
-    return (
-        f'<g class="trade {trade.colour}"><title>{escape(trade.said)}</title>'
-        f'<path class="way" d="M{begin}L{end}"/><path class="mark" d="M{begin}h0"/>'
-        f'<path class="mark out" d="M{end}h0"/></g>'
-    )
-
-
-def _bands(places: int, scale: _Scale, said: Callable[[int], str]) -> Sequence[str]:
-    count = min(places, BANDS_MAX)
-    wide = WIDE / count
-    found = []
-    for number in range(count):
-        place = round(number * (places - 1) / max(count - 1, 1))
-        left = min(max(scale.x(place) - wide / 2, 0), WIDE - wide)
-        found.append(
-            f'<rect class="band" x="{left:.1f}" y="0" width="{wide:.1f}" height="{HIGH}">'
-            f"<title>{escape(said(place))}</title></rect>"
-        )
-    return found
+        return Path(line.colour, f"M{way}", "")
+    top = f"{scale.y(min(max(0.0, scale.low), scale.high)):.1f}"
+    end = f"{scale.x(points[-1][0]):.1f}"
+    return Path(line.colour, f"M{way}", f"M0 {top}L{way}L{end} {top}Z")

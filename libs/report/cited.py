@@ -1,10 +1,16 @@
 """A text in pieces: words, figures with where they are from, and numbers that came from nowhere."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+from uuid import UUID
 
-from contracts.grounding import Checked
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from contracts.operation import CallKind, JournalEntry
 from contracts.reasons import Figure, Loose
+
+SIGNATURE = "rules: "
 
 
 @dataclass(frozen=True)
@@ -14,6 +20,18 @@ class Piece:
     text: str
     figure: Figure | None = None
     loose: bool = False
+    op_id: UUID | None = None
+
+    @property
+    def href(self) -> str:
+        """The page that shows where a figure is from: the tool result, the operation that gave it,
+        or the task of the operation that wrote it. Empty for words."""
+        if self.figure is None or self.op_id is None:
+            return ""
+        page = f"/operations/{self.figure.op_id or self.op_id}"
+        if self.figure.call:
+            return f"{page}?call={self.figure.call}#{self.figure.call}"
+        return f"{page}#{'out' if self.figure.op_id else 'in'}"
 
     @property
     def source(self) -> str:
@@ -25,7 +43,26 @@ class Piece:
         return f"{names}; {self.figure.source}, {self.figure.known}{call}"
 
 
-def pieces(report: Checked, field: str, text: str) -> Sequence[Piece]:
+class Marked(Protocol):
+    """A contract with marks in its texts."""
+
+    @property
+    def op_id(self) -> UUID | None:
+        """The operation that made it, where that is known."""
+        ...
+
+    @property
+    def figures(self) -> Sequence[Figure]:
+        """What has a source."""
+        ...
+
+    @property
+    def loose(self) -> Sequence[Loose]:
+        """What has none."""
+        ...
+
+
+def pieces(report: Marked, field: str, text: str) -> Sequence[Piece]:
     """The text of one field of a report, in its pieces.
 
     A mark that does not fit the text is passed over: the words are shown all the same.
@@ -40,7 +77,73 @@ def pieces(report: Checked, field: str, text: str) -> Sequence[Piece]:
             continue
         found.append(Piece(text[done : each.start]))
         found.append(
-            Piece(each.text, each) if isinstance(each, Figure) else Piece(each.text, loose=True)
+            Piece(each.text, each, op_id=report.op_id)
+            if isinstance(each, Figure)
+            else Piece(each.text, loose=True)
         )
         done = end
     return [each for each in (*found, Piece(text[done:])) if each.text]
+
+
+def unsigned(report: Marked, field: str, text: str) -> Sequence[Piece]:
+    """The pieces without the rules provider's signature: the head of a story names the provider."""
+    first, *rest = pieces(report, field, text) or (Piece(""),)
+    return [replace(first, text=first.text.removeprefix(SIGNATURE)), *rest]
+
+
+def results_by_id(journal: Sequence[JournalEntry]) -> Mapping[str, int]:
+    """The index of the entry that each tool result (E0, E1, ...) is, as `Figure.call` names it.
+
+    They are what an operation's tools gave, in their order: calls of the model, before them what
+    was read for it.
+    """
+    turns = [entry.index for entry in journal if entry.kind is CallKind.MODEL]
+    first = min(turns, default=0)
+    given = [
+        entry.index
+        for entry in journal
+        if entry.kind is CallKind.TOOL or (entry.kind is CallKind.READ and entry.index < first)
+    ]
+    return {f"E{place}": index for place, index in enumerate(given)}
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The marks of a recorded result."""
+
+    op_id: UUID
+    figures: Sequence[Figure]
+    loose: Sequence[Loose]
+
+
+_FIGURES, _LOOSE = TypeAdapter(tuple[Figure, ...]), TypeAdapter(tuple[Loose, ...])
+
+
+def cited_texts(op_id: UUID, result: JsonValue) -> Sequence[tuple[str, Sequence[Piece]]]:
+    """The texts of a recorded result that have figures or loose numbers, by their fields."""
+    if not isinstance(result, dict):
+        return []
+    try:
+        marks = _Marks(
+            op_id,
+            _FIGURES.validate_python(result.get("figures", ())),
+            _LOOSE.validate_python(result.get("loose", ())),
+        )
+    except ValidationError:
+        # Cut to fit into the answer, or a newer desk's: the record itself is shown beside it.
+        return []
+    every: list[Figure | Loose] = [*marks.figures, *marks.loose]
+    fields = dict.fromkeys(each.field for each in every)
+    texts = {field: _text_at(result, field.split(".")) for field in fields}
+    return [(field, pieces(marks, field, text)) for field, text in texts.items() if text]
+
+
+def _text_at(value: JsonValue, path: Sequence[str]) -> str:
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return ""
+    return value if isinstance(value, str) else ""

@@ -6,8 +6,8 @@ from contracts.operation import CallKind
 from contracts.strategy_cycle import StrategyDesign
 from contracts.strategy_result import BacktestResult, TrainingResult
 from libs.report.strategy import page
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.journal import Call, Reply
-from libs.runtime.strategy_files import StrategyFiles
 
 
 def report_call(

@@ -1,10 +1,54 @@
-"""What was executed, in one sentence. Pure."""
+"""What was ordered and filled: in one sentence, and order by order. Pure."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from contracts.account import OrderType, Side
-from contracts.execution import ExecutionResult, OrderStatus
+from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from libs.facts import amounts
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """One order with its fill."""
+
+    order: Order
+    fill: Fill | None
+
+    @property
+    def name(self) -> str:
+        """`sell AAPL`, and for a stop order `sell AAPL, stop at 95.00`."""
+        order, stop = self.order, self.order.stop_price
+        at = f", stop at {amounts.money(stop.amount)}" if stop and _is_stop(order) else ""
+        return f"{order.side.value} {order.asset}{at}"
+
+    @property
+    def abroad(self) -> str:
+        """What was exchanged at which rate; empty for a fill in the account's own currency."""
+        foreign = self.fill.foreign if self.fill else None
+        return amounts.foreign(foreign) if foreign else ""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Why it was not filled or was cut, and the exchange."""
+        return [note for note in (self.order.reason, self.abroad) if note]
+
+
+def _is_stop(order: Order) -> bool:
+    return order.type is OrderType.STOP
+
+
+def rows(result: ExecutionResult) -> Sequence[OrderRow]:
+    """One row an order, in the order of placing."""
+    fills = {fill.order_id: fill for fill in result.fills}
+    return [OrderRow(order, fills.get(order.order_id)) for order in result.orders]
+
+
+def proposal(wanted: Sequence[str], vetoed: Sequence[str]) -> str:
+    """`buy 39 AAPL, buy 888 MSFT; vetoed FB, GOOG`; empty where there is nothing of either."""
+    refused = f"vetoed {', '.join(vetoed)}" if vetoed else ""
+    return "; ".join(filter(None, (", ".join(wanted), refused)))
 
 
 def in_short(result: ExecutionResult) -> str:

@@ -1,1 +1,1 @@
-"""What every process needs: settings, logging, journal, embedded servers, start and stop."""
+"""The runtime that every process needs: settings, journal, ids, errors, start and stop."""

@@ -19,7 +19,7 @@ class Background:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._tasks = [asyncio.create_task(each) for each in self._coroutines]
+        self._tasks = [asyncio.create_task(coroutine) for coroutine in self._coroutines]
         return self
 
     async def __aexit__(

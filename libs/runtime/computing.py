@@ -26,7 +26,7 @@ NICENESS = 10
 _EXEC_CHILD = Path(__file__).with_name("exec_child.py")
 
 Pipe = TypeVar("Pipe")
-Told = Callable[[float, str], Awaitable[None]]
+OnProgress = Callable[[float, str], Awaitable[None]]
 """Called with the percentage that is done, 0 to 100, and what is being done."""
 
 
@@ -44,8 +44,8 @@ class ComputingBroke(Exception):
     """The process ended without an answer: a fault of the program or of the machine."""
 
 
-async def computed(module: str, request: bytes, told: Told) -> Any:
-    """What `python -m module` answers to the request, as JSON.
+async def computed(module: str, request: bytes, on_progress: OnProgress) -> Any:
+    """Run `python -m module` and return its answer to the request, as JSON.
 
     Raises CannotCompute with the child's reason, and ComputingBroke where it gave none. However
     the call ends, the process has ended before.
@@ -59,12 +59,12 @@ async def computed(module: str, request: bytes, told: Told) -> Any:
         limit=ANSWER_BYTES_MAX,
     )
     try:
-        asked = asyncio.ensure_future(_ask(process.stdin, request))
+        asking = asyncio.ensure_future(_ask(process.stdin, request))
         words = asyncio.ensure_future(_last_words(process.stderr))
         try:
-            return await _answer(process, told, module, words)
+            return await _answer(process, on_progress, module, words)
         finally:
-            asked.cancel()
+            asking.cancel()
             words.cancel()
     finally:
         if process.returncode is None:
@@ -82,24 +82,27 @@ async def _ask(stdin: asyncio.StreamWriter | None, request: bytes) -> None:
 
 
 async def _last_words(stderr: asyncio.StreamReader | None) -> str:
-    said = b""
+    tail = b""
     while more := await _opened(stderr).read(65_536):
-        said = (said + more)[-WORDS_CHARS_MAX:]
-    return said.decode(errors="replace")
+        tail = (tail + more)[-WORDS_CHARS_MAX:]
+    return tail.decode(errors="replace")
 
 
 async def _answer(
-    process: asyncio.subprocess.Process, told: Told, module: str, words: "asyncio.Future[str]"
+    process: asyncio.subprocess.Process,
+    on_progress: OnProgress,
+    module: str,
+    words: "asyncio.Future[str]",
 ) -> Any:
     async for line in _opened(process.stdout):
-        said = orjson.loads(line[1:])
+        message = orjson.loads(line[1:])
         match line[:1]:
             case b"P":
-                await told(said["percentage"], said["step"])
+                await on_progress(message["percentage"], message["step"])
             case b"E":
-                raise CannotCompute(said["message"], said["field"])
+                raise CannotCompute(message["message"], message["field"])
             case _:
-                return said
+                return message
     raise ComputingBroke(f"{module} ended with {await process.wait()}: {await words}")
 
 
@@ -112,9 +115,9 @@ def _opened(pipe: Pipe | None) -> Pipe:
 # --- the child's side -----------------------------------------------------------------------------
 
 
-def tell(out: BinaryIO, kind: str, said: object) -> None:
+def tell(out: BinaryIO, kind: str, content: object) -> None:
     """One line to the parent: `P`, `R` or `E` and JSON."""
-    out.write(kind.encode() + orjson.dumps(said) + b"\n")
+    out.write(kind.encode() + orjson.dumps(content) + b"\n")
     out.flush()
 
 
@@ -135,16 +138,16 @@ class Telling:
             tell(self._out, "P", {"percentage": round(100 * part, 1), "step": step})
 
 
-def request_of(asked: Mapping[str, Any], body: bytes) -> bytes:
+def request_of(request: Mapping[str, Any], body: bytes) -> bytes:
     """A request: what is asked, as JSON, and a body of any bytes."""
-    return orjson.dumps(asked) + b"\n" + body
+    return orjson.dumps(request) + b"\n" + body
 
 
-def request_in(given: BinaryIO) -> tuple[dict[str, Any], bytes]:
+def request_in(stdin: BinaryIO) -> tuple[dict[str, Any], bytes]:
     """The request as the child reads it, to its end. From here on the child gives way to services:
     it would take a core for minutes, while they have to hear of a cancel or send an order.
     """
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    asked: dict[str, Any] = orjson.loads(given.readline())
-    return asked, given.read()
+    request: dict[str, Any] = orjson.loads(stdin.readline())
+    return request, stdin.read()

@@ -1,4 +1,4 @@
-"""Where the desk's HTTP API listens, and who is let in: settled before anything is started."""
+"""The address of the desk's HTTP API and its access: settled before anything is started."""
 
 import ipaddress
 import socket
@@ -23,7 +23,7 @@ class HttpRefused(DeskError):
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a server shows its callers, and the key that proves it is its own."""
+    """The certificate that a server shows its callers, and its private key."""
 
     file: Path
     key_file: Path
@@ -41,7 +41,7 @@ class HttpAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """True where only this machine can reach it."""
         if self.host == "localhost":
             return True
         try:
@@ -51,7 +51,7 @@ class HttpAddress:
 
     @property
     def url(self) -> str:
-        """How a program on this machine reaches it."""
+        """The URL by which a program on this machine reaches it."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         scheme = "http" if self.certificate is None else "https"
         return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
@@ -62,29 +62,29 @@ class HttpAddress:
             family, kind, protocol, _, address = socket.getaddrinfo(
                 self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
-            made = socket.socket(family, kind, protocol)
+            listener = socket.socket(family, kind, protocol)
         except OSError as error:
             raise HttpRefused(
-                f"{self.host!r} is no address of this machine: {error.strerror}; look at "
+                f"this machine has no address {self.host!r}: {error.strerror}; look at "
                 "DESKBUS_HTTP_HOST and DESKBUS_METRICS_HOST"
             ) from error
         try:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            made.bind(address)
-            made.listen(BACKLOG)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
         except OSError as error:
-            made.close()
+            listener.close()
             raise HttpRefused(
                 f"the HTTP API cannot listen on {self.host} port {self.port} ({error.strerror}): "
                 "stop what uses it, or choose another with --port (DESKBUS_HTTP_PORT; 0 takes a "
                 "free one), or go without by --no-http"
             ) from error
-        made.setblocking(False)
-        return made
+        listener.setblocking(False)
+        return listener
 
 
 def http_address(settings: Settings) -> HttpAddress | None:
-    """Where the API is to listen; None where it is off. Raises `HttpRefused`.
+    """The address of the API; None where it is off. Raises `HttpRefused`.
 
     Beyond loopback it takes a token: whoever may call the API may trade on paper.
     """
@@ -120,7 +120,7 @@ def http_certificate(settings: Settings) -> Certificate | None:
 
 
 def metrics_address(settings: Settings) -> HttpAddress | None:
-    """Where this process is watched on a port of its own; None where it is not."""
+    """The address of this process's own metrics port; None where it has none."""
     if settings.metrics_port is None:
         return None
     return HttpAddress(settings.metrics_host, settings.metrics_port or choose_port(None, set()))

@@ -35,12 +35,12 @@ def order_id(cycle: UUID, pipeline: str, leg: str) -> UUID:
 
 
 def position_id(op_id: UUID, ticker: str) -> UUID:
-    """What stands for a position in an event that the operation has caused."""
+    """The id of a position in an event that the operation has caused."""
     return uuid5(op_id, f"position/{ticker}")
 
 
 def halt_id(change: UUID) -> UUID:
-    """What stands for the cycle in the event of a halt or its end, which no cycle has caused."""
+    """The cycle id in the event of a halt or its end, which no cycle has caused."""
     return uuid5(change, "halt")
 
 

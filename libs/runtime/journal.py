@@ -25,8 +25,8 @@ from contracts.operation import (
     Reserve,
 )
 from contracts.types import Usage
-from libs.runtime import call_spans, tracing
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, Unavailable
+from libs.telemetry import call_spans, tracing
 
 RecordFunction = Callable[
     [Sequence[JournalEntry], Reserve | None, Progress | None], Awaitable[None]
@@ -49,7 +49,7 @@ class OperationStopped(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a call gave: JSON, what it cost, and for the check of an answer whether it passed."""
+    """A call's reply: JSON, its cost, and for the check of an answer whether it passed."""
 
     value: JsonValue
     usage: Usage = Usage()
@@ -60,7 +60,8 @@ class Reply:
 class Call:
     """One call to be made once. `request` is hashed whole; `new` is the part worth storing.
 
-    `reserve` is what a paid call may cost at most; None for a free one.
+    `reserve` is what a paid call may cost at most; None for a free one. `failed` gives what is put
+    on record in the place of an answer, or raises the error that ends the operation.
     """
 
     kind: CallKind
@@ -69,6 +70,7 @@ class Call:
     run: Callable[[], Awaitable[Reply]]
     new: JsonValue = None
     reserve: Reserve | None = None
+    failed: Callable[[DeskError], Reply] | None = None
 
     def digest(self) -> str:
         """SHA-256 of kind, name and request in canonical JSON."""
@@ -108,8 +110,9 @@ class Journal:
     async def calls(self, calls: Sequence[Call]) -> list[JsonValue]:
         """The replies of calls made in parallel, in the order given.
 
-        Raises what a call raises (after the others have ended), `JournalMismatch` where the record
-        holds another call at that place, and `OperationStopped` where the work is no longer ours.
+        Raises what a call raises (after the others have ended): of one with `failed` only
+        `Unavailable`, where none of the calls was answered. `JournalMismatch` where the record
+        holds another call at that place, `OperationStopped` where the work is no longer ours.
         """
         first = self._next
         self._next += len(calls)
@@ -155,15 +158,14 @@ class Journal:
         outcomes = await asyncio.gather(
             *(_timed(index, call) for index, call in fresh), return_exceptions=True
         )
-        entries = [outcome for outcome in outcomes if isinstance(outcome, JournalEntry)]
+        entries, errors = _entries_and_errors(outcomes)
         self._recorded.update((entry.index, entry) for entry in entries)
         self._pending.extend(entries)
         if paid:
             # A paid call is on record before anything else happens: a crash must not repeat it.
             await self._flush(None, None)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        for error in errors:
+            raise error
 
     async def _flush(self, reserve: Reserve | None, progress: Progress | None) -> None:
         entries, self._pending = self._pending, []
@@ -190,29 +192,57 @@ async def _record_nothing(*_: object) -> None:
 
 def batches(entries: Sequence[JournalEntry]) -> list[list[JournalEntry]]:
     """The entries, in order, in lists that fit into one message each."""
-    found: list[list[JournalEntry]] = []
+    lists: list[list[JournalEntry]] = []
     size_bytes = 0
     for entry in entries:
         entry_bytes = len(entry.model_dump_json())
         size_bytes += entry_bytes
         full = (
-            size_bytes > JOURNAL_BATCH_BYTES_MAX or len(found[-1]) >= JOURNAL_BATCH_MAX
-            if found
+            size_bytes > JOURNAL_BATCH_BYTES_MAX or len(lists[-1]) >= JOURNAL_BATCH_MAX
+            if lists
             else True
         )
         if full:
-            found.append([])
+            lists.append([])
             size_bytes = entry_bytes
-        found[-1].append(entry)
-    return found
+        lists[-1].append(entry)
+    return lists
 
 
-async def _timed(index: int, call: Call) -> JournalEntry:
+@dataclass(frozen=True)
+class _Failed:
+    """A call without an answer, and what is put on record in its place."""
+
+    error: DeskError
+    entry: JournalEntry
+
+
+def _entries_and_errors(
+    outcomes: Sequence[JournalEntry | _Failed | BaseException],
+) -> tuple[list[JournalEntry], list[BaseException]]:
+    """The entries and the errors of calls made together. Where nothing was answered
+    and something cannot be reached, it is asked again: nothing is put in the place of answers."""
+    entries = [outcome for outcome in outcomes if isinstance(outcome, JournalEntry)]
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    failed = [outcome for outcome in outcomes if isinstance(outcome, _Failed)]
+    away = [failure.error for failure in failed if isinstance(failure.error, Unavailable)]
+    if away and not entries:
+        return entries, [*errors, *away]
+    return entries + [failure.entry for failure in failed], errors
+
+
+async def _timed(index: int, call: Call) -> JournalEntry | _Failed:
     started = time.perf_counter()
-    with tracing.span(*call_spans.described(call.kind, call.name)) as told:
-        reply = await call.run()
-        call_spans.tell(told, call.kind, reply.value, reply.usage)
-    return JournalEntry(
+    error: DeskError | None = None
+    with tracing.span(*call_spans.described(call.kind, call.name)) as span:
+        try:
+            reply = await call.run()
+        except DeskError as failure:
+            if call.failed is None:
+                raise
+            reply, error = call.failed(failure), failure
+        call_spans.tell(span, call.kind, reply.value, reply.usage)
+    entry = JournalEntry(
         index=index,
         kind=call.kind,
         name=call.name,
@@ -223,10 +253,11 @@ async def _timed(index: int, call: Call) -> JournalEntry:
         passed=reply.passed,
         duration_ms=round((time.perf_counter() - started) * 1000, 3),
     )
+    return entry if error is None else _Failed(error, entry)
 
 
 def _reserve(paid: Sequence[tuple[int, Call]]) -> Reserve:
-    """What these calls may cost together; the first of them gives it its name."""
+    """The reserve of these calls together; the first of them gives it its name."""
     reserves = [call.reserve for _, call in paid if call.reserve is not None]
     index, first = paid[0]
     return Reserve(

@@ -1,4 +1,4 @@
-"""What can be set of one model endpoint, and of one model's price. No key ever stands here."""
+"""The settings of a model endpoint and of a model's price. No key ever stands here."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -15,6 +15,10 @@ EFFORT = r"^[a-z]{0,20}$"
 """Each vendor has its own words, as none, low, high, max."""
 MODEL_TIMEOUT_S_MAX = 14_400.0
 """A model on a processor may take hours for a long prompt."""
+
+FACTS_MAX = 240
+"""Facts shown in one call: four fields of a contract may name them, and OpenAI takes 1,000 values
+in one schema."""
 
 SIZES = ("small", "medium", "large")
 STAGES = ("sentiment", "planner", "quant", "research", "trader", "risk", "memory")

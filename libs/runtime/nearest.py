@@ -9,22 +9,22 @@ LIKE_MIN = 0.6
 """How alike two words must be, 0 to 1, for the one to be taken for a slip of the other."""
 
 
-def nearest(given: str, known: Iterable[str]) -> str | None:
-    """The known name that `given` was probably meant to be, in either case; None where none is."""
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that `word` was probably meant to be, in either case; None where none is."""
     names = {name.casefold(): name for name in known}
-    found = get_close_matches(given.casefold(), list(names), 1, LIKE_MIN)
-    return names[found[0]] if found else None
+    matches = get_close_matches(word.casefold(), list(names), 1, LIKE_MIN)
+    return names[matches[0]] if matches else None
 
 
-def slip(given: Iterable[str], known: Sequence[str]) -> tuple[str, str] | None:
+def slip(names: Iterable[str], known: Sequence[str]) -> tuple[str, str] | None:
     """The first of some names that is none of those known but near one of them, and that one."""
-    unknown = (name for name in given if name not in known)
+    unknown = (name for name in names if name not in known)
     return next(((name, near) for name in unknown if (near := nearest(name, known))), None)
 
 
-def did_you_mean(found: object | None) -> str:
+def did_you_mean(near: object | None) -> str:
     """The question, to be put behind a sentence; empty where there is nothing to ask."""
-    return "" if found is None else f"; did you mean {found}?"
+    return "" if near is None else f"; did you mean {near}?"
 
 
 class UnknownName(DeskError):
@@ -33,10 +33,10 @@ class UnknownName(DeskError):
     code = "unknown_type"
 
     def __init__(
-        self, what: str, given: str, known: Sequence[str], also: Sequence[str] = (), *, field: str
+        self, what: str, name: str, known: Sequence[str], also: Sequence[str] = (), *, field: str
     ) -> None:
-        near = nearest(given, [*known, *also])
+        near = nearest(name, [*known, *also])
         super().__init__(
-            f"{field}: there is no such {what}; there are {', '.join(known)}{did_you_mean(near)}"
+            f"{field}: unknown {what} {name!r}; known: {', '.join(known)}{did_you_mean(near)}"
         )
         self.field = field

@@ -1,4 +1,4 @@
-"""What the schedule is: jobs by name, each with its moments and what it asks for."""
+"""The schedule's settings: jobs by name, each with its moments and its request."""
 
 from typing import Annotated, Literal, Self
 
@@ -24,9 +24,9 @@ MOMENTS_MAX = 24
 MISSED_MAX = 100
 
 
-def _listed(given: object) -> object:
+def _as_list(when: object) -> object:
     """A single text as a list of one."""
-    return (given,) if isinstance(given, str) else given
+    return (when,) if isinstance(when, str) else when
 
 
 class Job(BaseModel):
@@ -42,7 +42,7 @@ class Job(BaseModel):
 
     kind: Literal["decision", "exit", "snapshot", "report"]
     when: Annotated[
-        tuple[str, ...], BeforeValidator(_listed), Field(min_length=1, max_length=MOMENTS_MAX)
+        tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1, max_length=MOMENTS_MAX)
     ]
     account: Name = "main"
     pipelines: tuple[Pipeline, ...] = Field(default=(), max_length=PIPELINES_MAX)
@@ -58,8 +58,8 @@ class Job(BaseModel):
     @field_validator("when")
     @classmethod
     def _moments_can_be_read(cls, when: tuple[str, ...]) -> tuple[str, ...]:
-        for each in when:
-            parse(each)
+        for text in when:
+            parse(text)
         return when
 
     @model_validator(mode="after")
@@ -77,11 +77,11 @@ class Job(BaseModel):
 
     @property
     def moments(self) -> tuple[When, ...]:
-        """When it is to run."""
+        """The moments at which it runs."""
         return tuple(map(parse, self.when))
 
     def request(self, key: str) -> CycleRequest:
-        """What is asked for in a slot, without its as_of."""
+        """The request of a slot, without its as_of."""
         turns = Turns(account=self.account, order=self.rotation) if self.rotation else None
         return CycleRequest(
             idempotency_key=key,
@@ -109,5 +109,5 @@ class Schedule(BaseModel):
     jobs: dict[Name, Job] = Field(default={}, max_length=JOBS_MAX)
 
     def __str__(self) -> str:
-        told = [f"{name} ({job.kind}, {', '.join(job.when)})" for name, job in self.jobs.items()]
-        return f"clock {self.clock}, {'; '.join(told) or 'no jobs'}"
+        jobs = [f"{name} ({job.kind}, {', '.join(job.when)})" for name, job in self.jobs.items()]
+        return f"clock {self.clock}, {'; '.join(jobs) or 'no jobs'}"

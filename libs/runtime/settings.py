@@ -28,6 +28,7 @@ from contracts.types import Currency, Name
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
     ENDPOINT_NAME,
+    FACTS_MAX,
     MODEL_SILENCE_S,
     MODEL_TIMEOUT_S,
     MODEL_TIMEOUT_S_MAX,
@@ -70,10 +71,10 @@ class Gates(GateThresholds):
 
     @model_validator(mode="before")
     @classmethod
-    def _strict_has_its_own_defaults(cls, given: object) -> object:
-        if isinstance(given, Mapping) and given.get("profile") == STRICT.profile:
-            return {**STRICT.model_dump(), **given}
-        return given
+    def _strict_has_its_own_defaults(cls, values: object) -> object:
+        if isinstance(values, Mapping) and values.get("profile") == STRICT.profile:
+            return {**STRICT.model_dump(), **values}
+        return values
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self if value is not None)
@@ -148,7 +149,7 @@ class Settings(BaseSettings):
     candidate_sources: str = "screener,news,earnings"
     """Where a digest's candidates come from, by name or as `package.module:Class` of your own."""
     candidate_source_timeout_s: float = Field(default=60.0, gt=0, le=300)
-    """How long one candidate source may take; the digest goes on without it."""
+    """How long one candidate source may take; the digest continues without it."""
 
     lease_s: float = Field(default=10.0, gt=0, le=600)
     """How long a claim holds without a sign of life."""
@@ -198,6 +199,10 @@ class Settings(BaseSettings):
     """What all cycles of one UTC day may cost in model calls."""
     tool_rounds_max: int = Field(default=15, ge=1, le=100)
     """Rounds of tool calls before a model must answer."""
+    facts_max: int = Field(default=200, ge=10, le=FACTS_MAX)
+    """Facts that one model call shows, whose names its reasons may give. A model with a small
+    window has room for fewer; endpoints that bind schemas take no longer list of names than the
+    most."""
     research_tickers_max: int = Field(default=10, ge=1, le=10)
     """Candidates that a plan may name and the analyst may dig into, of up to 25 in a digest."""
     plan_attempts_max: int = Field(default=3, ge=1, le=10)
@@ -266,8 +271,8 @@ class Settings(BaseSettings):
     def _attempts_fit_into_a_step(self) -> "Settings":
         """Two calls that hang cost no step: both, and one that takes its whole time, fit in."""
         own = {
-            f"providers.{name}.timeout_s": (each.timeout_s, each.silence_s)
-            for name, each in self.providers.items()
+            f"providers.{name}.timeout_s": (endpoint.timeout_s, endpoint.silence_s)
+            for name, endpoint in self.providers.items()
         }
         for name, (timeout_s, silence_s) in {"model_timeout_s": (None, None), **own}.items():
             whole_s = timeout_s or self.model_timeout_s
@@ -291,9 +296,9 @@ class Settings(BaseSettings):
         return self.account_currencies.get(account, DEFAULT_CURRENCY)
 
     def rate_of(self, provider: str) -> Rate:
-        """How fast a model endpoint may be asked: as it is set, else as for its preset."""
-        given = self.providers.get(provider) or EndpointSettings()
-        return given.rate or RATES.get(given.preset or provider, NO_RATE)
+        """The rate limit of a model endpoint: as it is set, else as for its preset."""
+        endpoint = self.providers.get(provider) or EndpointSettings()
+        return endpoint.rate or RATES.get(endpoint.preset or provider, NO_RATE)
 
     @property
     def secrets_path(self) -> Path:
@@ -312,7 +317,7 @@ class Settings(BaseSettings):
 
     @property
     def nats_address(self) -> str:
-        """Where NATS listens; raises `NoServers` where neither settings nor the desk say."""
+        """The address of NATS; raises `NoServers` where neither settings nor the desk say."""
         if self.nats_url is None:
             raise NoServers("DESKBUS_NATS_URL is not set, and no embedded server was started")
         return self.nats_url
@@ -332,15 +337,15 @@ class Settings(BaseSettings):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What differs from the defaults, as the environment of another process."""
-        given = self.model_dump(mode="json", exclude_defaults=True)
-        given["postgres_dsn"] = self.postgres_address
+        """The settings that differ from the defaults, as the environment of another process."""
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        values["postgres_dsn"] = self.postgres_address
         if self.http_token is not None:
-            given["http_token"] = self.http_token.get_secret_value()
+            values["http_token"] = self.http_token.get_secret_value()
         # Tables of settings travel as JSON, in which the environment is read.
         return {
             f"DESKBUS_{name.upper()}": json.dumps(value) if isinstance(value, dict) else str(value)
-            for name, value in given.items()
+            for name, value in values.items()
         }
 
     @classmethod

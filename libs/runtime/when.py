@@ -55,14 +55,14 @@ When = Cron | AtSession
 
 
 def parse(text: str) -> When:
-    """What `text` says. Raises ValueError with a sentence that says what is wrong."""
-    if found := _AT_SESSION.match(text.strip()):
-        offset = timedelta(hours=int(found["hours"] or 0), minutes=int(found["minutes"] or 0))
+    """Read `text`. Raises ValueError with a sentence that says what is wrong."""
+    if match := _AT_SESSION.match(text.strip()):
+        offset = timedelta(hours=int(match["hours"] or 0), minutes=int(match["minutes"] or 0))
         if offset > OFFSET_MAX:
             hours = int(OFFSET_MAX / timedelta(hours=1))
             raise ValueError(f"{text!r}: at most {hours} hours from the open or close")
-        edge: Literal["open", "close"] = "open" if found["edge"] == "open" else "close"
-        return AtSession(edge, -offset if found["sign"] == "-" else offset)
+        edge: Literal["open", "close"] = "open" if match["edge"] == "open" else "close"
+        return AtSession(edge, -offset if match["sign"] == "-" else offset)
     fields = text.split()
     if len(fields) != CRON_FIELDS:
         raise ValueError(

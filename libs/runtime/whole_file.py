@@ -16,13 +16,13 @@ def beside(path: Path, body: bytes, mode: int = READABLE) -> Iterator[Path]:
     into its place; gone after the block unless it was moved. Raises OSError.
     """
     number, name = tempfile.mkstemp(prefix=f".{path.stem}-", dir=path.parent)
-    made = Path(name)
+    partial = Path(name)
     try:
         with os.fdopen(number, "wb") as file:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
-        made.chmod(mode)
-        yield made
+        partial.chmod(mode)
+        yield partial
     finally:
-        made.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)

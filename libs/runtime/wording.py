@@ -39,7 +39,7 @@ def problems_of(
     errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None
 ) -> tuple[str, str | None]:
     """Pydantic's errors as one sentence, and the first field at fault."""
-    parts = [f"{place_of(each['loc'])}: {worded(each, model)}" for each in errors[:ERRORS_MAX]]
+    parts = [f"{place_of(error['loc'])}: {worded(error, model)}" for error in errors[:ERRORS_MAX]]
     if len(errors) > ERRORS_MAX:
         parts.append(f"and {len(errors) - ERRORS_MAX} more")
     return "; ".join(parts)[:ERROR_CHARS_MAX], place_of(errors[0]["loc"]) if errors else None
@@ -49,8 +49,8 @@ def place_of(loc: object, whole: str = WHOLE) -> str:
     """A place as it is told: `universe.0`."""
     parts = loc if isinstance(loc, tuple) else ()
     # A name as the sender wrote it goes into headers, logs and terminals: nothing but plain text.
-    shown = "".join(c for c in ".".join(map(str, parts)) if c.isprintable())
-    return shown[:FIELD_CHARS_MAX] or whole
+    place = "".join(c for c in ".".join(map(str, parts)) if c.isprintable())
+    return place[:FIELD_CHARS_MAX] or whole
 
 
 def worded(error: Mapping[str, Any], model: type[BaseModel] | None = None) -> str:
@@ -65,8 +65,8 @@ def worded(error: Mapping[str, Any], model: type[BaseModel] | None = None) -> st
     known = next((words for start, words in TAKES.items() if kind.startswith(start)), None)
     if known is not None:
         return f"takes {known}"
-    said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return said.replace("Input should ", "must ")
+    message = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return message.replace("Input should ", "must ")
 
 
 TAKES: Mapping[str, str] = {
@@ -96,18 +96,22 @@ TAKES: Mapping[str, str] = {
 
 
 def _patterns() -> Mapping[str, str]:
-    told = {
+    words_by_kind = {
         Currency: "a currency of three letters, such as USD",
-        IdDigits: "an id, or its first digits (at least four)",
+        IdDigits: "an id, or at least its first four characters",
         Ticker: "a ticker, such as AAPL or BRK.B",
     }
-    found = {each.pattern: words for kind, words in told.items() for each in _constraints(kind)}
+    patterns = {
+        constraint.pattern: words
+        for kind, words in words_by_kind.items()
+        for constraint in _constraints(kind)
+    }
     name = "a name: a letter, then up to 39 of a-z, 0-9, _ and -"
-    return {**found, NAME_PATTERN: name, TYPED_TICKER_PATTERN: told[Ticker]}
+    return {**patterns, NAME_PATTERN: name, TYPED_TICKER_PATTERN: words_by_kind[Ticker]}
 
 
 def _constraints(kind: Any) -> Iterator[Any]:
-    return (each for each in kind.__metadata__ if getattr(each, "pattern", None))
+    return (constraint for constraint in kind.__metadata__ if getattr(constraint, "pattern", None))
 
 
 PATTERNS = _patterns()
@@ -132,27 +136,27 @@ WORDS: Mapping[str, Words] = {
     "missing": lambda _: "is missing",
     "string_pattern_mismatch": _in_form,
     "string_too_short": _long_enough,
-    "string_too_long": lambda told: f"takes at most {told['max_length']} characters",
+    "string_too_long": lambda bounds: f"takes at most {bounds['max_length']} characters",
     "too_short": _at_least,
-    "too_long": lambda told: f"takes at most {told['max_length']} entries",
-    "greater_than": lambda told: f"must be more than {told['gt']}",
-    "greater_than_equal": lambda told: f"must be at least {told['ge']}",
-    "less_than": lambda told: f"must be less than {told['lt']}",
-    "less_than_equal": lambda told: f"must be at most {told['le']}",
+    "too_long": lambda bounds: f"takes at most {bounds['max_length']} entries",
+    "greater_than": lambda bounds: f"must be more than {bounds['gt']}",
+    "greater_than_equal": lambda bounds: f"must be at least {bounds['ge']}",
+    "less_than": lambda bounds: f"must be less than {bounds['lt']}",
+    "less_than_equal": lambda bounds: f"must be at most {bounds['le']}",
     "int_from_float": lambda _: "takes a whole number",
-    "decimal_max_digits": lambda told: f"takes a number of at most {told['max_digits']} digits",
-    "decimal_max_places": lambda told: (
-        f"takes at most {told['decimal_places']} digits after the point"
+    "decimal_max_digits": lambda bounds: f"takes a number of at most {bounds['max_digits']} digits",
+    "decimal_max_places": lambda bounds: (
+        f"takes at most {bounds['decimal_places']} digits after the point"
     ),
-    "decimal_whole_digits": lambda told: (
-        f"takes at most {told['whole_digits']} digits before the point"
+    "decimal_whole_digits": lambda bounds: (
+        f"takes at most {bounds['whole_digits']} digits before the point"
     ),
-    "json_invalid": lambda told: f"is no JSON: {told['error']}",
-    "json_type": lambda _: "is no JSON",
-    "union_tag_invalid": lambda told: _bare(
-        f"{told['discriminator']} is one of {told['expected_tags']}"
+    "json_invalid": lambda bounds: f"is not valid JSON: {bounds['error']}",
+    "json_type": lambda _: "is not valid JSON",
+    "union_tag_invalid": lambda bounds: _bare(
+        f"{bounds['discriminator']} is one of {bounds['expected_tags']}"
     ),
-    "union_tag_not_found": lambda told: _bare(f"{told['discriminator']} is missing"),
+    "union_tag_not_found": lambda bounds: _bare(f"{bounds['discriminator']} is missing"),
 }
 """By the kind of an error: what is wrong, from its bounds."""
 
@@ -164,20 +168,20 @@ def _bare(text: str) -> str:
 def _one_of(error: Mapping[str, Any]) -> str:
     """`'running', 'completed' or 'failed'` without its quotes, and the one that was meant."""
     expected = str(error["ctx"]["expected"])
-    known = [each for each in expected.split("'")[1::2] if each]
-    given = error.get("input")
+    known = [name for name in expected.split("'")[1::2] if name]
+    value = error.get("input")
     if not known:
         return f"takes {expected}"
-    near = nearest(given, known) if isinstance(given, str) else None
+    near = nearest(value, known) if isinstance(value, str) else None
     return f"takes {_bare(expected)}{did_you_mean(near)}"
 
 
 def _unknown_field(loc: tuple[object, ...], model: type[BaseModel] | None) -> str:
-    text = "there is no such field"
+    text = "unknown field"
     names = fields_at(model, loc[:-1])
     if not names:
         return text
-    return f"{text}; there are {few(names)}{did_you_mean(nearest(str(loc[-1]), names))}"
+    return f"{text}; the fields are {few(names)}{did_you_mean(nearest(str(loc[-1]), names))}"
 
 
 def fields_at(model: type[BaseModel] | None, loc: Sequence[object]) -> Sequence[str]:
@@ -189,22 +193,22 @@ def fields_at(model: type[BaseModel] | None, loc: Sequence[object]) -> Sequence[
         kinds = list(_models(here))
         if len(kinds) != 1:
             # What stands there is told by its tag, or by its key in a mapping.
-            here = next((each for each in kinds if step in _tags(each)), here)
+            here = next((model for model in kinds if step in _tags(model)), here)
             continue
         field = kinds[0].model_fields.get(str(step))
         here = here if field is None else field.annotation
-    found = list(_models(here))
-    if len(found) != 1:
+    models = list(_models(here))
+    if len(models) != 1:
         return ()
-    return [field.alias or name for name, field in found[0].model_fields.items()]
+    return [field.alias or name for name, field in models[0].model_fields.items()]
 
 
 def _models(kind: Any) -> Iterator[type[BaseModel]]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         yield kind
         return
-    for each in get_args(kind):
-        yield from _models(each)
+    for argument in get_args(kind):
+        yield from _models(argument)
 
 
 def _tags(model: type[BaseModel]) -> Sequence[str]:

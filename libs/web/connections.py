@@ -63,7 +63,7 @@ class Connections:
 
     def _leaver(self) -> "Connection":
         # One that was to be closed waits for ever for a client that does not read what is left.
-        left_open = (each for each in self._known if each.is_closing)
+        left_open = (connection for connection in self._known if connection.is_closing)
         return next(left_open, None) or next(iter(self._strangers))
 
 
@@ -92,7 +92,7 @@ class Connection(H11Protocol):
 
     @property
     def is_closing(self) -> bool:
-        """Whether it only waits for its client to take what is left."""
+        """True where it only waits for its client to take what is left."""
         return self._raw is not None and self._raw.is_closing()
 
     def abort(self) -> None:

@@ -8,16 +8,16 @@ from libs.web.problem import Refused
 
 
 class Door(Protocol):
-    """What the guard asks an application that browsers come to."""
+    """The questions of the guard to an application that browsers come to."""
 
     def is_open(self, scope: Scope) -> bool:
-        """Whether this may be read without the token: the login page itself, say."""
+        """True where this may be read without the token: the login page itself, say."""
         ...
 
     def knows(self, cookies: str) -> bool:
-        """Whether the Cookie header bears a session."""
+        """True where the Cookie header bears a session."""
         ...
 
     def refusal(self, scope: Scope, refused: Refused) -> ASGIApp:
-        """What to answer where the guard refuses."""
+        """The answer where the guard refuses."""
         ...

@@ -1,4 +1,4 @@
-"""Who is let in over HTTP, and with what: looked at before an application sees a request."""
+"""The guard of HTTP: it admits or refuses a request before an application sees it."""
 
 import asyncio
 import hmac
@@ -103,7 +103,7 @@ class Guard:
             await no(scope, receive, send)
 
     def _admit(self, scope: Scope) -> bool:
-        """Whether it is a stranger who comes to what is open to all. Raises `Refused`."""
+        """True for a stranger who comes to what is open to all. Raises `Refused`."""
         headers = Headers(scope=scope)
         _check_headers(scope)
         self._check_host(headers)
@@ -131,8 +131,8 @@ class Guard:
         token, door = self._address.token, self._door
         if token is None or (door is not None and door.knows(headers.get("cookie", ""))):
             return True
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("latin-1"), token.encode())
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
+        same = hmac.compare_digest(credentials.strip().encode("latin-1"), token.encode())
         if scheme.lower() == "bearer" and same:
             return True
         if door is not None and door.is_open(scope):
@@ -151,14 +151,14 @@ class Guard:
         who reads slowly keeps nobody out. A stream has answered then."""
         started = heard_body = False
 
-        async def heard() -> Message:
+        async def receive_body() -> Message:
             nonlocal heard_body
             if heard_body:
                 return await receive()
             heard_body = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        async def said(message: Message) -> None:
+        async def send_on(message: Message) -> None:
             nonlocal started
             started = True
             leave()
@@ -169,7 +169,7 @@ class Guard:
         limit_s = self._request_s_max or REQUEST_S_MAX
         try:
             async with asyncio.timeout(limit_s) as limit:
-                await self._app(scope, heard, said)
+                await self._app(scope, receive_body, send_on)
         except TimeoutError:
             if started:
                 raise
@@ -220,8 +220,8 @@ def _check_origin(headers: Headers) -> None:
 
 
 def _check_content(headers: Headers) -> None:
-    said = headers.get("content-length", "0")
-    has_body = said != "0" or "transfer-encoding" in headers
+    length = headers.get("content-length", "0")
+    has_body = length != "0" or "transfer-encoding" in headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if has_body and kind != "application/json":
         raise Refused(
@@ -229,7 +229,7 @@ def _check_content(headers: Headers) -> None:
             "unsupported_media_type",
             "send the body as JSON, with Content-Type: application/json",
         )
-    _check_size(int(said), MESSAGE_BYTES_MAX)
+    _check_size(int(length), MESSAGE_BYTES_MAX)
 
 
 def _check_size(size: int, most: int) -> None:
@@ -240,5 +240,5 @@ def _check_size(size: int, most: int) -> None:
 
 def _host_name(host: str) -> str:
     """The name in a Host header, without port and brackets; empty where it holds anything else."""
-    found = HOST.fullmatch(host)
-    return (found["v6"] or found["name"]).lower() if found else ""
+    match = HOST.fullmatch(host)
+    return (match["v6"] or match["name"]).lower() if match else ""

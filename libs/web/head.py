@@ -15,10 +15,10 @@ class Heads:
             await self._app(scope, receive, send)
             return
 
-        async def said(message: Message) -> None:
+        async def send_head(message: Message) -> None:
             # What follows is not sent. A stream hears from `receive` that nobody listens.
             if message["type"] == "http.response.start":
                 await send(message)
                 await send({"type": "http.response.body", "body": b""})
 
-        await self._app({**scope, "method": "GET"}, receive, said)
+        await self._app({**scope, "method": "GET"}, receive, send_head)

@@ -16,7 +16,7 @@ from libs.web.connections import Connections
 from libs.web.door import Door
 from libs.web.guard import HEADERS_BYTES_MAX, Guard
 from libs.web.head import Heads
-from libs.web.watched import Measured
+from libs.web.monitoring import Measured
 
 STOP_GRACE_S = 3
 """Requests that are being answered may take so long when the server stops."""

@@ -43,12 +43,12 @@ class Sessions:
         self.lifetime_s = lifetime_s
         self.cookie = f"{COOKIE}_{port}"
 
-    def begin(self, given: str, caller: str) -> str:
+    def begin(self, token: str, caller: str) -> str:
         """A new session's cookie for whoever gives the token. Raises `Refused` (401, 429).
 
         `caller` is where the request came from: whoever is wrong there too often is told so.
         """
-        if hmac.compare_digest(given.strip().encode(), self._token):
+        if hmac.compare_digest(token.strip().encode(), self._token):
             signed = f"{int(self._now() + self.lifetime_s)}.{secrets.token_hex(NONCE_BYTES)}"
             return f"{signed}.{self._mac(signed)}"
         wrong = self._wrong_of(caller)
@@ -62,20 +62,20 @@ class Sessions:
         raise Refused(HTTPStatus.UNAUTHORIZED, "unauthorized", text, field="token")
 
     def holds(self, cookies: str) -> bool:
-        """Whether a Cookie header bears a session that goes on."""
+        """True where a Cookie header bears a session that goes on."""
         return self._session(cookies) is not None
 
     def end(self, cookies: str) -> None:
         """End the session that the header bears, if there is one."""
-        found = self._session(cookies)
-        if found is None:
+        session = self._session(cookies)
+        if session is None:
             return
-        self._ended[found] = self._now()
+        self._ended[session] = self._now()
         while len(self._ended) > ENDED_MAX:
             self._ended.popitem(last=False)
 
     def _session(self, cookies: str) -> str | None:
-        """What is signed in the cookie, where that is right and in time."""
+        """The signed part of the cookie, where that is right and in time."""
         try:
             morsel = SimpleCookie(cookies).get(self.cookie)
         except CookieError:

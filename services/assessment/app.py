@@ -6,19 +6,16 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from contracts.assessment import Memorize
-from contracts.memory import AgentMemory
-from contracts.strategy_cycle import AssessStrategy
-from contracts.strategy_result import StrategyAssessment
-from libs.bus.route import Route, Routes
+from contracts.subjects import ASSESS_STRATEGY, MEMORIZE
+from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
 from libs.market.source import MarketData
 from libs.market.sources import market_of
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.settings import Settings
-from libs.runtime.strategy_files import StrategyFiles
 from services.assessment.handler import memorize
 from services.assessment.strategy import assess_strategy
 
@@ -32,18 +29,18 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         loaded = Prompt.load(PROMPTS / f"{name}.md")
         return Role(name, name, size, loaded, providers, limits_of(settings))
 
-    remember = partial(memorize, market=market, role=role("memory", ModelSize.SMALL))
-    assess = partial(
-        assess_strategy,
-        role=role("assessor", ModelSize.LARGE),
-        files=StrategyFiles(settings.strategies_dir),
-        clock=partial(datetime.now, UTC),
-    )
+    memory, assessor = role("memory", ModelSize.SMALL), role("assessor", ModelSize.LARGE)
     return Routes(
         service="assessment",
         commands=(
-            Route(hears=Memorize, says=AgentMemory, handle=remember),
-            Route(hears=AssessStrategy, says=StrategyAssessment, handle=assess),
+            on_command(MEMORIZE, memorize, market=market, role=memory),
+            on_command(
+                ASSESS_STRATEGY,
+                assess_strategy,
+                role=assessor,
+                files=StrategyFiles(settings.strategies_dir),
+                clock=partial(datetime.now, UTC),
+            ),
         ),
     )
 

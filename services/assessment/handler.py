@@ -30,7 +30,7 @@ async def memorize(
             command,
             cycle=command.model_dump(mode="json", exclude=NOT_TOLD),
             agent_memory=memory_told(last),
-            outcomes=[logic.sentence(each) for each in outcomes],
+            outcomes=[logic.sentence(outcome) for outcome in outcomes],
         ),
         MemoryDraft,
         journal,

@@ -80,12 +80,12 @@ def decision_of(cycle: Memorize) -> PastDecision | None:
         return None
     fills, orders = _executed(cycle)
     allowed = _allowed(cycle)
-    wanted = (*daily.picks, *daily.sell_recommendations)
+    proposed = (*daily.picks, *daily.sell_recommendations)
     return PastDecision(
         cycle_id=cycle.cycle_id,
         pipeline=cycle.pipeline.name,
         as_of=cycle.as_of,
-        picks=tuple(_past_pick(pick, fills, orders, allowed) for pick in wanted),
+        picks=tuple(_past_pick(pick, fills, orders, allowed) for pick in proposed),
         universe=tuple(item.ticker for item in cycle.signal_digest.candidates)
         if cycle.signal_digest
         else (),
@@ -108,8 +108,10 @@ def _allowed(cycle: Memorize) -> set[_Leg] | None:
     validation = cycle.decision_validation
     if validation is None:
         return None
-    kept = (each for each in validation.decisions if each.action is not DecisionAction.HOLD)
-    return {(each.action.value, each.asset) for each in kept}
+    decisions = (
+        decision for decision in validation.decisions if decision.action is not DecisionAction.HOLD
+    )
+    return {(decision.action.value, decision.asset) for decision in decisions}
 
 
 def _past_pick(
@@ -149,15 +151,15 @@ def due(
     awaited: Sequence[AwaitedDecision], as_of: date, calendar: ExchangeCalendar
 ) -> Sequence[Due]:
     """The outcomes that are known at as_of's close and were not told."""
-    found: list[Due] = []
-    for each in awaited:
-        passed = calendar.sessions(each.decision.as_of + timedelta(days=1), as_of)
-        found += [
-            Due(each.decision, sessions, passed[sessions - 1])
+    dues: list[Due] = []
+    for decision in awaited:
+        passed = calendar.sessions(decision.decision.as_of + timedelta(days=1), as_of)
+        dues += [
+            Due(decision.decision, sessions, passed[sessions - 1])
             for sessions in OUTCOME_SESSIONS
-            if sessions not in each.told and sessions <= len(passed)
+            if sessions not in decision.told and sessions <= len(passed)
         ]
-    return found
+    return dues
 
 
 # --- how it fared ---------------------------------------------------------------------------------
@@ -177,23 +179,23 @@ def outcome(looked_at: Due, prices: Prices) -> DecisionOutcome:
     )
 
 
-def _pick_outcome(pick: PastPick, decision: PastDecision, found: Closes | Failure) -> PickOutcome:
+def _pick_outcome(pick: PastPick, decision: PastDecision, closes: Closes | Failure) -> PickOutcome:
     basis = _basis(pick)
-    told = PickOutcome(ticker=pick.ticker, action=pick.action, fate=pick.fate, basis=basis)
-    if isinstance(found, Failure):
-        return told.model_copy(update={"absence": found})
+    outcome = PickOutcome(ticker=pick.ticker, action=pick.action, fate=pick.fate, basis=basis)
+    if isinstance(closes, Failure):
+        return outcome.model_copy(update={"absence": closes})
     entry = {
-        Basis.FILL: found.filled,
-        Basis.NEXT_OPEN: found.next_open,
-        Basis.CLOSE: found.decided,
+        Basis.FILL: closes.filled,
+        Basis.NEXT_OPEN: closes.next_open,
+        Basis.CLOSE: closes.decided,
     }[basis]
     if entry is None:
-        return told.model_copy(update={"absence": _no_entry(pick, basis, decision.as_of)})
-    return told.model_copy(
+        return outcome.model_copy(update={"absence": _no_entry(pick, basis, decision.as_of)})
+    return outcome.model_copy(
         update={
             "entry_price": _exact(entry, PRICE_STEP),
-            "exit_price": _exact(found.measured, PRICE_STEP),
-            "return_pct": _return_pct(entry, found.measured),
+            "exit_price": _exact(closes.measured, PRICE_STEP),
+            "return_pct": _return_pct(entry, closes.measured),
         }
     )
 
@@ -215,9 +217,9 @@ def _no_entry(pick: PastPick, basis: Basis, as_of: date) -> Failure:
 
 def _benchmark(universe: Sequence[str], prices: Prices) -> Benchmark:
     changes = {
-        ticker: _return_pct(found.decided, found.measured)
+        ticker: _return_pct(closes.decided, closes.measured)
         for ticker in universe
-        if isinstance(found := prices[ticker], Closes) and found.decided is not None
+        if isinstance(closes := prices[ticker], Closes) and closes.decided is not None
     }
     if not changes:
         return Benchmark(absent=tuple(universe))
@@ -242,19 +244,21 @@ def _exact(value: float, step: Decimal) -> Decimal:
 
 def track_record(new: Sequence[DecisionOutcome], before: Sequence[str]) -> tuple[str, ...]:
     """The new outcomes in a sentence each, then the ones that the last memory carried."""
-    newest = sorted(new, key=lambda each: (each.session, each.as_of, each.sessions), reverse=True)
+    newest = sorted(
+        new, key=lambda outcome: (outcome.session, outcome.as_of, outcome.sessions), reverse=True
+    )
     return (*map(sentence, newest), *before)[:TRACK_RECORD_MAX]
 
 
-def sentence(told: DecisionOutcome) -> str:
+def sentence(outcome: DecisionOutcome) -> str:
     """`2012-06-29 after 5 sessions: bought AAPL +4.93%; equal parts of 5 candidates +0.61%`."""
-    picks = [f"{_verb(pick)} {pick.ticker} {_change(pick)}" for pick in told.picks]
-    benchmark = told.benchmark
+    picks = [f"{_verb(pick)} {pick.ticker} {_change(pick)}" for pick in outcome.picks]
+    benchmark = outcome.benchmark
     if benchmark.return_pct is not None:
         many = "s" if benchmark.counted != 1 else ""
         share = f"equal parts of {benchmark.counted} candidate{many} {benchmark.return_pct:+f}%"
-        picks.append(share if told.picks else f"nothing picked; {share}")
-    head = f"{told.as_of} after {told.sessions} sessions: "
+        picks.append(share if outcome.picks else f"nothing picked; {share}")
+    head = f"{outcome.as_of} after {outcome.sessions} sessions: "
     return f"{head}{'; '.join(picks) or 'nothing picked'}"[:SENTENCE_CHARS_MAX]
 
 

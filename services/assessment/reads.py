@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from contracts.memory import AwaitedDecision, DecisionOutcome, PastPick
 from contracts.operation import CallKind
 from contracts.types import Failure
-from libs.market.errors import LookAhead, MarketError
+from libs.market.errors import LookAhead, MarketError, SourceUnavailable, is_silence
 from libs.market.source import MarketData
 from libs.runtime.journal import Call, Journal, Reply
 from services.assessment import logic
@@ -18,11 +18,14 @@ from services.assessment.logic import Closes, Due
 async def outcomes_known(
     journal: Journal, market: MarketData, as_of: date, awaited: Sequence[AwaitedDecision]
 ) -> tuple[DecisionOutcome, ...]:
-    """The outcomes that have become known by as_of's close. Reads nothing newer than that."""
+    """The outcomes that have become known by as_of's close. Reads nothing newer than that.
+
+    Raises SourceUnavailable where nothing is heard of any ticker of a decision.
+    """
     if not awaited:
         return ()
     looked_at = logic.due(awaited, as_of, market.calendar)
-    replies = await journal.calls([_look(market, each) for each in looked_at])
+    replies = await journal.calls([_look(market, group) for group in looked_at])
     return tuple(DecisionOutcome.model_validate(reply) for reply in replies)
 
 
@@ -33,6 +36,9 @@ def _look(market: MarketData, due: Due) -> Call:
         prices = {
             ticker: await _prices(market, due, ticker, picks.get(ticker)) for ticker in tickers
         }
+        silent = [price for price in prices.values() if is_silence(price)]
+        if silent and all(isinstance(price, Failure) for price in prices.values()):
+            raise SourceUnavailable(f"{len(prices)} tickers", silent[0].message)
         return Reply(logic.outcome(due, prices).model_dump(mode="json"))
 
     request: JsonValue = {

@@ -9,21 +9,25 @@ from pydantic import JsonValue
 from contracts.operation import CallKind
 from contracts.strategy_cycle import AssessStrategy, StrategyDesign
 from contracts.strategy_result import AssessmentDraft, StrategyAssessment
+from libs.facts.compose import Cited, filled
+from libs.facts.fact import Facts
+from libs.facts.results import result_facts
+from libs.facts.written import value_of
 from libs.llm.agent import Role
 from libs.llm.loop import call_tools
 from libs.llm.prompt import task_for
 from libs.llm.provider import Evidence
 from libs.report.strategy import page
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.strategy_files import StrategyFiles
-from services.assessment.tools import SAVE_ASSESSMENT, assessment_tools
+from services.assessment.tools import SAVE_ASSESSMENT, assessment_tools, unknown_in
 
 NOT_TOLD = {"cycle_id", "op_id", "version", "as_of", "loss_curve", "data_sha256", "model_sha256"}
 """Of the training: what says nothing to a model, or too much."""
 PLACES = 6
 """Of a figure in a task: sixteen digits would only be copied."""
-NOT_DEFINED = "not defined"
+POINTS = ("strengths", "weaknesses", "suggestions")
 SERIES = {"sessions", "equity", "benchmark", "trades", "prices"}
 
 
@@ -48,41 +52,43 @@ async def assess_strategy(
     """
     spec = command.strategy_design.spec
     agent = role.played_for(command)
+    facts = Facts.of(result_facts(command.training_result, command.backtest_result))
     task = task_for(
         command,
         strategy=spec.model_dump(mode="json"),
         strategy_path=command.strategy_design.path,
         operation_id=str(command.op_id),
-        figures=figures_told(command),
+        figures=figures_told(facts),
         training=training_told(command),
         backtest=backtest_told(command),
     )
     path = assessment_path(command.strategy_design)
-    evidence = await call_tools(agent, task, journal, assessment_tools(spec.name, path, clock))
+    tools = assessment_tools(spec.name, path, clock, facts)
+    evidence = await call_tools(agent, task, journal, tools)
     saved = last_saved(evidence)
     if saved is None:
         who = f"{agent.name} ({agent.model})"
         raise AssessmentNotSaved(f"{who} did not save an assessment{why(evidence)}")
     draft = AssessmentDraft.model_validate(saved["assessment"])
-    made = StrategyAssessment.of(
+    assessment = StrategyAssessment.of(
         command,
         strategy_name=spec.name,
         path=path,
         assessed_at=saved["assessed_at"],
-        **dict(draft),
+        **written(draft, facts),
     )
-    await journal.call(_export(files, command, made))
-    return made
+    await journal.call(_export(files, command, assessment))
+    return assessment
 
 
-def _export(files: StrategyFiles, command: AssessStrategy, made: StrategyAssessment) -> Call:
+def _export(files: StrategyFiles, command: AssessStrategy, assessment: StrategyAssessment) -> Call:
     """On record, so that a replay of the cycle writes nothing."""
-    body = made.model_dump(mode="json", exclude={"version", "op_id", "as_of", "path"})
+    body = assessment.model_dump(mode="json", exclude={"version", "op_id", "as_of", "path"})
 
     async def write() -> Reply:
-        found = (command.strategy_design, command.training_result, command.backtest_result)
-        files.keep_report(made.strategy_name, page(*found, made))
-        return Reply({"path": str(files.keep_assessment(made.strategy_name, body))})
+        reports = (command.strategy_design, command.training_result, command.backtest_result)
+        files.keep_report(assessment.strategy_name, page(*reports, assessment))
+        return Reply({"path": str(files.keep_assessment(assessment.strategy_name, body))})
 
     return Call(CallKind.READ, "export of the assessment", body, write)
 
@@ -92,60 +98,58 @@ def assessment_path(design: StrategyDesign) -> str:
     return f"{design.path.removesuffix('.yaml')}/assessment.json"
 
 
-def figures_told(command: AssessStrategy) -> dict[str, JsonValue]:
-    """The figures that a verdict rests on, as a person writes them."""
-    training, backtest = command.training_result, command.backtest_result
-    return {
-        "accuracy": _part(training.accuracy),
-        "base rate": _part(training.base_rate),
-        "initial loss": f"{training.initial_loss:.4f}",
-        "final loss": f"{training.final_loss:.4f}",
-        "loss improvement": _part(training.loss_decrease),
-        "Sharpe ratio": _ratio(backtest.sharpe_ratio),
-        "Sharpe ratio of buying and holding": _ratio(backtest.benchmark_sharpe_ratio),
-        "win rate": _part(backtest.win_rate),
-        "max drawdown": _part(backtest.max_drawdown),
-        "total return": _part(backtest.total_return),
-        "return of buying and holding": _part(backtest.benchmark_return),
-        "total trades": f"{backtest.total_trades:,}",
-        "deflated Sharpe ratio": _ratio(backtest.deflated_sharpe),
+def figures_told(facts: Facts) -> dict[str, JsonValue]:
+    """The figures that a verdict rests on, by name, as code will write them."""
+    return {name: value_of(fact) for name, fact in facts.by_name.items()}
+
+
+def written(draft: AssessmentDraft, facts: Facts) -> dict[str, Any]:
+    """The fields of the assessment: its points with the facts that they name written out."""
+    texts = {
+        f"{name}.{place}": filled(point, facts)
+        for name in POINTS
+        for place, point in enumerate(getattr(draft, name))
     }
-
-
-def _part(value: float | None) -> str:
-    return NOT_DEFINED if value is None else f"{value:.1%}"
-
-
-def _ratio(value: float | None) -> str:
-    return NOT_DEFINED if value is None else f"{value:.2f}"
+    cited = Cited.of(texts)
+    points = {
+        name: tuple(text.text for field, text in texts.items() if field.startswith(f"{name}."))
+        for name in POINTS
+    }
+    return {
+        "verdict": draft.verdict,
+        **points,
+        "figures": cited.figures,
+        "loose": cited.loose,
+        "corrected": unknown_in(draft, facts),
+    }
 
 
 def training_told(command: AssessStrategy) -> dict[str, JsonValue]:
     """The training's figures, with the part of the first loss that was taken away."""
-    found = command.training_result
-    told: dict[str, JsonValue] = found.model_dump(mode="json", exclude=NOT_TOLD)
-    return _rounded({**told, "loss_decrease": found.loss_decrease, "skill": found.skill})
+    report = command.training_result
+    figures: dict[str, JsonValue] = report.model_dump(mode="json", exclude=NOT_TOLD)
+    return _rounded({**figures, "loss_decrease": report.loss_decrease, "skill": report.skill})
 
 
 def backtest_told(command: AssessStrategy) -> dict[str, JsonValue]:
     """The backtest's figures, without its series."""
-    told: dict[str, JsonValue] = command.backtest_result.model_dump(
+    figures: dict[str, JsonValue] = command.backtest_result.model_dump(
         mode="json", exclude=NOT_TOLD | SERIES
     )
-    return _rounded(told)
+    return _rounded(figures)
 
 
-def _rounded(told: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _rounded(figures: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {
         name: round(value, PLACES) if isinstance(value, float) else value
-        for name, value in told.items()
+        for name, value in figures.items()
     }
 
 
 def last_saved(evidence: Sequence[Evidence]) -> Mapping[str, Any] | None:
     """The assessment that was handed in last, None where none was."""
     results = [item.result for item in evidence if item.tool == SAVE_ASSESSMENT]
-    saved = [each for each in results if isinstance(each, dict) and each.get("saved")]
+    saved = [result for result in results if isinstance(result, dict) and result.get("saved")]
     return saved[-1] if saved else None
 
 

@@ -11,12 +11,18 @@ from pydantic import JsonValue, ValidationError
 
 from contracts.strategy_result import AssessmentDraft
 from contracts.types import ToolDef
+from libs.facts.compose import SENTENCE_CHARS_MAX, names_in, shown_name
+from libs.facts.fact import Facts
 from libs.llm.answer import describe
 from libs.llm.errors import BadToolArguments, ToolNotAllowed
 from libs.llm.toolbox import Toolbox
-from libs.quant.untrusted import clean_line
+from libs.runtime.nearest import nearest
+from libs.runtime.untrusted import clean_line
 
 SAVE_ASSESSMENT = "save_assessment"
+UNKNOWN_MAX = 4
+"""Names that a model is asked about at once."""
+SAVE_AGAIN = "Save it again with names that stand in figures, else these stay as they are"
 
 _DEFINITION = ToolDef(
     name=SAVE_ASSESSMENT,
@@ -36,7 +42,8 @@ _DEFINITION = ToolDef(
                     "items": {"type": "string"},
                     "minItems": 2,
                     "maxItems": 4,
-                    "description": f"Two to four {name}, each a sentence with its figures.",
+                    "description": f"Two to four {name}, each a sentence that names its figures in "
+                    "braces, such as {training.accuracy}.",
                 }
                 for name in ("strengths", "weaknesses", "suggestions")
             },
@@ -50,17 +57,23 @@ _DEFINITION = ToolDef(
 class AssessmentTool:
     """Takes an assessment of one strategy."""
 
-    def __init__(self, strategy_name: str, path: str, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, strategy_name: str, path: str, clock: Callable[[], datetime], facts: Facts
+    ) -> None:
         self._strategy_name = strategy_name
         self._path = path
         self._clock = clock
+        self._facts = facts
 
     def definitions(self) -> Sequence[ToolDef]:
         """The one tool."""
         return (_DEFINITION,)
 
     async def call(self, name: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The assessment as it was handed in; BadToolArguments names what is wrong with it."""
+        """The assessment as it was handed in; BadToolArguments names what is wrong with it.
+
+        A name in braces that no fact has spoils nothing: the message asks for the right one.
+        """
         if name != SAVE_ASSESSMENT:
             raise ToolNotAllowed(f"{name[:80]} is not {SAVE_ASSESSMENT}")
         if not self._strategy_name:
@@ -69,10 +82,12 @@ class AssessmentTool:
             draft = AssessmentDraft.model_validate(_cleaned(dict(arguments)))
         except ValidationError as error:
             raise BadToolArguments("; ".join(describe(error))) from error
+        unknown = unknown_in(draft, self._facts)
+        saved = f"Assessment saved; it is in {self._path} once you have ended"
         return {
             "success": True,
             "path": self._path,
-            "message": f"Assessment saved; it is in {self._path} once you have ended",
+            "message": ". ".join((saved, *unknown, *([SAVE_AGAIN] if unknown else []))),
             "saved": True,
             "strategy_name": self._strategy_name,
             "assessment": draft.model_dump(mode="json"),
@@ -80,17 +95,33 @@ class AssessmentTool:
         }
 
 
+def unknown_in(draft: AssessmentDraft, facts: Facts) -> tuple[str, ...]:
+    """In a sentence each, the names in braces that no fact has."""
+    points = (*draft.strengths, *draft.weaknesses, *draft.suggestions)
+    names = (name for point in points for name in names_in(point))
+    unknown = dict.fromkeys(name for name in names if facts.get(name) is None)
+    return tuple(_unknown(name, facts) for name in list(unknown)[:UNKNOWN_MAX])
+
+
+def _unknown(name: str, facts: Facts) -> str:
+    near = nearest(name, facts.by_name)
+    return f"no figure is named {shown_name(name)}" + (f"; did you mean {near}?" if near else "")
+
+
 def _cleaned(value: JsonValue) -> JsonValue:
     """Without what a person does not see: these words stand in files and on pages."""
     if isinstance(value, str):
-        return clean_line(value, len(value))
+        return clean_line(value, SENTENCE_CHARS_MAX)
     if isinstance(value, list):
-        return [_cleaned(each) for each in value]
+        return [_cleaned(item) for item in value]
     return (
-        {key: _cleaned(each) for key, each in value.items()} if isinstance(value, dict) else value
+        {key: _cleaned(item) for key, item in value.items()} if isinstance(value, dict) else value
     )
 
 
-def assessment_tools(strategy_name: str, path: str, clock: Callable[[], datetime]) -> Toolbox:
+def assessment_tools(
+    strategy_name: str, path: str, clock: Callable[[], datetime], facts: Facts
+) -> Toolbox:
     """What the assessor may call; `path` is where the assessment will be."""
-    return Toolbox((AssessmentTool(strategy_name, path, clock),), frozenset({SAVE_ASSESSMENT}))
+    tool = AssessmentTool(strategy_name, path, clock, facts)
+    return Toolbox((tool,), frozenset({SAVE_ASSESSMENT}))

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from libs.runtime.errors import DeskError
 from libs.runtime.start_error import StartError
-from services.cli.problem import ExitCode, Problem
+from services.cli.shell.problem import ExitCode, Problem
 
 
 @dataclass(frozen=True)
@@ -27,42 +27,70 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
     (
         "Start",
         (
-            Entry("run", "run", "One decision cycle, start to finish: the quickest look at it all"),
-            Entry("up", "up", "Start the desk and keep it running"),
-        ),
-    ),
-    (
-        "Ask and watch",
-        (
-            Entry("cycle", "cycle", "Request, show, list, cancel and replay cycles"),
-            Entry("agent", "agent", "Design, train, backtest and assess a strategy"),
-            Entry("strategies", "strategies", "What was tried: list, show, compare"),
             Entry(
-                "approvals", "approvals", "Proposals that wait for a person: list, approve, reject"
+                "run",
+                "trading.run",
+                "Run one decision cycle from start to finish (the quickest start)",
             ),
-            Entry("operations", "operations", "What was done in a cycle, down to single calls"),
-            Entry("tail", "tail", "Follow events live"),
-            Entry("portfolio", "portfolio", "Cash, positions and fills of an account"),
-            Entry("report", "report", "What a session brought, and what needs a person"),
-            Entry("exit-signals", "exit_signals", "Check positions: sell, how much, and why"),
-            Entry("leaderboard", "leaderboard", "How pipelines did, beside cash and holding"),
-            Entry("budget", "budget", "What models may still use today, and what they used"),
-            Entry("mcp", "mcp", "Offer the desk to models of other programs (MCP)"),
-            Entry("market", "market", "Market data: where it is from, what it says, recording it"),
+            Entry("up", "operating.up", "Start the desk and keep it running"),
         ),
     ),
     (
-        "Look after it",
+        "Trade and watch",
         (
-            Entry("schedule", "schedule", "Jobs that run by themselves: list, pause, resume, run"),
-            Entry("halt", "halt", "Block buys at once, of one account or of all"),
-            Entry("resume", "resume", "End a halt"),
-            Entry("doctor", "doctor", "Check this machine and the running desk"),
-            Entry("config", "config", "Every setting, its value, and where that came from"),
-            Entry("dlq", "dlq", "Messages that could not be used"),
-            Entry("export", "export", "What is on record, as Parquet files"),
-            Entry("db", "db", "The database's tables"),
-            Entry("secrets", "secrets", "Keys, passwords and certificates for servers of your own"),
+            Entry("cycle", "trading.cycle", "Request, show, list, cancel and replay cycles"),
+            Entry("agent", "trading.agent", "Design, train, backtest and assess a strategy"),
+            Entry(
+                "strategies",
+                "trading.strategies",
+                "List, show and compare the strategies tried so far",
+            ),
+            Entry(
+                "approvals",
+                "trading.approvals",
+                "List, approve and reject waiting proposals",
+            ),
+            Entry("operations", "trading.operations", "Show a cycle's steps, down to single calls"),
+            Entry("tail", "trading.tail", "Follow events live"),
+            Entry(
+                "portfolio",
+                "trading.portfolio",
+                "Show cash, positions, P&L and fills of an account",
+            ),
+            Entry("report", "trading.report", "Show a session's report, and what needs you"),
+            Entry("exit-signals", "trading.exit_signals", "Check positions against the exit rules"),
+            Entry(
+                "leaderboard", "trading.leaderboard", "Compare pipelines with cash and buy-and-hold"
+            ),
+            Entry("budget", "trading.budget", "Show today's remaining model budget"),
+            Entry("mcp", "operating.mcp", "Give other AI assistants access to the desk (MCP)"),
+            Entry(
+                "market",
+                "operating.market",
+                "Show and record market data",
+            ),
+        ),
+    ),
+    (
+        "Operate",
+        (
+            Entry(
+                "schedule",
+                "trading.schedule",
+                "List, pause, resume and run scheduled jobs",
+            ),
+            Entry("halt", "trading.halt", "Block buys at once, for one account or all"),
+            Entry("resume", "trading.resume", "End a halt"),
+            Entry("doctor", "operating.doctor", "Check this machine and the running desk"),
+            Entry("config", "operating.config", "Show every setting, its value and its source"),
+            Entry("dlq", "operating.dlq", "Show, retry and discard dead letters"),
+            Entry("export", "operating.export", "Export the record as Parquet files"),
+            Entry("db", "operating.db", "Migrate, back up, restore and prune the database"),
+            Entry(
+                "secrets",
+                "operating.secrets",
+                "Create keys, passwords and certificates for your own servers",
+            ),
         ),
     ),
 )
@@ -155,7 +183,7 @@ def main() -> None:
         sys.stdout = None
         sys.exit(ExitCode.OK)
     except ConnectionError as error:
-        _stop(ExitCode.FAILED, f"a part of the desk was lost: {error}", "its log says why")
+        _stop(ExitCode.FAILED, f"part of the desk stopped: {error}", "see its log")
 
 
 def _stop(code: ExitCode, message: str, hint: str = "") -> None:

@@ -32,7 +32,7 @@ from libs.bus.client import open_client
 from libs.bus.dead_letters import DeadLetters, open_dead_letters
 from libs.bus.health import BusHealth, open_health
 from libs.bus.permissions import CONSOLE
-from libs.bus.route import QueryRoute, Routes
+from libs.bus.route import Routes, on_query
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import MarketError
 from libs.market.rates import ExchangeRates, mark
@@ -44,9 +44,10 @@ from libs.quant.exchange import Mark
 from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
-from services.console import accounts, handler, leaderboard, report, schedule, strategies
+from services.console import handler
 from services.console.store import Store
-from services.console.watched import watched
+from services.console.views import accounts, leaderboard, report, schedule, strategies
+from services.console.views.desk_metrics import watched
 
 CONNECTIONS_MAX = 5
 """One of them is the tail's while somebody follows it."""
@@ -83,7 +84,7 @@ class MarketHistory:
     @property
     def described(self) -> str:
         """The source's own words for itself."""
-        return self._market.label.told
+        return self._market.label.in_words
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
         """The newest bars up to the session's close. Raises `MarketError`."""
@@ -112,29 +113,34 @@ def routes(
     """What the console answers."""
     now, calendar = partial(datetime.now, UTC), exchange_calendar()
     known = report.Known(store, letters, closes, calendar, now)
-    budget = partial(handler.budget, store=store, settings=settings, now=now)
-    jobs = partial(schedule.schedule, store=store, settings=settings, calendar=calendar, now=now)
     return Routes(
         service=CONSOLE,
-        queries=(
-            QueryRoute(EVENTS_AFTER, partial(handler.events_after, store=store)),
-            QueryRoute(CYCLE, partial(handler.cycle, store=store)),
-            QueryRoute(CYCLES, partial(handler.cycles, store=store)),
-            QueryRoute(OPERATIONS, partial(handler.operations, store=store)),
-            QueryRoute(OPERATION, partial(handler.operation, store=store)),
-            QueryRoute(RECORDING, partial(handler.recording, store=store)),
-            QueryRoute(STRATEGIES, partial(strategies.strategies, store=store)),
-            QueryRoute(APPROVALS, partial(handler.approvals, store=store)),
-            QueryRoute(DECISIONS, partial(handler.decisions, store=store)),
-            QueryRoute(BUDGET, budget),
-            QueryRoute(LEADERBOARD, partial(leaderboard.board, store=store, history=history)),
-            QueryRoute(SCHEDULE, jobs),
-            QueryRoute(REPORT, partial(report.report, known=known)),
-            QueryRoute(DEAD_LETTERS, partial(handler.dead_letters, letters=letters)),
-            QueryRoute(HALTS, partial(handler.halts, store=store)),
-            QueryRoute(STORING, partial(handler.storing, health=health)),
-            QueryRoute(ACCOUNT, partial(accounts.account, store=store, closes=closes)),
-            QueryRoute(EQUITY, partial(accounts.equity, store=store, closes=closes)),
+        questions=(
+            on_query(EVENTS_AFTER, handler.events_after, store=store),
+            on_query(CYCLE, handler.cycle, store=store),
+            on_query(CYCLES, handler.cycles, store=store),
+            on_query(OPERATIONS, handler.operations, store=store),
+            on_query(OPERATION, handler.operation, store=store),
+            on_query(RECORDING, handler.recording, store=store),
+            on_query(STRATEGIES, strategies.strategies, store=store),
+            on_query(APPROVALS, handler.approvals, store=store),
+            on_query(DECISIONS, handler.decisions, store=store),
+            on_query(BUDGET, handler.budget, store=store, settings=settings, now=now),
+            on_query(LEADERBOARD, leaderboard.board, store=store, history=history),
+            on_query(
+                SCHEDULE,
+                schedule.schedule,
+                store=store,
+                settings=settings,
+                calendar=calendar,
+                now=now,
+            ),
+            on_query(REPORT, report.report, known=known),
+            on_query(DEAD_LETTERS, handler.dead_letters, letters=letters),
+            on_query(HALTS, handler.halts, store=store),
+            on_query(STORING, handler.storing, health=health),
+            on_query(ACCOUNT, accounts.account, store=store, closes=closes),
+            on_query(EQUITY, accounts.equity, store=store, closes=closes),
         ),
     )
 
@@ -171,12 +177,12 @@ async def _http(
     if address is None:
         yield
         return
+    from libs.web.monitoring import Watched  # noqa: PLC0415
     from libs.web.server import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
     from libs.web.sessions import Sessions  # noqa: PLC0415
-    from libs.web.watched import Watched  # noqa: PLC0415
+    from services.console.http.requests import Desk, PassingOn  # noqa: PLC0415
+    from services.console.live.tail import Tail  # noqa: PLC0415
     from services.console.pages.site import Site  # noqa: PLC0415
-    from services.console.passing_on import Desk, PassingOn  # noqa: PLC0415
-    from services.console.tail import Tail  # noqa: PLC0415
 
     sessions = None
     if address.token is not None:

@@ -44,9 +44,10 @@ from libs.postgres.pool import Record
 from libs.runtime.errors import NAMES_MAX, DeskError
 from libs.runtime.nearest import UnknownName
 from libs.runtime.settings import Settings
-from services.console import logic, strategy, tree
+from services.console import logic
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
 from services.console.store import Store
+from services.console.views import strategy, tree
 
 T = TypeVar("T")
 CYCLE_TYPE = "cycle"
@@ -69,7 +70,9 @@ class UnknownType(DeskError):
     def __init__(self, name: str, known: Sequence[str]) -> None:
         near = get_close_matches(name, known, 1)
         meant = f"did you mean {near[0]}? " if near else ""
-        super().__init__(f"no operation is of type {name}; {meant}there are: {', '.join(known)}")
+        super().__init__(
+            f"unknown operation type {name!r}; {meant}the types are {', '.join(known)}"
+        )
 
 
 async def cycle_row(cycle_id: str, *, store: Store) -> Record:
@@ -81,7 +84,10 @@ def _range(what: str, digits: str) -> tuple[UUID, UUID]:
     between = logic.id_range(digits)
     if between is None:
         least = logic.ID_CHARS_MIN
-        raise NotFound(f"{digits!r} is no {what} id: give at least its first {least} digits")
+        a = "an" if what == "operation" else "a"
+        raise NotFound(
+            f"{digits!r} is not {a} {what} id: give at least its first {least} characters"
+        )
     return between
 
 
@@ -89,7 +95,7 @@ def _only(what: str, digits: str, found: Sequence[T]) -> T:
     if not found:
         raise NotFound(f"no {what} has the id {digits}")
     if len(found) > 1:
-        raise NotFound(f"more than one {what}'s id begins with {digits}: give more digits")
+        raise NotFound(f"more than one {what} id begins with {digits}: give more characters")
     return found[0]
 
 

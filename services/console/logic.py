@@ -62,7 +62,7 @@ def outputs(row: Row) -> Mapping[str, Mapping[str, UUID]]:
 def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> CycleView:
     """A cycle; with `contracts` (results by operation) all that its pipelines have made."""
     lanes = orjson.loads(row["state"])["lanes"]
-    asked = {each["name"]: each for each in orjson.loads(row["request"])["pipelines"]}
+    asked = {pipeline["name"]: pipeline for pipeline in orjson.loads(row["request"])["pipelines"]}
     made = outputs(row) if contracts else {}
     return CycleView(
         cycle_id=row["cycle_id"],
@@ -109,7 +109,7 @@ def budget_view(rows: Sequence[Row], now: datetime, settings: Settings) -> Budge
         operation_cost_usd_max=settings.operation_cost_usd_max,
         cycle_tokens_max=cycle.tokens,
         cycle_cost_usd_max=cycle.cost_usd,
-        days=tuple(DayUsage(day=each["day"], usage=usage_of(each)) for each in rows),
+        days=tuple(DayUsage(day=row["day"], usage=usage_of(row)) for row in rows),
     )
 
 

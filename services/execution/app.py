@@ -2,13 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
-from contracts.account import OpenBooks, Portfolio
-from contracts.execution import ExecuteDecisions, ExecutionResult
-from contracts.subjects import HALT, HOLDINGS, PORTFOLIO, RESUME
+from contracts.subjects import EXECUTE_DECISIONS, HALT, HOLDINGS, OPEN_BOOKS, PORTFOLIO, RESUME
 from libs.broker.paper import PaperBroker
-from libs.bus.route import QueryRoute, RequestRoute, Route, Routes
+from libs.bus.route import Routes, on_command, on_query, on_request
 from libs.market.sources import fills_of, market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
@@ -36,27 +33,28 @@ def routes(trading: Trading) -> Routes:
     return Routes(
         service="execution",
         commands=(
-            Route(hears=OpenBooks, says=Portfolio, handle=partial(open_books, trading=trading)),
-            Route(
-                hears=ExecuteDecisions,
-                says=ExecutionResult,
-                handle=partial(execute_decisions, trading=trading),
-            ),
+            on_command(OPEN_BOOKS, open_books, trading=trading),
+            on_command(EXECUTE_DECISIONS, execute_decisions, trading=trading),
         ),
-        queries=(
-            QueryRoute(hears=PORTFOLIO, handle=partial(show_portfolio, trading=trading)),
-            QueryRoute(hears=HOLDINGS, handle=partial(show_holdings, trading=trading)),
-        ),
-        requests=(
-            RequestRoute(hears=HALT, handle=partial(halt_trading, pool=trading.pool)),
-            RequestRoute(hears=RESUME, handle=partial(resume_trading, pool=trading.pool)),
+        questions=(
+            on_query(PORTFOLIO, show_portfolio, trading=trading),
+            on_query(HOLDINGS, show_holdings, trading=trading),
+            on_request(HALT, halt_trading, pool=trading.pool),
+            on_request(RESUME, resume_trading, pool=trading.pool),
         ),
     )
 
 
 @asynccontextmanager
 async def service(settings: Settings) -> AsyncIterator[Routes]:
-    """The service with its pool, prices and broker, as the settings say."""
+    """The service, as the settings say."""
+    async with trading_of(settings) as trading:
+        yield routes(trading)
+
+
+@asynccontextmanager
+async def trading_of(settings: Settings) -> AsyncIterator[Trading]:
+    """Pool, prices and broker, as the settings say. Raises NoDatabase."""
     if settings.postgres_dsn is None:
         raise NoDatabase(
             "execution needs Postgres: set DESKBUS_POSTGRES_DSN, or start it through `deskbus up`"
@@ -64,14 +62,12 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
     dsn = dsn_for(settings.postgres_dsn.get_secret_value(), EXECUTION_ROLE, settings.secrets_path)
     async with open_pool(dsn, name="deskbus-execution") as pool:
         await require_schema(pool)
-        yield routes(
-            Trading(
-                pool=pool,
-                reads=Reads(market_of(settings), fills_of(settings), rates_of(settings)),
-                broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
-                starting_cash=settings.starting_cash_usd,
-                approval_move_pct_max=settings.approval_move_pct_max,
-                limits_of=settings.limits_of,
-                currency_of=settings.currency_of,
-            )
+        yield Trading(
+            pool=pool,
+            reads=Reads(market_of(settings), fills_of(settings), rates_of(settings)),
+            broker=PaperBroker(settings.fee_bps, settings.slippage_bps),
+            starting_cash=settings.starting_cash_usd,
+            approval_move_pct_max=settings.approval_move_pct_max,
+            limits_of=settings.limits_of,
+            currency_of=settings.currency_of,
         )

@@ -9,7 +9,7 @@ from contracts.execution import ExecuteDecisions
 from contracts.risk import DecisionAction, PortfolioDecision
 from libs.broker.broker import Opening
 from libs.quant.exchange import price_in
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime.errors import DeskError
 from services.execution.account import Quotes
 
@@ -80,11 +80,11 @@ def _why_not_approved(
         return f"the approval is of the proposal {approval.validated_hash}"
     if proposal_hash(decisions) != approval.proposal_hash:
         return f"the decisions do not have the approved hash {approval.proposal_hash}"
-    allowed = {(each.action, each.asset): each for each in validation.decisions}
-    for each in decisions:
-        whole = allowed.get((each.action, each.asset))
-        if whole is None or not _is_smaller(each, whole):
-            return f"the approval makes {each.asset} larger or other than it was validated"
+    allowed = {(decision.action, decision.asset): decision for decision in validation.decisions}
+    for decision in decisions:
+        whole = allowed.get((decision.action, decision.asset))
+        if whole is None or not _is_smaller(decision, whole):
+            return f"the approval makes {decision.asset} larger or other than it was validated"
     return None
 
 

@@ -15,7 +15,7 @@ from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate
 from libs.broker.broker import Answer, Broker, Filled, MarketOrder, Opening, Refused, Working
 from libs.quant.exchange import purse
-from libs.quant.risk_rules import HALTED, halt_words
+from libs.quant.risk.rules import HALTED, halt_words
 from services.execution import books as ledger
 from services.execution import stops
 from services.execution.account import (
@@ -75,8 +75,10 @@ def _snapped(
         raise StaleQuotes
     missing = [session for session in quotes.sessions if session > account.snapped]
     taken = tuple(
-        replace(each, stops=next(s for since, s in reversed(waiting) if since <= each.session))
-        for each in snapshots(
+        replace(
+            snapshot, stops=next(s for since, s in reversed(waiting) if since <= snapshot.session)
+        )
+        for snapshot in snapshots(
             account.books, missing, quotes.closes, account.known, account.currency
         )
     )

@@ -17,13 +17,12 @@ from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
 from contracts.exit_signal import ACCOUNTS_TOLD_MAX, Holdings, HoldingsQuery
 from contracts.message import Command
 from libs.broker.broker import Broker
-from libs.market.errors import SourceUnavailable
 from libs.market.source import require_session
 from libs.postgres.pool import Connection, Pool
 from libs.quant.exchange import cents_in
-from libs.runtime import ids, metrics
-from libs.runtime.errors import Unavailable
+from libs.runtime import ids
 from libs.runtime.journal import Journal
+from libs.telemetry import metrics
 from services.execution import approvals, clock, logic, store
 from services.execution.account import (
     Account,
@@ -54,12 +53,6 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Command)
-
-
-class MarketSilent(Unavailable):
-    """The market source did not answer, so neither can execution."""
-
-    code = "market_silent"
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
         named = Ids(command.cycle_id, command.op_id, as_of)
         answer = portfolio(changes.account, named, quotes)
         await store.write(db, changes)
-        unpriced = [each for each in answer.positions if each.priced_on is not None]
+        unpriced = [position for position in answer.positions if position.priced_on is not None]
         if changes.snapshots:  # once a session, whatever asks for it again
             await store.tell_unpriced(db, command, unpriced)
     _tell(changes, made=cash is not None)
@@ -287,9 +280,6 @@ async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:
             return await round_()
         except StaleQuotes:
             log.info("execution.read_again", account=account)
-        except SourceUnavailable as error:
-            # No answer is no reason to end an execution: the command is sent again.
-            raise MarketSilent(error.message) from error
     raise RuntimeError(f"account {account} changed during each of {READS_MAX} market reads")
 
 

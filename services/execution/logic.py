@@ -18,8 +18,8 @@ from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, PortfolioDecision
 from contracts.trader import StockPick
 from libs.broker.broker import Broker
-from libs.quant.risk import RuleVerdict, evaluate
-from libs.quant.risk_rules import (
+from libs.quant.risk.evaluation import RuleVerdict, evaluate
+from libs.quant.risk.rules import (
     CASH_RESERVE_BPS,
     EXIT_GATES,
     HALTED,
@@ -112,7 +112,9 @@ def _judge_again(
     validation = command.decision_validation
     require_currency(account, bounds.budget)
     # The rules leave their own result as it is, so judging what they approved can only cut it.
-    reasons = {(each.action, each.ticker): each.reasons for each in validation.proposals}
+    reasons = {
+        (proposal.action, proposal.ticker): proposal.reasons for proposal in validation.proposals
+    }
     approved = [
         StockPick(
             ticker=decision.asset,

@@ -219,10 +219,10 @@ def _at_closes(
     """The actions at the first of the sessions, from their own on, that has a close: what the
     source does not know the price of, it may not know the splits of. The others wait for one."""
     due: dict[date, list[CorporateAction]] = {}
-    for each in actions:
+    for action in actions:
         for session in sessions:
-            if session >= each.session and closes.get((each.ticker, session)) is not None:
-                due.setdefault(session, []).append(each)
+            if session >= action.session and closes.get((action.ticker, session)) is not None:
+                due.setdefault(session, []).append(action)
                 break
     return [_as_one(each, session) for session, each in due.items()]
 
@@ -230,9 +230,9 @@ def _at_closes(
 def _as_one(actions: Sequence[CorporateAction], session: date) -> CorporateAction:
     """Several actions of a ticker, ascending, as if all had happened at `session`'s open."""
     ratio, dividend = Decimal(1), Decimal(0)
-    for each in actions:
-        ratio *= each.split_ratio
-        dividend = dividend / each.split_ratio + each.dividend_per_share
+    for action in actions:
+        ratio *= action.split_ratio
+        dividend = dividend / action.split_ratio + action.dividend_per_share
     return CorporateAction(actions[0].ticker, session, ratio, dividend)
 
 

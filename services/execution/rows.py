@@ -57,7 +57,7 @@ def on_record(row: Record) -> OnRecord:
 
 def known(row: Record, account: Account) -> Mapping[str, Valued]:
     """What a snapshot's positions were valued at, as a later session knows it."""
-    found = {each["ticker"]: _valued(each, account) for each in orjson.loads(row["closes"])}
+    found = {close["ticker"]: _valued(close, account) for close in orjson.loads(row["closes"])}
     return known_from(found, row["closes_of"])
 
 
@@ -271,7 +271,7 @@ def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
         value,
         list(snapshot.unpriced),
         orjson.dumps([asdict(stop) for stop in snapshot.stops], default=str).decode(),
-        orjson.dumps([_told(*each) for each in snapshot.closes.items()], default=str).decode(),
+        orjson.dumps([_told(*close) for close in snapshot.closes.items()], default=str).decode(),
     )
 
 

@@ -20,12 +20,12 @@ from services.execution.snapshots import OpenStop
 
 def stop_of(account: Account, ticker: str) -> BookedOrder | None:
     """The stop order that waits on a ticker."""
-    return next((each for each in account.stops if each.ticker == ticker), None)
+    return next((stop for stop in account.stops if stop.ticker == ticker), None)
 
 
 def open_stops(account: Account) -> tuple[OpenStop, ...]:
     """The stop orders that wait, by ticker, as a snapshot keeps them."""
-    told = ((each, stop_money(each, account.currency)) for each in account.stops)
+    told = ((stop, stop_money(stop, account.currency)) for stop in account.stops)
     found = (
         OpenStop(each.ticker, each.quantity, price.amount, price.currency, each.as_of)
         for each, price in told

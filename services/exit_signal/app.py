@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from contracts.exit_signal import CheckExits, ExitReport, Holdings, HoldingsQuery
-from contracts.subjects import EXIT_DISTANCES, EXIT_SIGNALS, HOLDINGS
+from contracts.exit_signal import Holdings, HoldingsQuery
+from contracts.subjects import CHECK_EXITS, EXIT_DISTANCES, EXIT_SIGNALS, HOLDINGS
 from libs.bus.client import Client, open_client
-from libs.bus.route import QueryRoute, Route, Routes
+from libs.bus.route import Route, Routes, on_command, on_query
 from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.exit_signal.files import ResultFiles
@@ -27,28 +27,24 @@ class BusAccounts:
 
     async def holdings(self, query: HoldingsQuery) -> Holdings:
         """What the account holds. Raises QuestionRefused and DeskNotReachable."""
-        answer: Holdings = await self._client.ask(HOLDINGS, query)
-        return answer
+        return await self._client.ask(HOLDINGS, query)
 
 
 def routes(checking: Checking) -> Routes:
     """What the service hears and says."""
-    one = partial(check_exit_signals, checking=checking)
-    distances = partial(exit_distances, checking=checking)
     return Routes(
         service=SERVICE,
         commands=commands(checking.reads, checking.terms_path),
-        queries=(
-            QueryRoute(hears=EXIT_SIGNALS, handle=one),
-            QueryRoute(hears=EXIT_DISTANCES, handle=distances),
+        questions=(
+            on_query(EXIT_SIGNALS, check_exit_signals, checking=checking),
+            on_query(EXIT_DISTANCES, exit_distances, checking=checking),
         ),
     )
 
 
 def commands(reads: Reads, terms_path: Path) -> tuple[Route, ...]:
     """The part that cycles use."""
-    every = partial(check_exits, reads=reads, terms_path=terms_path)
-    return (Route(hears=CheckExits, says=ExitReport, handle=every),)
+    return (on_command(CHECK_EXITS, check_exits, reads=reads, terms_path=terms_path),)
 
 
 @asynccontextmanager

@@ -55,10 +55,12 @@ WAYS: Mapping[str, tuple[Unit, Callable[[Values], float]]] = {
 """By rule: the unit, and the way that is left by what the rule saw."""
 
 
-def exits_of(held: Held, orders: Sequence[OpenOrder], found: Assessment | Failure) -> PositionExits:
+def exits_of(
+    held: Held, orders: Sequence[OpenOrder], assessment: Assessment | Failure
+) -> PositionExits:
     """A position with its triggers, the nearest first."""
     position = held.position
-    told = PositionExits(
+    exits = PositionExits(
         ticker=position.ticker,
         quantity=position.quantity,
         price=position.price,
@@ -66,18 +68,20 @@ def exits_of(held: Held, orders: Sequence[OpenOrder], found: Assessment | Failur
         value=position.value,
     )
     waiting = [
-        _stop(position, each)
-        for each in orders
-        if (each.side, each.type) == (Side.SELL, OrderType.STOP) and each.stop_price is not None
+        _stop(position, order)
+        for order in orders
+        if (order.side, order.type) == (Side.SELL, OrderType.STOP) and order.stop_price is not None
     ]
-    if isinstance(found, Failure):
-        return told.model_copy(
-            update={"failure": found, "triggers": tuple(waiting), "nearest": _nearest(waiting)}
+    if isinstance(assessment, Failure):
+        return exits.model_copy(
+            update={"failure": assessment, "triggers": tuple(waiting), "nearest": _nearest(waiting)}
         )
-    triggers = sorted([*waiting, *(_trigger(position, each) for each in found.signals)], key=_order)
-    return told.model_copy(
+    triggers = sorted(
+        [*waiting, *(_trigger(position, signal) for signal in assessment.signals)], key=_order
+    )
+    return exits.model_copy(
         update={
-            "assessment": found.told,
+            "assessment": assessment.told,
             "triggers": tuple(triggers),
             "nearest": _nearest(triggers),
         }
@@ -86,17 +90,17 @@ def exits_of(held: Held, orders: Sequence[OpenOrder], found: Assessment | Failur
 
 def by_distance(positions: Sequence[PositionExits]) -> Sequence[PositionExits]:
     """The nearest to a trigger first; who has no distance last."""
-    return sorted(positions, key=lambda each: (each.nearest is None, each.nearest, each.ticker))
+    return sorted(positions, key=lambda exits: (exits.nearest is None, exits.nearest, exits.ticker))
 
 
 def _trigger(position: Position, signal: Signal) -> ExitTrigger:
     rule, finding = signal.rule, signal.finding
     unit, way = WAYS[rule.name]
-    told = ExitTrigger(rule=rule.name, primary=rule.is_primary, unit=unit)
+    trigger = ExitTrigger(rule=rule.name, primary=rule.is_primary, unit=unit)
     if isinstance(finding, NotEvaluated):
-        return told.model_copy(update={"detail": finding.reason})
+        return trigger.model_copy(update={"detail": finding.reason})
     left = round(max(way(finding.values), 0.0), DISTANCE_PLACES)
-    return told.model_copy(
+    return trigger.model_copy(
         update={
             "triggered": isinstance(finding, Fired),
             "distance": 0.0 if isinstance(finding, Fired) else left,
@@ -134,8 +138,8 @@ def _order(trigger: ExitTrigger) -> tuple[bool, bool, float]:
 
 def _nearest(triggers: Sequence[ExitTrigger]) -> float | None:
     known = [
-        each.distance
-        for each in triggers
-        if each.distance is not None and (each.unit != "sessions" or each.triggered)
+        trigger.distance
+        for trigger in triggers
+        if trigger.distance is not None and (trigger.unit != "sessions" or trigger.triggered)
     ]
     return min(known, default=None)

@@ -30,8 +30,8 @@ class ResultFiles:
             return {"file_path": str(self._write(result))}
         except OSError as error:
             why = error.strerror or str(error)
-            told = f"the result was not saved in {self._directory.absolute()}: {why}"
-            return {"file_path": None, "file_error": told}
+            warning = f"the result was not saved in {self._directory.absolute()}: {why}"
+            return {"file_path": None, "file_error": warning}
 
     def _write(self, result: Mapping[str, Any]) -> Path:
         self._directory.mkdir(parents=True, exist_ok=True)

@@ -51,17 +51,19 @@ class NotHeld(DeskError):
     code = "not_held"
 
     def __init__(self, holdings: Holdings, ticker: str) -> None:
-        told = (
+        message = (
             f"account {holdings.account} holds no share of {ticker} at the close of "
             f"{holdings.as_of}"
         )
         bought = (
-            each for each in holdings.open_orders if (each.asset, each.side) == (ticker, Side.BUY)
+            open_order
+            for open_order in holdings.open_orders
+            if (open_order.asset, open_order.side) == (ticker, Side.BUY)
         )
         order = next(bought, None)
         if order is not None:
-            told += f": {order.quantity.normalize():f} are bought at the next open"
-        super().__init__(told)
+            message += f": {order.quantity.normalize():f} are bought at the next open"
+        super().__init__(message)
 
 
 class ExitsUnchecked(DeskError):
@@ -109,8 +111,8 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
     if query.as_of is not None:
         named["as_of"] = query.as_of.isoformat()
     try:
-        asked = HoldingsQuery(account=query.account, as_of=query.as_of)
-        holdings = await checking.accounts.holdings(asked)
+        holdings_query = HoldingsQuery(account=query.account, as_of=query.as_of)
+        holdings = await checking.accounts.holdings(holdings_query)
         named["as_of"] = holdings.as_of.isoformat()
         held = held_in(holdings, query.ticker)
         if held is None:
@@ -120,20 +122,20 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
         sessions = checking.reads.market.calendar.sessions
         account = Holding.of(holdings)
         named_in_file = file.named(query.account)
-        wanted = wanted_for([held.position], account, terms, sessions, named_in_file)
-        histories = await checking.reads.histories(wanted, holdings.as_of)
+        requests = wanted_for([held.position], account, terms, sessions, named_in_file)
+        histories = await checking.reads.histories(requests, holdings.as_of)
     except DeskError as error:
         return report.error_of(named, error.code, error.message)
     facts = facts_of(held.position, account, terms[query.ticker], histories, sessions)
     if isinstance(facts, Failure):
         return report.error_of(named, facts.code, facts.message)
-    orders = [each for each in holdings.open_orders if each.asset == query.ticker]
-    found = assess(facts, terms[query.ticker], held)
+    orders = [open_order for open_order in holdings.open_orders if open_order.asset == query.ticker]
+    assessment = assess(facts, terms[query.ticker], held)
     warnings = [
         *warnings_of(named_in_file, histories, account.largest),
         *accounts_unknown(file.owners(), holdings.accounts),
     ]
-    return report.result_of(named, held, orders, found, warnings)
+    return report.result_of(named, held, orders, assessment, warnings)
 
 
 async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> ExitDistances:
@@ -142,30 +144,30 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
     Raises what keeps all of them from being checked; one that cannot be checked says why.
     """
     holdings = await checking.accounts.holdings(HoldingsQuery(account=query.account))
-    every = sorted(holdings.positions, key=lambda each: (-each.value, each.ticker))
-    held = [found for each in every if (found := held_in(holdings, each.ticker)) is not None]
-    shown = held[:DISTANCES_MAX]
+    every = sorted(holdings.positions, key=lambda position: (-position.value, position.ticker))
+    held = [own for position in every if (own := held_in(holdings, position.ticker)) is not None]
+    nearest = held[:DISTANCES_MAX]
     file = await asyncio.to_thread(terms_in, checking.terms_path)
-    terms = {each.position.ticker: file.of(query.account, each.position.ticker) for each in shown}
+    terms = {item.position.ticker: file.of(query.account, item.position.ticker) for item in nearest}
     sessions = checking.reads.market.calendar.sessions
     account = Holding.of(holdings)
     named = file.named(query.account)
-    wanted = wanted_for((each.position for each in shown), account, terms, sessions, named)
-    histories = await checking.reads.histories(wanted, holdings.as_of)
+    requests = wanted_for((item.position for item in nearest), account, terms, sessions, named)
+    histories = await checking.reads.histories(requests, holdings.as_of)
 
-    def told(each: Held) -> PositionExits:
-        ticker = each.position.ticker
-        facts = facts_of(each.position, account, terms[ticker], histories, sessions)
+    def distances(item: Held) -> PositionExits:
+        ticker = item.position.ticker
+        facts = facts_of(item.position, account, terms[ticker], histories, sessions)
         orders = [order for order in holdings.open_orders if order.asset == ticker]
-        found = facts if isinstance(facts, Failure) else assess(facts, terms[ticker], each)
-        return exits_of(each, orders, found)
+        assessment = facts if isinstance(facts, Failure) else assess(facts, terms[ticker], item)
+        return exits_of(item, orders, assessment)
 
     return ExitDistances(
         account=query.account,
         as_of=holdings.as_of,
-        positions=tuple(by_distance([*map(told, shown)])),
-        more=len(shown) < len(held),
-        market_source=checking.reads.market.label.told,
+        positions=tuple(by_distance([*map(distances, nearest)])),
+        more=len(nearest) < len(held),
+        market_source=checking.reads.market.label.in_words,
         warnings=(
             *warnings_of(named, histories, account.largest),
             *accounts_unknown(file.owners(), holdings.accounts),
@@ -189,30 +191,30 @@ async def check_exits(
         positions=books.positions,
         open_orders=books.open_orders,
     )
-    asked = {*(command.request.universe or (each.ticker for each in books.positions))}
+    requested = {*(command.request.universe or (position.ticker for position in books.positions))}
     held = [
-        found
-        for each in books.positions
-        if each.ticker in asked and (found := held_in(holdings, each.ticker)) is not None
+        own
+        for position in books.positions
+        if position.ticker in requested and (own := held_in(holdings, position.ticker)) is not None
     ]
-    tickers = [each.position.ticker for each in held]
+    tickers = [item.position.ticker for item in held]
     file = await _journalled_terms(journal, terms_path, books.account, tickers)
     terms = {ticker: file.of(books.account, ticker) for ticker in tickers}
     sessions = reads.market.calendar.sessions
     account = Holding.of(holdings)
-    wanted = wanted_for((each.position for each in held), account, terms, sessions)
-    histories = await reads.journalled(journal, wanted, command.as_of)
+    requests = wanted_for((item.position for item in held), account, terms, sessions)
+    histories = await reads.journalled(journal, requests, command.as_of)
 
-    def checked(each: Held) -> ExitCheck:
-        ticker = each.position.ticker
-        facts = facts_of(each.position, account, terms[ticker], histories, sessions)
+    def check(item: Held) -> ExitCheck:
+        ticker = item.position.ticker
+        facts = facts_of(item.position, account, terms[ticker], histories, sessions)
         if isinstance(facts, Failure):
             return ExitCheck(ticker=ticker, failure=facts)
-        return check_of(each, assess(facts, terms[ticker], each))
+        return check_of(item, assess(facts, terms[ticker], item))
 
-    checks = tuple(map(checked, held))
-    failures = [each.failure for each in checks if each.failure is not None]
-    priced = any(each.position.priced_on is None for each in held)
+    checks = tuple(map(check, held))
+    failures = [check.failure for check in checks if check.failure is not None]
+    priced = any(item.position.priced_on is None for item in held)
     if priced and len(failures) == len(checks):
         raise ExitsUnchecked(
             f"none of {len(checks)} positions could be checked; {tickers[0]}: {failures[0].message}"
@@ -221,10 +223,10 @@ async def check_exits(
         "exit_signal.positions_checked",
         account=books.account,
         checked=len(checks),
-        sales=sum(each.quantity is not None for each in checks),
+        sales=sum(check.quantity is not None for check in checks),
         failed=len(failures),
     )
-    label = reads.market.label.told
+    label = reads.market.label.in_words
     return ExitReport.of(command, account=books.account, checks=checks, market_source=label)
 
 

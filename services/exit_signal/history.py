@@ -43,8 +43,10 @@ class Holding:
     @classmethod
     def of(cls, holdings: Holdings) -> "Holding":
         """Of what an account holds."""
-        ordered = sorted(holdings.positions, key=lambda each: (-each.value, each.ticker))
-        return cls(holdings.as_of, tuple(each.ticker for each in ordered[:BASKET_HELD_MAX]))
+        ordered = sorted(
+            holdings.positions, key=lambda position: (-position.value, position.ticker)
+        )
+        return cls(holdings.as_of, tuple(position.ticker for position in ordered[:BASKET_HELD_MAX]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,32 +117,32 @@ def wanted_for(
 ) -> tuple[Wanted, ...]:
     """What must be read to check the positions: their own closes and those of their baskets; and
     whether there is anything of the tickers that are only `named`."""
-    found: dict[str, Wanted] = {}
+    requests: dict[str, Wanted] = {}
     for position in positions:
         terms = terms_of[position.ticker]
         for member in terms.basket or held.largest:
-            found.setdefault(member, Wanted(member))
+            requests.setdefault(member, Wanted(member))
         own, since = Wanted(position.ticker), sessions_held(position, held.as_of, sessions)
         if terms.trailing_stop is not None and since is not None:
             count = min(max(SESSIONS_MIN, since + 1), PEAK_SESSIONS_MAX)
             own = Wanted(position.ticker, count, position.opened_on)
-        found[position.ticker] = own
+        requests[position.ticker] = own
     for ticker in sorted(named)[:NAMED_MAX]:
-        found.setdefault(ticker, Wanted(ticker, 1))
-    return tuple(found[ticker] for ticker in sorted(found))
+        requests.setdefault(ticker, Wanted(ticker, 1))
+    return tuple(requests[ticker] for ticker in sorted(requests))
 
 
 def warnings_of(
     named: Mapping[str, str], histories: Mapping[str, History | Failure], held: Iterable[str]
 ) -> list[str]:
     """The places of the positions' rules that name a ticker which the market source has not."""
-    found, there = [], sorted(held)
+    warnings, there = [], sorted(held)
     for ticker, place in named.items():
         had = histories.get(ticker)
         if isinstance(had, Failure) and had.code == UNKNOWN_TICKER:
             meant = did_you_mean(nearest(ticker, there))
-            found.append(f"exit rules, {place}: {had.message}{meant}"[:WARNING_CHARS_MAX])
-    return found
+            warnings.append(f"exit rules, {place}: {had.message}{meant}"[:WARNING_CHARS_MAX])
+    return warnings
 
 
 def accounts_unknown(owners: Mapping[str, str], known: Sequence[str]) -> list[str]:

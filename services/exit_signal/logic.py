@@ -89,13 +89,16 @@ class Assessment:
 
 def held_in(holdings: Holdings, ticker: str) -> Held | None:
     """The position with what its open orders mean for it; None where nothing is held."""
-    position = next((each for each in holdings.positions if each.ticker == ticker), None)
+    position = next(
+        (position for position in holdings.positions if position.ticker == ticker), None
+    )
     if position is None or position.quantity < _ONE:
         return None
     promised = (
-        each.quantity
-        for each in holdings.open_orders
-        if (each.asset, each.side, each.type) == (ticker, Side.SELL, OrderType.MARKET)
+        open_order.quantity
+        for open_order in holdings.open_orders
+        if (open_order.asset, open_order.side, open_order.type)
+        == (ticker, Side.SELL, OrderType.MARKET)
     )
     return Held(position, promised=sum(promised, _ZERO), sold=ticker in holdings.sold)
 
@@ -103,17 +106,19 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
 def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
     """Judge the position by its rules and size what follows."""
     signals = tuple(Signal(rule, rule.judge(facts)) for rule in rules_of(terms))
-    verdict, told = weigh(signals)
-    fired = [each for each in signals if each.rule.is_primary and isinstance(each.finding, Fired)]
+    verdict, summary = weigh(signals)
+    fired = [
+        signal for signal in signals if signal.rule.is_primary and isinstance(signal.finding, Fired)
+    ]
     if not fired:
-        return Assessment(signals, verdict, told)
+        return Assessment(signals, verdict, summary)
     if held.promised > 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"
-        return Assessment(signals, verdict, told, not_sold=why)
+        return Assessment(signals, verdict, summary, not_sold=why)
     if held.sold:
         why = "this session has sold of it already; the next one looks at it again"
-        return Assessment(signals, verdict, told, not_sold=why)
-    return Assessment(signals, verdict, told, sizing=size(fired, held, terms))
+        return Assessment(signals, verdict, summary, not_sold=why)
+    return Assessment(signals, verdict, summary, sizing=size(fired, held, terms))
 
 
 def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
@@ -122,9 +127,9 @@ def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
     A primary rule that fired decides, whatever could not be evaluated beside it. Where none fired
     and one could not be evaluated, nobody can say.
     """
-    primary = [each for each in signals if each.rule.is_primary]
+    primary = [signal for signal in signals if signal.rule.is_primary]
     fired, failed = _named(primary, Fired), _named(primary, NotEvaluated)
-    warned = _named([each for each in signals if not each.rule.is_primary], Fired)
+    warned = _named([signal for signal in signals if not signal.rule.is_primary], Fired)
     if fired and warned:
         return _told(Verdict.STRONG_EXIT, [*fired, *warned])
     if fired:
@@ -137,7 +142,7 @@ def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
 
 
 def _named(signals: Sequence[Signal], kind: type[Fired | NotEvaluated]) -> list[str]:
-    return [each.rule.name for each in signals if isinstance(each.finding, kind)]
+    return [signal.rule.name for signal in signals if isinstance(signal.finding, kind)]
 
 
 def _told(verdict: Verdict, names: Sequence[str]) -> tuple[Verdict, str]:
@@ -148,20 +153,20 @@ def size(fired: Sequence[Signal], held: Held, terms: ExitTerms) -> Sizing:
     """The largest share that a fired primary rule asks for: at least one share, never more than
     is held; then the stop that the terms name, on what remains.
     """
-    most = max(fired, key=lambda each: _sell_pct(each.finding))
-    asked = _sell_pct(most.finding)
-    exact = (held.free * asked / _HUNDRED).to_integral_value(ROUND_FLOOR)
+    most = max(fired, key=lambda signal: _sell_pct(signal.finding))
+    share = _sell_pct(most.finding)
+    exact = (held.free * share / _HUNDRED).to_integral_value(ROUND_FLOOR)
     quantity = min(held.free, max(_ONE, exact))
     # Where the share asked for is less than one of the shares held, one of them is asked for.
     least = (_HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)
-    sell_pct = asked if exact == quantity else min(_HUNDRED, least)
+    sell_pct = share if exact == quantity else min(_HUNDRED, least)
     remaining = held.shares - quantity
     price, no_stop = stop_of(terms, held.position) if remaining > 0 else (None, "")
     return Sizing(
         sell_pct=sell_pct,
         quantity=quantity,
         remaining=remaining,
-        reason=f"{most.rule.name} sells {asked.normalize():f}%",
+        reason=f"{most.rule.name} sells {share.normalize():f}%",
         stop_price=price,
         no_stop=no_stop,
     )
@@ -178,32 +183,34 @@ def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
     """
     price = traded(position).amount
     if terms.stop_price is not None:
-        wanted = terms.stop_price
+        stop_price = terms.stop_price
     elif terms.stop_pct is not None:
-        wanted = (price * (1 - Decimal(str(terms.stop_pct)) / _HUNDRED)).quantize(CENT, ROUND_DOWN)
+        stop_price = (price * (1 - Decimal(str(terms.stop_pct)) / _HUNDRED)).quantize(
+            CENT, ROUND_DOWN
+        )
     else:
         return None, ""
-    if wanted <= 0:
-        return None, f"a stop {terms.stop_pct}% below {price.normalize():f} is no price"
-    if wanted >= price:
-        return None, f"the stop price {wanted} is not below the price {price.normalize():f}"
-    return wanted, ""
+    if stop_price <= 0:
+        return None, f"a stop {terms.stop_pct}% below {price.normalize():f} is not a price"
+    if stop_price >= price:
+        return None, f"the stop price {stop_price} is not below the price {price.normalize():f}"
+    return stop_price, ""
 
 
-def check_of(held: Held, found: Assessment) -> ExitCheck:
+def check_of(held: Held, assessment: Assessment) -> ExitCheck:
     """The assessment of one position, as it is told to the rest of the desk."""
-    sizing = found.sizing
-    told = ExitCheck(
+    sizing = assessment.sizing
+    check = ExitCheck(
         ticker=held.position.ticker,
-        assessment=found.told,
-        signals=tuple(map(_signal, found.signals)),
-        note=found.not_sold,
+        assessment=assessment.told,
+        signals=tuple(map(_signal, assessment.signals)),
+        note=assessment.not_sold,
     )
     if sizing is None:
-        return told
+        return check
     price = sizing.stop_price
     currency = traded(held.position).currency
-    return told.model_copy(
+    return check.model_copy(
         update={
             "sell_pct": sizing.sell_pct,
             "quantity": sizing.quantity,

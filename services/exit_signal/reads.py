@@ -10,8 +10,9 @@ from pydantic import JsonValue
 
 from contracts.operation import CallKind
 from contracts.types import Failure
-from libs.market.errors import LookAhead, MarketError
+from libs.market.errors import LookAhead, MarketError, SourceUnavailable, is_silence
 from libs.market.source import MarketData, require_session
+from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal.history import History, Wanted, history_of, last_complete
 
@@ -28,58 +29,69 @@ class Reads:
 
     market: MarketData
 
-    async def histories(self, wanted: Sequence[Wanted], as_of: date) -> Histories:
+    async def histories(self, requests: Sequence[Wanted], as_of: date) -> Histories:
         """Of each ticker its history, or why there is none. Raises NotASession and LookAhead."""
         require_session(self.market.calendar, as_of)
         slots = asyncio.Semaphore(READS_AT_ONCE)
 
-        async def one(each: Wanted) -> History | Failure:
+        async def one(request: Wanted) -> History | Failure:
             async with slots:
                 try:
-                    return await self._history(each, as_of)
+                    return await self._history(request, as_of)
                 except LookAhead:
                     raise
                 except MarketError as error:
                     return Failure(code=error.code, message=error.message[:400])
 
-        found = await asyncio.gather(*map(one, wanted))
-        return {each.ticker: had for each, had in zip(wanted, found, strict=True)}
+        results = await asyncio.gather(*map(one, requests))
+        return {request.ticker: result for request, result in zip(requests, results, strict=True)}
 
     async def journalled(
-        self, journal: Journal, wanted: Sequence[Wanted], as_of: date
+        self, journal: Journal, requests: Sequence[Wanted], as_of: date
     ) -> Histories:
-        """The same, read once whatever dies."""
+        """The same, read once whatever dies. Raises SourceUnavailable where no ticker has an
+        answer and the source cannot be reached."""
         parts = [
-            wanted[first : first + TICKERS_A_CALL]
-            for first in range(0, len(wanted), TICKERS_A_CALL)
+            requests[first : first + TICKERS_A_CALL]
+            for first in range(0, len(requests), TICKERS_A_CALL)
         ]
         replies = await journal.calls([self._call(part, as_of) for part in parts])
         return {
-            ticker: _history(told)
+            ticker: _history(history)
             for reply in replies
             if isinstance(reply, dict)
-            for ticker, told in reply.items()
+            for ticker, history in reply.items()
         }
 
     def _call(self, part: Sequence[Wanted], as_of: date) -> Call:
         async def run() -> Reply:
-            found = await self.histories(part, as_of)
-            return Reply({ticker: _told(had) for ticker, had in found.items()})
+            results = await self.histories(part, as_of)
+            silent = [had for had in results.values() if is_silence(had)]
+            if silent and all(isinstance(had, Failure) for had in results.values()):
+                raise SourceUnavailable(f"{len(part)} tickers", silent[0].message)
+            return Reply({ticker: _told(had) for ticker, had in results.items()})
+
+        def failed(error: DeskError) -> Reply:
+            if not isinstance(error, SourceUnavailable):
+                raise error
+            failure = Failure(code=error.code, message=error.message)
+            return Reply({request.ticker: _told(failure) for request in part})
 
         request: JsonValue = {
             "as_of": as_of.isoformat(),
             "tickers": {
-                each.ticker: each.peak_since.isoformat() if each.peak_since else None
-                for each in part
+                request.ticker: request.peak_since.isoformat() if request.peak_since else None
+                for request in part
             },
         }
-        return Call(CallKind.READ, f"months of {len(part)} tickers", request, run)
+        name = f"months of {len(part)} tickers"
+        return Call(CallKind.READ, name, request, run, failed=failed)
 
-    async def _history(self, wanted: Wanted, as_of: date) -> History:
-        bars = await self.market.bars(wanted.ticker, as_of, wanted.sessions)
+    async def _history(self, request: Wanted, as_of: date) -> History:
+        bars = await self.market.bars(request.ticker, as_of, request.sessions)
         last = last_complete(as_of, self.market.calendar.next_session(as_of))
         days, closes = bars["date"].to_list(), bars["close"].to_list()
-        return history_of(days, closes, last, wanted.peak_since)
+        return history_of(days, closes, last, request.peak_since)
 
 
 def _told(had: History | Failure) -> JsonValue:
@@ -88,7 +100,7 @@ def _told(had: History | Failure) -> JsonValue:
     return {"months": list(had.months), "close": had.close, "peak": had.peak}
 
 
-def _history(told: Any) -> History | Failure:
-    if "failure" in told:
-        return Failure.model_validate(told["failure"])
-    return History(tuple(told["months"]), told["close"], told["peak"])
+def _history(entry: Any) -> History | Failure:
+    if "failure" in entry:
+        return Failure.model_validate(entry["failure"])
+    return History(tuple(entry["months"]), entry["close"], entry["peak"])

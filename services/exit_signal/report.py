@@ -35,7 +35,7 @@ def result_of(
     named: Mapping[str, str],
     held: Held,
     orders: Sequence[OpenOrder],
-    found: Assessment,
+    assessment: Assessment,
     warnings: Sequence[str] = (),
 ) -> Json:
     """Everything that a check found. `named` holds ticker, account and as_of; `warnings` is what
@@ -44,17 +44,17 @@ def result_of(
     Signals are in the order of `_weight`. Amounts are strings, exact to the last digit; shares,
     severities and percentages are numbers.
     """
-    sizing = found.sizing
+    sizing = assessment.sizing
     return {
         "status": SUCCESS,
         **named,
-        "overall_assessment": found.told,
-        "signals": sorted(map(_signal, found.signals), key=_weight),
+        "overall_assessment": assessment.told,
+        "signals": sorted(map(_signal, assessment.signals), key=_weight),
         "trade_eligible": sizing is not None,
         "recommended_actions": _actions(named["ticker"], held, sizing) if sizing else [],
         "position": _position(held, orders),
         "sizing": _sizing(sizing) if sizing else None,
-        "not_sold": found.not_sold or None,
+        "not_sold": assessment.not_sold or None,
         **({"warnings": list(warnings)} if warnings else {}),
     }
 
@@ -66,16 +66,16 @@ def error_of(named: Mapping[str, str], code: str, error: str) -> Json:
 
 def _signal(signal: Signal) -> Json:
     rule, finding = signal.rule, signal.finding
-    told: Json = {
+    body: Json = {
         "rule_name": rule.name,
         "triggered": isinstance(finding, Fired),
         "severity": round(finding.severity, 4) if isinstance(finding, Fired) else 0.0,
         "is_primary": rule.is_primary,
     }
     if isinstance(finding, NotEvaluated):
-        return {**told, "status": ERROR, "detail": finding.reason, "values": {}}
+        return {**body, "status": ERROR, "detail": finding.reason, "values": {}}
     values = {name: round(number(value), 6) for name, value in finding.values.items()}
-    return {**told, "status": "ok", "detail": finding.detail, "values": values}
+    return {**body, "status": "ok", "detail": finding.detail, "values": values}
 
 
 def _position(held: Held, orders: Sequence[OpenOrder]) -> Json:
@@ -87,19 +87,19 @@ def _position(held: Held, orders: Sequence[OpenOrder]) -> Json:
         "currency": position.price.currency,
         "value": str(position.value),
         "opened_on": position.opened_on.isoformat() if position.opened_on else None,
-        "open_orders": [_order(each) for each in orders],
+        "open_orders": [_order(order) for order in orders],
     }
 
 
 def _order(order: OpenOrder) -> Json:
-    told: Json = {
+    body: Json = {
         "side": order.side.value,
         "quantity": int(order.quantity),
         "order_type": order.type.value,
     }
     if order.stop_price is None:
-        return told
-    return {**told, "stop_price": str(order.stop_price.amount)}
+        return body
+    return {**body, "stop_price": str(order.stop_price.amount)}
 
 
 def _sizing(sizing: Sizing) -> Json:
@@ -145,11 +145,11 @@ def snapshot_of(result: Mapping[str, Any]) -> Json:
 
 
 def _capped(condensed: Json) -> Json:
-    shown = {
+    limited = {
         "signals": condensed["signals"][:SIGNALS_MAX],
         "recommended_actions": condensed["recommended_actions"][:ACTIONS_MAX],
     }
-    return {**condensed, **shown}
+    return {**condensed, **limited}
 
 
 def _condensed(result: Mapping[str, Any]) -> Json:
@@ -170,7 +170,7 @@ def _condensed(result: Mapping[str, Any]) -> Json:
             "recommended_actions": [],
         }
     signals = sorted(map(_short_signal, rows(result.get("signals"))), key=_weight)
-    actions = [_short_action(each, ticker) for each in rows(result.get("recommended_actions"))]
+    actions = [_short_action(row, ticker) for row in rows(result.get("recommended_actions"))]
     eligible = result.get("trade_eligible") is True
     shares = whole(row(result.get("position")).get("shares"))
     sizing = row(result.get("sizing"))
@@ -235,8 +235,8 @@ def _failed(signals: Sequence[Mapping[str, Any]]) -> list[Json]:
     if not names:
         return []
     rules = "Rule" if len(names) == 1 else "Rules"
-    told = f"{rules} failed to evaluate: {', '.join(names)}"
-    return [_flag("rule_evaluation_error", "warning", told)]
+    sentence = f"{rules} failed to evaluate: {', '.join(names)}"
+    return [_flag("rule_evaluation_error", "warning", sentence)]
 
 
 def _overall(overall: str, signals: Sequence[Mapping[str, Any]]) -> list[Json]:
@@ -262,9 +262,9 @@ def _overall(overall: str, signals: Sequence[Mapping[str, Any]]) -> list[Json]:
 def _triggered(signals: Sequence[Mapping[str, Any]], *, is_primary: bool) -> str:
     """The rules of one sort that fired: `momentum and stop_loss`."""
     return " and ".join(
-        text(each.get("rule_name"), "unknown")
-        for each in signals
-        if each.get("triggered") is True and (each.get("is_primary") is True) is is_primary
+        text(signal.get("rule_name"), "unknown")
+        for signal in signals
+        if signal.get("triggered") is True and (signal.get("is_primary") is True) is is_primary
     )
 
 
@@ -273,8 +273,8 @@ def _recommended(snapshot: Mapping[str, Any]) -> list[Json]:
     if snapshot.get("trade_eligible") is not True or sold <= 0:
         return []
     share = sold / shares * 100 if shares > 0 else 0.0
-    told = f"Recommended: sell {sold} shares ({share:.0f}% of position)"
-    return [_flag("trade_recommended", "info", told)]
+    sentence = f"Recommended: sell {sold} shares ({share:.0f}% of position)"
+    return [_flag("trade_recommended", "info", sentence)]
 
 
 def _flag(name: str, severity: str, message: str) -> Json:
@@ -292,14 +292,14 @@ def shaped(result: Json, shape: ExitFormat, saved: Json | None = None) -> Json:
         return {**result, "format": shape.value, **(saved or {})}
     condensed = _condensed(result)
     if shape is ExitFormat.AGENT:
-        told: Json = {
+        body: Json = {
             "status": SUCCESS if condensed["status"] == SUCCESS else ERROR,
             "format": shape.value,
             "snapshot": _capped(condensed),
             "flags": flags_of(condensed),
             "file_path": None,
         }
-        return {**told, **_of(result, "error", "error_code", "warnings"), **(saved or {})}
+        return {**body, **_of(result, "error", "error_code", "warnings"), **(saved or {})}
     return {
         **_of(condensed, "ticker", "status", "verdict", "overall_assessment", "trade_eligible"),
         **_of(condensed, "shares", "sell_quantity", "stop_price"),
@@ -322,10 +322,10 @@ def number(value: Any, default: float = 0.0) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return default
     try:
-        found = float(value)
+        parsed = float(value)
     except (ValueError, OverflowError):
         return default
-    return found if math.isfinite(found) else default
+    return parsed if math.isfinite(parsed) else default
 
 
 def whole(value: Any) -> int:
@@ -349,7 +349,7 @@ def row(value: Any) -> Mapping[str, Any]:
 def rows(value: Any) -> Sequence[Mapping[str, Any]]:
     """The mappings in a list; none for what is no list."""
     return (
-        [each for each in value if isinstance(each, Mapping)]
+        [row for row in value if isinstance(row, Mapping)]
         if isinstance(value, list | tuple)
         else []
     )

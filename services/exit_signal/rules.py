@@ -115,12 +115,12 @@ def _momentum(facts: Facts) -> Finding:
     spread = statistics.stdev(before)
     gap = last - mean
     values = {"last_month": last, "mean_before": mean, "gap": gap, "spread_before": spread}
-    told = f"last month {_pct(last)}, the {MONTHS_BEFORE} before it {_pct(mean)} on average"
+    reason = f"last month {_pct(last)}, the {MONTHS_BEFORE} before it {_pct(mean)} on average"
     if gap > -_BLUR:
-        return Quiet(told, values)
+        return Quiet(reason, values)
     severity = FLAT_SEVERITY if spread < _BLUR else min(-gap / spread, 1.0)
     sell_pct = WIDE_GAP_SELL_PCT if -gap > WIDE_GAP + _BLUR else SELL_PCT
-    return Fired(severity, sell_pct, told, values)
+    return Fired(severity, sell_pct, reason, values)
 
 
 def _regime(facts: Facts) -> Finding:
@@ -137,14 +137,14 @@ def _regime(facts: Facts) -> Finding:
         of = f"{len(without)} in all{': ' if without else ''}{left_out}"
         return NotEvaluated(f"no member of the basket ({of}) has {MONTHS_BEFORE} complete months")
     months = [statistics.fmean(returns) for returns in zip(*members, strict=True)]
-    compounded = math.prod(1 + each for each in months) - 1
-    told = f"the basket of {len(members)} returned {_pct(compounded)} in {MONTHS_BEFORE} months"
+    compounded = math.prod(1 + month for month in months) - 1
+    reason = f"the basket of {len(members)} returned {_pct(compounded)} in {MONTHS_BEFORE} months"
     if without:
-        told += f"; {len(without)} without all of these months left out: {left_out}"
+        reason += f"; {len(without)} without all of these months left out: {left_out}"
     values = {"basket_return": compounded, "members": float(len(members))}
     if compounded >= 0:
-        return Quiet(told, values)
-    return Fired(min(REGIME_SCALE * -compounded, 1.0), SELL_PCT, told, values)
+        return Quiet(reason, values)
+    return Fired(min(REGIME_SCALE * -compounded, 1.0), SELL_PCT, reason, values)
 
 
 def _stop_loss(facts: Facts, terms: ExitTerms) -> Finding:
@@ -167,8 +167,8 @@ def _hold_period(facts: Facts, terms: ExitTerms) -> Finding:
     own, held = terms.hold_period, facts.sessions_held
     if own is None or held is None:
         return NotEvaluated("when the position was opened is not known")
-    told = f"held for {held} sessions, limit {own.sessions}"
-    return _beyond(float(held), float(own.sessions), own, told, "sessions_held")
+    reason = f"held for {held} sessions, limit {own.sessions}"
+    return _beyond(float(held), float(own.sessions), own, reason, "sessions_held")
 
 
 def _trailing_stop(facts: Facts, terms: ExitTerms) -> Finding:
@@ -176,16 +176,16 @@ def _trailing_stop(facts: Facts, terms: ExitTerms) -> Finding:
     if own is None or peak is None or close is None or peak <= 0:
         return NotEvaluated("the highest close since the position was opened is not known")
     fall = 1 - close / peak
-    told = f"{_pct(-fall)} from the highest close since it was opened"
-    return _beyond(fall, own.pct / 100, own, told, "fall")
+    reason = f"{_pct(-fall)} from the highest close since it was opened"
+    return _beyond(fall, own.pct / 100, own, reason, "fall")
 
 
-def _beyond(value: float, limit: float, terms: SellTerms, told: str, name: str) -> Finding:
+def _beyond(value: float, limit: float, terms: SellTerms, reason: str, name: str) -> Finding:
     """Fires at the limit and beyond it; half as severe at the limit as at twice the limit."""
     values = {name: value, "limit": limit}
     if value < limit - _BLUR:
-        return Quiet(told, values)
-    return Fired(min(value / (2 * limit), 1.0), terms.sell_pct, told, values)
+        return Quiet(reason, values)
+    return Fired(min(value / (2 * limit), 1.0), terms.sell_pct, reason, values)
 
 
 def _gain(facts: Facts) -> float | None:
@@ -196,12 +196,12 @@ def _gain(facts: Facts) -> float | None:
 
 def _known(months: Sequence[float | None]) -> Sequence[float] | None:
     """The months where all of them are known; None where one is not."""
-    found = _returns(months)
-    return found if len(found) == len(months) else None
+    returns = _returns(months)
+    return returns if len(returns) == len(months) else None
 
 
 def _returns(months: Sequence[float | None]) -> Sequence[float]:
-    return [each for each in months if each is not None and -1 <= each <= RETURN_MAX]
+    return [month for month in months if month is not None and -1 <= month <= RETURN_MAX]
 
 
 def _pct(value: float) -> str:

@@ -134,18 +134,18 @@ class TermsFile(Terms):
     def only(self, account: str, tickers: Collection[str]) -> "TermsFile":
         """What concerns these positions of the account."""
         keys = {*tickers, *(f"{account}/{ticker}" for ticker in tickers)}
-        kept = {key: entry for key, entry in self.position.items() if key in keys}
-        return self.model_copy(update={"position": kept})
+        entries = {key: entry for key, entry in self.position.items() if key in keys}
+        return self.model_copy(update={"position": entries})
 
     def named(self, account: str) -> Mapping[str, str]:
         """By ticker that the file names for the account: the place that names it."""
-        found = dict.fromkeys(self.default.basket, "default.basket")
+        tickers = dict.fromkeys(self.default.basket, "default.basket")
         for key, entry in self.position.items():
             owner, _, ticker = key.rpartition("/")
             if owner in ("", account):
-                found |= dict.fromkeys(entry.basket, f"position.{key}.basket")
-                found[ticker] = f"position.{key}"
-        return found
+                tickers |= dict.fromkeys(entry.basket, f"position.{key}.basket")
+                tickers[ticker] = f"position.{key}"
+        return tickers
 
     def owners(self) -> Mapping[str, str]:
         """By account that the file names: the first place that names it."""
@@ -161,10 +161,10 @@ class TermsFile(Terms):
             self.position.get(f"{account}/{ticker}"),
         )
         for entry in entries:
-            given = {} if entry is None else entry.model_dump(exclude_unset=True)
-            if STOPS & given.keys():
+            terms = {} if entry is None else entry.model_dump(exclude_unset=True)
+            if STOPS & terms.keys():
                 merged = {name: value for name, value in merged.items() if name not in STOPS}
-            merged |= given
+            merged |= terms
         return ExitTerms.model_validate(merged)
 
 
@@ -182,7 +182,7 @@ def terms_in(path: Path) -> TermsFile:
         read: Mapping[str, Any] = tomllib.loads(text.decode(), parse_float=Decimal)
         return TermsFile.model_validate(read)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadExitTerms(path, f"it is no TOML: {error}") from error
+        raise BadExitTerms(path, f"it is not valid TOML: {error}") from error
     except ValidationError as error:
         raise BadExitTerms(path, _first(error)) from error
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
@@ -23,12 +24,11 @@ from libs.market.sources import latest_session_of, market_of
 from libs.runtime.http_address import HttpAddress
 from libs.runtime.settings import Settings
 from libs.web.server import serving
-from services.mcp_server.desk import Desk, Where
+from services.mcp_server.desk import DeskLink, Where
 from services.mcp_server.handler import called
 from services.mcp_server.tools import Tool, tools_of
 
 NAME = "deskbus"
-VERSION = "0.1.0"
 PATH = "/mcp"
 REQUEST_S_MAX = 90.0
 """A live market source takes its time."""
@@ -83,19 +83,19 @@ async def over_http(
 def server_of(tools: Sequence[Tool]) -> Server:
     """A server that has these tools and nothing else."""
     by_name = {tool.name: tool for tool in tools}
-    listed = ListToolsResult(tools=[_told(tool) for tool in tools])
+    listing = ListToolsResult(tools=[_shape_of(tool) for tool in tools])
 
     async def list_tools(
         _: ServerRequestContext, __: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        return listed
+        return listing
 
-    async def call_tool(_: ServerRequestContext, given: CallToolRequestParams) -> CallToolResult:
-        return await called(by_name, given.name, given.arguments or {})
+    async def call_tool(_: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
+        return await called(by_name, params.name, params.arguments or {})
 
     return Server(
         NAME,
-        version=VERSION,
+        version=version(NAME),
         title="Deskbus",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
@@ -103,16 +103,16 @@ def server_of(tools: Sequence[Tool]) -> Server:
     )
 
 
-def _desk(where: Where, may_request: bool) -> Desk:
-    return Desk(where, MCP_REQUESTER if may_request else MCP)
+def _desk(where: Where, may_request: bool) -> DeskLink:
+    return DeskLink(where, MCP_REQUESTER if may_request else MCP)
 
 
-def _tools(settings: Settings, desk: Desk, may_request: bool) -> Sequence[Tool]:
+def _tools(settings: Settings, desk: DeskLink, may_request: bool) -> Sequence[Tool]:
     market, latest = market_of(settings), latest_session_of(settings)
     return tools_of(desk, market, latest, may_request=may_request)
 
 
-def _told(tool: Tool) -> Told:
+def _shape_of(tool: Tool) -> Told:
     return Told(
         name=tool.name,
         title=tool.title,

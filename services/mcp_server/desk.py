@@ -5,10 +5,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from contracts.message import Message
-from contracts.subjects import Subject
+from contracts.subjects import Answered, Asked, Subject
 from libs.bus.client import ASK_TIMEOUT_S, Client, DeskNotReachable, open_client
 
 # Finds the running desk's NATS and the keys to it; raises DeskNotReachable where there is none.
@@ -16,7 +14,7 @@ Where = Callable[[], tuple[str, Path]]
 
 
 @dataclass
-class _Held:
+class _Connection:
     """A connection, and how many questions wait for their answers on it."""
 
     client: Client
@@ -24,48 +22,50 @@ class _Held:
     asking: int = 0
 
 
-class Desk:
+class DeskLink:
     """Asks under one identity; connected from the first question on, until `close`."""
 
     def __init__(self, where: Where, identity: str) -> None:
         self._where = where
         self._identity = identity
-        self._held: _Held | None = None
+        self._connection: _Connection | None = None
         self._opening = asyncio.Lock()
 
-    async def ask(self, row: Subject, message: Message, timeout_s: float = ASK_TIMEOUT_S) -> Any:
-        """The answer, a `row.reply`. Raises DeskNotReachable and QuestionRefused."""
-        held = await self._opened()
-        held.asking += 1
+    async def ask(
+        self, row: Subject[Asked, Answered], message: Asked, timeout_s: float = ASK_TIMEOUT_S
+    ) -> Answered:
+        """The answer. Raises DeskNotReachable and QuestionRefused."""
+        connection = await self._connected()
+        connection.asking += 1
         try:
-            return await held.client.ask(row, message, timeout_s=timeout_s)
+            return await connection.client.ask(row, message, timeout_s=timeout_s)
         except DeskNotReachable:
             # A desk that was started anew may be elsewhere: the next question looks for it. Others
             # that wait on this connection may still be answered: the last one closes it.
-            if self._held is held:
-                self._held = None
+            if self._connection is connection:
+                self._connection = None
             raise
         finally:
-            held.asking -= 1
-            if self._held is not held:
-                await _left(held)
+            connection.asking -= 1
+            if self._connection is not connection:
+                await _close_unused(connection)
 
     async def close(self) -> None:
         """Let go of the connection, if there is one; a question that waits is answered first."""
-        held, self._held = self._held, None
-        if held is not None:
-            await _left(held)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await _close_unused(connection)
 
-    async def _opened(self) -> _Held:
+    async def _connected(self) -> _Connection:
         async with self._opening:
-            if self._held is None:
+            if self._connection is None:
                 (url, secrets_dir), stack = self._where(), AsyncExitStack()
                 opened = open_client(url, secrets_dir, self._identity)
-                self._held = _Held(await stack.enter_async_context(opened), stack)
-            return self._held
+                self._connection = _Connection(await stack.enter_async_context(opened), stack)
+            return self._connection
 
 
-async def _left(held: _Held) -> None:
+async def _close_unused(connection: _Connection) -> None:
     """Close a connection that nobody waits on any more."""
-    if not held.asking:
-        await held.stack.aclose()
+    if not connection.asking:
+        await connection.stack.aclose()

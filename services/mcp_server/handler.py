@@ -8,7 +8,7 @@ import structlog
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from libs.market.tool_answers import RESULT_BYTES_MAX
+from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.runtime.errors import DeskError
 from libs.runtime.wording import describe
 from services.mcp_server.tools import Answer, Tool, ToolFailed

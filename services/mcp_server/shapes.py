@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from contracts.cycle import CycleStatus
 from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.query import AccountView, CycleView, DecisionView, OperationDetail, PipelineView
-from contracts.risk import RuleOutcome
 from contracts.types import Usd
-from libs.llm.portfolio_tool import shown
+from libs.llm.portfolio_tool import portfolio_json
+from libs.report import account, ending, rules
+from libs.report.reports import Reports
 
 REASON_CHARS = 400
 
@@ -51,6 +52,9 @@ class PipelineShape(Shape):
     state: str
     status: CycleStatus
     reason: str
+    outcome: str | None = Field(
+        description="What was traded, why nothing was, or where it stopped; null in lists"
+    )
     made: tuple[str, ...] = Field(description="Names that get_cycle's `contracts` takes")
     contracts: dict[str, JsonValue] = Field(description="Those that were asked for")
 
@@ -150,6 +154,7 @@ class DecisionShape(Shape):
     adjustments: tuple[str, ...]
     vetoed: tuple[str, ...]
     executed: bool
+    outcome: str = Field(description="What was traded, or why nothing was")
     fills: tuple[ShareShape, ...]
 
 
@@ -229,18 +234,22 @@ def _pipeline(view: PipelineView, contracts: Sequence[str]) -> PipelineShape:
         state=view.state,
         status=view.status,
         reason=view.reason[:REASON_CHARS],
+        outcome=_outcome(view) if view.contracts else None,
         made=tuple(view.contracts),
         contracts={name: view.contracts[name] for name in contracts if name in view.contracts},
     )
+
+
+def _outcome(view: PipelineView) -> str:
+    return ending.of(view, Reports.of(view), (), view.reason).sentence[:REASON_CHARS]
 
 
 def decision(view: DecisionView) -> DecisionShape:
     """A decision."""
     decided, executed = view.decision, view.execution
     changed = [
-        f"{check.ticker or 'all'}: {check.outcome.value} by {check.rule}: {check.reason}"
-        for check in decided.checks
-        if check.outcome is not RuleOutcome.KEPT
+        f"{each.names}: {each.check.outcome.value} by {each.check.rule}: {each.reason}"
+        for each in rules.against(decided.checks)
     ]
     return DecisionShape(
         cycle_id=view.cycle_id,
@@ -262,6 +271,7 @@ def decision(view: DecisionView) -> DecisionShape:
         adjustments=tuple(each[:REASON_CHARS] for each in changed),
         vetoed=decided.vetoed_tickers,
         executed=executed is not None,
+        outcome=ending.of_decision(view),
         fills=tuple(
             ShareShape(
                 action=each.side.value,
@@ -302,13 +312,13 @@ def portfolio(view: AccountView) -> Mapping[str, JsonValue] | None:
         return None
     halt = view.portfolio.halt
     return {
-        **shown(view.portfolio),
+        **portfolio_json(view.portfolio),
         "starting_cash": str(view.starting_cash),
         "realised": str(view.realised),
-        "unrealised": None if view.unrealised is None else str(view.unrealised),
+        "unrealised": str(view.unrealised),
         "dividends": str(view.dividends),
         "fees": str(view.fees),
-        "buys_halted": None if halt is None else halt.reason,
+        "buys_halted": None if halt is None else account.halted(halt),
         "fills": [
             {
                 "session": each.session.isoformat(),

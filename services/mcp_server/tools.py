@@ -1,8 +1,8 @@
 """The tools, as one table: what a model is told of each, what it may pass, and what answers.
 
-The market tools are those of the desk's own agents (libs/market/tools.py), with `as_of` as one more
-argument. Nothing here approves, cancels or trades; only `request_cycle` starts anything, and it is
-in the table only where a person has said so.
+The market tools are those of the desk's own agents (libs/market/tools/toolbox.py), with `as_of` as
+one more argument. Nothing here approves, cancels or trades; only `request_cycle` starts anything,
+and it is in the table only where a person has said so.
 """
 
 import secrets
@@ -14,22 +14,16 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
-from contracts.exit_signal import CheckExitSignals, ExitSignals
+from contracts.cycle import STRATEGY, CycleRequest
+from contracts.exit_signal import CheckExitSignals
 from contracts.message import Pipeline
 from contracts.operation import CallKind
 from contracts.query import (
     AccountQuery,
-    AccountView,
     CycleQuery,
-    CyclesPage,
     CyclesQuery,
-    CycleView,
-    DecisionsPage,
     DecisionsQuery,
-    OperationDetail,
     OperationQuery,
-    OperationsPage,
     OperationsQuery,
 )
 from contracts.subjects import (
@@ -43,7 +37,7 @@ from contracts.subjects import (
     REQUEST_CYCLE,
 )
 from libs.market.source import MarketData
-from libs.market.tools import MARKET_TOOL_NAMES, TOOLS, MarketTools
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, TOOLS, MarketTools
 from libs.runtime.errors import DeskError, few
 from libs.runtime.wording import describe
 from services.mcp_server import exit_shapes, shapes
@@ -58,7 +52,7 @@ from services.mcp_server.arguments import (
     PortfolioArguments,
     RequestArguments,
 )
-from services.mcp_server.desk import Desk
+from services.mcp_server.desk import DeskLink
 
 EXIT_SIGNALS_TIMEOUT_S = 60.0
 """A live source may be asked for the prices of a whole basket."""
@@ -94,15 +88,15 @@ class Tool:
 
 
 def tools_of(
-    desk: Desk,
+    desk: DeskLink,
     market: MarketData,
     latest: Callable[[], Awaitable[date]],
     *,
     may_request: bool = False,
 ) -> Sequence[Tool]:
     """The table."""
-    asked = [request_cycle(desk)] if may_request else []
-    return [*market_tools(market, latest), *desk_tools(desk), *asked]
+    requesting = [request_cycle(desk)] if may_request else []
+    return [*market_tools(market, latest), *desk_tools(desk), *requesting]
 
 
 # --- the market -----------------------------------------------------------------------------------
@@ -124,26 +118,26 @@ def market_tools(market: MarketData, latest: Callable[[], Awaitable[date]]) -> S
     """The desk's market tools, each with its as_of."""
 
     async def run(name: str, arguments: Mapping[str, Any]) -> Answer:
-        given = dict(arguments)
-        as_of = _AsOf.model_validate({AS_OF: given.pop(AS_OF, None)}).as_of or await latest()
+        parameters = dict(arguments)
+        as_of = _AsOf.model_validate({AS_OF: parameters.pop(AS_OF, None)}).as_of or await latest()
         if not market.calendar.is_session(as_of):
             text = f"{as_of} is no session; the next one is"
             raise ToolFailed(
                 "not_a_session", f"{text} {market.calendar.session_on_or_after(as_of)}"
             )
-        return await MarketTools(market, as_of, MARKET_TOOL_NAMES).call(name, given)
+        return await MarketTools(market, as_of, MARKET_TOOL_NAMES).call(name, parameters)
 
     return [
         Tool(
-            name=each.name,
-            title=each.name.replace("_", " ").capitalize(),
-            description=each.description,
-            takes=_with_as_of(each.definition.parameters),
-            gives=shapes.schema_of(each.answer, "serialization"),
-            run=partial(run, each.name),
+            name=tool.name,
+            title=tool.name.replace("_", " ").capitalize(),
+            description=tool.description,
+            takes=_with_as_of(tool.definition.parameters),
+            gives=shapes.schema_of(tool.answer, "serialization"),
+            run=partial(run, tool.name),
             outside=True,
         )
-        for each in TOOLS
+        for tool in TOOLS
     ]
 
 
@@ -162,26 +156,26 @@ def _tool(
     run: Callable[[A], Awaitable[Answer]],
     **traits: bool,
 ) -> Tool:
-    async def checked(arguments: Mapping[str, Any]) -> Answer:
+    async def validated(arguments: Mapping[str, Any]) -> Answer:
         try:
-            given = takes.model_validate(arguments)
+            query = takes.model_validate(arguments)
         except ValidationError as error:
             wrong = describe(error, takes)
             raise ToolFailed("bad_arguments", f"{wrong}; correct the arguments of {name}") from None
-        return await run(given)
+        return await run(query)
 
-    said = shapes.schema_of(gives, "serialization")
+    gives_schema = shapes.schema_of(gives, "serialization")
     schema = shapes.schema_of(takes, "validation")
     schema.pop("description", None)
     title = name.replace("_", " ").capitalize()
-    return Tool(name, title, description, schema, said, checked, **traits)
+    return Tool(name, title, description, schema, gives_schema, validated, **traits)
 
 
 def _plain(shape: BaseModel) -> Answer:
     return shape.model_dump(mode="json")
 
 
-def desk_tools(desk: Desk) -> Sequence[Tool]:
+def desk_tools(desk: DeskLink) -> Sequence[Tool]:
     """What may be asked of the desk."""
     return [
         _tool(
@@ -242,62 +236,68 @@ def desk_tools(desk: Desk) -> Sequence[Tool]:
     ]
 
 
-async def _portfolio(desk: Desk, given: PortfolioArguments) -> Answer:
-    query = AccountQuery(account=given.account, fills=given.fills)
-    view: AccountView = await desk.ask(ACCOUNT, query)
-    found = shapes.portfolio(view)
-    if found is None:
+async def _portfolio(desk: DeskLink, arguments: PortfolioArguments) -> Answer:
+    query = AccountQuery(account=arguments.account, fills=arguments.fills)
+    view = await desk.ask(ACCOUNT, query)
+    shape = shapes.portfolio(view)
+    if shape is None:
         there = few(view.accounts, "none yet: a cycle opens them")
-        raise ToolFailed("unknown_account", f"no account is named {given.account}: {there}")
-    return found
+        raise ToolFailed("unknown_account", f"no account is named {arguments.account}: {there}")
+    return shape
 
 
-async def _exit_signals(desk: Desk, given: ExitArguments) -> Answer:
-    query = CheckExitSignals.model_validate(given.model_dump())
-    said: ExitSignals = await desk.ask(EXIT_SIGNALS, query, EXIT_SIGNALS_TIMEOUT_S)
-    answer = said.answer
+async def _exit_signals(desk: DeskLink, arguments: ExitArguments) -> Answer:
+    query = CheckExitSignals.model_validate(arguments.model_dump())
+    signals = await desk.ask(EXIT_SIGNALS, query, EXIT_SIGNALS_TIMEOUT_S)
+    answer = signals.answer
     if answer["status"] != "success":
         raise ToolFailed(str(answer["error_code"]), str(answer["error"]), answer)
     return answer
 
 
-async def _cycles(desk: Desk, given: CyclesArguments) -> Answer:
-    page: CyclesPage = await desk.ask(CYCLES, CyclesQuery.model_validate(given.model_dump()))
+async def _cycles(desk: DeskLink, query: CyclesArguments) -> Answer:
+    page = await desk.ask(CYCLES, CyclesQuery.model_validate(query.model_dump()))
     return _plain(shapes.CyclesShape(cycles=tuple(map(shapes.cycle, page.cycles))))
 
 
-async def _cycle(desk: Desk, given: CycleArguments) -> Answer:
-    view: CycleView = await desk.ask(CYCLE, CycleQuery(cycle_id=given.cycle_id))
+async def _cycle(desk: DeskLink, query: CycleArguments) -> Answer:
+    view = await desk.ask(CYCLE, CycleQuery(cycle_id=query.cycle_id))
     if not view.found:
         raise ToolFailed("not_found", f"{view.message}; list_cycles has the newest")
-    shape = shapes.cycle(view, given.contracts)
-    made = {name for each in shape.pipelines for name in each.made}
-    if unknown := sorted(set(given.contracts) - made):
-        there_are = ", ".join(sorted(made)) or "none yet"
+    shape = shapes.cycle(view, query.contracts)
+    contracts = {name for pipeline in shape.pipelines for name in pipeline.made}
+    if unknown := sorted(set(query.contracts) - contracts):
+        there_are = ", ".join(sorted(contracts)) or "none yet"
         raise ToolFailed("not_found", f"contracts: {unknown[0]} is none; there are: {there_are}")
     return _plain(shape)
 
 
-async def _decisions(desk: Desk, given: DecisionsArguments) -> Answer:
-    query = DecisionsQuery.model_validate(given.model_dump())
-    page: DecisionsPage = await desk.ask(DECISIONS, query)
+async def _decisions(desk: DeskLink, arguments: DecisionsArguments) -> Answer:
+    query = DecisionsQuery.model_validate(arguments.model_dump())
+    page = await desk.ask(DECISIONS, query)
     return _plain(shapes.DecisionsShape(decisions=tuple(map(shapes.decision, page.decisions))))
 
 
-async def _operations(desk: Desk, given: OperationsArguments) -> Answer:
-    kind = given.type.lower() if given.type else None
+async def _operations(desk: DeskLink, arguments: OperationsArguments) -> Answer:
+    kind = arguments.type.lower() if arguments.type else None
     query = OperationsQuery(
-        cycle_id=given.cycle_id, type=kind, status=given.status, limit=given.limit
+        cycle_id=arguments.cycle_id, type=kind, status=arguments.status, limit=arguments.limit
     )
-    page: OperationsPage = await desk.ask(OPERATIONS, query)
-    found = [each for each in page.operations if given.calls or each.type not in LEAVES]
-    shown = tuple(map(shapes.operation, found[: given.limit]))
-    return _plain(shapes.OperationsShape(operations=shown, left_out=len(found) - len(shown)))
+    page = await desk.ask(OPERATIONS, query)
+    operations = [
+        operation
+        for operation in page.operations
+        if arguments.calls or operation.type not in LEAVES
+    ]
+    listing = tuple(map(shapes.operation, operations[: arguments.limit]))
+    return _plain(
+        shapes.OperationsShape(operations=listing, left_out=len(operations) - len(listing))
+    )
 
 
-async def _operation(desk: Desk, given: OperationArguments) -> Answer:
-    query = OperationQuery(op_id=given.operation_id)
-    detail: OperationDetail = await desk.ask(OPERATION, query)
+async def _operation(desk: DeskLink, arguments: OperationArguments) -> Answer:
+    query = OperationQuery(op_id=arguments.operation_id)
+    detail = await desk.ask(OPERATION, query)
     shape = shapes.operation_detail(detail)
     if shape is None:
         raise ToolFailed("not_found", f"{detail.message}; a cycle's id is for get_cycle")
@@ -307,15 +307,15 @@ async def _operation(desk: Desk, given: OperationArguments) -> Answer:
 # --- the one that starts something ----------------------------------------------------------------
 
 
-def request_cycle(desk: Desk) -> Tool:
+def request_cycle(desk: DeskLink) -> Tool:
     """A cycle on request. Approvals stay with people."""
 
-    async def run(given: RequestArguments) -> Answer:
-        answer: RequestAnswer = await desk.ask(REQUEST_CYCLE, _request(given))
+    async def run(arguments: RequestArguments) -> Answer:
+        answer = await desk.ask(REQUEST_CYCLE, _request(arguments))
         if answer.outcome != "accepted" or answer.cycle_id is None or answer.status is None:
             raise ToolFailed(answer.code or "refused", answer.message)
         following = "get_cycle tells how it goes"
-        if given.approval_required and given.kind != STRATEGY:
+        if arguments.approval_required and arguments.kind != STRATEGY:
             following += "; before anything is ordered a person answers its proposal"
         return _plain(
             shapes.RequestedShape(cycle_id=answer.cycle_id, status=answer.status, next=following)
@@ -333,14 +333,14 @@ def request_cycle(desk: Desk) -> Tool:
     )
 
 
-def _request(given: RequestArguments) -> CycleRequest:
+def _request(arguments: RequestArguments) -> CycleRequest:
     body: dict[str, JsonValue] = {
-        "idempotency_key": given.idempotency_key or f"mcp-{secrets.token_hex(8)}",
-        "kind": given.kind,
-        "as_of": given.as_of.isoformat() if given.as_of else None,
-        "universe": list(given.universe) if given.universe else None,
-        "constraints": dict(given.constraints),
+        "idempotency_key": arguments.idempotency_key or f"mcp-{secrets.token_hex(8)}",
+        "kind": arguments.kind,
+        "as_of": arguments.as_of.isoformat() if arguments.as_of else None,
+        "universe": list(arguments.universe) if arguments.universe else None,
+        "constraints": dict(arguments.constraints),
     }
-    line = Pipeline(name=given.provider, provider=given.provider, account=given.account)
-    asks = given.approval_required and given.kind != STRATEGY
+    line = Pipeline(name=arguments.provider, provider=arguments.provider, account=arguments.account)
+    asks = arguments.approval_required and arguments.kind != STRATEGY
     return CycleRequest.model_validate({**body, "pipelines": (line,), "approval_required": asks})

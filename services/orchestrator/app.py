@@ -23,19 +23,19 @@ from libs.postgres.migrate import require_schema
 from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
-from libs.runtime.watch import checked
+from libs.telemetry.readiness import checked
 from services.orchestrator.bodies import Bodies
+from services.orchestrator.clocks.desk_clock import DeskClock
+from services.orchestrator.clocks.relay import Relay
+from services.orchestrator.clocks.schedule import Clock, Time
+from services.orchestrator.clocks.sweep import Sweep
 from services.orchestrator.commit import Committer
-from services.orchestrator.desk_clock import DeskClock
+from services.orchestrator.dead_letters import Letters
+from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.handler import BusOutbox, Handler
-from services.orchestrator.letters import Letters
-from services.orchestrator.outlook import Door
-from services.orchestrator.refusals import Refusals
-from services.orchestrator.relay import Relay
-from services.orchestrator.schedule import Clock, Time
-from services.orchestrator.sweep import Sweep
-from services.orchestrator.workflow import Workflow
-from services.orchestrator.workflows import workflows_of
+from services.orchestrator.machine.workflow import Workflow
+from services.orchestrator.machine.workflows import workflows_of
+from services.orchestrator.preflight import Door
 
 QUEUE = "orchestrators"
 """The queue group: a question goes to one of the orchestrators that run."""

@@ -8,7 +8,8 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import UTC, datetime
+from typing import Protocol, overload
 from uuid import UUID
 
 import structlog
@@ -16,6 +17,7 @@ import structlog
 from contracts.audit import DECISION_EVENTS
 from contracts.cycle import RequestAnswer
 from contracts.message import MESSAGE_BYTES_MAX, Message
+from contracts.operation import ClaimAnswer, RecordAnswer, ResultAnswer
 from libs.postgres.pool import (
     NOT_STORABLE,
     OUTAGE,
@@ -25,15 +27,15 @@ from libs.postgres.pool import (
     SerializationError,
     UniqueViolationError,
 )
-from libs.runtime import metrics
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
-from services.orchestrator import measured, store
-from services.orchestrator.changes import Loaded, NewOperation, Stop
-from services.orchestrator.group import Group, WorkflowUnknown
-from services.orchestrator.inputs import Ask, Given, OperationOverdue, operation_of
-from services.orchestrator.recent import Recent
-from services.orchestrator.workflow import Workflow
+from libs.telemetry import metrics
+from services.orchestrator import store
+from services.orchestrator.group import inputs, measured
+from services.orchestrator.group.changes import Loaded, NewOperation, Stop
+from services.orchestrator.group.fold import Group, WorkflowUnknown
+from services.orchestrator.group.recent import Recent
+from services.orchestrator.machine.workflow import Workflow
 
 RACES_MAX = 3
 """How often a group is folded again on rows that another orchestrator has just inserted."""
@@ -83,27 +85,43 @@ class Committer:
         on_commit: OnCommit,
     ) -> None:
         self._pool = pool
-        self._workflows = {(each.kind, each.version): each for each in workflows}
+        self._workflows = {(workflow.kind, workflow.version): workflow for workflow in workflows}
         self._settings = settings
         self._outbox = outbox
         self._on_commit = on_commit
         self._recent = Recent(settings.cycles_recent_max)
-        self._queue: asyncio.Queue[Ask] = asyncio.Queue(settings.inputs_max)
+        self._queue: asyncio.Queue[inputs.Ask] = asyncio.Queue(settings.inputs_max)
         self._loaded = False
 
-    async def ask(self, given: Given) -> Message | None:
-        """Put an input in; returns its answer once it is committed.
+    # Which answer `Group.take` gives to which input.
+    @overload
+    async def ask(
+        self, item: inputs.CycleAsked | inputs.CancelAskedFor | inputs.ProposalAnswered
+    ) -> RequestAnswer: ...
+    @overload
+    async def ask(self, item: inputs.Claimed) -> ClaimAnswer: ...
+    @overload
+    async def ask(self, item: inputs.Recorded) -> RecordAnswer: ...
+    @overload
+    async def ask(self, item: inputs.Resulted) -> ResultAnswer: ...
+    @overload
+    async def ask(
+        self, item: inputs.OperationOverdue | inputs.CycleOverdue | inputs.RequestRefused
+    ) -> None: ...
+    async def ask(self, item: inputs.GroupInput) -> Message | None:
+        """Queue an input for `run`; returns its answer once it is committed.
 
         Raises `InputRefused`, `NotCommitted` where it is to be asked again, and `WorkflowUnknown`
         where another orchestrator is to be asked.
         """
-        ask = Ask(given)
+        ask = inputs.Ask(item)
         await self._queue.put(ask)
         return await ask.answer
 
     async def run(self) -> None:
-        """Commit groups until cancelled, on one connection for as long as it lasts."""
-        waiting: Sequence[Ask] = ()
+        """Take what `ask` queued and commit it in groups until cancelled, on one connection for as
+        long as it lasts."""
+        waiting: Sequence[inputs.Ask] = ()
         while True:
             try:
                 # Held, not taken for each group: a pool resets a connection at every release.
@@ -117,7 +135,7 @@ class Committer:
                 metrics.COMMIT_RETRIES.add("postgres_lost")
                 await asyncio.sleep(RETRY_AFTER_S)
 
-    async def _group(self) -> Sequence[Ask]:
+    async def _group(self) -> Sequence[inputs.Ask]:
         group = [await self._queue.get()]
         while len(group) < self._settings.group_max and not self._queue.empty():
             group.append(self._queue.get_nowait())
@@ -125,7 +143,7 @@ class Committer:
         metrics.INPUTS_WAITING.set(self._queue.qsize())
         return group
 
-    async def _settle(self, db: Connection, asks: Sequence[Ask]) -> None:
+    async def _settle(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
         """Commit a group; raises one of `OUTAGE`, and the group is to be tried again."""
         asks = [ask for ask in asks if not ask.answer.done()]
         try:
@@ -135,7 +153,7 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - one bad input must not stop the desk
             await self._one_by_one(db, asks, error)
 
-    async def _commit_in_turn(self, db: Connection, asks: Sequence[Ask]) -> None:
+    async def _commit_in_turn(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
         """Commit; again where another orchestrator was first to insert the same cycle."""
         for _ in range(RACES_MAX):
             try:
@@ -145,7 +163,9 @@ class Committer:
                 metrics.COMMIT_RETRIES.add("raced")
         return await self._commit(db, asks)
 
-    async def _one_by_one(self, db: Connection, asks: Sequence[Ask], error: Exception) -> None:
+    async def _one_by_one(
+        self, db: Connection, asks: Sequence[inputs.Ask], error: Exception
+    ) -> None:
         """A group failed on one of its inputs: the others must not suffer for the one that offends.
 
         It ends its operation, and what ends is committed like all else. Where nothing can be
@@ -155,50 +175,52 @@ class Committer:
             for ask in asks:
                 await self._settle(db, [ask])
             return
-        given = asks[0].given
+        item = asks[0].item
         if isinstance(error, WorkflowUnknown):
-            log.warning("orchestrator.not_its_cycle", kind=type(given).__name__, why=str(error))
+            log.warning("orchestrator.not_its_cycle", kind=type(item).__name__, why=str(error))
             asks[0].answer.set_exception(error)
             return
         metrics.INPUTS_REFUSED.add()
-        log.error("orchestrator.input_refused", kind=type(given).__name__, error=str(error)[:400])
+        log.error("orchestrator.input_refused", kind=type(item).__name__, error=str(error)[:400])
         refused: Exception = InputRefused(str(error))
-        op_id = operation_of(given)
-        if isinstance(given, OperationOverdue) or not _is_its_own_fault(error):
+        op_id = inputs.operation_of(item)
+        if isinstance(item, inputs.OperationOverdue) or not _is_its_own_fault(error):
             refused = NotCommitted(str(error))
         elif op_id is not None:
-            end = Ask(OperationOverdue(op_id, store.failure_of(error)))
+            end = inputs.Ask(inputs.OperationOverdue(op_id, store.failure_of(error)))
             await self._settle(db, [end])
             if end.answer.exception() is not None:
                 refused = NotCommitted(str(error))
         if not asks[0].answer.done():
             asks[0].answer.set_exception(refused)
 
-    async def _commit(self, db: Connection, asks: Sequence[Ask]) -> None:
+    async def _commit(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
         began = time.perf_counter()
-        given = [ask.given for ask in asks]
-        done = await self._from_memory(db, given) or await self._under_locks(db, given)
-        self._recent.keep(done.group)
-        for ask, answer in zip(asks, done.answers, strict=True):
+        items = [ask.item for ask in asks]
+        committed = await self._from_memory(db, items) or await self._under_locks(db, items)
+        self._recent.keep(committed.group)
+        for ask, answer in zip(asks, committed.answers, strict=True):
             if not ask.answer.done():
                 ask.answer.set_result(answer)
         metrics.COMMIT_SECONDS.observe(time.perf_counter() - began)
         metrics.COMMIT_INPUTS.observe(len(asks))
         # Lets the answers leave before the commands that follow from them.
         await asyncio.sleep(0)
-        await self._publish(done)
+        await self._publish(committed)
         # By itself: a fault in counting must not touch what is committed.
-        asyncio.get_running_loop().call_soon(measured.count, done.group, done.answers)
+        asyncio.get_running_loop().call_soon(measured.count, committed.group, committed.answers)
 
-    async def _from_memory(self, db: Connection, given: Sequence[Given]) -> Committed | None:
+    async def _from_memory(
+        self, db: Connection, items: Sequence[inputs.GroupInput]
+    ) -> Committed | None:
         """Fold on rows that need no reading, and write if they still hold: one statement, which
         is a transaction. None where that cannot be, and nothing was written."""
-        loaded = self._recent.take(given)
+        loaded = self._recent.take(items)
         if loaded is None:
             return None
         try:
-            await store.load_for_requests(db, given, loaded, self._settings)
-            group, answers = self._fold(given, loaded)
+            await store.load_for_requests(db, items, loaded, self._settings)
+            group, answers = self._fold(items, loaded)
             # A request is new here only because no cycle of it was read. Where that is wrong, the
             # insert says so, but nothing would where a new one is refused.
             if any(map(_is_refusal, answers)):
@@ -212,15 +234,15 @@ class Committer:
         except UniqueViolationError:
             return None
 
-    async def _under_locks(self, db: Connection, given: Sequence[Given]) -> Committed:
+    async def _under_locks(self, db: Connection, items: Sequence[inputs.GroupInput]) -> Committed:
         """Lock, read, fold, write."""
         async with db.transaction():
-            loaded = await store.load(db, given, self._settings)
-            return await self._write(db, *self._fold(given, loaded), loaded)
+            loaded = await store.load(db, items, self._settings)
+            return await self._write(db, *self._fold(items, loaded), loaded)
 
-    def _fold(self, given: Sequence[Given], loaded: Loaded) -> tuple[Group, Answers]:
-        group = Group(self._workflows, self._settings, loaded)
-        return group, [group.take(each) for each in given]
+    def _fold(self, items: Sequence[inputs.GroupInput], loaded: Loaded) -> tuple[Group, Answers]:
+        group = Group(self._workflows, self._settings, loaded, datetime.now(UTC))
+        return group, [group.take(item) for item in items]
 
     async def _write(
         self, db: Connection, group: Group, answers: Answers, loaded: Loaded
@@ -229,17 +251,17 @@ class Committer:
         commands = await store.write(db, group, self._settings)
         return Committed(group, answers, commands)
 
-    async def _publish(self, done: Committed) -> None:
-        for new in done.group.starts:
-            command = done.commands[new.start.op_id]
+    async def _publish(self, committed: Committed) -> None:
+        for new in committed.group.starts:
+            command = committed.commands[new.start.op_id]
             # A person is asked by an event. What no service could read is left to the sweep, which
             # fails its operation.
             if not new.start.step.asks and len(command) <= MESSAGE_BYTES_MAX:
                 await self._outbox.send(new, command)
-        for stop in done.group.stops:
+        for stop in committed.group.stops:
             await self._outbox.stop(stop)
-        if done.group.events:
-            awaited = any(event.type in DECISION_EVENTS for event in done.group.events)
+        if committed.group.events:
+            awaited = any(event.type in DECISION_EVENTS for event in committed.group.events)
             self._on_commit(hurry=awaited and not self._loaded)
 
 

@@ -1,15 +1,14 @@
 """What the orchestrator hears, as inputs; what it says after a commit, as messages."""
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import date
-from typing import TypeVar
 from uuid import UUID
 
 from contracts.approval import AnswerProposal
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
-from contracts.message import Message
 from contracts.operation import (
     CancelOperation,
     Claim,
@@ -27,42 +26,33 @@ from contracts.subjects import (
     RECORD,
     REQUEST_CYCLE,
     RESULT,
+    Answered,
 )
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
 from libs.bus.server import Refuse, Server, Unreadable
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
-from services.orchestrator.answers import rejection
-from services.orchestrator.changes import NewOperation, Stop
 from services.orchestrator.commit import Committer, InputRefused, NotCommitted
-from services.orchestrator.group import WorkflowUnknown
-from services.orchestrator.inputs import (
-    CancelAskedFor,
-    Claimed,
-    CycleAsked,
-    Given,
-    ProposalAnswered,
-    Recorded,
-    RequestRefused,
-    Resulted,
-)
-from services.orchestrator.outlook import OutlookOf
-from services.orchestrator.refusals import Refusals
-from services.orchestrator.rotation import in_turn
+from services.orchestrator.group import inputs
+from services.orchestrator.group.answers import rejection
+from services.orchestrator.group.changes import NewOperation, Stop
+from services.orchestrator.group.fold import WorkflowUnknown
+from services.orchestrator.group.refusals import Refusals
+from services.orchestrator.machine.rotation import in_turn
+from services.orchestrator.preflight import OutlookOf
 
 # Names the newest session that the market source knows; asked where a request names none.
 LatestSession = Callable[[], Awaitable[date]]
 
-
-M = TypeVar("M", bound=Message)
 
 REASON_CHARS_MAX = 400
 """Of the reason that a service is told."""
 
 
 class Handler:
-    """Answers requests and services' questions by inputs to the committer.
+    """Answers requests and services' questions by inputs to the committer: `Committer.ask` queues
+    each, and `Committer.run` commits it.
 
     `patience_s` is how long services wait for an answer before they ask again.
     """
@@ -88,20 +78,20 @@ class Handler:
         await server.serve(REQUEST_CYCLE, self.cycle, self._refuse_request)
         await server.serve(CANCEL_CYCLE, self._cancel, self._refuse_request)
         await server.serve(ANSWER_PROPOSAL, self._approval, self._refuse_request)
-        await server.serve(CLAIM, self._claim, self._refused("claim", ClaimAnswer))
-        await server.serve(RECORD, self._record, self._refused("record", RecordAnswer))
-        await server.serve(RESULT, self._result, self._refused("result", ResultAnswer))
+        unread = self._unread
+        await server.serve(CLAIM, self._claim, unread("claim", ClaimAnswer(outcome="unknown")))
+        await server.serve(RECORD, self._record, unread("record", RecordAnswer(outcome="unknown")))
+        await server.serve(RESULT, self._result, unread("result", ResultAnswer(outcome="unknown")))
 
-    async def cycle(self, requester: str, message: Message) -> Message | None:
+    async def cycle(self, requester: str, request: CycleRequest) -> RequestAnswer | None:
         """What becomes of a request; None where another orchestrator is to be asked."""
-        request = _as(CycleRequest, message)
         try:
             as_of = request.as_of or await self._latest_session()
         except DeskError as error:
             return rejection(error.code, error.message, "as_of")
         outlook = await self._outlook_of(requester, request, as_of)
         body = request.model_dump_json().encode()
-        given = CycleAsked(
+        asked = inputs.CycleAsked(
             cycle_id=ids.cycle_id(requester, request.idempotency_key),
             requester=requester,
             request=in_turn(request, as_of),
@@ -110,22 +100,26 @@ class Handler:
             hindrance=outlook.hindrance,
             needs=outlook.needs,
         )
-        answer = await self._ask(given)
-        if not isinstance(answer, RequestAnswer):
+        answer = await self._request(asked)
+        if answer is None:
             return None
         rejected = answer.outcome == "rejected" and answer.code != "key_reused"
         if rejected and self._refusals.is_kept(requester):
             failure = Failure(code=answer.code or "", message=answer.message, field=answer.field)
             stands_for = _refused_id(requester, body, len(body))
-            await self._ask(RequestRefused(stands_for, failure, requester))
+            await self._keep(inputs.RequestRefused(stands_for, failure, requester))
         return answer
 
-    async def _cancel(self, _requester: str, message: Message) -> Message | None:
-        cancel = _as(CancelCycle, message)
-        return await self._ask(CancelAskedFor(cancel.cycle_id, cancel.reason))
+    async def _cancel(self, _requester: str, request: CancelCycle) -> RequestAnswer | None:
+        return await self._request(inputs.CancelAskedFor(request.cycle_id, request.reason))
 
-    async def _approval(self, approver: str, message: Message) -> Message | None:
-        return await self._ask(ProposalAnswered(approver, _as(AnswerProposal, message)))
+    async def _approval(self, approver: str, answer: AnswerProposal) -> RequestAnswer | None:
+        return await self._request(inputs.ProposalAnswered(approver, answer))
+
+    async def _request(
+        self, asked: inputs.CycleAsked | inputs.CancelAskedFor | inputs.ProposalAnswered
+    ) -> RequestAnswer | None:
+        return await _answer(self._committer.ask(asked), _not_storable)
 
     async def _refuse_request(self, requester: str, refused: Unreadable) -> RequestAnswer:
         """A request that cannot be read: told to its sender, to all who listen, and kept; of many
@@ -135,51 +129,47 @@ class Handler:
         if self._refusals.is_kept(requester):
             await self._publisher.dead_letter("request", refused, failure, requester)
             stands_for = _refused_id(requester, refused.body, refused.size_bytes)
-            await self._ask(RequestRefused(stands_for, failure, requester))
+            await self._keep(inputs.RequestRefused(stands_for, failure, requester))
         return rejection(error.code, error.message, error.field)
 
-    async def _claim(self, service: str, message: Message) -> Message | None:
-        return await self._ask_for_now(Claimed(service, _as(Claim, message)))
+    async def _keep(self, refused: inputs.RequestRefused) -> None:
+        """Record a refusal where that can be done; its sender has the answer either way."""
+        with contextlib.suppress(InputRefused, NotCommitted, WorkflowUnknown):
+            await self._committer.ask(refused)
 
-    async def _record(self, service: str, message: Message) -> Message | None:
-        return await self._ask_for_now(Recorded(service, _as(Record, message)))
+    async def _claim(self, service: str, claim: Claim) -> ClaimAnswer | None:
+        answer = self._committer.ask(inputs.Claimed(service, claim))
+        return await self._for_now(_answer(answer, lambda _: ClaimAnswer(outcome="done")))
 
-    async def _result(self, service: str, message: Message) -> Message | None:
-        return await self._ask_for_now(Resulted(service, _as(Result, message)))
+    async def _record(self, service: str, record: Record) -> RecordAnswer | None:
+        def cancelled(why: str) -> RecordAnswer:
+            return RecordAnswer(outcome="cancelled", message=why)
 
-    async def _ask(self, given: Given) -> Message | None:
-        """The committed answer. An input that cannot be stored has ended its operation: say so.
+        answer = self._committer.ask(inputs.Recorded(service, record))
+        return await self._for_now(_answer(answer, cancelled))
 
-        None, which is no answer, where nothing could be committed, or on a cycle of a later
-        version: who asks again may be heard by an orchestrator that knows it.
-        """
-        try:
-            return await self._committer.ask(given)
-        except InputRefused as error:
-            return _refusal(given, str(error))
-        except (NotCommitted, WorkflowUnknown):
-            return None
+    async def _result(self, service: str, result: Result) -> ResultAnswer | None:
+        answer = self._committer.ask(inputs.Resulted(service, result))
+        return await self._for_now(_answer(answer, lambda _: ResultAnswer(outcome="ok")))
 
-    async def _ask_for_now(self, given: Given) -> Message | None:
-        """As `_ask`, for a service, which asks again after a while: what it no longer waits for is
-        not to be granted to nobody once Postgres is back."""
+    async def _for_now(self, answer: Awaitable[Answered | None]) -> Answered | None:
+        """A service asks again after a while: what it no longer waits for is not to be granted to
+        nobody once Postgres is back."""
         try:
             async with asyncio.timeout(self._patience_s):
-                return await self._ask(given)
+                return await answer
         except TimeoutError:
             return None
 
-    def _refused(
-        self, what: str, answer: type[ClaimAnswer] | type[RecordAnswer] | type[ResultAnswer]
-    ) -> Refuse:
+    def _unread(self, what: str, answer: Answered) -> Refuse[Answered]:
         """Keep what a service said and nobody can read; to it, the operation is unknown."""
 
-        async def refuse(service: str, refused: Unreadable) -> Message | None:
+        async def refuse(service: str, refused: Unreadable) -> Answered:
             error = refused.error
             failure = Failure(code=error.code, message=error.message, field=error.field)
             if self._refusals.is_kept(service):
                 await self._publisher.dead_letter(what, refused, failure, service)
-            return answer(outcome="unknown")
+            return answer
 
         return refuse
 
@@ -218,19 +208,21 @@ def _refused_id(requester: str, body: bytes, size_bytes: int) -> UUID:
     return ids.cycle_id(requester, f"refused/{size_bytes}/{hashlib.sha256(body).hexdigest()}")
 
 
-def _refusal(given: Given, why: str) -> Message | None:
-    match given:
-        case Claimed():
-            return ClaimAnswer(outcome="done")
-        case Recorded():
-            return RecordAnswer(outcome="cancelled", message=why[:400])
-        case Resulted():
-            return ResultAnswer(outcome="ok")
-        case _:
-            return rejection("not_storable", why[:400])
+async def _answer(
+    answer: Awaitable[Answered], refusal: Callable[[str], Answered]
+) -> Answered | None:
+    """The committed answer. An input that cannot be stored has ended its operation: say so.
+
+    None, which is no answer, where nothing could be committed, or on a cycle of a later version:
+    who asks again may be heard by an orchestrator that knows it.
+    """
+    try:
+        return await answer
+    except InputRefused as error:
+        return refusal(str(error)[:REASON_CHARS_MAX])
+    except (NotCommitted, WorkflowUnknown):
+        return None
 
 
-def _as(kind: type[M], message: object) -> M:
-    if not isinstance(message, kind):
-        raise TypeError(f"{kind.__name__} expected, {type(message).__name__} came")
-    return message
+def _not_storable(why: str) -> RequestAnswer:
+    return rejection("not_storable", why)

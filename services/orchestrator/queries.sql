@@ -300,7 +300,7 @@ values ($1, $2, $3, $4, $5, 'orchestrator', $6::jsonb)
 on conflict do nothing
 
 -- name: overdue_operations
-select op_id from operations
+select op_id, progress ->> 'step' as step_told from operations
 where status in ('pending', 'running') and not must_answer and deadline_at <= (select desk_now())
 order by deadline_at limit $1
 

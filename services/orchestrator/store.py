@@ -18,8 +18,8 @@ from libs.postgres.queries import Queries
 from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
 from services.orchestrator import strategies
-from services.orchestrator.awaited import PAST_DAYS, PAST_DECISIONS, awaited
-from services.orchestrator.changes import (
+from services.orchestrator.group import inputs
+from services.orchestrator.group.changes import (
     Loaded,
     NewEntry,
     NewEvent,
@@ -27,30 +27,29 @@ from services.orchestrator.changes import (
     NewUsage,
     command_json,
 )
-from services.orchestrator.group import Group
-from services.orchestrator.inputs import (
-    Claimed,
-    CycleAsked,
-    Given,
-    ProposalAnswered,
-    Recorded,
-    cycle_of,
-    operation_of,
+from services.orchestrator.group.fold import Group
+from services.orchestrator.group.leases import NO_USAGE, NOTHING
+from services.orchestrator.group.rate_limits import Bucket, Pace
+from services.orchestrator.group.rows import (
+    CycleRow,
+    Ended,
+    OperationRow,
+    Proposal,
+    Purse,
+    dump_state,
 )
-from services.orchestrator.leases import NO_USAGE, NOTHING
-from services.orchestrator.paces import Bucket, Pace
-from services.orchestrator.rows import CycleRow, Ended, OperationRow, Proposal, Purse, dump_state
+from services.orchestrator.open_outcomes import PAST_DAYS, PAST_DECISIONS, awaited
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 
 
-async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Loaded:
+async def load(db: Connection, items: Sequence[inputs.GroupInput], settings: Settings) -> Loaded:
     """Lock and read what the inputs speak of: cycles in order of id, the day's budget last.
 
     Of these cycles all operations that have not ended: an input may end those it does not name.
     """
-    op_ids = [op_id for op_id in map(operation_of, given) if op_id is not None]
-    cycle_ids = [cycle_id for cycle_id in map(cycle_of, given) if cycle_id is not None]
+    op_ids = [op_id for op_id in map(inputs.operation_of, items) if op_id is not None]
+    cycle_ids = [cycle_id for cycle_id in map(inputs.cycle_of, items) if cycle_id is not None]
     loaded = Loaded()
     await db.execute(sql.lock_cycles, cycle_ids, op_ids)
     cycles = await db.fetch(sql.load_cycles, cycle_ids, op_ids)
@@ -58,32 +57,34 @@ async def load(db: Connection, given: Sequence[Given], settings: Settings) -> Lo
     if loaded.cycles:
         rows = await db.fetch(sql.load_operations, op_ids, list(loaded.cycles))
         loaded.operations = {row["op_id"]: OperationRow.of(row) for row in rows}
-    await _load_proposals(db, given, loaded)
-    await _load_journal(db, given, loaded)
-    await load_for_requests(db, given, loaded, settings)
-    if any(map(_is_paid, given)) or _money_is_held(loaded):
+    await _load_proposals(db, items, loaded)
+    await _load_journal(db, items, loaded)
+    await load_for_requests(db, items, loaded, settings)
+    if any(map(_is_paid, items)) or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
-        loaded.paces = await _load_paces(db, given, settings)
+        loaded.paces = await _load_paces(db, items, settings)
     return loaded
 
 
 async def _load_paces(
-    db: Connection, given: Sequence[Given], settings: Settings
+    db: Connection, items: Sequence[inputs.GroupInput], settings: Settings
 ) -> dict[str, Pace]:
     """How fast the endpoints that the inputs ask may be asked; read under the day's lock."""
-    names = sorted({name for each in given if isinstance(each, Recorded) for name in _asked(each)})
+    names = sorted(
+        {name for item in items if isinstance(item, inputs.Recorded) for name in _endpoints(item)}
+    )
     if not names:
         return {}
     rows = {row["provider"]: row for row in await db.fetch(sql.load_paces, names)}
     return {name: _pace(name, settings.rate_of(name), rows.get(name)) for name in names}
 
 
-def _asked(given: Recorded) -> Iterator[str]:
-    """Whom the calls on record and the next ones ask."""
-    record = given.record
+def _endpoints(recorded: inputs.Recorded) -> Iterator[str]:
+    """The endpoints that the calls on record and the next ones ask."""
+    record = recorded.record
     if record.reserve is not None and record.reserve.provider:
         yield record.reserve.provider
-    yield from (each.provider for each in record.entries if each.kind is CallKind.MODEL)
+    yield from (entry.provider for entry in record.entries if entry.kind is CallKind.MODEL)
 
 
 def _pace(name: str, rate: Rate, row: Record | None) -> Pace:
@@ -95,11 +96,11 @@ def _pace(name: str, rate: Rate, row: Record | None) -> Pace:
     )
 
 
-def _is_paid(given: Given) -> bool:
+def _is_paid(item: inputs.GroupInput) -> bool:
     """Whether the input itself holds money back or spends it."""
-    if not isinstance(given, Recorded):
+    if not isinstance(item, inputs.Recorded):
         return False
-    record = given.record
+    record = item.record
     return record.reserve is not None or any(e.usage != NO_USAGE for e in record.entries)
 
 
@@ -109,15 +110,17 @@ def _money_is_held(loaded: Loaded) -> bool:
     return any(row.reserved != NOTHING for row in loaded.operations.values())
 
 
-async def _load_proposals(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
+async def _load_proposals(
+    db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded
+) -> None:
     """What people were asked in the cycles that one answers; read under the cycles' locks."""
-    asked = [each.cycle_id for each in given if isinstance(each, ProposalAnswered)]
-    for row in await db.fetch(sql.load_proposals, asked) if asked else ():
+    cycle_ids = [item.cycle_id for item in items if isinstance(item, inputs.ProposalAnswered)]
+    for row in await db.fetch(sql.load_proposals, cycle_ids) if cycle_ids else ():
         loaded.proposals.setdefault(row["cycle_id"], []).append(Proposal.of(row))
 
 
-async def _load_journal(db: Connection, given: Sequence[Given], loaded: Loaded) -> None:
-    claims = [each.claim.op_id for each in given if isinstance(each, Claimed)]
+async def _load_journal(db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded) -> None:
+    claims = [item.claim.op_id for item in items if isinstance(item, inputs.Claimed)]
     claimed = [loaded.operations[op_id] for op_id in claims if op_id in loaded.operations]
     again = [row for row in claimed if row.epoch > 0]
     if again:
@@ -125,26 +128,28 @@ async def _load_journal(db: Connection, given: Sequence[Given], loaded: Loaded) 
         for row in await db.fetch(sql.load_journal, days, ids):
             entry = JournalEntry.model_validate_json(row["entry"])
             loaded.journals.setdefault(row["op_id"], []).append(entry)
-    wanted = [
-        (loaded.operations[each.record.op_id].started_on, each.record.op_id, entry.index)
-        for each in given
-        if isinstance(each, Recorded) and each.record.op_id in loaded.operations
-        for entry in each.record.entries
+    entries = [
+        (loaded.operations[item.record.op_id].started_on, item.record.op_id, entry.index)
+        for item in items
+        if isinstance(item, inputs.Recorded) and item.record.op_id in loaded.operations
+        for entry in item.record.entries
     ]
-    if wanted:
-        rows = await db.fetch(sql.load_recorded, *map(list, zip(*wanted, strict=True)))
+    if entries:
+        rows = await db.fetch(sql.load_recorded, *map(list, zip(*entries, strict=True)))
         loaded.recorded = {(row["op_id"], row["index"]) for row in rows}
 
 
 async def load_for_requests(
-    db: Connection, given: Sequence[Given], loaded: Loaded, settings: Settings
+    db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded, settings: Settings
 ) -> None:
     """Read what new cycles begin with."""
-    asked = [each for each in given if isinstance(each, CycleAsked)]
-    if not asked:
+    requests = [item for item in items if isinstance(item, inputs.CycleAsked)]
+    if not requests:
         return
-    wanted = sorted({(p.account, each.as_of) for each in asked for p in each.request.pipelines})
-    rows = await db.fetch(sql.load_for_requests, *map(list, zip(*wanted, strict=True)))
+    accounts = sorted(
+        {(p.account, item.as_of) for item in requests for p in item.request.pipelines}
+    )
+    rows = await db.fetch(sql.load_for_requests, *map(list, zip(*accounts, strict=True)))
     loaded.running = rows[0]["running"]
     loaded.today = _purse(rows[0], settings)
     loaded.strategies_running = rows[0]["strategies_running"]
@@ -180,7 +185,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
     cycles = group.changed_cycles()
     results = await _results(db, group)
     await strategies.keep(db, group)
-    past = await _past_decisions(db, group) | await strategies.given(db, group, results)
+    past = await _past_decisions(db, group) | await strategies.command_fields(db, group, results)
     commands = {
         new.start.op_id: command_json(
             new.cycle,

@@ -22,7 +22,7 @@ from contracts.strategy_cycle import (
 )
 from libs.postgres.pool import Connection
 from libs.postgres.queries import Queries
-from services.orchestrator.group import Group
+from services.orchestrator.group.fold import Group
 
 End = Literal["training_gate", "backtest_gate", "assessed", "not_finished"]
 
@@ -61,31 +61,31 @@ async def keep(db: Connection, group: Group) -> None:
             continue
         step = (row.service, row.step)
         if step == DESIGN:
-            made = orjson.loads(end.result)
-            name, sha256 = made["spec"]["name"], made["spec_sha256"]
+            result = orjson.loads(end.result)
+            name, sha256 = result["spec"]["name"], result["spec_sha256"]
             as_of = group.cycle(row.cycle_id).as_of
             await db.execute(sql.designed, row.cycle_id, name, sha256, as_of, op_id)
         elif step in FOUND:
-            made = orjson.loads(end.result)
-            name, ratio = made["strategy_name"], made.get("sharpe_ratio")
+            result = orjson.loads(end.result)
+            name, ratio = result["strategy_name"], result.get("sharpe_ratio")
             await db.execute(sql.found, row.cycle_id, name, row.step, op_id, ratio)
 
 
-async def given(
+async def command_fields(
     db: Connection, group: Group, results: Mapping[UUID, bytes]
 ) -> dict[UUID, dict[str, bytes]]:
     """For each new operation that wants to know: how many strategies were tried besides its own,
     and what became of the last ones.
     """
-    found: dict[UUID, dict[str, bytes]] = {}
+    fields_of: dict[UUID, dict[str, bytes]] = {}
     for new in group.starts:
         fields = new.start.step.serves.message.model_fields
         if TRIALS in fields:
             design = orjson.loads(results[new.start.takes["strategy_design"]])
-            found[new.start.op_id] = {TRIALS: await _trials(db, design["spec_sha256"])}
+            fields_of[new.start.op_id] = {TRIALS: await _trials(db, design["spec_sha256"])}
         elif PAST in fields:
-            found[new.start.op_id] = {PAST: await _past(db, new.cycle.as_of, results)}
-    return found
+            fields_of[new.start.op_id] = {PAST: await _past(db, new.cycle.as_of, results)}
+    return fields_of
 
 
 async def _trials(db: Connection, spec_sha256: str) -> bytes:
@@ -95,8 +95,8 @@ async def _trials(db: Connection, spec_sha256: str) -> bytes:
 
 async def _past(db: Connection, as_of: date, results: Mapping[UUID, bytes]) -> bytes:
     rows = await db.fetch(sql.past, as_of, PAST_STRATEGIES_MAX)
-    told = [past_strategy(_with_fresh(row, results)).model_dump(mode="json") for row in rows]
-    return orjson.dumps(told)
+    strategies = [past_strategy(_with_fresh(row, results)).model_dump(mode="json") for row in rows]
+    return orjson.dumps(strategies)
 
 
 def _with_fresh(row: Mapping[str, Any], results: Mapping[UUID, bytes]) -> Mapping[str, Any]:
@@ -135,8 +135,8 @@ def past_strategy(row: Mapping[str, Any]) -> PastStrategy:
 def _end(training: Any, backtest: Any, assessment: Any) -> tuple[End, str]:
     if assessment:
         return "assessed", ""
-    for made, ended in ((backtest, "backtest_gate"), (training, "training_gate")):
-        gate = made.get("gate")
+    for result, ended in ((backtest, "backtest_gate"), (training, "training_gate")):
+        gate = result.get("gate")
         if gate and not gate["passed"]:
             return cast(End, ended), gate["reason"]
     return "not_finished", ""

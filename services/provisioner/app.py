@@ -3,19 +3,19 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from contracts.subjects import COMMANDS, Subject
+from contracts.subjects import COMMANDS, AnySubject
 from libs.bus.connection import connect, watched
 from libs.bus.discovery import discoverable
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import Provisioner
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
-from libs.runtime.watch import checked
+from libs.telemetry.readiness import checked
 
 
 @asynccontextmanager
 async def running(
-    settings: Settings, commands: Sequence[Subject] = COMMANDS
+    settings: Settings, commands: Sequence[AnySubject] = COMMANDS
 ) -> AsyncIterator[Background]:
     """Everything is provisioned when the block is entered, and kept so while it runs."""
     client = await connect(settings.nats_address, PROVISIONER, settings.secrets_path)

@@ -13,10 +13,9 @@ from datetime import datetime
 from pathlib import Path
 
 from libs.bus.permissions import permissions
-from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.accounts import NatsPermissions
-from libs.runtime.certificates import Pair, ensure_certificates
-from libs.runtime.credentials import (
+from libs.keys.accounts import NatsPermissions
+from libs.keys.certificates import Pair, ensure_certificates
+from libs.keys.credentials import (
     NATS_CONFIG,
     CredentialError,
     ensure_secrets,
@@ -26,10 +25,11 @@ from libs.runtime.credentials import (
     nkey_public_key,
     postgres_password,
 )
-from libs.runtime.embedded import DATABASE
-from libs.runtime.postgres_roles import roles_sql
-from libs.runtime.postgres_server import SUPERUSER
-from libs.runtime.tls import CA_FILE
+from libs.keys.tls import CA_FILE
+from libs.postgres.pool import OWNER_ROLE, ROLES
+from libs.servers.embedded import DATABASE
+from libs.servers.postgres_roles import roles_sql
+from libs.servers.postgres_server import SUPERUSER
 
 ROLES_SQL = "roles.sql"
 TOKENS = ("http.token", "grafana.password")
@@ -108,7 +108,7 @@ def kept_place(directory: Path) -> NatsPlace:
     try:
         config = json.loads((directory / NATS_CONFIG).read_text())
         cluster = config.get("cluster")
-        found = NatsPlace(
+        place = NatsPlace(
             listen=config["host"],
             port=config["port"],
             monitor_port=_port(config["http"]),
@@ -116,13 +116,13 @@ def kept_place(directory: Path) -> NatsPlace:
             name=config["server_name"],
         )
         if "tls" in config:
-            found = replace(found, tls_dir=Path(config["tls"]["cert_file"]).parent)
+            place = replace(place, tls_dir=Path(config["tls"]["cert_file"]).parent)
         if cluster:
             nodes = tuple(route.removeprefix("nats://") for route in cluster["routes"])
-            found = replace(found, nodes=nodes, node_port=_port(cluster["listen"]))
+            place = replace(place, nodes=nodes, node_port=_port(cluster["listen"]))
     except (FileNotFoundError, ValueError, KeyError):
         return NatsPlace()
-    return found
+    return place
 
 
 def _port(address: str) -> int:
@@ -181,7 +181,7 @@ def _secrets_in(directory: Path) -> set[str]:
     if not directory.exists():
         return set()
     if not directory.is_dir():
-        raise CredentialError(f"{directory} is no folder. Name a new or empty one.")
+        raise CredentialError(f"{directory} is not a folder. Name a new or empty one.")
     names = {path.name for path in directory.iterdir()}
     suffixes = (SEED_SUFFIX, ".password", ".pem", ".key", ".token")
     if names and not any(name.endswith(suffixes) for name in names):

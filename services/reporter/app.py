@@ -2,12 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
-from contracts.report import DailyReport, ReportQuery, ReportView, WriteReport
-from contracts.subjects import REPORT
+from contracts.report import ReportQuery, ReportView
+from contracts.subjects import REPORT, WRITE_REPORT
 from libs.bus.client import Client, open_client
-from libs.bus.route import Route, Routes
+from libs.bus.route import Routes, on_command
 from libs.runtime.settings import Settings
 from services.reporter.files import ReportFiles
 from services.reporter.handler import Console, write_report
@@ -23,16 +22,13 @@ class BusConsole:
 
     async def report(self, query: ReportQuery) -> ReportView:
         """What the session brought. Raises DeskNotReachable and QuestionRefused."""
-        answer: ReportView = await self._client.ask(REPORT, query)
-        return answer
+        return await self._client.ask(REPORT, query)
 
 
 def routes(console: Console, files: ReportFiles) -> Routes:
     """What the service hears and says."""
-    write = partial(write_report, console=console, files=files)
-    return Routes(
-        service=SERVICE, commands=(Route(hears=WriteReport, says=DailyReport, handle=write),)
-    )
+    write = on_command(WRITE_REPORT, write_report, console=console, files=files)
+    return Routes(service=SERVICE, commands=(write,))
 
 
 @asynccontextmanager

@@ -2,18 +2,10 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
-from contracts.research import (
-    AnswerQuestion,
-    MakePlan,
-    Plan,
-    QuantReport,
-    ResearchReport,
-    ResearchTickers,
-)
-from libs.bus.route import Route, Routes
+from contracts.subjects import ANSWER_QUESTION, MAKE_PLAN, RESEARCH_TICKERS
+from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
@@ -34,19 +26,23 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         return Role(name, stage, ModelSize.MEDIUM, prompt, providers, limits_of(settings))
 
     tickers_max = settings.research_tickers_max
-    plan = partial(
-        make_plan, market=market, role=role("planner", "planner"), tickers_max=tickers_max
-    )
-    quant = partial(answer_question, market=market, role=role("quant", "quant"))
-    analyst = partial(
-        research_tickers, market=market, role=role("analyst", "research"), tickers_max=tickers_max
+    planner, quant, analyst = (
+        role("planner", "planner"),
+        role("quant", "quant"),
+        role("analyst", "research"),
     )
     return Routes(
         service="research",
         commands=(
-            Route(hears=MakePlan, says=Plan, handle=plan),
-            Route(hears=AnswerQuestion, says=QuantReport, handle=quant),
-            Route(hears=ResearchTickers, says=ResearchReport, handle=analyst),
+            on_command(MAKE_PLAN, make_plan, market=market, role=planner, tickers_max=tickers_max),
+            on_command(ANSWER_QUESTION, answer_question, market=market, role=quant),
+            on_command(
+                RESEARCH_TICKERS,
+                research_tickers,
+                market=market,
+                role=analyst,
+                tickers_max=tickers_max,
+            ),
         ),
     )
 

@@ -13,9 +13,8 @@ from contracts.research import (
 )
 from libs.facts.desk import digest_facts, sentiment_facts
 from libs.llm.agent import Role
-from libs.llm.grounding import Grounder
 from libs.llm.loop import generate, generate_with_tools
-from libs.llm.prompt import memory_told, task_for
+from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
 from libs.llm.reasoning import Reasoning
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
@@ -32,19 +31,15 @@ async def make_plan(
     """
     task = task_for(
         command,
-        signal_digest=command.signal_digest,
-        sentiment_report=command.sentiment_report,
+        about=command.signal_digest.tickers,
+        facts=digest_facts(command.signal_digest),
+        signal_digest=digest_told(command.signal_digest),
+        sentiment_report=sentiment_told(command.sentiment_report),
         portfolio=command.portfolio,
         agent_memory=memory_told(command.agent_memory),
         budgets=command.request.budgets,
         constraints=dict(command.request.constraints),
         assets_max=tickers_max,
-    )
-    checked = Grounder[PlanDraft](
-        task,
-        lambda plan, _: logic.plan_problems(
-            plan, command.signal_digest, command.portfolio, tickers_max
-        ),
     )
     draft, _ = await generate_with_tools(
         role.played_for(command),
@@ -52,9 +47,11 @@ async def make_plan(
         PlanDraft,
         journal,
         planner_tools(market, command.as_of, command.portfolio),
-        check=checked,
+        check=lambda plan, _: logic.plan_problems(
+            plan, command.signal_digest, command.portfolio, tickers_max
+        ),
     )
-    return Plan.of(command, grounding=checked.grounding(draft), **dict(draft))
+    return Plan.of(command, **dict(draft))
 
 
 async def answer_question(
@@ -64,9 +61,9 @@ async def answer_question(
     assets = command.plan.assets
     evidence = await indicator_evidence(journal, market, command.as_of, assets)
     task = task_for(command, evidence=evidence, about=assets, plan=command.plan)
-    checked = Reasoning[QuantDraft](task, logic.quant_problems)
-    draft = await generate(role.played_for(command), task, QuantDraft, journal, check=checked)
-    return QuantReport.of(command, **logic.quant_report(draft, evidence, checked.facts))
+    reasoning = Reasoning[QuantDraft](task, logic.quant_problems)
+    draft = await generate(role.played_for(command), task, QuantDraft, journal, check=reasoning)
+    return QuantReport.of(command, **logic.quant_report(draft, evidence, reasoning.facts))
 
 
 async def research_tickers(
@@ -85,18 +82,18 @@ async def research_tickers(
         about=command.plan.assets,
         facts=(*digest_facts(command.signal_digest), *sentiment_facts(command.sentiment_report)),
         plan=command.plan,
-        signal_digest=command.signal_digest,
-        sentiment_report=command.sentiment_report,
+        signal_digest=digest_told(command.signal_digest),
+        sentiment_report=sentiment_told(command.sentiment_report),
         tickers_max=tickers_max,
     )
-    checked = Reasoning[ResearchDraft](task, logic.research_problems)
+    reasoning = Reasoning[ResearchDraft](task, logic.research_problems)
     draft, calls = await generate_with_tools(
         role.played_for(command),
         task,
         ResearchDraft,
         journal,
         analyst_tools(market, command.as_of, tickers_max),
-        check=checked,
+        check=reasoning,
     )
     names = [finding.ticker for finding in draft.tickers]
     known = await facts_read(journal, market, command.as_of, names)
@@ -105,6 +102,6 @@ async def research_tickers(
         analysis_date=command.as_of,
         tool_calls_made=calls,
         **logic.research_report(
-            draft, checked.evidence, checked.facts, known, command.signal_digest.tickers
+            draft, reasoning.evidence, reasoning.facts, known, command.signal_digest.tickers
         ),
     )

@@ -8,8 +8,7 @@ from pydantic import JsonValue
 
 from contracts.account import Portfolio
 from contracts.facts import CATALYST_DAYS_MAX, DatedEvent, TickerFacts
-from contracts.grounding import CORRECTED_MAX
-from contracts.reasons import Reason
+from contracts.reasons import CORRECTED_MAX, Reason
 from contracts.research import (
     AssetView,
     FindingDraft,
@@ -32,6 +31,11 @@ EARNINGS = frozenset({"days_to_report", "eps_estimate", "eps_actual", "report", 
 FUNDAMENTALS = frozenset(FIGURES)
 EVIDENCE_MAX = 20
 ABSENT_CHARS_MAX = 2_000
+"""What the tools could not say, all of it."""
+NOTES_CHARS_MAX = 4_000
+"""The analyst's notes, which stand in one text with that."""
+WHY_NOT_CHARS_MAX = 300
+"""What one tool could not say, behind a finding's reasons."""
 
 
 def plan_problems(
@@ -55,11 +59,11 @@ def plan_problems(
 
 def quant_problems(draft: QuantDraft, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """One view for each asset whose indicators were computed, and for no other."""
-    given = tickers_of(evidence)
+    known = tickers_of(evidence)
     views = [view.ticker for view in draft.assets]
     return (
-        *(f"assets: {name} has indicators but no view" for name in given if name not in views),
-        *(f"assets: {name} has no indicators to judge by" for name in views if name not in given),
+        *(f"assets: {name} has indicators but no view" for name in known if name not in views),
+        *(f"assets: {name} has no indicators to judge by" for name in views if name not in known),
         *_twice("assets", views),
     )
 
@@ -93,7 +97,7 @@ def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) 
     corrected: list[str] = []
     for place, view in enumerate(draft.assets):
         reasons, fell = settled(view.reasons, facts)
-        corrected += (f"{view.ticker}: {each}" for each in fell)
+        corrected += (f"{view.ticker}: {text}" for text in fell)
         text = argued(reasons, facts, view.ticker)
         texts[f"assets.{place}.reasoning"] = text
         views.append(
@@ -122,7 +126,9 @@ def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) 
 def _no_reason(ticker: str, evidence: Sequence[Evidence]) -> str:
     """What stands where a view names no fact: so much that code can say."""
     results = (item.result for item in evidence if isinstance(item.result, dict))
-    absent = next((each.get("absent") for each in results if each.get("ticker") == ticker), None)
+    absent = next(
+        (result.get("absent") for result in results if result.get("ticker") == ticker), None
+    )
     if not isinstance(absent, dict) or not absent:
         return NO_REASON
     return f"{NO_REASON}; the history is too short for {len(absent)} of its indicators"
@@ -142,8 +148,8 @@ def research_report(
     peer that neither the digest (`offered`) nor a result names, a catalyst that is no dated event
     of the ticker. Without them a finding carries less, never more.
     """
-    peers = {*offered, *(each.key.entity for each in facts.by_name.values())}
-    kept: list[ResearchFinding] = []
+    peers = {*offered, *(fact.key.entity for fact in facts.by_name.values())}
+    findings: list[ResearchFinding] = []
     corrected: list[str] = []
     texts: dict[str, Prose] = {}
     for finding in draft.tickers:
@@ -152,29 +158,29 @@ def research_report(
             corrected.append(f"{finding.ticker}: the finding was left out: {ticker.message}")
             continue
         reasons, fell = settled(finding.reasons, facts)
-        told = finding_texts(finding.ticker, reasons, evidence, facts)
-        texts |= {f"tickers.{len(kept)}.{name}": text for name, text in told.items()}
+        own_texts = finding_texts(finding.ticker, reasons, evidence, facts)
+        texts |= {f"tickers.{len(findings)}.{name}": text for name, text in own_texts.items()}
         event = _event_named(finding.catalyst, facts, ticker.events)
         strangers = [name for name in finding.sector_peers if name not in peers]
         corrected += (
-            f"{finding.ticker}: {each}"
-            for each in (*fell, *_left_out(finding, ticker, event, strangers))
+            f"{finding.ticker}: {text}"
+            for text in (*fell, *_left_out(finding, ticker, event, strangers))
         )
         its = {
-            **{name: text.text for name, text in told.items()},
+            **{name: text.text for name, text in own_texts.items()},
             "reasons": reasons,
             "evidence": _calls(reasons, facts),
             "sector_peers": tuple(n for n in finding.sector_peers if n not in strangers),
         }
-        kept.append(_with_facts(finding, ticker, event, its))
-    notes = own_words(draft.research_notes)
+        findings.append(_with_facts(finding, ticker, event, its))
+    notes = own_words(draft.research_notes[:NOTES_CHARS_MAX])
     absent = _absent(evidence)
     texts["research_notes"] = notes.say(f"{'. ' if notes.text and absent else ''}{absent}")
     cited = Cited.of(texts)
     return {
-        "tickers": tuple(kept),
+        "tickers": tuple(findings),
         "research_notes": texts["research_notes"].text,
-        "sectors_analyzed": tuple(sorted({finding.sector for finding in kept})),
+        "sectors_analyzed": tuple(sorted({finding.sector for finding in findings})),
         "figures": cited.figures,
         "loose": cited.loose,
         "corrected": tuple(corrected[:CORRECTED_MAX]),
@@ -184,15 +190,15 @@ def research_report(
 def _absent(evidence: Sequence[Evidence]) -> str:
     """What no tool could say, in their words, each once."""
     results = (item.result for item in evidence if isinstance(item.result, dict))
-    errors = (each.get("error") for each in results)
-    words = (str(each.get("message", "")) for each in errors if isinstance(each, dict))
+    errors = (result.get("error") for result in results)
+    words = (str(error.get("message", "")) for error in errors if isinstance(error, dict))
     return ". ".join(dict.fromkeys(words))[:ABSENT_CHARS_MAX]
 
 
 def _calls(reasons: Sequence[Reason], facts: Facts) -> tuple[str, ...]:
     """The tool results that these reasons stand on."""
     named = (facts.by_name[name] for r in reasons for name in (r.fact, r.beside) if name)
-    return tuple(dict.fromkeys(each.call for each in named if each.call))[:EVIDENCE_MAX]
+    return tuple(dict.fromkeys(fact.call for fact in named if fact.call))[:EVIDENCE_MAX]
 
 
 def finding_texts(
@@ -214,13 +220,13 @@ def finding_texts(
         )
         parts[part].append(reason)
     texts = {name: argued(some, facts, ticker) for name, some in parts.items()}
-    own = {each.key.quantity for each in facts.of_entity(ticker)}
+    own = {fact.key.quantity for fact in facts.of_entity(ticker)}
     if not texts["news_summary"].text:
-        count = sum(each.key.quantity == HEADLINE for each in facts.of_entity(ticker))
+        count = sum(fact.key.quantity == HEADLINE for fact in facts.of_entity(ticker))
         known = "none of its headlines was a reason" if count else "no headlines known at as_of"
         texts["news_summary"].say(why_not("get_news", ticker, evidence) or known)
     if not texts["earnings_outlook"].text:
-        due = [each for each in facts.of_entity(ticker) if each.key.quantity == "days_to_report"]
+        due = [fact for fact in facts.of_entity(ticker) if fact.key.quantity == "days_to_report"]
         texts["earnings_outlook"] = (
             stated(due[:1], ticker)
             if due
@@ -247,14 +253,16 @@ def why_not(tool: str, ticker: str, evidence: Sequence[Evidence]) -> str:
         if item.tool == tool and isinstance(item.result, dict) and "error" in item.result
     )
     first = next(errors, None)
-    return "" if answered or not isinstance(first, dict) else str(first.get("message", ""))
+    if answered or not isinstance(first, dict):
+        return ""
+    return str(first.get("message", ""))[:WHY_NOT_CHARS_MAX]
 
 
-def _event_named(said: str, facts: Facts, events: Sequence[DatedEvent]) -> DatedEvent | None:
+def _event_named(text: str, facts: Facts, events: Sequence[DatedEvent]) -> DatedEvent | None:
     """The event of the fact that the analyst named, or whose own id it said."""
-    fact = facts.get(said)
-    names = {f"{fact.key.quantity}-{fact.key.mark}"} if fact else {*said.split()}
-    return next((each for each in events if each.id in names), None)
+    fact = facts.get(text)
+    names = {f"{fact.key.quantity}-{fact.key.mark}"} if fact else {*text.split()}
+    return next((event for event in events if event.id in names), None)
 
 
 def _left_out(
@@ -283,7 +291,7 @@ def _with_facts(
         fundamental_score=finding.fundamental_score,
         technical_score=finding.technical_score,
         risk_score=finding.risk_score,
-        catalyst=event.told if event else "",
+        catalyst=event.line if event else "",
         catalyst_event=event,
         name=known.name,
         exchange=known.exchange,
@@ -297,8 +305,8 @@ def _with_facts(
 
 
 def _numbers(values: JsonValue) -> dict[str, float]:
-    given = values if isinstance(values, dict) else {}
-    return {name: float(value) for name, value in given.items() if isinstance(value, int | float)}
+    figures = values if isinstance(values, dict) else {}
+    return {name: float(value) for name, value in figures.items() if isinstance(value, int | float)}
 
 
 def tickers_of(evidence: Iterable[Evidence]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from libs.market.errors import (
 )
 from libs.market.facts import facts_of
 from libs.market.source import MarketData
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from libs.quant.indicators import BadBars
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
@@ -93,7 +93,8 @@ class FewTickers:
 async def indicator_evidence(
     journal: Journal, market: MarketData, as_of: date, assets: Sequence[str]
 ) -> tuple[Evidence, ...]:
-    """The indicators of each asset as evidence; NoIndicators where none has any."""
+    """The indicators of each asset as evidence; NoIndicators where none has any, SourceUnavailable
+    where one may have some and the source cannot be reached."""
     tools = MarketTools(market, as_of, frozenset({INDICATORS}))
     results = await journal.calls([_indicators(tools, ticker, as_of) for ticker in assets])
     if all(is_error(result) for result in results):
@@ -139,15 +140,16 @@ def _indicators(tools: MarketTools, ticker: str, as_of: date) -> Call:
     async def run() -> Reply:
         try:
             return Reply(await tools.call(INDICATORS, {"ticker": ticker}))
-        except LookAhead:
-            raise
-        except MarketError as error:
-            return Reply(_error(ticker, error.code, error.message))
         except BadBars as error:
-            return Reply(_error(ticker, NoHistory.code, str(error)))
+            raise NoHistory(str(error)) from error
+
+    def failed(error: DeskError) -> Reply:
+        if isinstance(error, LookAhead) or not isinstance(error, MarketError):
+            raise error
+        return Reply(_error(ticker, error.code, error.message))
 
     request: JsonValue = {"ticker": ticker, "as_of": as_of.isoformat()}
-    return Call(CallKind.READ, f"indicators {ticker}", request, run)
+    return Call(CallKind.READ, f"indicators {ticker}", request, run, failed=failed)
 
 
 def _error(ticker: str, code: str, message: str) -> JsonValue:

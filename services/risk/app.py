@@ -2,16 +2,9 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 
-from contracts.risk import (
-    DecisionValidation,
-    PickReview,
-    ReviewPicks,
-    ValidateDecision,
-    ValidateExits,
-)
-from libs.bus.route import Route, Routes
+from contracts.subjects import REVIEW_PICKS, VALIDATE_DECISION, VALIDATE_EXITS
+from libs.bus.route import Routes, on_command
 from libs.llm.provider import Provider
 from libs.llm.registry import providers_of
 from libs.runtime.settings import Settings
@@ -21,13 +14,12 @@ from services.risk.review import review_picks, review_role
 
 def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
     """What the service hears and says. It reads no market and holds no account."""
-    review = partial(review_picks, role=review_role(providers, settings))
     return Routes(
         service="risk",
         commands=(
-            Route(hears=ReviewPicks, says=PickReview, handle=review),
-            Route(hears=ValidateDecision, says=DecisionValidation, handle=validate_decision),
-            Route(hears=ValidateExits, says=DecisionValidation, handle=validate_exits),
+            on_command(REVIEW_PICKS, review_picks, role=review_role(providers, settings)),
+            on_command(VALIDATE_DECISION, validate_decision),
+            on_command(VALIDATE_EXITS, validate_exits),
         ),
     )
 

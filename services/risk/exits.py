@@ -10,8 +10,8 @@ from contracts.risk import (
     ValidateExits,
 )
 from contracts.trader import StockPick
-from libs.quant.risk import evaluate, proposal_hash
-from libs.quant.risk_rules import EXIT_GATES
+from libs.quant.risk.evaluation import evaluate, proposal_hash
+from libs.quant.risk.rules import EXIT_GATES
 
 STRATEGY = "exit_signals"
 PROPOSALS_TOLD_MAX = 100
@@ -22,15 +22,15 @@ def validate(command: ValidateExits) -> DecisionValidation:
     """Judge the proposed sales by the rules for exits, and size them again."""
     portfolio = command.portfolio
     proposed = {
-        each.ticker: each
-        for each in command.exit_report.checks
-        if each.quantity is not None and each.sell_pct is not None
+        check.ticker: check
+        for check in command.exit_report.checks
+        if check.quantity is not None and check.sell_pct is not None
     }
     picks = tuple(map(_pick, proposed.values()))
     verdict = evaluate(
         picks, {}, portfolio, portfolio.limits, None, {}, strategy=STRATEGY, sell_gates=EXIT_GATES
     )
-    decisions = tuple(_exit(each, proposed[each.asset]) for each in verdict.decisions)
+    decisions = tuple(_exit(decision, proposed[decision.asset]) for decision in verdict.decisions)
     return DecisionValidation.of(
         command,
         synthetic=command.portfolio.synthetic,
@@ -48,7 +48,7 @@ def validate(command: ValidateExits) -> DecisionValidation:
 def _pick(check: ExitCheck) -> StockPick:
     if check.sell_pct is None:
         raise ValueError(f"{check.ticker} has no sale to propose")
-    fired = [each.severity for each in check.signals if each.triggered and each.primary]
+    fired = [signal.severity for signal in check.signals if signal.triggered and signal.primary]
     return StockPick(
         ticker=check.ticker,
         action=Side.SELL,
@@ -65,4 +65,4 @@ def _exit(decision: PortfolioDecision, check: ExitCheck) -> PortfolioDecision:
 def _told(checks: tuple[Check, ...], proposals: int) -> tuple[Check, ...]:
     if proposals <= PROPOSALS_TOLD_MAX:
         return checks
-    return tuple(each for each in checks if not each.passed)
+    return tuple(check for check in checks if not check.passed)

@@ -8,18 +8,19 @@ from contracts.account import Portfolio, Side
 from contracts.constraints import constraints_of
 from contracts.research import QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import (
-    UNGROUNDED_MAX,
     Check,
     DecisionValidation,
     Evidence,
     PickReview,
+    PortfolioDecision,
     RuleOutcome,
     ValidateDecision,
 )
 from contracts.trader import DailyPicks, StockPick
 from contracts.types import ExchangeRate, Foreign, Money
+from libs.facts.compose import carried
 from libs.quant.exchange import price_in
-from libs.quant.risk import ONE_PICK_PER_TICKER, evaluate, proposal_hash
+from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, evaluate, proposal_hash
 from libs.runtime.errors import DeskError
 
 REVIEW = "review"
@@ -52,9 +53,8 @@ def validate(command: ValidateDecision) -> DecisionValidation:
             f"the budget is in {budget.currency}, account {portfolio.account} in "
             f"{portfolio.cash.currency}: state the budget in {portfolio.cash.currency}"
         )
-    constraints = constraints_of(command.request.constraints)
-    if command.plan is not None:
-        constraints = constraints.also(constraints_of(command.plan.constraints))
+    asked_for, planned = command.request.constraints, command.plan.constraints
+    constraints = constraints_of(asked_for).also(constraints_of(planned))
     clamped = clamp(command.daily_picks, command.pick_review)
     evidence = evidence_of(command.research_report, command.quant_report, portfolio)
     verdict = evaluate(
@@ -68,7 +68,8 @@ def validate(command: ValidateDecision) -> DecisionValidation:
         constraints=constraints,
         strategy=command.pipeline.provider,
     )
-    kept = {decision.asset for decision in verdict.decisions}
+    passed = {decision.asset for decision in verdict.decisions}
+    cited = carried(command.daily_picks, _reasoning_fields(command.daily_picks, verdict.decisions))
     return DecisionValidation.of(
         command,
         synthetic=portfolio.synthetic,
@@ -76,14 +77,33 @@ def validate(command: ValidateDecision) -> DecisionValidation:
         checks=(*clamped.checks, *verdict.checks),
         decisions=verdict.decisions,
         adjustments=(*clamped.adjustments, *verdict.adjustments),
-        vetoed_tickers=tuple(sorted({*clamped.removed, *verdict.vetoed} - kept)),
+        vetoed_tickers=tuple(sorted({*clamped.removed, *verdict.vetoed} - passed)),
         proposal_hash=proposal_hash(verdict.decisions),
         proposals=clamped.picks,
         evidence=evidence,
         limits=portfolio.limits,
         budget=budget,
         constraints=constraints,
+        figures=cited.figures,
+        loose=cited.loose,
     )
+
+
+def _reasoning_fields(
+    daily: DailyPicks, decisions: Sequence[PortfolioDecision]
+) -> Mapping[str, str]:
+    """Where the trader's reasoning stands among the decisions, by where it stood before."""
+    places = {
+        (decision.action.value, decision.asset): f"decisions.{place}.reasoning"
+        for place, decision in enumerate(decisions)
+    }
+    legs = {"picks": daily.picks, "sell_recommendations": daily.sell_recommendations}
+    return {
+        f"{name}.{place}.reasoning": places[pick.action.value, pick.ticker]
+        for name, picks in legs.items()
+        for place, pick in enumerate(picks)
+        if (pick.action.value, pick.ticker) in places
+    }
 
 
 def clamp(daily: DailyPicks, review: PickReview) -> Clamped:
@@ -103,11 +123,11 @@ def clamp(daily: DailyPicks, review: PickReview) -> Clamped:
         if left > 0:
             picks.append(pick.model_copy(update={"allocation_pct": left}))
     checks += [_added(reviewed[leg]) for leg in sorted(reviewed.keys() - proposed.keys())]
-    told = tuple(_sentence(check) for check in checks if not check.passed)
+    adjustments = tuple(_sentence(check) for check in checks if not check.passed)
     return Clamped(
         picks=tuple(picks),
         checks=tuple(checks),
-        adjustments=(*review.adjustments, *told),
+        adjustments=(*review.adjustments, *adjustments),
         removed=tuple(sorted({ticker for _, ticker in proposed} - {p.ticker for p in picks})),
     )
 
@@ -117,11 +137,11 @@ _Leg = tuple[Side, str]
 
 def _by_leg(picks: Iterable[StockPick], side: Side | None = None) -> dict[_Leg, StockPick]:
     """Picks by side and ticker, the smallest of several; `side` overrules what each says."""
-    found: dict[_Leg, StockPick] = {}
+    smallest: dict[_Leg, StockPick] = {}
     for pick in sorted(picks, key=lambda p: (-p.allocation_pct, p.model_dump_json())):
         action = side or pick.action
-        found[action, pick.ticker] = pick.model_copy(update={"action": action})
-    return found
+        smallest[action, pick.ticker] = pick.model_copy(update={"action": action})
+    return smallest
 
 
 def _left_of(pick: StockPick, reviewed: StockPick | None, vetoed: set[str]) -> Decimal:
@@ -133,15 +153,15 @@ def _left_of(pick: StockPick, reviewed: StockPick | None, vetoed: set[str]) -> D
 
 
 def _checks_of(pick: StockPick, left: Decimal, reviewed: StockPick | None) -> list[Check]:
-    asked = pick.allocation_pct
+    allocation = pick.allocation_pct
     if left == 0:
         return [_check(REVIEW, pick, RuleOutcome.VETOED, left, "the reviewer removed it")]
-    if left < asked:
+    if left < allocation:
         return [_check(REVIEW, pick, RuleOutcome.CUT, left, f"the reviewer cut it to {left}%")]
-    if reviewed is not None and reviewed.allocation_pct > asked:
+    if reviewed is not None and reviewed.allocation_pct > allocation:
         why = (
             f"the reviewer raised it to {reviewed.allocation_pct}%, which a review may not; "
-            f"it stays at {asked}%"
+            f"it stays at {allocation}%"
         )
         return [_check(REVIEW_ONLY_REDUCES, pick, RuleOutcome.CUT, reviewed.allocation_pct, why)]
     return [_check(REVIEW, pick, RuleOutcome.KEPT, left, "the reviewer kept it")]
@@ -165,13 +185,13 @@ def _doubles(picks: Sequence[StockPick], legs: int) -> list[Check]:
 def _added(pick: StockPick) -> Check:
     why = "the reviewer added it; only what the trader proposed can be bought or sold"
     outcome, value = RuleOutcome.VETOED, pick.allocation_pct
-    return _check(REVIEW_ONLY_REDUCES, pick, outcome, value, why, asked="nothing")
+    return _check(REVIEW_ONLY_REDUCES, pick, outcome, value, why, note="nothing")
 
 
 def _check(
-    rule: str, pick: StockPick, outcome: RuleOutcome, value: Decimal, why: str, asked: str = ""
+    rule: str, pick: StockPick, outcome: RuleOutcome, value: Decimal, why: str, note: str = ""
 ) -> Check:
-    limit = asked or f"{pick.allocation_pct}%"
+    limit = note or f"{pick.allocation_pct}%"
     return Check(
         rule=rule,
         ticker=pick.ticker,
@@ -195,14 +215,9 @@ def evidence_of(
     currency by the portfolio's rates.
 
     A finding that cites no tool result is no evidence. Of two for one ticker the
-    riskier counts. Figures that the check could not trace are named: the rules judge them. A view
-    of the quant with such figures lends no confidence.
+    riskier counts.
     """
-    confidence: Mapping[str, float] = {
-        view.ticker: view.confidence
-        for view in quant.assets
-        if not ungrounded_in(quant, view.ticker)
-    }
+    confidence: Mapping[str, float] = {view.ticker: view.confidence for view in quant.assets}
     rates = {rate.currency: rate for rate in portfolio.rates}
     priced = [
         _evidence(
@@ -210,7 +225,6 @@ def evidence_of(
             confidence.get(finding.ticker, 0.0),
             portfolio.cash.currency,
             rates,
-            ungrounded_in(research, finding.ticker),
         )
         for finding in research.tickers
         if finding.evidence
@@ -226,7 +240,6 @@ def _evidence(
     confidence: float,
     into: str,
     rates: Mapping[str, ExchangeRate],
-    ungrounded: tuple[str, ...],
 ) -> Evidence | None:
     is_foreign = finding.currency != into
     rate = rates.get(finding.currency) if is_foreign else None
@@ -245,20 +258,8 @@ def _evidence(
         confidence=confidence,
         foreign=None if rate is None else Foreign(price=paid, rate=rate),
         no_rate=finding.currency if is_foreign and rate is None else None,
-        ungrounded=ungrounded,
     )
 
 
 def _how_risky(item: Evidence) -> tuple[float, bool, Decimal]:
     return item.risk, item.catalyst_event is None, item.price
-
-
-def ungrounded_in(report: ResearchReport | QuantReport, ticker: str) -> tuple[str, ...]:
-    """The figures that a report says of a ticker and no tool result shows, each with its field."""
-    if report.grounding is None:
-        return ()
-    told = [
-        f"{mark.figure} in {mark.field.rpartition('.')[2]}"
-        for mark in report.grounding.marks_on(ticker)
-    ]
-    return tuple(told[:UNGROUNDED_MAX])

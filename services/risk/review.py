@@ -9,11 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from contracts.grounding import CORRECTED_MAX
+from contracts.reasons import CORRECTED_MAX
 from contracts.risk import ADJUSTMENTS_MAX, PickReview, ReviewDraft, ReviewedPick, ReviewPicks
 from contracts.trader import DailyPicks, StockPick
 from libs.facts import desk
-from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
+from libs.facts.compose import NO_REASON, Cited, Prose, argued, carried, own_words, settled
 from libs.facts.fact import Fact, Facts
 from libs.llm.agent import Role
 from libs.llm.loop import generate
@@ -47,16 +47,16 @@ async def review_picks(command: ReviewPicks, journal: Journal, *, role: Role) ->
         facts=facts_given(command),
         about=[*(pick.ticker for pick in proposed_in(daily)), desk.ACCOUNT],
         plan=command.plan,
-        constraints=dict(command.request.constraints) if command.request else {},
+        constraints=dict(command.request.constraints),
         daily_picks=daily,
         quant_report=command.quant_report,
         research_report=command.research_report,
         portfolio=command.portfolio,
     )
-    checked = Reasoning[ReviewDraft](task, lambda _, __: ())
-    draft = await generate(role.played_for(command), task, ReviewDraft, journal, check=checked)
+    reasoning = Reasoning[ReviewDraft](task, lambda _, __: ())
+    draft = await generate(role.played_for(command), task, ReviewDraft, journal, check=reasoning)
     return PickReview.of(
-        command, llm=command.pipeline.provider, **reviewed(daily, draft, checked.facts)
+        command, llm=command.pipeline.provider, **reviewed(daily, draft, reasoning.facts)
     )
 
 
@@ -85,19 +85,20 @@ def reviewed(daily: DailyPicks, draft: ReviewDraft, facts: Facts) -> dict[str, A
     sales, cut_sales = trimmed(daily.sell_recommendations, named, draft.vetoed_tickers)
     words = {**_smallest(named), **_smallest(draft.picks)}
     left = {(pick.action, pick.ticker): pick for pick in (*picks, *sales)}
-    told = [Prose(each) for each in (*cut, *cut_sales)]
+    changes = [Prose(text) for text in (*cut, *cut_sales)]
     fell: list[str] = []
     for pick in proposed_in(daily):
         word, now = words.get(pick.ticker), left.get((pick.action, pick.ticker))
         if word is None and pick.ticker not in draft.vetoed_tickers:
             continue
         reasons, lost = settled(word.reasons if word else (), facts)
-        fell += (f"{pick.ticker}: {each}" for each in lost)
-        told += changed(pick, now, argued(reasons, facts, pick.ticker))
+        fell += (f"{pick.ticker}: {text}" for text in lost)
+        changes += changed(pick, now, argued(reasons, facts, pick.ticker))
     notes = own_words(draft.notes)
-    texts = {f"adjustments.{place}": each for place, each in enumerate(told[:ADJUSTMENTS_MAX])}
-    cited = Cited.of({"risk_notes": notes, **texts})
-    kept = {ticker for _, ticker in left}
+    texts = {f"adjustments.{place}": text for place, text in enumerate(changes[:ADJUSTMENTS_MAX])}
+    own = Cited.of({"risk_notes": notes, **texts})
+    cited = own.also(carried(daily, _fields_kept(daily, picks, sales)))
+    remaining = {ticker for _, ticker in left}
     names = dict.fromkeys(pick.ticker for pick in proposed_in(daily))
     return {
         "pick_date": daily.pick_date,
@@ -106,12 +107,32 @@ def reviewed(daily: DailyPicks, draft: ReviewDraft, facts: Facts) -> dict[str, A
         "confidence": min(draft.confidence, daily.confidence),
         "market_summary": daily.market_summary,
         "risk_notes": notes.text,
-        "adjustments": tuple(each.text for each in texts.values()),
-        "vetoed_tickers": tuple(name for name in names if name not in kept),
+        "adjustments": tuple(text.text for text in texts.values()),
+        "vetoed_tickers": tuple(name for name in names if name not in remaining),
         "figures": cited.figures,
         "loose": cited.loose,
         "corrected": (*cut, *cut_sales, *fell)[:CORRECTED_MAX],
     }
+
+
+def _fields_kept(
+    daily: DailyPicks, picks: Sequence[StockPick], sales: Sequence[StockPick]
+) -> Mapping[str, str]:
+    """Where the trader's texts stand in the review, by where they stood before."""
+    before = _placed(daily.picks, daily.sell_recommendations)
+    legs = {(pick.action, pick.ticker): place for place, pick in before}
+    fields = {
+        f"{legs[pick.action, pick.ticker]}.reasoning": f"{place}.reasoning"
+        for place, pick in _placed(picks, sales)
+    }
+    return {"market_summary": "market_summary", **fields}
+
+
+def _placed(
+    picks: Sequence[StockPick], sales: Sequence[StockPick]
+) -> Iterator[tuple[str, StockPick]]:
+    yield from ((f"picks.{place}", pick) for place, pick in enumerate(picks))
+    yield from ((f"sell_recommendations.{place}", pick) for place, pick in enumerate(sales))
 
 
 def changed(before: StockPick, now: StockPick | None, why: Prose) -> tuple[Prose, ...]:
@@ -135,7 +156,7 @@ def _plain(share: Decimal) -> str:
 
 def _smallest(picks: Sequence[ReviewedPick]) -> Mapping[str, ReviewedPick]:
     """What the review says of each ticker; of several words on one the smallest counts."""
-    return {pick.ticker: pick for pick in sorted(picks, key=lambda each: -each.allocation_pct)}
+    return {pick.ticker: pick for pick in sorted(picks, key=lambda pick: -pick.allocation_pct)}
 
 
 def trimmed(

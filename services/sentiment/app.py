@@ -2,12 +2,10 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
-from contracts.sentiment import BuildDigest, ScoreSentiment, SentimentReport, SignalDigest
-from contracts.subjects import PROVIDERS, REACH
-from libs.bus.route import QueryRoute, Route, Routes
+from contracts.subjects import BUILD_DIGEST, PROVIDERS, REACH, SCORE_SENTIMENT
+from libs.bus.route import Routes, on_command, on_query
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
@@ -33,24 +31,16 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
     role = Role("sentiment", "sentiment", ModelSize.SMALL, prompt, providers, limits_of(settings))
     plugins = sources_of(settings.candidate_sources, market)
     sources = Sources(plugins, market, settings.candidate_source_timeout_s)
-    digest = partial(build_digest, market=market, sources=sources)
     return Routes(
         service="sentiment",
         commands=(
-            Route(hears=BuildDigest, says=SignalDigest, handle=digest),
-            Route(
-                hears=ScoreSentiment,
-                says=SentimentReport,
-                handle=partial(score_sentiment, role=role),
-            ),
+            on_command(BUILD_DIGEST, build_digest, market=market, sources=sources),
+            on_command(SCORE_SENTIMENT, score_sentiment, role=role),
         ),
-        queries=(
-            QueryRoute(hears=PROVIDERS, handle=partial(tell_providers, providers=providers)),
-            QueryRoute(
-                hears=REACH,
-                handle=partial(
-                    tell_reach, market=market, sources=sources, tickers=tickers_of(settings)
-                ),
+        questions=(
+            on_query(PROVIDERS, tell_providers, providers=providers),
+            on_query(
+                REACH, tell_reach, market=market, sources=sources, tickers=tickers_of(settings)
             ),
         ),
     )

@@ -15,7 +15,7 @@ from contracts.sentiment import (
 from libs.facts.desk import digest_facts
 from libs.llm.agent import Role
 from libs.llm.loop import generate
-from libs.llm.prompt import task_for
+from libs.llm.prompt import digest_told, task_for
 from libs.llm.provider import Provider
 from libs.llm.reasoning import Reasoning
 from libs.llm.registry import least_of, problem_of, standings
@@ -58,13 +58,13 @@ async def tell_providers(
     query: ProvidersQuery, *, providers: Mapping[str, Provider]
 ) -> ProvidersView:
     """Which providers this desk can use. Every pipeline begins in this service, with its keys."""
-    found = [(each, problem_of(providers, each)) for each in query.pipelines]
+    problems = [(pipeline, problem_of(providers, pipeline)) for pipeline in query.pipelines]
     return ProvidersView(
-        needs=least_of(providers, [each for each, error in found if error is None]),
+        needs=least_of(providers, [pipeline for pipeline, error in problems if error is None]),
         providers=standings(providers),
         problems=tuple(
-            PipelineProblem(pipeline=each.name, code=error.code, message=error.message)
-            for each, error in found
+            PipelineProblem(pipeline=pipeline.name, code=error.code, message=error.message)
+            for pipeline, error in problems
             if error is not None
         ),
     )
@@ -106,27 +106,27 @@ async def build_digest(
     refused: dict[str, str] = {}
     if request.universe is not None:
         refused = await refused_tickers(journal, market, command.as_of, request.universe)
-    wanted = _wanted(request.universe, refused)
-    answers = await ask_sources(journal, sources, chosen, command.as_of, wanted)
+    tickers = _wanted(request.universe, refused)
+    answers = await ask_sources(journal, sources, chosen, command.as_of, tickers)
     if all(answer.error is not None for answer in answers):
         raise SourcesFailed(f"every candidate source failed ({_told(answers)}); choose others")
     selection = logic.select(answers, request.universe, refused)
     if not selection.candidates:
         raise NoCandidates(_why_none(selection, answers))
-    found = selection.candidates
+    candidates = selection.candidates
     reports = [answer.report for answer in answers]
-    names = [candidate.ticker for candidate in found]
+    names = [candidate.ticker for candidate in candidates]
     headlines = await headlines_of(journal, market, command.as_of, names)
-    found = logic.with_headlines(found, headlines.found)
+    candidates = logic.with_headlines(candidates, headlines.found)
     untold = headlines.failure
     if untold is not None and untold not in [report.error for report in reports]:
         reports.append(SourceReport(name="headlines", ok=False, error=untold))
     return SignalDigest.of(
         command,
-        candidates=found,
+        candidates=candidates,
         dropped=selection.dropped,
         sources=tuple(reports),
-        market_source=market.label.told,
+        market_source=market.label.in_words,
     )
 
 
@@ -138,8 +138,8 @@ async def score_sentiment(
     It is asked about those with headlines; where there are none it is not asked at all.
     """
     digest = command.signal_digest
-    heard = logic.with_voice(digest)
-    if not heard.candidates:
+    voiced = logic.with_voice(digest)
+    if not voiced.candidates:
         return SentimentReport.of(
             command,
             tickers=(),
@@ -149,16 +149,18 @@ async def score_sentiment(
         )
     task = task_for(
         command,
-        facts=digest_facts(heard),
-        about=heard.tickers,
-        signal_digest=logic.without_headlines(heard),
+        facts=digest_facts(voiced),
+        about=voiced.tickers,
+        signal_digest=digest_told(voiced),
     )
-    checked = Reasoning[SentimentDraft](task, lambda said, _: logic.sentiment_problems(said, heard))
-    draft = await generate(role.played_for(command), task, SentimentDraft, journal, check=checked)
+    reasoning = Reasoning[SentimentDraft](
+        task, lambda draft, _: logic.sentiment_problems(draft, voiced)
+    )
+    draft = await generate(role.played_for(command), task, SentimentDraft, journal, check=reasoning)
     return SentimentReport.of(
         command,
         unscored=logic.unscored(digest, {view.ticker for view in draft.tickers}),
-        **logic.sentiment_report(draft, heard, checked.facts),
+        **logic.sentiment_report(draft, voiced, reasoning.facts),
     )
 
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pydantic import AwareDatetime, Field, JsonValue
+from pydantic import AwareDatetime, Field
 
-from contracts.grounding import CORRECTED_MAX
-from contracts.reasons import Reason
+from contracts.reasons import CORRECTED_MAX, Reason
 from contracts.sentiment import (
     CANDIDATES_MAX,
     ONE_SOURCE_SCORE_MAX,
@@ -27,7 +26,7 @@ from contracts.sentiment import (
 from contracts.types import Failure, Name, ShortText, Ticker, Value
 from libs.facts.compose import NO_REASON, Cited, argued, own_words, settled
 from libs.facts.fact import Facts
-from libs.quant.untrusted import clean_line
+from libs.runtime.untrusted import clean_line
 
 SCREENER, NEWS, EARNINGS = "screener", "news", "earnings"
 NEWS_SOURCES = ("headlines", NEWS)
@@ -81,7 +80,7 @@ class Selection:
 
 
 def select(
-    answers: Sequence[SourceAnswer], wanted: Sequence[str] | None, refused: Mapping[str, str]
+    answers: Sequence[SourceAnswer], requested: Sequence[str] | None, refused: Mapping[str, str]
 ) -> Selection:
     """At most CANDIDATES_MAX candidates: those of two or more sources first, then by slots.
 
@@ -90,19 +89,19 @@ def select(
     """
     merged = _merge(answers)
     chosen = _choose(sorted(merged, key=_rank))
-    kept = {candidate.ticker for candidate in chosen}
+    tickers = {candidate.ticker for candidate in chosen}
     named = {candidate.ticker for candidate in merged}
     unfit = {item.ticker for answer in answers for item in answer.dropped}
-    told = named | unfit | refused.keys()
-    unnamed = [name for name in wanted or () if name not in told]
+    known = named | unfit | refused.keys()
+    unnamed = [name for name in requested or () if name not in known]
     dropped = [
-        *(dropped_by(DropRule.ASKED_WITHOUT_PRICE, *each) for each in refused.items()),
+        *(dropped_by(DropRule.ASKED_WITHOUT_PRICE, *entry) for entry in refused.items()),
         *_unfit(answers, named | refused.keys()),
         *(dropped_by(DropRule.UNNAMED, name, "no source named it") for name in unnamed),
         *(
             dropped_by(DropRule.FULL, item.ticker, f"below the best {CANDIDATES_MAX}")
             for item in sorted(merged, key=_rank)
-            if item.ticker not in kept
+            if item.ticker not in tickers
         ),
     ]
     return Selection(tuple(chosen), tuple(dropped[:DROPPED_MAX]))
@@ -135,16 +134,8 @@ def headline(title: str, source: str, url: str, published_at: datetime) -> Headl
 
 def with_voice(digest: SignalDigest) -> SignalDigest:
     """The digest with those of its candidates that have a headline."""
-    heard = tuple(candidate for candidate in digest.candidates if candidate.headlines)
-    return digest.model_copy(update={"candidates": heard})
-
-
-def without_headlines(digest: SignalDigest) -> JsonValue:
-    """The digest as a model gets it whose facts hold the headlines: none is told twice."""
-    told: JsonValue = digest.model_dump(
-        mode="json", exclude={"candidates": {"__all__": {"headlines"}}}
-    )
-    return told
+    voiced = tuple(candidate for candidate in digest.candidates if candidate.headlines)
+    return digest.model_copy(update={"candidates": voiced})
 
 
 def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[UnscoredTicker, ...]:
@@ -188,7 +179,7 @@ def sentiment_report(draft: SentimentDraft, digest: SignalDigest, facts: Facts) 
         candidate = known[view.ticker]
         score, cut = _within_its_sources(view.score, candidate)
         reasons, fell = settled(view.reasons, facts)
-        corrected += (f"{view.ticker}: {each}" for each in (*cut, *fell))
+        corrected += (f"{view.ticker}: {text}" for text in (*cut, *fell))
         text = argued(reasons, facts, view.ticker)
         texts[f"tickers.{place}.rationale"] = text
         views.append(
@@ -217,30 +208,32 @@ def _within_its_sources(score: float, candidate: Candidate) -> tuple[float, tupl
     """A score as far as its sources may move it, and in a sentence that it was cut."""
     if len({headline.source for headline in candidate.headlines}) > 1:
         return score, ()
-    kept = max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, score))
-    told = f"one source only: score {score:g} cut to {kept:g}"
-    return kept, () if kept == score else (told,)
+    limited = max(-ONE_SOURCE_SCORE_MAX, min(ONE_SOURCE_SCORE_MAX, score))
+    note = f"one source only: score {score:g} cut to {limited:g}"
+    return limited, () if limited == score else (note,)
 
 
 def _quoted(reasons: Sequence[Reason], facts: Facts, ticker: str) -> tuple[str, ...]:
     """The titles of the ticker's own headlines that these reasons name."""
-    named = (facts.by_name[name] for each in reasons for name in (each.fact, each.beside) if name)
+    named = (
+        facts.by_name[name] for reason in reasons for name in (reason.fact, reason.beside) if name
+    )
     titles = (str(fact.value) for fact in named if fact.is_published and fact.key.entity == ticker)
     return tuple(dict.fromkeys(titles))[:QUOTES_MAX]
 
 
-def _unfit(answers: Sequence[SourceAnswer], told: Set[str]) -> list[DroppedTicker]:
+def _unfit(answers: Sequence[SourceAnswer], known: Set[str]) -> list[DroppedTicker]:
     """What sources named in vain, once a ticker, without those of which something else is told."""
-    found = {item.ticker: item for answer in answers for item in answer.dropped}
-    return [item for ticker, item in found.items() if ticker not in told]
+    dropped = {item.ticker: item for answer in answers for item in answer.dropped}
+    return [item for ticker, item in dropped.items() if ticker not in known]
 
 
 def _merge(answers: Sequence[SourceAnswer]) -> list[Candidate]:
-    found: dict[str, dict[str, Mention]] = {}
+    mentions: dict[str, dict[str, Mention]] = {}
     for answer in answers:
         for mention in answer.mentions:
-            found.setdefault(mention.ticker, {})[answer.name] = mention
-    return [_candidate(ticker, by_source) for ticker, by_source in found.items()]
+            mentions.setdefault(mention.ticker, {})[answer.name] = mention
+    return [_candidate(ticker, by_source) for ticker, by_source in mentions.items()]
 
 
 def _candidate(ticker: str, by_source: Mapping[str, Mention]) -> Candidate:

@@ -40,7 +40,29 @@ HEADLINES_MAX = 5
 """Headlines of one candidate in the digest; the analyst can ask for more."""
 
 # These concern the whole cycle, or the source's honesty; every other failure is one source's own.
-_ENDS_THE_OPERATION = (LookAhead, NotASession, OutsideCalendar)
+_ENDS_THE_OPERATION = (LookAhead, NotASession, OutsideCalendar, NoHistory)
+
+
+class SourceTimeout(SourceUnavailable):
+    """A candidate source did not answer in time."""
+
+    code = "source_timeout"
+
+    def __init__(self, name: str, timeout_s: float) -> None:
+        why = f"no answer within {timeout_s:g} s (candidate_source_timeout_s)"
+        super().__init__(f"candidate source {name}", why)
+
+
+class TickerWithoutHistory(MarketError):
+    """A candidate source asked for a ticker that has no prices."""
+
+    code = NoHistory.code
+
+
+class SourceFailed(MarketError):
+    """A candidate source has a fault."""
+
+    code = "source_failed"
 
 
 class Headlines(Value):
@@ -66,7 +88,10 @@ async def ask_sources(
     as_of: date,
     tickers: Sequence[str] | None,
 ) -> list[SourceAnswer]:
-    """The answers of the sources named, asked in parallel; one that cannot answer says why."""
+    """The answers of the sources named, asked in parallel; one that cannot answer says why.
+
+    Raises SourceUnavailable where none has an answer and one cannot be reached.
+    """
     replies = await journal.calls([_find(sources, name, as_of, tickers) for name in names])
     return [SourceAnswer.model_validate(reply) for reply in replies]
 
@@ -77,9 +102,9 @@ async def refused_tickers(
     """Those of `tickers` that had no price at as_of, and why."""
 
     async def run() -> Reply:
-        listed = {item.ticker for item in await market.universe(as_of, tickers)}
+        tradable = {item.ticker for item in await market.universe(as_of, tickers)}
         reasons: dict[str, JsonValue] = {
-            name: await _why_not(market, name, as_of) for name in tickers if name not in listed
+            name: await _why_not(market, name, as_of) for name in tickers if name not in tradable
         }
         return Reply(reasons)
 
@@ -117,10 +142,10 @@ async def out_of_reach(
     if not asking:
         return ()
     done, late = await asyncio.wait(asking, timeout=REACH_S_MAX)
-    for each in late:
-        each.cancel()
-    found = [each.result() for each in asking if each in done]
-    return tuple(each for each in found if each is not None)
+    for task in late:
+        task.cancel()
+    errors = [task.result() for task in asking if task in done]
+    return tuple(task for task in errors if task is not None)
 
 
 async def headlines_of(
@@ -129,7 +154,7 @@ async def headlines_of(
     """The newest headlines of each ticker, cleaned; and why some got no answer, where they did."""
 
     async def run() -> Reply:
-        found: dict[str, JsonValue] = {}
+        headlines: dict[str, JsonValue] = {}
         failed: dict[str, MarketError] = {}
         for name in tickers:
             try:
@@ -137,8 +162,8 @@ async def headlines_of(
             except (NotInSource, SourceUnavailable) as error:
                 failed[name] = error
             else:
-                found[name] = [item.model_dump(mode="json") for item in items]
-        return Reply({"found": found, "failure": _failure(failed, tickers)})
+                headlines[name] = [item.model_dump(mode="json") for item in items]
+        return Reply({"found": headlines, "failure": _failure(failed, tickers)})
 
     request: JsonValue = {"as_of": as_of.isoformat(), "tickers": list(tickers)}
     reply = await journal.call(Call(CallKind.READ, "headlines", request, run))
@@ -156,43 +181,42 @@ def _failure(failed: Mapping[str, MarketError], tickers: Sequence[str]) -> JsonV
 
 def _find(sources: Sources, name: str, as_of: date, tickers: Sequence[str] | None) -> Call:
     async def run() -> Reply:
-        answer: dict[str, JsonValue] = {"name": name}
         try:
             async with asyncio.timeout(sources.timeout_s):
-                found = await sources.by_name[name].find(as_of, tickers)
-                fit, unfit = await _checked(sources.market, name, found, as_of, tickers)
-        except _ENDS_THE_OPERATION:
-            raise
+                offered = await sources.by_name[name].find(as_of, tickers)
+                fit, unfit = await _fit_and_unfit(sources.market, name, offered, as_of, tickers)
         except NoHistory as error:
             # Of one ticker it is the source's own failure; a date without any prices is everyone's.
             await sources.market.universe(as_of)
-            answer["error"] = {"code": error.code, "message": error.message}
-        except DeskError as error:
-            answer["error"] = {"code": error.code, "message": error.message}
+            raise TickerWithoutHistory(error.message) from error
+        except DeskError:
+            raise
         except TimeoutError:
-            message = f"no answer within {sources.timeout_s:g} s (candidate_source_timeout_s)"
-            answer["error"] = {"code": "source_timeout", "message": message}
+            raise SourceTimeout(name, sources.timeout_s) from None
         except Exception as error:
             # Sources are other people's code: whatever goes wrong in one is told in the digest.
             log.exception("digest.source_failed", source=name)
-            message = f"{type(error).__name__}: {str(error)[:200]}"
-            answer["error"] = {"code": "source_failed", "message": message}
-        else:
-            answer["mentions"] = [mention.model_dump(mode="json") for mention in fit]
-            answer["dropped"] = [item.model_dump(mode="json") for item in unfit]
-        return Reply(answer)
+            raise SourceFailed(f"{type(error).__name__}: {str(error)[:200]}") from error
+        mentions: JsonValue = [mention.model_dump(mode="json") for mention in fit]
+        dropped: JsonValue = [item.model_dump(mode="json") for item in unfit]
+        return Reply({"name": name, "mentions": mentions, "dropped": dropped})
+
+    def failed(error: DeskError) -> Reply:
+        if isinstance(error, _ENDS_THE_OPERATION):
+            raise error
+        return Reply({"name": name, "error": {"code": error.code, "message": error.message}})
 
     request: JsonValue = {
         "as_of": as_of.isoformat(),
         "tickers": None if tickers is None else list(tickers),
     }
-    return Call(CallKind.READ, f"source {name}", request, run)
+    return Call(CallKind.READ, f"source {name}", request, run, failed=failed)
 
 
-async def _checked(
+async def _fit_and_unfit(
     market: MarketData,
     source: str,
-    found: Sequence[Mention],
+    mentions: Sequence[Mention],
     as_of: date,
     tickers: Sequence[str] | None,
 ) -> tuple[list[Mention], list[DroppedTicker]]:
@@ -201,8 +225,8 @@ async def _checked(
     Raises LookAhead for one that rests on a datum after the close of as_of.
     """
     close = market.calendar.close(as_of)
-    best = sorted(found, key=lambda mention: -mention.score)[:MENTIONS_MAX]
-    listed = {item.ticker for item in await market.universe(as_of, [m.ticker for m in best])}
+    best = sorted(mentions, key=lambda mention: -mention.score)[:MENTIONS_MAX]
+    tradable = {item.ticker for item in await market.universe(as_of, [m.ticker for m in best])}
     fit, unfit = [], []
     for mention in best:
         if mention.known_at is not None and mention.known_at > close:
@@ -212,7 +236,7 @@ async def _checked(
             rule, why = DropRule.UNDATED, "undated: nothing says that it was known at as_of"
         elif tickers is not None and mention.ticker not in tickers:
             rule, why = DropRule.OUTSIDE_UNIVERSE, "outside the universe that was asked for"
-        elif mention.ticker not in listed:
+        elif mention.ticker not in tradable:
             rule = DropRule.NAMED_WITHOUT_PRICE
             why = await _why_not(market, mention.ticker, as_of)
         else:

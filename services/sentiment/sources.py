@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from contracts.types import Name
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
-from libs.quant.untrusted import clean_line
 from libs.runtime.errors import DeskError
+from libs.runtime.untrusted import clean_line
 from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention
 
 LIST_LENGTH = 10
@@ -107,8 +107,8 @@ class NewsMentions:
 
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
         """The score is a ticker's share of the most mentioned one's headlines."""
-        asked = await _listed(self._market, as_of, tickers)
-        items = recent(await self._market.news(as_of, asked, NEWS_ITEMS_MAX), as_of)
+        universe = await _listed(self._market, as_of, tickers)
+        items = recent(await self._market.news(as_of, universe, NEWS_ITEMS_MAX), as_of)
         counts = Counter(item.ticker for item in items)
         newest = {item.ticker: item.known_at for item in reversed(items)}
         listings = await self._market.universe(as_of, sorted(counts))
@@ -137,8 +137,8 @@ class EarningsCalendar:
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:
         """The sooner the report, the higher the score."""
         due: dict[str, EarningsReport] = {}
-        asked = await _listed(self._market, as_of, tickers)
-        for report in await self._market.earnings(as_of, asked):
+        universe = await _listed(self._market, as_of, tickers)
+        for report in await self._market.earnings(as_of, universe):
             ahead = (report.report_date - as_of).days
             if report.eps_actual is None and 0 <= ahead <= EARNINGS_DAYS:
                 due.setdefault(report.ticker, report)  # they come sorted by report date
@@ -159,15 +159,15 @@ def sources_of(rows: str, market: MarketData) -> dict[str, CandidateSource]:
 
     Raises BadCandidateSource for a row that is none, and for a name that comes twice.
     """
-    found: dict[str, CandidateSource] = {}
+    sources: dict[str, CandidateSource] = {}
     for row in filter(None, (part.strip() for part in rows.split(","))):
         source = _made(row, market)
-        if source.name in found:
+        if source.name in sources:
             raise BadCandidateSource(row, f"has the name {source.name}, which is there already")
-        found[source.name] = source
-    if not found:
+        sources[source.name] = source
+    if not sources:
         raise BadCandidateSource(rows, "names no source")
-    return found
+    return sources
 
 
 def _made(row: str, market: MarketData) -> CandidateSource:
@@ -177,9 +177,9 @@ def _made(row: str, market: MarketData) -> CandidateSource:
         source: CandidateSource = factory(market)
         TypeAdapter(Name).validate_python(source.name)
     except KeyError as error:
-        raise BadCandidateSource(row, "is no source of the desk") from error
+        raise BadCandidateSource(row, "is not a source of the desk") from error
     except ValidationError as error:
-        raise BadCandidateSource(row, "has a name that is no name") from error
+        raise BadCandidateSource(row, "has an invalid name") from error
     except (ImportError, AttributeError, TypeError) as error:
         raise BadCandidateSource(row, f"cannot be made ({str(error)[:120]})") from error
     return source

@@ -2,16 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
-from contracts.strategy_cycle import BacktestStrategy
-from contracts.strategy_result import BacktestResult
+from contracts.subjects import BACKTEST_STRATEGY
 from libs.bus.bodies import open_bodies
-from libs.bus.route import Route, Routes
+from libs.bus.route import Routes, on_command
 from libs.market.source import MarketData
 from libs.market.sources import market_of
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.settings import Settings
-from libs.runtime.strategy_files import StrategyFiles
 from services.strategy_backtest.handler import ReadsModels, backtest_strategy
 
 SERVICE = "strategy_backtest"
@@ -20,11 +18,10 @@ SERVICE = "strategy_backtest"
 def routes(market: MarketData, models: ReadsModels, settings: Settings) -> Routes:
     """What the service hears and says."""
     files = StrategyFiles(settings.strategies_dir)
-    handle = partial(backtest_strategy, market=market, models=models, files=files)
-    return Routes(
-        service=SERVICE,
-        commands=(Route(hears=BacktestStrategy, says=BacktestResult, handle=handle),),
+    test = on_command(
+        BACKTEST_STRATEGY, backtest_strategy, market=market, models=models, files=files
     )
+    return Routes(service=SERVICE, commands=(test,))
 
 
 @asynccontextmanager

@@ -6,11 +6,11 @@ from contracts.strategy_cycle import BacktestStrategy
 from contracts.strategy_result import BacktestResult
 from libs.market.panels import bars_of, to_bytes
 from libs.market.source import MarketData
-from libs.quant.gates import backtest_gate
+from libs.quant.strategy.gates import backtest_gate
 from libs.report.export import report_call
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.computing import computed, request_of
 from libs.runtime.journal import Journal
-from libs.runtime.strategy_files import StrategyFiles
 
 COMPUTE = "services.strategy_backtest.compute"
 
@@ -40,20 +40,20 @@ async def backtest_strategy(
     spec = design.spec
     bars = await bars_of(journal, market, spec.universe, command.as_of, spec.held_out)
     model = await models.read(trained.model_sha256)
-    asked = {
+    request = {
         "spec": spec.model_dump(mode="json"),
         "model": model.decode(),
         "model_sha256": trained.model_sha256,
         "trials": command.trials.model_dump() if command.trials else None,
     }
-    answer = await computed(COMPUTE, request_of(asked, to_bytes(bars)), journal.progress)
-    found = BacktestResult.of(
+    answer = await computed(COMPUTE, request_of(request, to_bytes(bars)), journal.progress)
+    backtest = BacktestResult.of(
         command,
         spec_sha256=design.spec_sha256,
         model_sha256=trained.model_sha256,
         **answer,
     )
-    gate = backtest_gate(found, design.gates)
-    judged = found.model_copy(update={"gate": gate})
+    gate = backtest_gate(backtest, design.gates)
+    judged = backtest.model_copy(update={"gate": gate})
     await journal.call(report_call(files, design, trained, judged))
     return judged

@@ -13,11 +13,11 @@ from contracts.strategy_result import (
     PRICES_SHOWN_MAX,
     TRADES_SHOWN_MAX,
 )
-from libs.quant.backtest import OPEN, Trades
-from libs.quant.held_out import HeldOut
-from libs.quant.panel import Panel
-from libs.quant.performance import daily_returns, performance
-from libs.quant.skill import deflated_sharpe
+from libs.quant.strategy.backtest import OPEN, Trades
+from libs.quant.strategy.held_out import HeldOut
+from libs.quant.strategy.panel import Panel
+from libs.quant.strategy.performance import daily_returns, performance
+from libs.quant.strategy.skill import deflated_sharpe
 
 SHOWN_DECIMALS = 4
 """Of equity and prices, as they are shown."""
@@ -27,12 +27,12 @@ FIGURES = (
 )
 
 
-def result(spec: StrategySpec, found: HeldOut, others: Trials | None) -> Mapping[str, Any]:
+def result(spec: StrategySpec, held_out: HeldOut, others: Trials | None) -> Mapping[str, Any]:
     """The fields of BacktestResult that the run itself knows, as JSON. `others` are the strategies
     tried besides this one, None where nobody counted them.
     """
-    figures = performance(found.strategy)
-    benchmark = performance(found.benchmark)
+    figures = performance(held_out.strategy)
+    benchmark = performance(held_out.benchmark)
     return {
         "strategy_name": spec.name,
         "held_out": spec.held_out.model_dump(mode="json"),
@@ -40,20 +40,20 @@ def result(spec: StrategySpec, found: HeldOut, others: Trials | None) -> Mapping
         **{name: getattr(figures, name) for name in FIGURES},
         "benchmark_return": benchmark.total_return,
         "benchmark_sharpe_ratio": benchmark.sharpe_ratio,
-        **_luck(found, others),
-        "sessions": [str(day) for day in found.prices.sessions],
-        "equity": _shown(found.strategy.equity),
-        "benchmark": _shown(found.benchmark.equity),
-        "trades": _trades(found.prices, found.strategy.trades),
-        "prices": _prices(found.prices, found.strategy.trades),
-        "data_sha256": found.prices.sha256(),
+        **_luck(held_out, others),
+        "sessions": [str(day) for day in held_out.prices.sessions],
+        "equity": _shown(held_out.strategy.equity),
+        "benchmark": _shown(held_out.benchmark.equity),
+        "trades": _trades(held_out.prices, held_out.strategy.trades),
+        "prices": _prices(held_out.prices, held_out.strategy.trades),
+        "data_sha256": held_out.prices.sha256(),
     }
 
 
-def _luck(found: HeldOut, others: Trials | None) -> Mapping[str, Any]:
+def _luck(held_out: HeldOut, others: Trials | None) -> Mapping[str, Any]:
     if others is None:
         return {}
-    returns = daily_returns(found.strategy.account[0])
+    returns = daily_returns(held_out.strategy.account[0])
     return {"deflated_sharpe": deflated_sharpe(returns, others), "trials": others.count + 1}
 
 

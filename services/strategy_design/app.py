@@ -2,21 +2,20 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
 from contracts.gate import GateThresholds
 from contracts.strategy import CAPITAL_MAX, CostSpec
-from contracts.strategy_cycle import DesignStrategy, StrategyDesign
-from libs.bus.route import Route, Routes
+from contracts.subjects import DESIGN_STRATEGY
+from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
 from libs.market.source import MarketData
 from libs.market.sources import market_of
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.settings import Settings
-from libs.runtime.strategy_files import StrategyFiles
 from services.strategy_design.handler import design_strategy
 from services.strategy_design.logic import Terms
 
@@ -27,7 +26,8 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
     """What the service hears and says."""
     prompt = Prompt.load(PROMPTS / "designer.md")
     role = Role("designer", "design", ModelSize.LARGE, prompt, providers, limits_of(settings))
-    handle = partial(
+    design = on_command(
+        DESIGN_STRATEGY,
         design_strategy,
         market=market,
         role=role,
@@ -35,10 +35,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
         gates=GateThresholds(**dict(settings.gates)),
         terms=_terms(settings),
     )
-    return Routes(
-        service="strategy_design",
-        commands=(Route(hears=DesignStrategy, says=StrategyDesign, handle=handle),),
-    )
+    return Routes(service="strategy_design", commands=(design,))
 
 
 def _terms(settings: Settings) -> Terms:

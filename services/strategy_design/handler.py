@@ -13,9 +13,9 @@ from libs.llm.loop import generate
 from libs.llm.prompt import Task, task_for
 from libs.market.errors import NoHistory
 from libs.market.source import MarketData
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.strategy_files import StrategyFiles
 from services.strategy_design import logic
 
 TICKERS_MAX = 20
@@ -48,11 +48,11 @@ async def design_strategy(
     AnswerInvalid asks for another attempt with the errors quoted; SpecMisfit says what of a given
     spec the prices do not reach, before anything is trained, and counted as tried.
     """
-    wish = command.request.strategy
-    given = wish.spec if wish else None
-    if given is not None:
-        await _refuse_misfit(given, command, journal, market)
-        spec = logic.taken(given, terms)
+    requested = command.request.strategy
+    own_spec = requested.spec if requested else None
+    if own_spec is not None:
+        await _refuse_misfit(own_spec, command, journal, market)
+        spec = logic.taken(own_spec, terms)
     else:
         spec = await _designed(command, journal, market, role, terms)
     named, path = await _exported(journal, files, spec)
@@ -60,7 +60,7 @@ async def design_strategy(
         command,
         spec=named,
         spec_sha256=logic.sha256_of(named),
-        origin="given" if given else "designed",
+        origin="given" if own_spec else "designed",
         path=path,
         gates=gates,
     )
@@ -78,15 +78,15 @@ async def _refuse_misfit(
 async def _designed(
     command: DesignStrategy, journal: Journal, market: MarketData, role: Role, terms: logic.Terms
 ) -> StrategySpec:
-    asked = command.request.universe
-    told_of = asked[:TICKERS_MAX] if asked else None
+    universe = command.request.universe
+    told_of = universe[:TICKERS_MAX] if universe else None
     histories = await _histories(command, journal, market, told_of, HISTORY_SESSIONS_MAX)
     task: Task = task_for(
         command,
         histories=histories,
         indicators=logic.indicators_told(),
         constraints=dict(command.request.constraints),
-        past=[each.model_dump(mode="json") for each in command.past_strategies],
+        past=[past.model_dump(mode="json") for past in command.past_strategies],
         # A pipeline's every design has an operation of its own, and with it a draw of its own.
         draw=str(command.op_id),
     )
@@ -104,25 +104,25 @@ async def _histories(
     command: DesignStrategy,
     journal: Journal,
     market: MarketData,
-    asked: Sequence[str] | None,
+    tickers: Sequence[str] | None,
     sessions: int,
 ) -> JsonValue:
     """By ticker: the first and last session that it has bars of, and how many; of the last
     `sessions` at most."""
 
     async def read() -> Reply:
-        found: dict[str, JsonValue] = {}
-        whole = () if asked else await market.universe(command.as_of)
-        for ticker in asked or [each.ticker for each in whole][:TICKERS_MAX]:
+        histories: dict[str, JsonValue] = {}
+        whole = () if tickers else await market.universe(command.as_of)
+        for ticker in tickers or [listing.ticker for listing in whole][:TICKERS_MAX]:
             days = (await market.bars(ticker, command.as_of, sessions))["date"]
-            found[ticker] = {"first": str(days[0]), "last": str(days[-1]), "bars": len(days)}
-        if not found:
+            histories[ticker] = {"first": str(days[0]), "last": str(days[-1]), "bars": len(days)}
+        if not histories:
             raise NoHistory(f"no ticker has a bar on {command.as_of}: nothing can be designed for")
-        return Reply(found)
+        return Reply(histories)
 
     request: JsonValue = {
         "as_of": command.as_of.isoformat(),
-        "tickers": list(asked) if asked else None,
+        "tickers": list(tickers) if tickers else None,
     }
     return await journal.call(Call(CallKind.READ, "histories", request, read))
 
@@ -137,7 +137,7 @@ async def _exported(
         named, path = files.keep_spec(spec)
         return Reply({"name": named.name, "path": str(path)})
 
-    kept = await journal.call(Call(CallKind.READ, "export of the spec", body, write))
-    if not isinstance(kept, dict):
-        raise TypeError(f"the export is on record as {type(kept).__name__}")
-    return spec.model_copy(update={"name": str(kept["name"])}), str(kept["path"])
+    reply = await journal.call(Call(CallKind.READ, "export of the spec", body, write))
+    if not isinstance(reply, dict):
+        raise TypeError(f"the export is on record as {type(reply).__name__}")
+    return spec.model_copy(update={"name": str(reply["name"])}), str(reply["path"])

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from contracts.indicator import INDICATORS
 from contracts.strategy import CostSpec, Period, SizingSpec, StrategyDraft, StrategySpec
-from libs.quant.training import PERIOD_SLACK_DAYS
+from libs.quant.strategy.training import PERIOD_SLACK_DAYS
 
 WARM_UP_DAYS = 400
 """Left before training, for features that look back: about 270 sessions."""
@@ -31,9 +31,9 @@ class Terms:
     capital: float
 
 
-def taken(given: StrategySpec, terms: Terms) -> StrategySpec:
+def taken(spec: StrategySpec, terms: Terms) -> StrategySpec:
     """A request's own spec; where it says nothing of costs, with the desk's."""
-    return given.model_copy(update={"costs": given.costs or terms.costs})
+    return spec.model_copy(update={"costs": spec.costs or terms.costs})
 
 
 def filled(draft: StrategyDraft, histories: JsonValue, terms: Terms) -> StrategySpec:
@@ -64,7 +64,7 @@ def draft_problems(draft: StrategyDraft, histories: JsonValue) -> Sequence[str]:
     if (last - first).days >= needed:
         return ()
     known = _known(histories)
-    young = max(draft.universe, key=lambda each: str(known[each]["first"]))
+    young = max(draft.universe, key=lambda ticker: str(known[ticker]["first"]))
     text = (
         f"universe: all of them have prices from {first} to {last} only; {needed} days are needed "
         f"for warm-up, training and held-out period: leave out {young}"
@@ -74,14 +74,14 @@ def draft_problems(draft: StrategyDraft, histories: JsonValue) -> Sequence[str]:
 
 def _shared(tickers: Sequence[str], histories: JsonValue) -> tuple[date, date]:
     known = _known(histories)
-    firsts = [date.fromisoformat(str(known[each]["first"])) for each in tickers]
-    lasts = [date.fromisoformat(str(known[each]["last"])) for each in tickers]
+    firsts = [date.fromisoformat(str(known[ticker]["first"])) for ticker in tickers]
+    lasts = [date.fromisoformat(str(known[ticker]["last"])) for ticker in tickers]
     return max(firsts), min(lasts)
 
 
 def _known(histories: JsonValue) -> Mapping[str, Mapping[str, JsonValue]]:
-    found = histories if isinstance(histories, dict) else {}
-    return {ticker: each for ticker, each in found.items() if isinstance(each, dict)}
+    entries = histories if isinstance(histories, dict) else {}
+    return {ticker: entry for ticker, entry in entries.items() if isinstance(entry, dict)}
 
 
 def _unknown(tickers: Sequence[str], histories: JsonValue) -> Sequence[str]:
@@ -105,8 +105,8 @@ def indicators_told() -> dict[str, JsonValue]:
         name: {
             "tells": row.tells,
             "parameters": {
-                key: {"default": each.default, "least": each.least, "most": each.most}
-                for key, each in row.parameters.items()
+                key: {"default": bounds.default, "least": bounds.least, "most": bounds.most}
+                for key, bounds in row.parameters.items()
             },
         }
         for name, row in INDICATORS.items()
@@ -115,11 +115,11 @@ def indicators_told() -> dict[str, JsonValue]:
 
 def problems(spec: StrategySpec, histories: JsonValue) -> Sequence[str]:
     """What of a given spec the histories do not allow, a sentence each with the field."""
-    found = list(_unknown(spec.universe, histories))
+    errors = list(_unknown(spec.universe, histories))
     known = _known(histories)
     for ticker in spec.universe:
-        found += _outside(spec, ticker, known.get(ticker))
-    return found
+        errors += _outside(spec, ticker, known.get(ticker))
+    return errors
 
 
 def _outside(
@@ -129,10 +129,10 @@ def _outside(
         return ()
     first = date.fromisoformat(str(history["first"]))
     last = date.fromisoformat(str(history["last"]))
-    found = []
+    errors = []
     slack = timedelta(days=PERIOD_SLACK_DAYS)
     if spec.train.first + slack < first:
-        found.append(f"train.first: {spec.train.first} is before {ticker}'s first bar ({first})")
+        errors.append(f"train.first: {spec.train.first} is before {ticker}'s first bar ({first})")
     if spec.held_out.last - slack > last:
-        found.append(f"held_out.last: {spec.held_out.last} is after {ticker}'s last bar ({last})")
-    return found
+        errors.append(f"held_out.last: {spec.held_out.last} is after {ticker}'s last bar ({last})")
+    return errors

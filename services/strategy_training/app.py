@@ -2,16 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
-from contracts.strategy_cycle import TrainStrategy
-from contracts.strategy_result import TrainingResult
+from contracts.subjects import TRAIN_STRATEGY
 from libs.bus.bodies import open_bodies
-from libs.bus.route import Route, Routes
+from libs.bus.route import Routes, on_command
 from libs.market.source import MarketData
 from libs.market.sources import market_of
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.settings import Settings
-from libs.runtime.strategy_files import StrategyFiles
 from services.strategy_training.handler import KeepsModels, train_strategy
 
 SERVICE = "strategy_training"
@@ -20,11 +18,8 @@ SERVICE = "strategy_training"
 def routes(market: MarketData, models: KeepsModels, settings: Settings) -> Routes:
     """What the service hears and says."""
     files = StrategyFiles(settings.strategies_dir)
-    handle = partial(train_strategy, market=market, models=models, files=files)
-    return Routes(
-        service=SERVICE,
-        commands=(Route(hears=TrainStrategy, says=TrainingResult, handle=handle),),
-    )
+    train = on_command(TRAIN_STRATEGY, train_strategy, market=market, models=models, files=files)
+    return Routes(service=SERVICE, commands=(train,))
 
 
 @asynccontextmanager

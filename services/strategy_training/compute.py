@@ -9,21 +9,21 @@ import time
 import polars as pl
 
 from contracts.strategy import StrategySpec
-from libs.quant.fitting import Diverged
-from libs.quant.folds import TooShort
-from libs.quant.models import to_bytes
-from libs.quant.panel import BadPanel, panel
-from libs.quant.training import CannotTrain, train
+from libs.quant.strategy.fitting import Diverged
+from libs.quant.strategy.folds import TooShort
+from libs.quant.strategy.models import to_bytes
+from libs.quant.strategy.panel import BadPanel, panel
+from libs.quant.strategy.training import CannotTrain, train
 from libs.runtime.computing import Telling, request_in, tell
 from services.strategy_training.logic import result
 
 
 def main() -> None:
     """One request from stdin to stdout."""
-    asked, body = request_in(sys.stdin.buffer)
+    request, body = request_in(sys.stdin.buffer)
     out = sys.stdout.buffer
     try:
-        spec = StrategySpec.model_validate(asked["spec"])
+        spec = StrategySpec.model_validate(request["spec"])
         prices = panel(pl.read_ipc(body), spec.universe)
         trained = train(spec, prices, Telling(out, time.monotonic))
     except (BadPanel, CannotTrain, TooShort, Diverged) as problem:

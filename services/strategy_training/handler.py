@@ -6,11 +6,11 @@ from contracts.strategy_cycle import TrainStrategy
 from contracts.strategy_result import TrainingResult
 from libs.market.panels import bars_of, to_bytes
 from libs.market.source import MarketData
-from libs.quant.gates import training_gate
+from libs.quant.strategy.gates import training_gate
 from libs.report.export import report_call
+from libs.report.strategy_files import StrategyFiles
 from libs.runtime.computing import computed, request_of
 from libs.runtime.journal import Journal
-from libs.runtime.strategy_files import StrategyFiles
 
 COMPUTE = "services.strategy_training.compute"
 
@@ -41,9 +41,9 @@ async def train_strategy(
     bars = await bars_of(journal, market, spec.universe, command.as_of, spec.train)
     request = request_of({"spec": spec.model_dump(mode="json")}, to_bytes(bars))
     answer = await computed(COMPUTE, request, journal.progress)
-    found = TrainingResult.of(command, spec_sha256=design.spec_sha256, **answer["result"])
-    await models.keep(found.model_sha256, answer["model"].encode())
-    gate = training_gate(found, design.gates)
-    judged = found.model_copy(update={"gate": gate})
+    trained = TrainingResult.of(command, spec_sha256=design.spec_sha256, **answer["result"])
+    await models.keep(trained.model_sha256, answer["model"].encode())
+    gate = training_gate(trained, design.gates)
+    judged = trained.model_copy(update={"gate": gate})
     await journal.call(report_call(files, design, judged))
     return judged

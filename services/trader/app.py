@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
-from contracts.trader import DailyPicks, PickTrades
-from libs.bus.route import Route, Routes
+from contracts.subjects import PICK_TRADES
+from libs.bus.route import Routes, on_command
 from libs.llm.agent import Role
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelSize, Provider
@@ -23,10 +22,8 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
     """What the service hears and says."""
     prompt = Prompt.load(PROMPTS / "trader.md")
     role = Role("trader", "trader", ModelSize.LARGE, prompt, providers, limits_of(settings))
-    handle = partial(pick_trades, market=market, role=role)
-    return Routes(
-        service="trader", commands=(Route(hears=PickTrades, says=DailyPicks, handle=handle),)
-    )
+    pick = on_command(PICK_TRADES, pick_trades, market=market, role=role)
+    return Routes(service="trader", commands=(pick,))
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
 from libs.llm.loop import generate_with_tools
-from libs.llm.prompt import memory_told, task_for
+from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
 from libs.llm.reasoning import Reasoning
 from libs.market.source import MarketData
 from libs.runtime.journal import Journal
@@ -19,8 +19,8 @@ async def pick_trades(
         command,
         facts=logic.facts_given(command),
         about=logic.asked_about(command),
-        signal_digest=command.signal_digest,
-        sentiment_report=command.sentiment_report,
+        signal_digest=digest_told(command.signal_digest),
+        sentiment_report=sentiment_told(command.sentiment_report),
         plan=command.plan,
         quant_report=command.quant_report,
         research_report=command.research_report,
@@ -29,7 +29,7 @@ async def pick_trades(
         budgets=command.request.budgets,
         constraints=dict(command.request.constraints),
     )
-    checked = Reasoning[PicksDraft](
+    reasoning = Reasoning[PicksDraft](
         task,
         lambda picks, _: logic.pick_problems(picks, command.research_report, command.portfolio),
     )
@@ -39,11 +39,11 @@ async def pick_trades(
         PicksDraft,
         journal,
         trader_tools(market, command.as_of, command.portfolio),
-        check=checked,
+        check=reasoning,
     )
     return DailyPicks.of(
         command,
         llm=command.pipeline.provider,
         pick_date=command.as_of,
-        **logic.daily_picks(draft, checked.facts, command.research_report),
+        **logic.daily_picks(draft, reasoning.facts, command.research_report),
     )

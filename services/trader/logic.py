@@ -5,13 +5,13 @@ from decimal import Decimal
 from typing import Any
 
 from contracts.account import Portfolio, Side
-from contracts.grounding import CORRECTED_MAX
+from contracts.reasons import CORRECTED_MAX
 from contracts.research import ResearchReport
 from contracts.trader import PickDraft, PicksDraft, PickTrades, StockPick
 from libs.facts import desk
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
 from libs.facts.fact import Fact, Facts
-from libs.quant.risk_rules import ALLOCATION_PCT_MAX
+from libs.quant.risk.rules import ALLOCATION_PCT_MAX
 
 
 def pick_problems(
@@ -45,10 +45,8 @@ def facts_given(command: PickTrades) -> Iterator[Fact]:
     yield from desk.account_facts(command.portfolio)
     yield from desk.research_facts(research)
     yield from desk.quant_facts(command.quant_report, currencies)
-    if command.sentiment_report is not None:
-        yield from desk.sentiment_facts(command.sentiment_report)
-    if command.signal_digest is not None:
-        yield from desk.digest_facts(command.signal_digest)
+    yield from desk.sentiment_facts(command.sentiment_report)
+    yield from desk.digest_facts(command.signal_digest)
 
 
 def asked_about(command: PickTrades) -> Iterator[str]:
@@ -71,7 +69,7 @@ def daily_picks(draft: PicksDraft, facts: Facts, report: ResearchReport) -> dict
     def picked(field: str, picks: Sequence[PickDraft], side: Side) -> Iterator[StockPick]:
         for place, pick in enumerate(picks):
             reasons, fell = settled(pick.reasons, facts)
-            corrected.extend(f"{pick.ticker}: {each}" for each in fell)
+            corrected.extend(f"{pick.ticker}: {text}" for text in fell)
             text = argued(reasons, facts, pick.ticker)
             texts[f"{field}.{place}.reasoning"] = text
             yield StockPick(
@@ -103,8 +101,8 @@ def _counted(draft: PicksDraft) -> str:
     total = sum((pick.allocation_pct for pick in draft.picks), start=Decimal(0))
     buys = f"{len(draft.picks)} to buy for {total.normalize():f}% of the budget"
     sales = f"{len(draft.sell_recommendations)} to sell"
-    told = [buys] * bool(draft.picks) + [sales] * bool(draft.sell_recommendations)
-    return ", ".join(told) or "nothing to buy or sell"
+    words = [buys] * bool(draft.picks) + [sales] * bool(draft.sell_recommendations)
+    return ", ".join(words) or "nothing to buy or sell"
 
 
 def _twice(picks: Sequence[PickDraft]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from contracts.account import Portfolio
 from libs.llm.portfolio_tool import GET_PORTFOLIO, PortfolioTool
 from libs.llm.toolbox import Toolbox
 from libs.market.source import MarketData
-from libs.market.tools import MarketTools
+from libs.market.tools.toolbox import MarketTools
 
 TRADER_TOOLS = frozenset({"get_stock_price", GET_PORTFOLIO})
 

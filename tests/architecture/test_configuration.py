@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.reference.settings_table import BEGIN, END, rewritten, table
 from libs.runtime.settings import Settings
-from libs.runtime.settings_table import BEGIN, END, rewritten, table
 
 
 def test_the_page_holds_the_table_of_today(root: Path) -> None:

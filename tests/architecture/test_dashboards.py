@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from deploy.grafana.make import BOARDS, FOLDER, WIDTH, Board, made
-from libs.runtime.metrics import all_metrics
+from libs.telemetry.metrics import all_metrics
 from services.launcher import BACKBONE, SERVICES
 
 FAMILIES = {metric.name for metric in all_metrics()}

@@ -16,9 +16,9 @@ import pytest
 from pydantic import BaseModel
 
 from contracts.reasons import NAME_CHARS_MAX
-from libs.llm.agent import Limits
 from libs.llm.asking import gives_reasons, schema_of
 from libs.llm.schema import has_maps
+from libs.runtime.model_settings import FACTS_MAX
 
 SERVICES = Path(__file__).parents[2] / "services"
 ASKING = {"generate", "generate_with_tools"}
@@ -120,7 +120,7 @@ def test_a_contract_is_within_openais_limits(contract: type[BaseModel]) -> None:
 
 
 REASONED = [each for each in CONTRACTS if gives_reasons(each)]
-NAMES = tuple(f"{n:x>{NAME_CHARS_MAX}}" for n in range(Limits().facts_max))
+NAMES = tuple(f"{n:x>{NAME_CHARS_MAX}}" for n in range(FACTS_MAX))
 
 
 @pytest.mark.parametrize("contract", REASONED, ids=lambda each: each.__name__)

@@ -52,7 +52,7 @@ OFFENCES = (
     Offence("layers", "contracts.types", "services.risk.logic"),
     Offence("layers", "libs.quant.sizing", "services.risk.logic"),
     Offence("services-apart", "services.risk.handler", "services.trader.handler"),
-    Offence("services-apart", "services.cli.problem", "services.orchestrator.logic"),
+    Offence("services-apart", "services.cli.shell.problem", "services.orchestrator.machine.logic"),
     Offence("services-apart", "services.risk.app", "services.launcher"),
     Offence("inside-a-service", "services.risk.logic", "services.risk.handler"),
     Offence("inside-a-service", "services.execution.store", "services.execution.handler"),
@@ -67,7 +67,7 @@ OFFENCES = (
     Offence("libs-apart", "libs.runtime.ids", "libs.bus.codec"),
     *(
         Offence("pure", module, vendor)
-        for module in ("contracts.cycle", "libs.quant.risk", "services.risk.logic")
+        for module in ("contracts.cycle", "libs.quant.risk.evaluation", "services.risk.logic")
         for vendor in IMPURE
     ),
     *(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from contracts.subjects import COMMANDS, QUERIES, REQUESTS
-from libs.runtime.metric import Metric
-from libs.runtime.metrics import SUBJECTS_MAX, all_metrics
-from libs.runtime.metrics_page import BEGIN, END, rewritten
+from deploy.reference.metrics_page import BEGIN, END, rewritten
+from libs.telemetry.metric import Metric
+from libs.telemetry.metrics import SUBJECTS_MAX, all_metrics
 
 SERIES_MAX = 25_000
 """Of one process at the very most; a desk at work has some hundreds."""

@@ -14,12 +14,12 @@ from contracts.event_data import EVENT_DATA
 from contracts.message import Message, Request
 from contracts.strategy import Part, StrategySpec
 from contracts.strategy_cycle import StrategyDesign
-from contracts.subjects import Subject
-from libs.bus import asyncapi
-from libs.bus.asyncapi_document import models
+from contracts.subjects import AnySubject
 from libs.bus.codec import MessageInvalid, decode
-from libs.runtime.strategy_files import spec_of
-from tests.integration.upgrade.old_release import unpacked
+from libs.bus.document import asyncapi
+from libs.bus.document.build import models
+from libs.report.strategy_files import spec_of
+from tests.integration.upgrade.old_release import is_released, unpacked
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = Path(__file__).parents[1] / "data" / "messages"
@@ -68,9 +68,8 @@ def test_a_reader_puts_up_with_what_a_later_version_adds(kind: str) -> None:
 
 
 @pytest.mark.parametrize("row", subjects.COMMANDS, ids=lambda row: row.durable)
-def test_a_later_services_contract_is_understood_by_its_model_alone(row: Subject) -> None:
+def test_a_later_services_contract_is_understood_by_its_model_alone(row: AnySubject) -> None:
     """Not even other readers of the bus are told to refuse more, but in what people write."""
-    assert row.reply is not None
     schema = row.reply.model_json_schema()
     objects = {row.reply.__name__: schema, **schema.get("$defs", {})}
     strict = {name for name in objects if objects[name].get("additionalProperties") is False}
@@ -104,9 +103,11 @@ def test_every_kind_of_the_version_before_is_on_record() -> None:
     assert len(commands & set(KINDS)) >= 11
 
 
-def test_no_contract_of_the_version_before_is_broken(tmp_path: Path) -> None:
+def test_no_contract_of_a_release_is_broken(tmp_path: Path) -> None:
     """What is committed changes with the code; what was released does not."""
-    published = unpacked(tmp_path) / "contracts" / "schemas"
+    tree = unpacked(tmp_path)
+    if not is_released(tree):
+        pytest.skip("history: the version before is no release, its contracts may still change")
 
-    broken: Any = asyncapi.broken_contracts(published, asyncapi.generated())
+    broken: Any = asyncapi.broken_contracts(tree / "contracts" / "schemas", asyncapi.generated())
     assert not broken, "\n".join(broken)

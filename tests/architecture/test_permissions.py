@@ -28,7 +28,7 @@ from contracts.subjects import (
     REQUESTS,
     RESULT,
     USERS,
-    Subject,
+    AnySubject,
 )
 from libs.bus.permissions import (
     CONSOLE,
@@ -188,7 +188,7 @@ READ_BY_AGENTS = (CYCLE, CYCLES, OPERATION, OPERATIONS, DECISIONS, ACCOUNT, EXIT
 
 @pytest.mark.parametrize(("agent", "may_request"), [(MCP, ()), (MCP_REQUESTER, (REQUEST_CYCLE,))])
 def test_an_agent_from_outside_may_look_and_where_a_person_said_so_request_cycles(
-    agent: str, may_request: tuple[Subject, ...]
+    agent: str, may_request: tuple[AnySubject, ...]
 ) -> None:
     assert set(ALL[agent].publish) == {row.by(agent) for row in (*READ_BY_AGENTS, *may_request)}
 

@@ -13,9 +13,9 @@ from contracts.audit import EventType
 from contracts.event_data import EVENT_DATA
 from contracts.risk import DecisionValidation
 from contracts.subjects import COMMANDS, EVENTS, PREFIX, Class
-from libs.bus import asyncapi
-from libs.bus.asyncapi_document import ROWS, models
-from services.orchestrator.workflows import WORKFLOWS
+from libs.bus.document import asyncapi
+from libs.bus.document.build import ROWS, models
+from services.orchestrator.machine.workflows import WORKFLOWS
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from libs.bus.schema_changes import breaks
+from libs.bus.document.schema_changes import breaks
 
 
 class Inner(BaseModel):

@@ -3,10 +3,18 @@
 from dataclasses import replace
 
 from contracts.cycle import KINDS
-from contracts.subjects import COMMANDS, EVENTS, QUERIES, REQUESTS, Class
+from contracts.subjects import (
+    COMMANDS,
+    EVENTS,
+    EXECUTE_DECISIONS,
+    PICK_TRADES,
+    QUERIES,
+    REQUESTS,
+    Class,
+)
 from services.launcher import SERVICES
-from services.orchestrator.workflow import State, Step, Workflow, check, command
-from services.orchestrator.workflows import DECISION, DECISION_1, WORKFLOWS
+from services.orchestrator.machine.workflow import State, Step, Workflow, check
+from services.orchestrator.machine.workflows import DECISION, WORKFLOWS
 
 
 def steps(*workflows: Workflow) -> list[Step]:
@@ -73,26 +81,27 @@ def test_every_address_has_as_many_tokens_as_its_class() -> None:
 
 
 def test_a_step_whose_contract_nobody_makes_is_named() -> None:
-    early = State("early", (Step(command("trader", "picks")),))
+    early = State("early", (Step(PICK_TRADES),))
     workflow = replace(DECISION, states=(early, *DECISION.states[:3]))
     assert (
         "early/picks never starts: nothing before makes "
-        "plan, portfolio, quant_report, research_report" in check(workflow)
+        "plan, portfolio, quant_report, research_report, sentiment_report" in check(workflow)
     )
 
 
 def test_a_step_may_wait_for_another_of_its_state() -> None:
-    together = State("validating", DECISION_1.states[-2].steps)
-    assert check(replace(DECISION_1, states=(*DECISION_1.states[:-2], together))) == []
+    *before, validating, _, _ = DECISION.states
+    together = State("validating", validating.steps)
+    assert check(replace(DECISION, states=(*before, together))) == []
 
 
 def test_a_closing_step_may_need_nothing() -> None:
-    workflow = replace(DECISION, closing=State("closing", (Step(command("trader", "picks")),)))
+    workflow = replace(DECISION, closing=State("closing", (Step(PICK_TRADES),)))
     assert any(problem.startswith("closing/picks never starts") for problem in check(workflow))
 
 
 def test_an_effect_outside_a_pipeline_is_named() -> None:
-    effect = State("early", (Step(command("execution", "execute")),))
+    effect = State("early", (Step(EXECUTE_DECISIONS),))
     problems = check(replace(DECISION, shared=(*DECISION.shared, effect)))
     assert any("early/execute has effects" in problem for problem in problems)
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,15 +15,16 @@ from contracts.operation import JournalEntry
 from libs.bus.connection import connect
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import COMMAND_STREAM
+from libs.report.strategy_files import spec_of
 from libs.runtime import ids
 from libs.runtime.http_address import http_address
 from libs.runtime.ports import choose_port
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.settings import Settings
-from libs.runtime.strategy_files import spec_of
 from services.console.app import service
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
+from tests.open_folder import open_folder
 
 EXAMPLE = Path(__file__).parents[2] / "examples/strategies/trend-and-calm.yaml"
 STRATEGY, OTHER = "trend-and-calm", "fewer-trees"
@@ -63,15 +62,13 @@ class Shown:
 @contextmanager
 def fresh_desk() -> Iterator[str]:
     """One on which nothing was done yet; where it is."""
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    folder.chmod(0o755)
-    try:
-        with desk_in(folder, lambda _: nullcontext({}), http=True, http_port=0) as desk:
-            address = http_address(desk.settings)
-            assert address is not None
-            yield address.url
-    finally:
-        shutil.rmtree(folder)
+    with (
+        open_folder() as folder,
+        desk_in(folder, lambda _: nullcontext({}), http=True, http_port=0) as desk,
+    ):
+        address = http_address(desk.settings)
+        assert address is not None
+        yield address.url
 
 
 @asynccontextmanager
@@ -88,23 +85,18 @@ async def guarded_console(settings: Settings) -> AsyncIterator[str]:
 @contextmanager
 def shown_desk() -> Iterator[Shown]:
     """The desk with its HTTP side, while the block runs."""
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    # As root the servers run as another user, who must be able to come in.
-    folder.chmod(0o755)
-    rules = folder / "exit_signals.toml"
-    rules.write_text(EXIT_RULES)
-    given = {
-        "http": True,
-        "http_port": 0,
-        "strategies_dir": folder / "strategies",
-        "exit_rules_file": rules,
-        "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
-    }
-    try:
+    with open_folder() as folder:
+        rules = folder / "exit_signals.toml"
+        rules.write_text(EXIT_RULES)
+        given = {
+            "http": True,
+            "http_port": 0,
+            "strategies_dir": folder / "strategies",
+            "exit_rules_file": rules,
+            "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
+        }
         with desk_in(folder, lambda _: nullcontext({}), **given) as desk:
             yield asyncio.run(_filled(desk))
-    finally:
-        shutil.rmtree(folder)
 
 
 async def _filled(desk: Desk) -> Shown:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from libs.runtime.embedded_thread import held_in_thread
+from libs.servers.embedded_thread import held_in_thread
 from tests.browser import looks
 from tests.browser.desk import fresh_desk, guarded_console, shown_desk
 

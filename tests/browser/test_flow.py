@@ -13,7 +13,7 @@ def requested(page: Page, **fields: str) -> str:
     """Ask for a cycle of June 2012 by the form; its account."""
     account = f"a{uuid4().hex[:12]}"
     page.goto("/cycles")
-    page.get_by_role("link", name="Request a cycle").click()
+    page.get_by_role("link", name="Start a cycle").click()
     page.get_by_label("As of").fill("2012-06-29")
     page.get_by_label("Pipelines").fill(f"rules@{account}")
     for label, text in fields.items():
@@ -23,7 +23,7 @@ def requested(page: Page, **fields: str) -> str:
 
 def test_a_cycle_is_requested_and_watched_to_its_end(page: Page) -> None:
     account = requested(page)
-    page.get_by_role("button", name="Request it").click()
+    page.get_by_role("button", name="Start cycle").click()
     expect(page).to_have_url(re.compile(r"/cycles/[0-9a-f-]{36}$"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Decision of Fri 2012-06-29")
     expect(page.locator("#about .under")).to_contain_text("completed", timeout=ENDED_MS)
@@ -34,18 +34,18 @@ def test_a_cycle_is_requested_and_watched_to_its_end(page: Page) -> None:
     tree = page.get_by_role("table")
     expect(tree.get_by_text("get_stock_price").first).to_be_visible()
     tree.get_by_role("link", name="executing/execute").click()
-    expect(page.get_by_role("region", name="What came out")).to_contain_text("cash after")
+    expect(page.get_by_role("region", name="Output")).to_contain_text("cash after")
 
 
 def test_a_request_that_is_refused_says_why_and_can_be_mended(page: Page) -> None:
     requested(page)
     page.get_by_label("Time limit, seconds").fill("1")
     page.get_by_label("Money for buys").fill("much")
-    page.get_by_role("button", name="Request it").click()
+    page.get_by_role("button", name="Start cycle").click()
     expect(page.get_by_role("alert")).to_contain_text("budgets.money")
     page.get_by_label("Money for buys").fill("1,000")
     page.get_by_label("Time limit, seconds").fill("600")
-    page.get_by_role("button", name="Request it").click()
+    page.get_by_role("button", name="Start cycle").click()
     expect(page).to_have_url(re.compile(r"/cycles/[0-9a-f-]{36}$"))
 
 
@@ -65,8 +65,8 @@ def test_lists_are_filtered_by_their_address(page: Page) -> None:
 
 def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
     account = requested(page)
-    page.get_by_label("Ask a person before anything is ordered").check()
-    page.get_by_role("button", name="Request it").click()
+    page.get_by_label("Ask for approval before placing orders").check()
+    page.get_by_role("button", name="Start cycle").click()
     expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
 
     page.get_by_role("link", name="Approvals").click()
@@ -75,16 +75,16 @@ def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
     shares = proposal.get_by_label("Shares of MSFT to order")
     whole = shares.input_value()
     shares.fill("5")
-    expect(proposal.get_by_role("button", name="Approve with less")).to_be_visible()
+    expect(proposal.get_by_role("button", name="Approve reduced")).to_be_visible()
     proposal.get_by_label("Reason").fill("less of it")
-    proposal.get_by_role("button", name="Approve with less").click()
-    page.get_by_role("link", name="Approved; it is ordered now.").click()
+    proposal.get_by_role("button", name="Approve reduced").click()
+    page.get_by_role("link", name="Approved. The orders are being placed.").click()
 
     ended = page.locator(".ending")
     expect(ended).to_contain_text("Bought", timeout=ENDED_MS)
     expect(ended).to_contain_text("5 MSFT")
     approval = page.get_by_role("region", name="Approval")
-    expect(approval).to_contain_text(f"MSFT: 5 of {whole} shares")
+    expect(approval).to_contain_text(f"MSFT 5 of {whole} shares")
     expect(approval).to_contain_text("less of it")
     expect(page.locator("#candles[data-drawn]")).to_be_visible()
     page.get_by_label("Ticker", exact=True).select_option("MSFT")
@@ -93,8 +93,8 @@ def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
 
 def test_a_cycle_that_waits_is_cancelled_after_a_question(page: Page) -> None:
     requested(page)
-    page.get_by_label("Ask a person before anything is ordered").check()
-    page.get_by_role("button", name="Request it").click()
+    page.get_by_label("Ask for approval before placing orders").check()
+    page.get_by_role("button", name="Start cycle").click()
     expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
     page.once("dialog", lambda dialog: dialog.dismiss())
     page.get_by_role("button", name="Cancel the cycle").click()
@@ -107,8 +107,8 @@ def test_a_cycle_that_waits_is_cancelled_after_a_question(page: Page) -> None:
 
 def test_what_is_more_than_was_proposed_is_refused_and_a_no_orders_nothing(page: Page) -> None:
     account = requested(page)
-    page.get_by_label("Ask a person before anything is ordered").check()
-    page.get_by_role("button", name="Request it").click()
+    page.get_by_label("Ask for approval before placing orders").check()
+    page.get_by_role("button", name="Start cycle").click()
     expect(page.get_by_text("awaiting approval")).to_be_visible(timeout=ENDED_MS)
     page.goto("/approvals")
     proposal = page.get_by_role("form", name=f"Proposal of rules for {account}")
@@ -119,9 +119,9 @@ def test_what_is_more_than_was_proposed_is_refused_and_a_no_orders_nothing(page:
     expect(proposal.get_by_role("alert")).to_contain_text("smaller")
     proposal.get_by_label("Reason").fill("<img src=x onerror=alert(1)> & more")
     proposal.get_by_role("button", name="Reject").click()
-    page.get_by_role("link", name="Rejected; nothing is ordered.").click()
+    page.get_by_role("link", name="Rejected. Nothing is ordered.").click()
     expect(page.locator(".ending")).to_contain_text("ejected by console", timeout=ENDED_MS)
     # What people and models write is text, whatever it looks like.
     expect(page.locator(".ending")).to_contain_text("<img src=x onerror=alert(1)> & more")
     expect(page.locator("main img")).to_have_count(0)
-    expect(page.get_by_role("region", name="Orders", exact=True)).to_contain_text("None.")
+    expect(page.get_by_role("region", name="Orders", exact=True)).to_contain_text("unchanged")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from libs.runtime.embedded_thread import held_in_thread
+from libs.servers.embedded_thread import held_in_thread
 from tests.browser import looks
 from tests.browser.conftest import window
 from tests.browser.desk import TOKEN, Shown, guarded_console

@@ -1,7 +1,9 @@
 """Every page in every look: no error, nothing that axe finds, nothing wider than the window."""
 
+import re
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import looks
 from tests.browser.desk import Shown
@@ -45,8 +47,8 @@ def test_the_theme_that_is_chosen_stays(page: Page) -> None:
 def test_the_overview_follows_the_desk_without_a_reload(page: Page) -> None:
     page.goto("/")
     waits = page.get_by_role("region", name="Waits for you")
-    expect(waits.get_by_text("halted by cli: a drill")).to_be_visible()
-    failed = page.get_by_role("region", name="Failed lately")
+    expect(waits.get_by_text("by cli: a drill")).to_be_visible()
+    failed = page.get_by_role("region", name="Failed in the last 24 hours")
     before = failed.get_by_role("listitem").count()
     page.evaluate("window.isTheSame = true")
     page.request.post("/api/v1/cycles", data={"as_of": "2012-06-29", "sources": ["earnings"]})
@@ -65,6 +67,46 @@ def test_an_exit_stands_among_the_decisions_and_says_what_was_checked_and_what_w
     expect(page.get_by_role("region", name="Positions checked")).to_contain_text("STRONG EXIT")
     expect(page.locator(".ending")).to_contain_text("Sold 29 AAPL")
     expect(page.locator("#candles[data-drawn=AAPL]")).to_be_visible()
+
+
+def test_each_figure_of_a_decision_says_where_it_is_from_and_how_many_do_is_counted(
+    page: Page, shown: Shown
+) -> None:
+    page.goto(f"/decisions/{shown.decided['cycle_id']}/rules")
+    evidence = page.get_by_role("region", name="Evidence and reports")
+    expect(evidence).to_contain_text(re.compile(r"[1-9]\d* with a source, 0 without"))
+    figure = evidence.locator("details[open] .cited").first
+    expect(figure).to_have_attribute("title", re.compile(r"^AAPL\.\w+.*; .*, 2012-06-29"))
+
+
+def test_a_click_on_a_figure_opens_the_result_that_it_is_from_without_a_script(
+    browser: Browser, shown: Shown
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{shown.url}/decisions/{shown.decided['cycle_id']}/rules")
+    figure = page.locator("a.cited[href*='call=']", has_text="584.00 USD").first
+    named = re.compile(r"\((E\d+)\)$").search(figure.get_attribute("title") or "")
+    assert named is not None
+    figure.click()
+    expect(page.locator(f"#{named[1]}")).to_be_in_viewport()
+    expect(page.locator("details.sought[open]")).to_contain_text('"close": 584.0')
+    expect(
+        page.get_by_role("region", name="Text with sources").locator("a.cited").first
+    ).to_be_visible()
+    context.close()
+
+
+def test_every_figure_of_a_decision_leads_to_a_place_that_there_is(
+    page: Page, shown: Shown
+) -> None:
+    page.goto(f"/decisions/{shown.decided['cycle_id']}/rules")
+    links = {str(each.get_attribute("href")) for each in page.locator("a.cited").all()}
+    assert len(links) > 5
+    for link in links:
+        answer = page.request.get(link)
+        place = link.partition("#")[2]
+        assert (answer.status, f'id="{place}"' in answer.text()) == (200, True), link
 
 
 def test_on_a_phone_the_menu_opens_and_closes(page: Page) -> None:

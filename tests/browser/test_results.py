@@ -41,7 +41,7 @@ def test_the_equity_is_drawn_with_cash_and_holding_and_again_in_another_theme(
     holding = got(page, f"/portfolio/holding?account={shown.account}&points=200")
     page.goto(f"/portfolio?account={shown.account}")
     over_time = page.get_by_role("region", name="Over time")
-    for name in ("Equity", "Cash", "Buy and hold", "Below the peak"):
+    for name in ("Equity", "Cash", "Buy-and-hold", "Drawdown"):
         expect(over_time.locator(".u-legend .u-label", has_text=name)).to_be_visible()
     last = float(holding["points"][-1]["worth"])
     note = over_time.locator("[data-note]")
@@ -59,12 +59,12 @@ def test_a_strategy_is_chosen_compared_and_its_report_runs_nothing(
     page.goto("/strategies")
     for name in (shown.strategy, shown.other):
         page.get_by_role("checkbox", name=f"Compare {name}").check()
-    page.get_by_role("button", name="Compare those marked").click()
+    page.get_by_role("button", name="Compare selected").click()
     table = page.get_by_role("group", name="side by side").locator("table")
     figures = {row[0]: row[1:] for row in rows(table)}
     both = got(page, f"/strategies?name={shown.strategy}&name={shown.other}")["strategies"]
     accuracy = [f"{each['training']['accuracy'] * 100:.1f}%" for each in both]
-    assert sorted(figures["accuracy out of sample"]) == sorted(accuracy)
+    assert sorted(figures["out-of-sample accuracy"]) == sorted(accuracy)
     assert len(figures["return"]) == 2
 
     page.get_by_role("link", name=shown.strategy, exact=True).click()
@@ -76,7 +76,7 @@ def test_a_strategy_is_chosen_compared_and_its_report_runs_nothing(
     folds = rows(page.get_by_role("group", name="Folds").locator("table"))
     assert len(folds) == len(detail["folds"])
     with page.expect_popup() as opened:
-        page.get_by_role("link", name="Report on one page").click()
+        page.get_by_role("link", name="Full report").click()
     expect(opened.value.get_by_role("heading", name=shown.strategy)).to_be_visible()
     assert opened.value.evaluate("window.origin") == "null", "a sandbox of its own"
     opened.value.close()

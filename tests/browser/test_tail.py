@@ -13,9 +13,9 @@ import orjson
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from libs.runtime.embedded_thread import held_in_thread
 from libs.runtime.http_address import http_address
 from libs.runtime.ports import choose_port
+from libs.servers.embedded_thread import held_in_thread
 from services.console.app import service
 from tests.browser.conftest import window
 from tests.browser.desk import Shown
@@ -113,10 +113,10 @@ def test_who_scrolls_up_is_left_to_read_and_told_of_the_new(page: Page, writer: 
     expect(newest(page, writer)).to_be_in_viewport()
     expect(page.locator("#new")).to_be_hidden()
     page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_role("button", name="Go on")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Resume")).to_have_attribute("aria-pressed", "true")
     writer.write(2)
     expect(page.locator("#new")).to_have_text("2 new")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect(newest(page, writer)).to_be_in_viewport()
 
 
@@ -139,7 +139,7 @@ def test_the_filter_stands_in_the_url_and_a_wrong_one_is_told(page: Page, writer
     page.get_by_label("Cycle").fill("no id")
     page.get_by_label("Cycle").press("Enter")
     expect(page.get_by_role("alert")).to_contain_text(
-        "is no cycle id: give at least its first 4 digits"
+        "is not a cycle id: give at least its first 4 characters"
     )
 
 

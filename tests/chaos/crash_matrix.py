@@ -15,10 +15,8 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -41,11 +39,11 @@ from libs.bus.permissions import permissions
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.runtime import ids
-from libs.runtime.embedded import Servers, embedded_servers
-from libs.runtime.logging import configure_logging
 from libs.runtime.model_settings import NO_RATE, EndpointSettings, Rate
 from libs.runtime.settings import Settings
-from libs.runtime.supervisor import Child, Supervisor
+from libs.servers.embedded import Servers, embedded_servers
+from libs.servers.supervisor import Child, Supervisor
+from libs.telemetry.logging import configure_logging
 from services.launcher import (
     BACKBONE,
     READY_FILE_VARIABLE,
@@ -59,6 +57,7 @@ from tests.fakes import model_process
 from tests.fakes.model_process import Manner, ModelProcess
 from tests.fakes.mortal import FOLDER_VARIABLE, MODEL_LOG_VARIABLE, Plan
 from tests.fakes.rules_model import Appetite
+from tests.open_folder import open_folder
 
 KEY = "planted-claude-0123456789"
 PIPELINE = "claude"
@@ -263,10 +262,9 @@ async def mortal_desk(
 
 
 def _settings(servers: Servers, endpoint: EndpointSettings, lease_s: float) -> Settings:
-    address = f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
     return Settings(
         nats_url=servers.nats_url,
-        postgres_dsn=SecretStr(address),
+        postgres_dsn=SecretStr(servers.postgres_address),
         secrets_dir=servers.secrets_dir,
         data_dir=servers.data_dir,
         providers={PIPELINE: endpoint},
@@ -565,20 +563,13 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
     configure_logging("error")
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-matrix-"))
-    folder.chmod(0o755)
 
     def tell(found: Found) -> None:
         mark = "ok" if found.is_sound else "BROKEN"
         sys.stderr.write(f"{mark} {found}\n")
 
-    try:
+    with open_folder("deskbus-matrix-", keep=given.keep) as folder:
         found = asyncio.run(matrix(given.every, folder, tell))
-    finally:
-        if given.keep:
-            sys.stderr.write(f"kept: {folder}\n")
-        else:
-            shutil.rmtree(folder)
     sys.stdout.write(f"{table(found)}\n")
     sys.exit(0 if all(each.is_sound for each in found) else 1)
 

@@ -22,11 +22,11 @@ from pydantic import SecretStr
 from libs.bus.permissions import permissions
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.embedded import Servers, embedded_servers
-from libs.runtime.nats_server import store_dir
 from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
-from libs.runtime.supervisor import Child, ChildError, Supervisor
+from libs.servers.embedded import Servers, embedded_servers
+from libs.servers.nats_server import store_dir
+from libs.servers.supervisor import Child, ChildError, Supervisor
 from tests.fakes import paid_model
 from tests.fakes.chaos_desk import MODEL_PORT
 from tests.fakes.chaos_workflow import COMMANDS
@@ -190,9 +190,7 @@ async def chaos_desk(folder: Path, given: Mapping[str, float]) -> AsyncIterator[
         await tables(servers.postgres_dsn(OWNER_ROLE))
         settings = Settings(
             nats_url=servers.nats_url,
-            postgres_dsn=SecretStr(
-                f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
-            ),
+            postgres_dsn=SecretStr(servers.postgres_address),
             secrets_dir=servers.secrets_dir,
             data_dir=servers.data_dir,
             **given,  # type: ignore[arg-type]

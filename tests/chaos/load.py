@@ -14,10 +14,11 @@ import orjson
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from contracts.audit import Event, Events, EventsAfter
+from contracts.audit import Event, EventsAfter
 from contracts.cycle import CancelCycle, CycleRequest, CycleStatus, RequestAnswer
-from contracts.message import Message, Pipeline
-from contracts.subjects import EVENTS_AFTER, PREFIX, REQUESTS, Subject
+from contracts.message import Pipeline
+from contracts.subjects import EVENTS_AFTER, PREFIX, REQUESTS, Answered, Subject
+from contracts.subjects import Asked as Wish
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
 from libs.runtime import ids
@@ -99,10 +100,10 @@ class User:
         """The id that the request's cycle will have."""
         return ids.cycle_id(USER, request.idempotency_key)
 
-    async def ask(self, row: Subject, message: Message, timeout_s: float = ASK_TIMEOUT_S) -> Any:
+    async def ask(
+        self, row: Subject[Wish, Answered], message: Wish, timeout_s: float = ASK_TIMEOUT_S
+    ) -> Answered:
         """The answer, however often the question must be put."""
-        if row.reply is None:
-            raise TypeError(row)
         while True:
             self.requests += 1
             try:
@@ -115,14 +116,14 @@ class User:
 
     async def begin(self, request: CycleRequest) -> UUID:
         """Ask for a cycle until it is accepted; returns its id."""
-        answer: RequestAnswer = await self.ask(REQUESTS[0], request)
+        answer = await self.ask(REQUESTS[0], request)
         if answer.outcome != "accepted" or answer.cycle_id is None:
             raise AssertionError(f"{request.idempotency_key}: {answer!r}")
         return answer.cycle_id
 
     async def status(self, request: CycleRequest) -> CycleStatus | None:
         """Where the cycle is: the same request again changes nothing and says so."""
-        answer: RequestAnswer = await self.ask(REQUESTS[0], request)
+        answer = await self.ask(REQUESTS[0], request)
         return answer.status
 
     async def run(self, request: CycleRequest) -> CycleStatus | None:
@@ -137,8 +138,7 @@ class User:
 
     async def cancel(self, cycle_id: UUID) -> RequestAnswer:
         """Ask for a cycle's cancel until it is answered."""
-        answer: RequestAnswer = await self.ask(REQUESTS[1], CancelCycle(cycle_id=cycle_id))
-        return answer
+        return await self.ask(REQUESTS[1], CancelCycle(cycle_id=cycle_id))
 
     async def fill_gaps(self, cycle_id: UUID) -> int:
         """Ask for what was missed of a cycle; returns how many events that were."""
@@ -146,7 +146,7 @@ class User:
         after = 0
         while True:
             question = EventsAfter(cycle_id=cycle_id, sequence=after)
-            page: Events = await self.ask(EVENTS_AFTER, question)
+            page = await self.ask(EVENTS_AFTER, question)
             for event in page.events:
                 self.heard.take(event)
                 after = event.sequence

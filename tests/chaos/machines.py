@@ -15,10 +15,8 @@ import asyncio
 import json
 import os
 import random
-import shutil
 import signal
 import sys
-import tempfile
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -32,24 +30,25 @@ from pydantic import SecretStr
 
 from libs.bus.permissions import permissions
 from libs.bus.streams import COMMAND_STREAM
+from libs.keys.certificates import ensure_certificates
+from libs.keys.credentials import ensure_secrets, postgres_password
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
-from libs.runtime.binaries import PostgresPrograms, nats_program, postgres_programs
-from libs.runtime.certificates import ensure_certificates
-from libs.runtime.credentials import ensure_secrets, postgres_password
-from libs.runtime.embedded import DATABASE
-from libs.runtime.logging import configure_logging
-from libs.runtime.nats_server import STARTED, nats_problem
-from libs.runtime.placement import hand_over, reachable_root, server_identity
 from libs.runtime.ports import LOOPBACK, choose_port
-from libs.runtime.postgres_roles import PsqlLogin, ensure_roles, run_sql
-from libs.runtime.postgres_server import ENVIRONMENT, SETTINGS, SUPERUSER, prepare_postgres
 from libs.runtime.settings import Settings
-from libs.runtime.supervisor import Identity, guarded_argv
+from libs.servers.binaries import PostgresPrograms, nats_program, postgres_programs
+from libs.servers.embedded import DATABASE
+from libs.servers.nats_server import STARTED, nats_problem
+from libs.servers.placement import hand_over, reachable_root, server_identity
+from libs.servers.postgres_roles import PsqlLogin, ensure_roles, run_sql
+from libs.servers.postgres_server import ENVIRONMENT, SETTINGS, SUPERUSER, prepare_postgres
+from libs.servers.supervisor import Identity, guarded_argv
+from libs.telemetry.logging import configure_logging
 from services.provisioner.secrets import SERVERS, NatsPlace, nats_conf
 from tests.chaos.desk import ChaosDesk, Database, desk_of, tables
 from tests.chaos.faults import Fault, Kind
 from tests.chaos.soak import CHAOS_SETTINGS, Outcome, run_on, table
 from tests.fakes.chaos_workflow import COMMANDS
+from tests.open_folder import open_folder
 
 NODES = 3
 UP_TIMEOUT_S = 60.0
@@ -443,17 +442,10 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
     configure_logging("error")
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-machines-"))
-    folder.chmod(0o755)
     rounds = max(given.cycles // CYCLES_A_FAULT // (NODES + 1), 1)
-    try:
+    with open_folder("deskbus-machines-", keep=given.keep) as folder:
         schedule = outages(given.seed, rounds)
         outcome = asyncio.run(survive(given.cycles, given.seed, folder, schedule))
-    finally:
-        if given.keep:
-            sys.stderr.write(f"kept: {folder}\n")
-        else:
-            shutil.rmtree(folder)
     sys.stdout.write(f"{table(outcome)}\n")
     for each in outcome.broken:
         sys.stderr.write(f"BROKEN: {each}\n")

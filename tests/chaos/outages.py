@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -28,20 +27,21 @@ from pydantic import SecretStr
 from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
 from libs.bus.permissions import permissions
+from libs.keys.credentials import ensure_secrets, postgres_password
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.binaries import nats_program, postgres_programs
-from libs.runtime.credentials import ensure_secrets, postgres_password
-from libs.runtime.embedded import DATABASE
-from libs.runtime.nats_server import nats_problem
-from libs.runtime.placement import reachable_root, server_identity
 from libs.runtime.ports import LOOPBACK, choose_port
-from libs.runtime.postgres_roles import PsqlLogin, ensure_roles, run_sql
-from libs.runtime.postgres_server import SUPERUSER, PostgresError, prepare_postgres
 from libs.runtime.settings import Settings
+from libs.servers.binaries import nats_program, postgres_programs
+from libs.servers.embedded import DATABASE
+from libs.servers.nats_server import nats_problem
+from libs.servers.placement import reachable_root, server_identity
+from libs.servers.postgres_roles import PsqlLogin, ensure_roles, run_sql
+from libs.servers.postgres_server import SUPERUSER, PostgresError, prepare_postgres
 from services.provisioner.secrets import NatsPlace, nats_conf
 from tests.chaos import books, invariants
 from tests.chaos.load import User, user_of
 from tests.chaos.machines import Machine, postgres_machine
+from tests.open_folder import open_folder
 from tests.small_disk import Disk
 
 REPOSITORY = Path(__file__).parents[2]
@@ -385,15 +385,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _in_folder(
     given: argparse.Namespace, outage: Outage, lasts_s: float, processes: bool
 ) -> Outcome:
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-outage-"))
-    folder.chmod(0o755)
-    try:
+    with open_folder("deskbus-outage-", keep=given.keep) as folder:
         return asyncio.run(struck(folder, outage, lasts_s, given.cycles, processes=processes))
-    finally:
-        if given.keep:
-            sys.stderr.write(f"kept: {folder}\n")
-        else:
-            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

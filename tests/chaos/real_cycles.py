@@ -13,10 +13,8 @@ import argparse
 import asyncio
 import os
 import random
-import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,12 +30,13 @@ import psutil
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Pipeline
 from libs.market.calendar import exchange_calendar
-from libs.runtime.logging import configure_logging
+from libs.telemetry.logging import configure_logging
 from services.launcher import BACKBONE, SERVICES
 from tests.chaos import books, invariants
 from tests.chaos.desk import QUICK
 from tests.chaos.load import User, user_of
 from tests.chaos.outages import NATS_STORE, Outage, OwnDesk, desk_on, own_servers
+from tests.open_folder import open_folder
 from tests.small_disk import Disk, NoSmallDisk, small_disk
 
 ACCOUNTS = 9
@@ -312,15 +311,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not ACCOUNTS <= given.cycles <= CYCLES_MAX:
         parser.error(f"--cycles is {ACCOUNTS} to {CYCLES_MAX}")
     configure_logging("error")
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-real-"))
-    folder.chmod(0o755)
-    try:
+    with open_folder("deskbus-real-", keep=given.keep) as folder:
         outcome = asyncio.run(real_chaos(given.cycles, given.seed, folder))
-    finally:
-        if given.keep:
-            sys.stderr.write(f"kept: {folder}\n")
-        else:
-            shutil.rmtree(folder)
     sys.stdout.write(f"{told(outcome)}\n")
     for each in outcome.broken:
         sys.stderr.write(f"BROKEN: {each}\n")

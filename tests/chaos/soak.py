@@ -10,11 +10,9 @@ import argparse
 import asyncio
 import json
 import random
-import shutil
 import signal
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,13 +22,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from libs.runtime.logging import configure_logging
+from libs.telemetry.logging import configure_logging
 from tests.chaos import faults, invariants
 from tests.chaos.desk import QUICK, ChaosDesk, chaos_desk
 from tests.chaos.faults import Done, Fault
 from tests.chaos.invariants import Story, Tables
 from tests.chaos.load import Asked, User, user_of
 from tests.fakes.chaos_workflow import SHAPES
+from tests.open_folder import open_folder
 
 CYCLES_A_FAULT = 20
 IN_FLIGHT_MAX = 64
@@ -317,15 +316,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _kept_or_not(given: argparse.Namespace, cycles: int, settings: Mapping[str, float]) -> Outcome:
     """One soak in a folder of its own, and what it says."""
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-soak-"))
-    folder.chmod(0o755)
-    try:
+    with open_folder("deskbus-soak-", keep=given.keep) as folder:
         outcome = asyncio.run(soak(cycles, given.seed, settings, folder))
-    finally:
-        if given.keep:
-            sys.stderr.write(f"kept: {folder}\n")
-        else:
-            shutil.rmtree(folder)
     told = json.dumps(asdict(outcome)) if given.json else f"{table(outcome)}\n"
     sys.stdout.write(f"{told}\n")
     for each in outcome.broken:

@@ -12,9 +12,18 @@ import pytest
 from nats.aio.client import Client
 
 from contracts.cycle import CycleStatus
-from contracts.message import Message
 from contracts.operation import Claim, ClaimAnswer, Record, RecordAnswer, Result, ResultAnswer
-from contracts.subjects import CLAIM, COMMANDS, PREFIX, RECORD, RESULT, USERS, Subject
+from contracts.subjects import (
+    CLAIM,
+    COMMANDS,
+    PREFIX,
+    RECORD,
+    RESULT,
+    USERS,
+    Answered,
+    Asked,
+    Subject,
+)
 from libs.bus.codec import decode, encode
 from libs.bus.connection import options
 from libs.bus.permissions import CONSOLE, PROVISIONER
@@ -136,10 +145,10 @@ async def test_without_a_key_nobody_gets_in(desk: ChaosDesk) -> None:
         )
 
 
-async def _ask(client: Client, row: Subject, caller: str, message: Message) -> Message:
+async def _ask(
+    client: Client, row: Subject[Asked, Answered], caller: str, message: Asked
+) -> Answered:
     answer = await client.request(row.by(caller), encode(message), timeout=DEADLINE_S)
-    if row.reply is None:
-        raise TypeError(row)
     return decode(row.reply, answer.data)
 
 

@@ -8,7 +8,7 @@ import pytest
 from contracts.cycle import CycleStatus
 from contracts.subjects import REQUESTS
 from libs.runtime import ids
-from libs.runtime.postgres_server import SUPERUSER
+from libs.servers.postgres_server import SUPERUSER
 from tests.chaos.desk import ChaosDesk, Database
 from tests.chaos.load import User
 from tests.fakes.chaos_workflow import Behaviour

@@ -12,7 +12,7 @@ from typing import Any
 
 from contracts.cycle import CycleStatus
 from libs.runtime.model_settings import Rate
-from services.orchestrator.paces import CAPACITY_SHARE, LATE_S, MINUTE_S
+from services.orchestrator.group.rate_limits import CAPACITY_SHARE, LATE_S, MINUTE_S
 from tests.chaos.crash_matrix import (
     MANNER,
     PAID_CALLS,

@@ -8,26 +8,24 @@ import hashlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
 
 import structlog
 from pydantic import JsonValue
 
-from contracts.message import Command, Contract
+from contracts.message import Command
 from contracts.operation import CallKind, Reserve
-from contracts.subjects import Subject
 from contracts.types import Usage
-from libs.bus.route import Route, Routes
+from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.postgres.pool import EXECUTION_ROLE, Pool, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.logging import configure_logging
 from libs.runtime.loop import run
 from libs.runtime.settings import Settings
+from libs.telemetry.logging import configure_logging
 from services.orchestrator import app as orchestrator
 from services.provisioner import app as provisioner
 from tests.fakes import chaos_workflow as wf
@@ -184,36 +182,26 @@ async def two(given: wf.DoTwo, _journal: Journal) -> wf.Two:
     return wf.Two.of(given, value=2)
 
 
-Handle = Callable[..., Awaitable[Contract]]
 Failing = Callable[[], Awaitable[object]]
 """Waits until the process cannot go on."""
 
 
-def _route(row: Subject, handle: Handle) -> Route:
-    if row.reply is None or not issubclass(row.reply, Contract):
-        raise TypeError(f"{row.address} has no contract")
-    if not issubclass(row.message, Command):
-        raise TypeError(f"{row.address} carries no command")
-    return Route(hears=row.message, says=row.reply, handle=handle)
-
-
 def routes_of(service: str, pool: Pool | None) -> Routes:
     """What one of the desk's services hears."""
-    effects = partial(effect, pool=pool)
-    table: Sequence[tuple[Subject, Handle]] = (
-        (wf.GATHER, gather),
-        (wf.PLAN, plan),
-        (wf.LEFT, left),
-        (wf.RIGHT, right),
-        (wf.CHECK, check),
-        (wf.EFFECT, effects),
-        (wf.REMEMBER, remember),
-        (wf.WORK, work),
-        (wf.ACT, effects),
-        (wf.ONE, one),
-        (wf.TWO, two),
+    every = (
+        on_command(wf.GATHER, gather),
+        on_command(wf.PLAN, plan),
+        on_command(wf.LEFT, left),
+        on_command(wf.RIGHT, right),
+        on_command(wf.CHECK, check),
+        on_command(wf.EFFECT, effect, pool=pool),
+        on_command(wf.REMEMBER, remember),
+        on_command(wf.WORK, work),
+        on_command(wf.ACT, effect, pool=pool),
+        on_command(wf.ONE, one),
+        on_command(wf.TWO, two),
     )
-    return Routes(service, [_route(row, handle) for row, handle in table if row.owner == service])
+    return Routes(service, [route for route in every if route.hears.owner == service])
 
 
 @asynccontextmanager
@@ -223,7 +211,7 @@ async def _service(name: str, settings: Settings) -> AsyncIterator[Failing]:
         if name == "effector":
             dsn = dsn_for(settings.postgres_address, EXECUTION_ROLE, settings.secrets_path)
             pool = await stack.enter_async_context(open_pool(dsn, name="chaos-effector"))
-        runner = ServiceRunner(routes_of(name, pool), settings.nats_address, settings, wf.COMMANDS)
+        runner = ServiceRunner(routes_of(name, pool), settings.nats_address, settings)
         await runner.start()
         stack.push_async_callback(runner.stop)
         yield runner.lost.wait

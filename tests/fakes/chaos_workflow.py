@@ -9,7 +9,7 @@ from enum import StrEnum
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Command, Contract
 from contracts.subjects import command
-from services.orchestrator.workflow import Ending, State, Step, Workflow
+from services.orchestrator.machine.workflow import Ending, State, Step, Workflow
 
 TIME_LIMIT_S = 3_600.0
 LATE_LIMIT_S = 1.0

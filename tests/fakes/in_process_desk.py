@@ -27,31 +27,31 @@ from contracts.operation import (
     Reserve,
     Result,
 )
+from contracts.subjects import EXECUTE_DECISIONS, OPEN_BOOKS
 from contracts.types import Failure, Money
-from libs.bus.operation import BudgetExhausted
-from libs.bus.route import Route
-from libs.bus.service import failure_of
+from libs.bus.operation import BudgetExhausted, failure_of
+from libs.bus.route import Route, on_command
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal, OperationStopped
 from libs.runtime.settings import Settings
-from services.orchestrator import measured
-from services.orchestrator.awaited import PAST_DECISIONS, awaited
-from services.orchestrator.changes import Loaded, NewEvent, command_json
-from services.orchestrator.group import Group
-from services.orchestrator.inputs import (
+from services.orchestrator.group import measured
+from services.orchestrator.group.changes import Loaded, NewEvent, command_json
+from services.orchestrator.group.fold import Group
+from services.orchestrator.group.inputs import (
     Claimed,
     CycleAsked,
-    Given,
+    GroupInput,
     ProposalAnswered,
     Recorded,
     Resulted,
 )
-from services.orchestrator.logic import Start
-from services.orchestrator.paces import Pace
-from services.orchestrator.rows import CycleRow, OperationRow, Proposal, Purse
-from services.orchestrator.workflow import Workflow
-from services.orchestrator.workflows import workflows_of
+from services.orchestrator.group.rate_limits import Pace
+from services.orchestrator.group.rows import CycleRow, OperationRow, Proposal, Purse
+from services.orchestrator.machine.logic import Start
+from services.orchestrator.machine.workflow import Workflow
+from services.orchestrator.machine.workflows import workflows_of
+from services.orchestrator.open_outcomes import PAST_DECISIONS, awaited
 
 CASH = Money(amount=Decimal(100_000))
 
@@ -92,7 +92,7 @@ class InProcessDesk:
 
     # --- the orchestrator's transaction -------------------------------------------------------
 
-    def commit(self, given: Given) -> Message | None:
+    def commit(self, given: GroupInput) -> Message | None:
         """One input, one group: what `Committer` does in a transaction."""
         loaded = Loaded(
             cycles=self.cycles,
@@ -110,7 +110,7 @@ class InProcessDesk:
             paces=self.paces,
             proposals=self._proposals(),
         )
-        group = Group(self._workflows, self.settings, loaded)
+        group = Group(self._workflows, self.settings, loaded, datetime.now(UTC))
         answer = group.take(given)
         for op_id, (_, end) in group.ends.items():
             self.operations[op_id].result = end.result
@@ -163,7 +163,7 @@ class InProcessDesk:
         found.sort(key=lambda each: each[0])
         return [(op_id, result) for _, op_id, result in found]
 
-    def _last_memories(self, given: Given) -> dict[tuple[str, date], UUID]:
+    def _last_memories(self, given: GroupInput) -> dict[tuple[str, date], UUID]:
         if not isinstance(given, CycleAsked):
             return {}
         accounts = (pipeline.account for pipeline in given.request.pipelines)
@@ -223,7 +223,7 @@ class InProcessDesk:
                 return
             epoch, journal = claim.epoch, self.journal(op_id, claim)
         try:
-            contract = await self._routes[subject.message].handle(command, journal)
+            contract = await self._routes[subject].handle(command, journal)
             await journal.flush()
         except OperationStopped:
             return
@@ -311,8 +311,8 @@ def broker_of_the_imagination() -> Sequence[Route]:
         return ExecutionResult.of(command, account=account, cash_before=CASH, cash_after=CASH)
 
     return (
-        Route(OpenBooks, Portfolio, books),
-        Route(ExecuteDecisions, ExecutionResult, execute),
+        on_command(OPEN_BOOKS, books),
+        on_command(EXECUTE_DECISIONS, execute),
     )
 
 

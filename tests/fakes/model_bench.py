@@ -10,11 +10,11 @@ from pydantic import BaseModel, SecretStr
 from contracts.operation import JournalEntry, Reserve
 from contracts.types import ToolDef
 from libs.llm.agent import Agent, Limits
-from libs.llm.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.loop import call_tools, generate, generate_with_tools
 from libs.llm.prompt import Prompt, Task
 from libs.llm.provider import Evidence
-from libs.llm.remote import RemoteProvider
 from libs.llm.toolbox import Toolbox
 from libs.runtime.journal import Journal
 from tests.fakes.model_server import KEY, Answer, ModelServer, Script, model_server

@@ -24,7 +24,7 @@ from structlog.contextvars import get_contextvars
 
 from libs.bus.operation import Orchestrator
 from libs.bus.service import ServiceRunner
-from libs.llm.remote import RemoteProvider
+from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.toolbox import Toolbox
 from services.launcher import main
 

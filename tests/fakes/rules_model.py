@@ -18,7 +18,7 @@ import orjson
 
 from libs.llm.provider import Evidence
 from libs.llm.rules.provider import RULE_SETS
-from libs.llm.rules.rule_set import Ask, Found
+from libs.llm.rules.rule_set import Ask, EvidenceIndex
 from tests.fakes.model_server import Answer, Asked
 from tests.fakes.wire_formats import Call, Says
 
@@ -65,7 +65,7 @@ def as_the_rules(asked: Asked, appetites: Mapping[str, Appetite] | None = None) 
     if "<evidence>" in lines:
         first, last = lines.index("<evidence>") + 1, lines.index("</evidence>")
         evidence = [Evidence.model_validate_json(line) for line in lines[first:last]]
-    answer = rules.answer(task, Found(evidence, facts_in(lines), publishers_in(lines)))
+    answer = rules.answer(task, EvidenceIndex(evidence, facts_in(lines), publishers_in(lines)))
     return Says(f"Here it is:\n{answer.model_dump_json()}")
 
 

@@ -19,7 +19,7 @@ from contracts.risk import ReviewDraft, ReviewedPick
 from contracts.sentiment import SignalDigest
 from contracts.trader import DailyPicks, PickDraft, PicksDraft
 from libs.llm.rules.provider import RULE_SETS
-from libs.llm.rules.rule_set import Found, TaskData
+from libs.llm.rules.rule_set import EvidenceIndex, TaskData
 
 NOT_OFFERED = "NOPE"
 RISK_SCORE = 9.0
@@ -67,7 +67,7 @@ def played(parts: Parts) -> Iterator[None]:
 
 
 def _planner(parts: Parts) -> Any:
-    def answer(task: TaskData, found: Found) -> PlanDraft:
+    def answer(task: TaskData, found: EvidenceIndex) -> PlanDraft:
         draft = RULE_SETS["planner"].answer(task, found)
         digest = SignalDigest.model_validate(task["signal_digest"])
         offered = {candidate.ticker for candidate in digest.candidates}
@@ -87,7 +87,7 @@ def _analyst(parts: Parts) -> Any:
             return finding.model_copy(update={"risk_score": RISK_SCORE, "catalyst": ""})
         return finding
 
-    def answer(task: TaskData, found: Found) -> ResearchDraft:
+    def answer(task: TaskData, found: EvidenceIndex) -> ResearchDraft:
         draft = RULE_SETS["analyst"].answer(task, found)
         assert isinstance(draft, ResearchDraft)
         return draft.model_copy(update={"tickers": tuple(map(changed, draft.tickers))})
@@ -96,7 +96,7 @@ def _analyst(parts: Parts) -> Any:
 
 
 def _trader(parts: Parts) -> Any:
-    def answer(task: TaskData, _: Found) -> PicksDraft:
+    def answer(task: TaskData, _: EvidenceIndex) -> PicksDraft:
         portfolio: Any = task["portfolio"]
         key = portfolio["account"], date.fromisoformat(str(task["as_of"]))
         said = parts.picks.get(key, Script())
@@ -120,7 +120,7 @@ def _pick(ticker: str, share: str) -> PickDraft:
 
 
 def _reviewer(parts: Parts) -> Any:
-    def answer(task: TaskData, _: Found) -> ReviewDraft:
+    def answer(task: TaskData, _: EvidenceIndex) -> ReviewDraft:
         daily = DailyPicks.model_validate(task["daily_picks"])
         left = {p.ticker: parts.reviews.get(p.ticker, p.allocation_pct) for p in daily.picks}
         kept = [_reviewed(ticker, share) for ticker, share in left.items() if share]

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import CapturingLogger
 
-from libs.market import sources, yahoo, yahoo_feed
-from libs.market.yahoo import YahooFills, YahooMarket
-from libs.market.yahoo_calls import YahooCalls
-from libs.market.yahoo_feed import YahooFeed
+from libs.market import sources
+from libs.market.yahoo import feed as yahoo_feed
+from libs.market.yahoo import market as yahoo
+from libs.market.yahoo.calls import YahooCalls
+from libs.market.yahoo.feed import YahooFeed
+from libs.market.yahoo.market import YahooFills, YahooMarket
 from tests.fakes.yahoo_market import MadeUpMarket
 from tests.fakes.yahoo_server import StandIn, redirected, serving
 

@@ -12,11 +12,11 @@ from contracts.cycle import CycleRequest, CycleStatus
 from contracts.execution import ExecuteDecisions
 from contracts.message import Pipeline
 from contracts.types import Failure
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime.settings import Settings
 from services.execution.approvals import require_approved
-from services.orchestrator.inputs import CancelAskedFor, CycleOverdue, OperationOverdue
-from services.orchestrator.rows import CycleRow, dump_state, load_state
+from services.orchestrator.group.inputs import CancelAskedFor, CycleOverdue, OperationOverdue
+from services.orchestrator.group.rows import CycleRow, dump_state, load_state
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.flow.conftest import thinking_routes
 

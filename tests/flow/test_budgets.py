@@ -11,7 +11,7 @@ from contracts.message import Pipeline
 from contracts.operation import Reserve
 from libs.llm.rules.provider import RulesProvider
 from libs.runtime.settings import Settings
-from services.orchestrator.rows import CycleRow
+from services.orchestrator.group.rows import CycleRow
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.fakes.paid_rules import HELD, USED, PaidRules
 from tests.flow.conftest import thinking_routes

@@ -23,7 +23,12 @@ from contracts.operation import (
 )
 from contracts.types import Failure, Usage
 from libs.runtime.settings import Settings
-from services.orchestrator.inputs import CancelAskedFor, Claimed, CycleOverdue, OperationOverdue
+from services.orchestrator.group.inputs import (
+    CancelAskedFor,
+    Claimed,
+    CycleOverdue,
+    OperationOverdue,
+)
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.flow.conftest import thinking_routes
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from contracts.cycle import CycleRequest, CycleStatus
 from libs.llm.rules.provider import RULE_SETS
-from libs.llm.rules.rule_set import Found, TaskData
+from libs.llm.rules.rule_set import EvidenceIndex, TaskData
 from libs.runtime.settings import Settings
 from tests.fakes.in_process_desk import InProcessDesk, broker_of_the_imagination
 from tests.fakes.reasons import drafted
@@ -33,7 +33,7 @@ class Said(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-def invents(task: TaskData, found: Found) -> Said:
+def invents(task: TaskData, found: EvidenceIndex) -> Said:
     """Findings in which each ticker has a sector, a date and a price of its own, and no risk."""
     told: Any = RULE_SETS["analyst"].answer(task, found).model_dump(mode="json")
     for each in told["tickers"]:
@@ -46,7 +46,7 @@ def invents(task: TaskData, found: Found) -> Said:
     return Said(**told)
 
 
-def buys_all(task: TaskData, _: Found) -> Said:
+def buys_all(task: TaskData, _: EvidenceIndex) -> Said:
     """A quarter of the budget for each of the first four tickers researched."""
     report: Any = task["research_report"]
     picks = [
@@ -57,7 +57,7 @@ def buys_all(task: TaskData, _: Found) -> Said:
     return Said(picks=picks, confidence=1, answer="up")
 
 
-def agrees(task: TaskData, _: Found) -> Said:
+def agrees(task: TaskData, _: EvidenceIndex) -> Said:
     """A reviewer that keeps all as it is."""
     daily: Any = task["daily_picks"]
     return Said(picks=daily["picks"], confidence=1)
@@ -65,7 +65,7 @@ def agrees(task: TaskData, _: Found) -> Said:
 
 @pytest.fixture
 def inventing(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: Mapping[str, Callable[[TaskData, Found], BaseModel]] = {
+    answers: Mapping[str, Callable[[TaskData, EvidenceIndex], BaseModel]] = {
         "analyst": invents,
         "trader": buys_all,
         "risk_review": agrees,
@@ -144,7 +144,7 @@ async def test_a_constraint_of_the_request_binds_whatever_the_agents_want(
 async def test_a_constraint_of_the_plan_tightens_and_never_loosens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def plans(task: TaskData, found: Found) -> Said:
+    def plans(task: TaskData, found: EvidenceIndex) -> Said:
         plan: Any = RULE_SETS["planner"].answer(task, found).model_dump(mode="json")
         words = {"max_positions": 2, "max_allocation_pct": 100, "tone": "careful"}
         return Said(**{**plan, "constraints": words})

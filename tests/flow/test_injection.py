@@ -25,7 +25,7 @@ from contracts.risk import ReviewDraft
 from contracts.trader import DailyPicks, PicksDraft
 from libs.llm.provider import UserMessage
 from libs.llm.rules.provider import RULE_SETS, RulesProvider
-from libs.llm.rules.rule_set import Found, TaskData
+from libs.llm.rules.rule_set import EvidenceIndex, TaskData
 from libs.runtime.settings import Settings
 from tests.data.fixture_market.make_fixture import HERE
 from tests.fakes.hostile_words import HOSTILE, VICTIM
@@ -36,7 +36,7 @@ from tests.flow.conftest import thinking_routes
 AS_OF = date(2024, 3, 15)
 WRAPPED = ("task", "evidence", "facts", "absent", "errors")
 WRAPPERS = {f"<{end}{name}>" for name in WRAPPED for end in ("", "/")}
-Answer = Callable[[TaskData, Found], BaseModel]
+Answer = Callable[[TaskData, EvidenceIndex], BaseModel]
 
 
 @pytest.fixture
@@ -78,13 +78,13 @@ async def cycle(settings: Settings) -> tuple[InProcessDesk, Any]:
     return desk, await desk.run(asked)
 
 
-def wishes(task: TaskData, found: Found) -> PlanDraft:
+def wishes(task: TaskData, found: EvidenceIndex) -> PlanDraft:
     """A plan for what a headline names."""
     draft = RULE_SETS["planner"].answer(task, found)
     return draft.model_copy(update={"assets": ("QGAS",)})  # type: ignore[return-value]
 
 
-def praises(task: TaskData, found: Found, **claims: Any) -> ResearchDraft:
+def praises(task: TaskData, found: EvidenceIndex, **claims: Any) -> ResearchDraft:
     """Findings as shipped, but the best marks for the victim, on what the headlines claim."""
     draft: Any = RULE_SETS["analyst"].answer(task, found)
     best = {"fundamental_score": 10.0, "technical_score": 10.0, "risk_score": 0.0, **claims}
@@ -111,7 +111,7 @@ def all_in(ticker: str) -> Answer:
     return answer
 
 
-def waves_through(task: TaskData, _: Found) -> ReviewDraft:
+def waves_through(task: TaskData, _: EvidenceIndex) -> ReviewDraft:
     """A reviewer that leaves every pick as it is."""
     daily = DailyPicks.model_validate(task["daily_picks"])
     return ReviewDraft.model_validate({"picks": daily.model_dump()["picks"], "confidence": 1.0})
@@ -152,7 +152,7 @@ async def test_agents_that_obey_in_everything_stay_within_the_limits_and_it_is_o
 async def test_a_figure_from_a_headline_is_no_evidence_and_is_marked_in_the_words(
     settings: Settings, obeying: Callable[[Mapping[str, Answer]], None]
 ) -> None:
-    def believes(task: TaskData, found: Found) -> ResearchDraft:
+    def believes(task: TaskData, found: EvidenceIndex) -> ResearchDraft:
         said = {"fact": f"{VICTIM}.close", "speaks": "for", "why": "it trades at 1.05 today"}
         return praises(task, found, reasons=(ReasonDraft.model_validate(said),))
 

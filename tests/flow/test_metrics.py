@@ -5,9 +5,9 @@ from typing import Any
 
 from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
-from libs.runtime.metric import REGISTRY
-from libs.runtime.metrics import all_metrics
-from services.orchestrator.inputs import CancelAskedFor
+from libs.telemetry.metric import REGISTRY
+from libs.telemetry.metrics import all_metrics
+from services.orchestrator.group.inputs import CancelAskedFor
 from tests.fakes.in_process_desk import InProcessDesk
 
 DAYS = (date(2012, 6, 29), date(2012, 6, 28), date(2011, 3, 15), date(2009, 5, 4))

@@ -11,7 +11,7 @@ from contracts.audit import EventType
 from contracts.cycle import CycleRequest
 from contracts.operation import CallKind, JournalEntry, Record, RecordAnswer, Reserve
 from contracts.types import Usage
-from services.orchestrator.paces import Bucket, Pace
+from services.orchestrator.group.rate_limits import Bucket, Pace
 from tests.fakes.in_process_desk import InProcessDesk
 
 SPENT = Usage(input_tokens=400, output_tokens=100, cost_usd=Decimal("0.01"))

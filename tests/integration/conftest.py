@@ -4,6 +4,7 @@ The suites that kill and restart servers (runtime, and tests/chaos) always have 
 deploy always has programs of its own.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from pathlib import Path
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from libs.bus.permissions import permissions
+from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.embedded import Servers, embedded_servers
-from libs.runtime.embedded_thread import held_in_thread
+from libs.servers.embedded import Servers, embedded_servers
+from libs.servers.embedded_thread import held_in_thread
 from tests.integration.own_servers import (
     OwnServers,
     Starter,
@@ -21,6 +23,7 @@ from tests.integration.own_servers import (
     docker_missing,
     own_servers,
 )
+from tests.open_folder import open_folder
 
 ServersIn = Callable[[Path], AbstractContextManager[Servers | OwnServers]]
 OwnEnvironmentIn = Callable[[Path], AbstractContextManager[Mapping[str, str]]]
@@ -47,6 +50,14 @@ def servers_in(starter: Starter | None) -> ServersIn:
         return embedded_servers(folder / "desk", permissions(), ROLES, database_owner=OWNER_ROLE)
 
     return lambda folder: held_in_thread(lambda: opened(folder))
+
+
+@contextmanager
+def migrated_servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
+    """A pair of servers of its own, with the desk's tables."""
+    with open_folder() as folder, servers_in(folder) as held:
+        asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
+        yield held
 
 
 @pytest.fixture(scope="session")

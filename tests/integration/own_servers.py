@@ -26,13 +26,13 @@ from testcontainers.core.docker_client import DockerClient, get_docker_host
 
 from libs.bus.connection import BusNotReachable, connect
 from libs.bus.permissions import PROVISIONER
+from libs.keys.credentials import NatsPermissions, postgres_password
 from libs.postgres.pool import dsn_for
-from libs.runtime.binaries import find_nats_server, find_postgres_bindir
-from libs.runtime.credentials import NatsPermissions, postgres_password
-from libs.runtime.embedded import DATABASE, embedded_servers
 from libs.runtime.ports import LOOPBACK, choose_port
-from libs.runtime.postgres_roles import PsqlLogin, run_sql
-from libs.runtime.postgres_server import SUPERUSER, PostgresError
+from libs.servers.binaries import find_nats_server, find_postgres_bindir
+from libs.servers.embedded import DATABASE, embedded_servers
+from libs.servers.postgres_roles import PsqlLogin, run_sql
+from libs.servers.postgres_server import SUPERUSER, PostgresError
 from services.provisioner.secrets import NATS_CONFIG, ROLES_SQL, NatsPlace, provision_secrets
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ NOBODY = {"nobody": NatsPermissions(publish=(), subscribe=())}  # this embedded 
 
 @dataclass(frozen=True)
 class OwnServers:
-    """The pair, by the names that `libs.runtime.embedded.Servers` has for the same things."""
+    """The pair, by the names that `libs.servers.embedded.Servers` has for the same things."""
 
     nats_url: str
     postgres_host: str

@@ -6,19 +6,17 @@ here is all that lies around them, with programs of this machine in their place.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from libs.runtime.embedded_thread import held_in_thread
-from libs.runtime.logging import configure_logging
 from libs.runtime.settings import Settings
+from libs.servers.embedded_thread import held_in_thread
+from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.provisioner.secrets import provision_secrets
 from tests.integration.desk.caller import calling, wish
@@ -32,12 +30,9 @@ ONE_OF_EACH = (
 
 
 @pytest.fixture
-def servers() -> Iterator[OwnServers]:
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    folder.chmod(0o755)
-    with held_in_thread(lambda: own_servers(folder, processes)) as held:
+def servers(open_dir: Path) -> Iterator[OwnServers]:
+    with held_in_thread(lambda: own_servers(open_dir, processes)) as held:
         yield held
-    shutil.rmtree(folder)
 
 
 async def test_a_desk_told_by_the_environment_decides_on_own_servers(

@@ -8,9 +8,9 @@ from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import FindingDraft, PlanDraft, ResearchDraft
 from contracts.sentiment import Candidate, SignalDigest
 from libs.facts.market import FIGURES
-from libs.llm.rules.rule_set import Ask, Found, RuleSet, TaskData, said
+from libs.llm.rules.lexicon import tone
+from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, labelled
 from libs.llm.rules.technical import VOTES_MAX, risk_score, vote, voted_values
-from libs.quant.lexicon import tone
 
 HISTORY_DAYS = 63
 """A quarter of sessions: the fall from its high is what a holder of today feels."""
@@ -43,25 +43,25 @@ SEARCHED_CHARS_MAX = 60
 def ask(task: TaskData) -> tuple[Ask, ...]:
     """Six tools a ticker, the calendar, and peers of the leading sector: 62 calls at most."""
     plan = PlanDraft.model_validate(task["plan"])
-    each = [
+    asks = [
         Ask(tool, {"ticker": ticker, **extra})
         for tool, extra in TICKER_TOOLS
         for ticker in plan.assets
     ]
     sector = _candidates(task)[plan.assets[0]].sector if plan.assets[0] in _candidates(task) else ""
     search = [Ask("search_eu_stocks", {"query": sector[:SEARCHED_CHARS_MAX]})] if sector else []
-    return (*each, Ask("get_earnings_calendar", {}), *search)
+    return (*asks, Ask("get_earnings_calendar", {}), *search)
 
 
-def answer(task: TaskData, found: Found) -> ResearchDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> ResearchDraft:
     """A finding for every asset that has a price."""
     plan = PlanDraft.model_validate(task["plan"])
     candidates = _candidates(task)
-    priced = [name for name in plan.assets if found.number(name, "close") is not None]
-    findings = tuple(_finding(name, candidates, found) for name in priced)
+    priced = [name for name in plan.assets if evidence.number(name, "close") is not None]
+    findings = tuple(_finding(name, candidates, evidence) for name in priced)
     return ResearchDraft(
         tickers=findings,
-        research_notes=said("scores by stated thresholds, each reason a fact that moved one"),
+        research_notes=labelled("scores by stated thresholds, each reason a fact that moved one"),
     )
 
 
@@ -70,36 +70,46 @@ def _candidates(task: TaskData) -> dict[str, Candidate]:
     return {candidate.ticker: candidate for candidate in digest.candidates}
 
 
-def _finding(ticker: str, candidates: Mapping[str, Candidate], found: Found) -> FindingDraft:
-    votes = vote(voted_values(ticker, found))
+def _finding(
+    ticker: str, candidates: Mapping[str, Candidate], evidence: EvidenceIndex
+) -> FindingDraft:
+    votes = vote(voted_values(ticker, evidence))
     # 5 is no direction; each of the five votes moves it by one.
     technical = 5.0 + 5.0 * votes.net / VOTES_MAX if votes.cast else 0.0
-    fundamental, figures = _fundamentals(ticker, found)
-    risk, risks = risk_score(ticker, found)
-    due, catalyst = _due(ticker, found)
+    fundamental, figures = _fundamentals(ticker, evidence)
+    risk, risks = risk_score(ticker, evidence)
+    due, catalyst = _due(ticker, evidence)
     sector = candidates[ticker].sector if ticker in candidates else "unknown"
     return FindingDraft(
         ticker=ticker,
         fundamental_score=fundamental,
         technical_score=round(technical, 2),
         risk_score=min(risk + EARNINGS_RISK, 10.0) if due else risk,
-        reasons=(*votes.reasons(ticker, found), *risks, *figures, *due, *_news(ticker, found)),
+        reasons=(
+            *votes.reasons(ticker, evidence),
+            *risks,
+            *figures,
+            *due,
+            *_news(ticker, evidence),
+        ),
         catalyst=catalyst,
-        sector_peers=_peers(ticker, sector, candidates, found),
+        sector_peers=_peers(ticker, sector, candidates, evidence),
     )
 
 
-def _fundamentals(ticker: str, found: Found) -> tuple[float, tuple[ReasonDraft, ...]]:
+def _fundamentals(ticker: str, evidence: EvidenceIndex) -> tuple[float, tuple[ReasonDraft, ...]]:
     """0 to 10, 5 where the figures are ordinary; 0 where there are no figures."""
-    known = [name for name in FIGURES if found.number(ticker, name) is not None]
+    known = [name for name in FIGURES if evidence.number(ticker, name) is not None]
     if not known:
         return 0.0, ()
-    steps = {name: _step(found.number(ticker, name), *SCALES[name]) for name in SCALES}
+    steps = {name: _step(evidence.number(ticker, name), *SCALES[name]) for name in SCALES}
     reasons = tuple(
         reason
         for name, step in steps.items()
         if step
-        for reason in found.reason(ticker, name, speaks=Speaks.FOR if step > 0 else Speaks.AGAINST)
+        for reason in evidence.reason(
+            ticker, name, speaks=Speaks.FOR if step > 0 else Speaks.AGAINST
+        )
     )
     return FUNDAMENTALS_NEUTRAL + FUNDAMENTALS_STEP * sum(steps.values()), reasons
 
@@ -113,9 +123,9 @@ def _step(value: float | None, good: float, poor: float) -> int:
     return 1 if value < good else -1 if value > poor else 0
 
 
-def _news(ticker: str, found: Found) -> tuple[ReasonDraft, ...]:
+def _news(ticker: str, evidence: EvidenceIndex) -> tuple[ReasonDraft, ...]:
     """The newest headlines with a tone."""
-    toned = [(name, tone(title)) for name, title in found.texts(ticker, "headline")]
+    toned = [(name, tone(title)) for name, title in evidence.texts(ticker, "headline")]
     return tuple(
         ReasonDraft(fact=name, speaks=Speaks.FOR if value > 0 else Speaks.AGAINST)
         for name, value in toned[:HEADLINES_READ]
@@ -123,24 +133,24 @@ def _news(ticker: str, found: Found) -> tuple[ReasonDraft, ...]:
     )
 
 
-def _due(ticker: str, found: Found) -> tuple[tuple[ReasonDraft, ...], str]:
+def _due(ticker: str, evidence: EvidenceIndex) -> tuple[tuple[ReasonDraft, ...], str]:
     """A report within a week as a reason, and the name of its event; nothing where none is due."""
-    days = found.number(ticker, "days_to_report")
+    days = evidence.number(ticker, "days_to_report")
     if days is None or not 0 <= days <= EARNINGS_DAYS:
         return (), ""
-    event = next((name for name, _ in found.texts(ticker, "announced")), "")
+    event = next((name for name, _ in evidence.texts(ticker, "announced")), "")
     why = "it can move the price by more than its trend"
-    return found.reason(ticker, "days_to_report", speaks=Speaks.AGAINST, why=why), event
+    return evidence.reason(ticker, "days_to_report", speaks=Speaks.AGAINST, why=why), event
 
 
 def _peers(
-    ticker: str, sector: str, candidates: Mapping[str, Candidate], found: Found
+    ticker: str, sector: str, candidates: Mapping[str, Candidate], evidence: EvidenceIndex
 ) -> tuple[str, ...]:
     """Candidates and search results of the same sector; an unknown sector has no peers."""
     if sector == "unknown":
         return ()
     same = [item.ticker for item in candidates.values() if item.sector == sector]
-    same += [name for name, its in found.all_of("sector") if its == sector]
+    same += [name for name, its in evidence.all_of("sector") if its == sector]
     return tuple(name for name in dict.fromkeys(same) if name != ticker)[:20]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from contracts.strategy_result import AssessmentDraft, Verdict
-from libs.llm.rules.rule_set import Ask, Found, RuleSet, TaskData, said
+from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, labelled
 
 SAVE_ASSESSMENT = "save_assessment"
 PROMISING_SHARPE = 0.8
@@ -20,14 +20,14 @@ NO_LUCK = 0.95
 POINTS_MIN, POINTS_MAX = 2, 4
 OTHERWISE = (
     (
-        "every figure comes from sessions that it was not trained on",
-        "costs were paid in the backtest, at the open after each signal",
+        "all results are out of sample",
+        "the backtest includes costs and fills at the next open",
     ),
     (
-        "one period of one market says little",
-        "how it would do with costs twice as high was not tried",
+        "one period of one market is weak evidence",
+        "not tested with doubled costs",
     ),
-    ("run it on other tickers", "run it on another period"),
+    ("test it on other tickers", "test it on another period"),
 )
 """What is always true, said where the figures give too few strengths, weaknesses, suggestions."""
 Point = tuple[bool, str, str]
@@ -46,9 +46,9 @@ def assess(training: Any, backtest: Any) -> AssessmentDraft:
     points = _points(training, backtest)
     return AssessmentDraft(
         verdict=_verdict(training, backtest),
-        strengths=_listed([good for speaks, good, _ in points if speaks], OTHERWISE[0]),
-        weaknesses=_listed([bad for speaks, _, bad in points if not speaks], OTHERWISE[1]),
-        suggestions=_listed(_suggestions(training, backtest), OTHERWISE[2]),
+        strengths=_two_to_four([good for speaks, good, _ in points if speaks], OTHERWISE[0]),
+        weaknesses=_two_to_four([bad for speaks, _, bad in points if not speaks], OTHERWISE[1]),
+        suggestions=_two_to_four(_suggestions(training, backtest), OTHERWISE[2]),
     )
 
 
@@ -67,20 +67,25 @@ def _points(training: Mapping[str, Any], backtest: Mapping[str, Any]) -> Sequenc
     sharpe, benchmark = backtest["sharpe_ratio"], backtest["benchmark_sharpe_ratio"]
     skilled = training["accuracy"] > training["base_rate"]
     better = (sharpe or 0) > (benchmark or 0)
-    against = f"accuracy {training['accuracy']:.1%}, base rate {training['base_rate']:.1%}"
-    ratios = f"Sharpe ratio {_number(sharpe)}, buy and hold {_number(benchmark)}"
-    gain = f"total return {backtest['total_return']:.1%}, {backtest['benchmark_return']:.1%} held"
-    fall = f"the deepest fall was {backtest['max_drawdown']:.1%}"
+    against = "accuracy {training.accuracy}, base rate {training.base_rate}"
+    own, held = _named(backtest, "sharpe_ratio"), _named(backtest, "benchmark_sharpe_ratio")
+    ratios = f"Sharpe ratio {own}, buy-and-hold {held}"
+    gain = "total return {backtest.total_return}, buy-and-hold {backtest.benchmark_return}"
+    fall = "max drawdown {backtest.max_drawdown}"
     return (
-        (skilled, f"skill: {against}", f"no skill: {against}"),
-        (better, f"better paid risk: {ratios}", f"worse paid risk: {ratios}"),
+        (
+            skilled,
+            f"accuracy is above the base rate: {against}",
+            f"accuracy is not above the base rate: {against}",
+        ),
+        (better, f"higher risk-adjusted return: {ratios}", f"lower risk-adjusted return: {ratios}"),
         *_luck(backtest),
         (
             backtest["total_return"] > 0,
-            f"a gain after costs: {gain}",
+            f"profitable after costs: {gain}",
             f"a loss after costs: {gain}",
         ),
-        (backtest["max_drawdown"] < 0.2, f"falls stayed small: {fall}", f"falls were deep: {fall}"),
+        (backtest["max_drawdown"] < 0.2, f"shallow drawdown: {fall}", f"deep drawdown: {fall}"),
     )
 
 
@@ -88,36 +93,38 @@ def _luck(backtest: Mapping[str, Any]) -> Sequence[Point]:
     probability = backtest["deflated_sharpe"]
     if probability is None:
         return ()
-    tried = f"{backtest['trials']} tried in all, deflated Sharpe ratio {probability:.2f}"
-    return ((probability >= NO_LUCK, f"hardly luck: {tried}", f"may well be luck: {tried}"),)
+    tried = "{backtest.trials}, deflated Sharpe ratio {backtest.deflated_sharpe}"
+    return ((probability >= NO_LUCK, f"unlikely to be luck: {tried}", f"may be luck: {tried}"),)
 
 
 def _suggestions(training: Mapping[str, Any], backtest: Mapping[str, Any]) -> Sequence[str]:
-    found = []
+    suggestions = []
     if training["accuracy"] <= training["base_rate"]:
-        found.append("choose other features: these say no more than always saying the same")
+        suggestions.append("choose other features: these predict no better than the base rate")
     if training["final_loss"] < 0.8 * training["log_loss"]:
-        found.append("learn less by heart: fewer or flatter trees, fewer epochs, a larger penalty")
+        suggestions.append(
+            "reduce overfitting: fewer or shallower trees, fewer epochs, a larger penalty"
+        )
     if backtest["turnover"] > 20:
-        found.append(f"trade less: {backtest['turnover']:.0f} times the equity a year pays costs")
-    found.append("hold out another period before any of it is believed")
-    return found
+        suggestions.append("trade less: a turnover of {backtest.turnover} per year pays costs")
+    suggestions.append("re-test on a new held-out period before trusting it")
+    return suggestions
 
 
-def _listed(points: Sequence[str], further: Sequence[str]) -> tuple[str, ...]:
+def _two_to_four(points: Sequence[str], further: Sequence[str]) -> tuple[str, ...]:
     """Two to four, the first ones; too few are filled up with what is always true."""
     full = [*points, *further]
     count = min(max(len(points), POINTS_MIN), POINTS_MAX)
-    return tuple(said(point) for point in full[:count])
+    return tuple(labelled(point) for point in full[:count])
 
 
-def _number(value: float | None) -> str:
-    return "not defined" if value is None else f"{value:.2f}"
+def _named(backtest: Mapping[str, Any], name: str) -> str:
+    return "not defined" if backtest[name] is None else f"{{backtest.{name}}}"
 
 
-def answer(task: TaskData, found: Found) -> AssessmentDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> AssessmentDraft:
     """The same assessment where it is asked for as an answer."""
-    del found
+    del evidence
     return assess(task["training"], task["backtest"])
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from contracts.strategy import BoostingSpec, FeatureSpec, MlpSpec, StrategyDraft
 from contracts.strategy_result import Verdict
-from libs.llm.rules.rule_set import Found, RuleSet, TaskData, said
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, labelled
 
 TICKERS_MAX = 4
 
@@ -55,21 +55,23 @@ OTHERWISE_ALIKE = 0.5
 """How much shared features count where the model or the horizon is another."""
 
 
-def answer(task: TaskData, found: Found) -> StrategyDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> StrategyDraft:
     """The design that this draw gives; the same task always gives the same one."""
-    del found
+    del evidence
     draw = random.Random(str(task["draw"]))  # noqa: S311 - a draw that can be repeated, no secret
-    poor = [each for each in _past(task) if _is_poor(each)]
+    poor = [past for past in _past(task) if _is_poor(past)]
     # One size for all: else the least alike would be those with the fewest features.
     size = draw.randint(*FEATURES_DRAWN)
-    drawn = [_drawn(draw, size) for _ in range(DRAWS if poor else 1)]
+    designs = [_draw_design(draw, size) for _ in range(DRAWS if poor else 1)]
     # Of equally good ones the first: `min` says so.
-    chosen = min(drawn, key=lambda each: max((_alike(each, one) for one in poor), default=0.0))
+    chosen = min(
+        designs, key=lambda design: max((_alike(design, one) for one in poor), default=0.0)
+    )
     return _draft(chosen, _universe(task["histories"]), len(poor))
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _Design:
     """One place of the space."""
 
     features: Sequence[Mapping[str, Any]]
@@ -80,11 +82,11 @@ class _Drawn:
 
     @property
     def keys(self) -> frozenset[str]:
-        return frozenset(FeatureSpec.model_validate(each).key for each in self.features)
+        return frozenset(FeatureSpec.model_validate(feature).key for feature in self.features)
 
 
-def _drawn(draw: random.Random, size: int) -> _Drawn:
-    return _Drawn(
+def _draw_design(draw: random.Random, size: int) -> _Design:
+    return _Design(
         features=draw.sample(FEATURES, size),
         model=draw.choice(MODELS),
         entry=draw.choice(ENTRIES),
@@ -94,45 +96,45 @@ def _drawn(draw: random.Random, size: int) -> _Drawn:
 
 
 def _past(task: TaskData) -> Sequence[Mapping[str, Any]]:
-    told = task.get("past")
-    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+    past = task.get("past")
+    return [row for row in past if isinstance(row, dict)] if isinstance(past, list) else []
 
 
 def _is_poor(past: Mapping[str, Any]) -> bool:
     return past["ended"] in GATES or past["verdict"] == Verdict.POOR
 
 
-def _alike(drawn: _Drawn, past: Mapping[str, Any]) -> float:
+def _alike(design: _Design, past: Mapping[str, Any]) -> float:
     """The share of features that both have, 0 to 1."""
     theirs = frozenset(past["features"])
-    shared = len(drawn.keys & theirs) / len(drawn.keys | theirs)
-    same = (drawn.model.kind, drawn.horizon) == (past["model"], past["horizon_bars"])
+    shared = len(design.keys & theirs) / len(design.keys | theirs)
+    same = (design.model.kind, design.horizon) == (past["model"], past["horizon_bars"])
     return shared if same else shared * OTHERWISE_ALIKE
 
 
-def _draft(drawn: _Drawn, tickers: Sequence[str], poor: int) -> StrategyDraft:
-    names = [str(each["indicator"]) for each in drawn.features]
+def _draft(design: _Design, tickers: Sequence[str], poor: int) -> StrategyDraft:
+    names = [str(feature["indicator"]) for feature in design.features]
     away = f"; drawn away from {poor} that did poorly" if poor else ""
-    below = [{"of": "probability", "below": round(1 - drawn.entry, 2)}]
+    below = [{"of": "probability", "below": round(1 - design.entry, 2)}]
     return StrategyDraft.model_validate(
         {
-            "name": _name(names, drawn.model.kind),
-            "hypothesis": said(
+            "name": _name(names, design.model.kind),
+            "hypothesis": labelled(
                 f"{', '.join(names)} of the last sessions say more often than not whether "
-                f"{', '.join(tickers)} rise over the next {drawn.horizon} sessions{away}"
+                f"{', '.join(tickers)} rise over the next {design.horizon} sessions{away}"
             ),
             "universe": tickers,
-            "features": drawn.features,
-            "label": {"horizon_bars": drawn.horizon},
-            "model": drawn.model.model_dump(),
+            "features": design.features,
+            "label": {"horizon_bars": design.horizon},
+            "model": design.model.model_dump(),
             "entry": {
-                "long": [{"of": "probability", "above": drawn.entry}],
-                "short": below if drawn.both else [],
+                "long": [{"of": "probability", "above": design.entry}],
+                "short": below if design.both else [],
             },
             "exit": {
                 "long": [{"of": "probability", "below": 0.45}],
-                "short": [{"of": "probability", "above": 0.55}] if drawn.both else [],
-                "hold_bars_max": 2 * drawn.horizon,
+                "short": [{"of": "probability", "above": 0.55}] if design.both else [],
+                "hold_bars_max": 2 * design.horizon,
             },
         }
     )
@@ -149,7 +151,9 @@ def _universe(histories: Any) -> Sequence[str]:
     longest = sorted(known, key=lambda ticker: (-int(known[ticker]["bars"]), ticker))
     most = int(known[longest[0]]["bars"])
     # A young ticker would cut the history of all others to its own.
-    return sorted(each for each in longest[:TICKERS_MAX] if int(known[each]["bars"]) >= 0.9 * most)
+    return sorted(
+        ticker for ticker in longest[:TICKERS_MAX] if int(known[ticker]["bars"]) >= 0.9 * most
+    )
 
 
 RULES = RuleSet(answer=answer)

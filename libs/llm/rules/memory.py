@@ -3,21 +3,23 @@
 from contracts.assessment import Memorize
 from contracts.memory import MemoryDraft
 from contracts.research import QuantSignal
-from libs.llm.rules.rule_set import Found, RuleSet, TaskData, said
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, labelled
 
 SUMMARY_CHARS_MAX = 4_000
 HYPOTHESES_MAX = 10
 STEPS_MAX = 10
 
 
-def answer(task: TaskData, found: Found) -> MemoryDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> MemoryDraft:
     """A summary of the cycle; nothing that did not happen in it."""
-    del found
+    del evidence
     cycle = Memorize.model_validate(task["cycle"])
     return MemoryDraft(
-        short_term_summary=said("; ".join([_summary(cycle), *_outcomes(task)])[:SUMMARY_CHARS_MAX]),
-        active_hypotheses=tuple(said(line) for line in _hypotheses(cycle)),
-        next_steps=tuple(said(line) for line in _next_steps(cycle)),
+        short_term_summary=labelled(
+            "; ".join([_summary(cycle), *_outcomes(task)])[:SUMMARY_CHARS_MAX]
+        ),
+        active_hypotheses=tuple(labelled(line) for line in _hypotheses(cycle)),
+        next_steps=tuple(labelled(line) for line in _next_steps(cycle)),
     )
 
 
@@ -42,8 +44,8 @@ def _summary(cycle: Memorize) -> str:
 
 def _outcomes(task: TaskData) -> list[str]:
     """Past decisions of which this cycle has learned how they fared, in a sentence each."""
-    told = task.get("outcomes")
-    return [f"now known: {each}" for each in told] if isinstance(told, list) else []
+    outcomes = task.get("outcomes")
+    return [f"now known: {outcome}" for outcome in outcomes] if isinstance(outcomes, list) else []
 
 
 def _hypotheses(cycle: Memorize) -> list[str]:

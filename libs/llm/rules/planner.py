@@ -1,11 +1,12 @@
 """The planner by rules: look into the best ranked candidates and ask the usual question of them."""
 
 from decimal import Decimal
+from typing import Any
 
 from contracts.account import Portfolio
 from contracts.research import FINDINGS_MAX, PlanDraft
-from contracts.sentiment import SentimentReport, SignalDigest
-from libs.llm.rules.rule_set import Ask, Found, RuleSet, TaskData, said
+from contracts.sentiment import SignalDigest
+from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, labelled
 
 EXPECTED_OUTPUTS = ("RSI14", "MACD", "SMA50", "SMA200", "momentum_3m", "volatility_3m")
 CASH_PCT_MIN = Decimal(5)
@@ -18,14 +19,14 @@ def ask(task: TaskData) -> tuple[Ask, ...]:
     return (Ask("get_portfolio", {}), *prices)
 
 
-def answer(task: TaskData, found: Found) -> PlanDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> PlanDraft:
     """The top candidates whose price answered; all of them where no price did."""
     wanted = _assets(task)
-    priced = tuple(ticker for ticker in wanted if found.result("get_stock_price", ticker))
+    priced = tuple(ticker for ticker in wanted if evidence.result("get_stock_price", ticker))
     assets = priced or wanted
     names = ", ".join(assets)
     return PlanDraft(
-        objective=said(f"find which of {names} have a trend worth buying at {task['as_of']}"),
+        objective=labelled(f"find which of {names} have a trend worth buying at {task['as_of']}"),
         assets=assets,
         quant_question=(
             f"For each of {names}: is the trend up or down, by close against SMA50 and SMA200, "
@@ -38,23 +39,25 @@ def answer(task: TaskData, found: Found) -> PlanDraft:
 
 
 def _assets(task: TaskData) -> tuple[str, ...]:
-    ranked = SentimentReport.model_validate(task["sentiment_report"]).tickers
+    report: Any = task["sentiment_report"]
     digest = SignalDigest.model_validate(task["signal_digest"])
     # Ranked ones first; a candidate that the report left out still has its place in the digest.
-    names = [view.ticker for view in ranked] + [item.ticker for item in digest.candidates]
+    names = [view["ticker"] for view in report["tickers"]] + [
+        item.ticker for item in digest.candidates
+    ]
     few = task.get("assets_max")
     return tuple(dict.fromkeys(names))[: few if isinstance(few, int) else FINDINGS_MAX]
 
 
 def _constraints(task: TaskData) -> dict[str, str]:
     portfolio = Portfolio.model_validate(task["portfolio"])
-    given = task["constraints"]
-    constraints = {key: str(text) for key, text in given.items()} if isinstance(given, dict) else {}
+    words = task["constraints"]
+    constraints = {key: str(text) for key, text in words.items()} if isinstance(words, dict) else {}
     held = [position.ticker for position in portfolio.positions]
     if held:
         constraints.setdefault("held", ", ".join(held)[:400])
     if portfolio.cash.amount * 100 < portfolio.equity.amount * CASH_PCT_MIN:
-        constraints.setdefault("cash", said("less than 5% of equity is cash"))
+        constraints.setdefault("cash", labelled("less than 5% of equity is cash"))
     return dict(list(constraints.items())[:20])
 
 

@@ -17,7 +17,7 @@ from libs.llm.rules import (
     sentiment,
     trader,
 )
-from libs.llm.rules.rule_set import Found, RuleSet
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet
 
 RULE_SETS: Mapping[str, RuleSet] = MappingProxyType(
     {
@@ -60,7 +60,7 @@ class RulesProvider:
         if request.tools:
             return _tool_round(rules, request)
         answer = rules.answer(
-            request.task, Found(request.evidence, request.facts, request.publishers)
+            request.task, EvidenceIndex(request.evidence, request.facts, request.publishers)
         )
         return ModelReply(text=answer.model_dump_json())
 

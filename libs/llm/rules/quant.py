@@ -2,7 +2,7 @@
 
 from contracts.reasons import Speaks
 from contracts.research import PlanDraft, QuantDraft, QuantSignal, ViewDraft
-from libs.llm.rules.rule_set import Found, RuleSet, TaskData, confidence, said
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, confidence, labelled
 from libs.llm.rules.technical import RSI_OVERBOUGHT, VOTES_MAX, Votes, vote, voted_values
 
 NET_VOTES_MIN = 2
@@ -13,11 +13,11 @@ VOTES_CAST_MIN = 3
 """With fewer than three of the five votes the history is too short for a direction."""
 
 
-def answer(task: TaskData, found: Found) -> QuantDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> QuantDraft:
     """One view per asset with indicators, and the one that most share; others are named."""
     plan = PlanDraft.model_validate(task["plan"])
-    values = {ticker: voted_values(ticker, found) for ticker in plan.assets}
-    views = tuple(_view(name, known, found) for name, known in values.items() if known)
+    values = {ticker: voted_values(ticker, evidence) for ticker in plan.assets}
+    views = tuple(_view(name, known, evidence) for name, known in values.items() if known)
     without = [name for name, known in values.items() if not known]
     signal = _overall(views)
     of_it = [view.confidence for view in views if view.signal is signal]
@@ -25,17 +25,17 @@ def answer(task: TaskData, found: Found) -> QuantDraft:
     return QuantDraft(
         signal=signal,
         confidence=round(sum(of_it) / len(of_it), 3) if of_it else 0.0,
-        answer=said(f"votes on trend, MACD and momentum{missing}"),
+        answer=labelled(f"votes on trend, MACD and momentum{missing}"),
         assets=views,
     )
 
 
-def _view(ticker: str, values: dict[str, float], found: Found) -> ViewDraft:
+def _view(ticker: str, values: dict[str, float], evidence: EvidenceIndex) -> ViewDraft:
     votes = vote(values)
     signal = _signal(votes)
     rsi = values.get("rsi_14")
     hot = (
-        found.reason(ticker, "rsi_14", speaks=Speaks.AGAINST, why="overbought")
+        evidence.reason(ticker, "rsi_14", speaks=Speaks.AGAINST, why="overbought")
         if rsi is not None and rsi > RSI_OVERBOUGHT
         else ()
     )
@@ -43,7 +43,7 @@ def _view(ticker: str, values: dict[str, float], found: Found) -> ViewDraft:
         ticker=ticker,
         signal=signal,
         confidence=_confidence(signal, votes),
-        reasons=(*votes.reasons(ticker, found), *hot),
+        reasons=(*votes.reasons(ticker, evidence), *hot),
     )
 
 

@@ -13,7 +13,7 @@ from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import ResearchFinding
 from contracts.risk import ReviewDraft, ReviewedPick
 from contracts.trader import DailyPicks, StockPick
-from libs.llm.rules.rule_set import Found, RuleSet, TaskData, findings_in, said
+from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, findings_in, labelled
 
 RISK_SCORE_MAX = 7.0
 """Above it a pick needs a dated event as its catalyst."""
@@ -24,20 +24,20 @@ EVIDENCE_MIN = 2
 """One tool result is a number without a second look: the allocation is halved."""
 
 
-def answer(task: TaskData, found: Found) -> ReviewDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> ReviewDraft:
     """The same picks, some smaller, some gone, each change with its reason."""
     daily = DailyPicks.model_validate(task["daily_picks"])
     portfolio = Portfolio.model_validate(task["portfolio"])
     findings = {finding.ticker: finding for finding in findings_in(task)}
     judged = tuple(
-        _judge(pick, findings.get(pick.ticker), found) for pick in _as_proposed(daily.picks)
+        _judge(pick, findings.get(pick.ticker), evidence) for pick in _as_proposed(daily.picks)
     )
-    kept = tuple(pick for pick in judged if pick.allocation_pct)
+    picks = tuple(pick for pick in judged if pick.allocation_pct)
     return ReviewDraft(
         picks=judged,
         sell_recommendations=_as_proposed(daily.sell_recommendations),
-        confidence=_confidence(daily, kept),
-        notes=said(_notes(kept, findings, portfolio)),
+        confidence=_confidence(daily, picks),
+        notes=labelled(_notes(picks, findings, portfolio)),
         vetoed_tickers=tuple(pick.ticker for pick in judged if not pick.allocation_pct),
     )
 
@@ -51,24 +51,26 @@ def _as_proposed(picks: Sequence[StockPick]) -> tuple[ReviewedPick, ...]:
     )
 
 
-def _judge(pick: ReviewedPick, finding: ResearchFinding | None, found: Found) -> ReviewedPick:
+def _judge(
+    pick: ReviewedPick, finding: ResearchFinding | None, evidence: EvidenceIndex
+) -> ReviewedPick:
     if finding is None or not finding.evidence:
         why = "no research evidence stands behind it"
-        return _less(pick, Decimal(0), _against(pick, found, "allocation_pct", why))
+        return _less(pick, Decimal(0), _against(pick, evidence, "allocation_pct", why))
     if finding.risk > RISK_SCORE_MAX and finding.catalyst_event is None:
         risk = "measured_risk" if finding.measured_risk > finding.risk_score else "risk_score"
         why = "above the limit, and no dated event is its catalyst"
-        return _less(pick, Decimal(0), _against(pick, found, risk, why))
-    pick = _with_earned_confidence(pick, finding, found)
+        return _less(pick, Decimal(0), _against(pick, evidence, risk, why))
+    pick = _with_earned_confidence(pick, finding, evidence)
     if len(finding.evidence) < EVIDENCE_MIN:
         why = "halved: only one tool result stands behind it"
         half = _scaled(pick.allocation_pct, Decimal("0.5"))
-        pick = _less(pick, half, _against(pick, found, "allocation_pct", why))
+        pick = _less(pick, half, _against(pick, evidence, "allocation_pct", why))
     return pick
 
 
 def _with_earned_confidence(
-    pick: ReviewedPick, finding: ResearchFinding, found: Found
+    pick: ReviewedPick, finding: ResearchFinding, evidence: EvidenceIndex
 ) -> ReviewedPick:
     """Confidence above what the scores carry is cut, and the allocation with it."""
     scores = {name: getattr(finding, name) for name in ("technical_score", "fundamental_score")}
@@ -78,38 +80,38 @@ def _with_earned_confidence(
         return pick
     share = _scaled(pick.allocation_pct, Decimal(str(earned)) / Decimal(str(pick.confidence)))
     why = "above what its scores carry"
-    against = _against(pick, found, "pick_confidence", why, beside=best)
+    against = _against(pick, evidence, "pick_confidence", why, beside=best)
     return _less(pick, share, against).model_copy(update={"confidence": earned})
 
 
 def _against(
-    pick: ReviewedPick, found: Found, quantity: str, why: str, beside: str = ""
+    pick: ReviewedPick, evidence: EvidenceIndex, quantity: str, why: str, beside: str = ""
 ) -> tuple[ReasonDraft, ...]:
-    return found.reason(pick.ticker, quantity, beside=beside, speaks=Speaks.AGAINST, why=why)
+    return evidence.reason(pick.ticker, quantity, beside=beside, speaks=Speaks.AGAINST, why=why)
 
 
 def _less(pick: ReviewedPick, share: Decimal, reasons: tuple[ReasonDraft, ...]) -> ReviewedPick:
-    told = (*pick.reasons, *reasons)
-    return pick.model_copy(update={"allocation_pct": share, "reasons": told})
+    both = (*pick.reasons, *reasons)
+    return pick.model_copy(update={"allocation_pct": share, "reasons": both})
 
 
 def _scaled(share: Decimal, factor: Decimal) -> Decimal:
     return (share * factor).quantize(Decimal("0.01"), ROUND_DOWN)
 
 
-def _confidence(daily: DailyPicks, kept: Sequence[ReviewedPick]) -> float:
-    if not kept:
+def _confidence(daily: DailyPicks, picks: Sequence[ReviewedPick]) -> float:
+    if not picks:
         return 0.0 if daily.picks else daily.confidence
-    return min(daily.confidence, round(sum(pick.confidence for pick in kept) / len(kept), 3))
+    return min(daily.confidence, round(sum(pick.confidence for pick in picks) / len(picks), 3))
 
 
 def _notes(
-    kept: Sequence[ReviewedPick], findings: Mapping[str, ResearchFinding], portfolio: Portfolio
+    picks: Sequence[ReviewedPick], findings: Mapping[str, ResearchFinding], portfolio: Portfolio
 ) -> str:
-    if not kept:
+    if not picks:
         return "nothing is left to buy"
     sectors: dict[str, Decimal] = {}
-    for pick in kept:
+    for pick in picks:
         sector = findings[pick.ticker].sector
         sectors[sector] = sectors.get(sector, Decimal(0)) + pick.allocation_pct
     notes = [
@@ -118,7 +120,7 @@ def _notes(
         if share > SECTOR_PCT_MAX
     ]
     held = {position.ticker for position in portfolio.positions}
-    doubled = [pick.ticker for pick in kept if pick.ticker in held]
+    doubled = [pick.ticker for pick in picks if pick.ticker in held]
     if doubled:
         notes.append(f"{', '.join(doubled)}: held already, the rules in code veto doubling down")
     return "; ".join(notes) or "no concentration seen"

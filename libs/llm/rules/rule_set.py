@@ -36,7 +36,7 @@ class Published:
     publisher: str
 
 
-class Found:
+class EvidenceIndex:
     """Evidence by tool and ticker. Errors are told apart: they are no evidence."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Found:
         return [(name, str(value)) for name, value in self._facts.items() if name.startswith(head)]
 
     def headlines(self, ticker: str) -> tuple[Published, ...]:
-        """What was published of a ticker, in the order of its facts."""
+        """The headlines of a ticker, in the order of its facts."""
         return tuple(
             Published(name, title, self._publishers.get(name, ""))
             for name, title in self.texts(ticker, HEADLINE)
@@ -104,7 +104,7 @@ class Found:
         )
 
     def why_not(self, tool: str) -> str:
-        """Why a tool gave nothing, in its own words; empty where it gave no error."""
+        """The error of a tool in its own words; empty where it gave none."""
         for item in self._bad:
             if item.tool == tool and isinstance(item.result, dict):
                 error = item.result["error"]
@@ -116,15 +116,15 @@ class Found:
 class RuleSet:
     """One agent. `ask` gives the tools of the one tooling round, `answer` the output."""
 
-    answer: Callable[[TaskData, Found], BaseModel]
+    answer: Callable[[TaskData, EvidenceIndex], BaseModel]
     ask: Callable[[TaskData], Sequence[Ask]] = lambda _: ()
 
 
 def findings_in(task: TaskData) -> tuple[ResearchFinding, ...]:
     """The findings of the task's research report."""
     report = task["research_report"]
-    listed = report["tickers"] if isinstance(report, dict) else ()
-    return FINDINGS.validate_python(listed)
+    rows = report["tickers"] if isinstance(report, dict) else ()
+    return FINDINGS.validate_python(rows)
 
 
 def numbers(value: JsonValue) -> dict[str, float]:
@@ -132,7 +132,7 @@ def numbers(value: JsonValue) -> dict[str, float]:
     return dict(_numbers(value))
 
 
-def said(text: str) -> str:
+def labelled(text: str) -> str:
     """`text` with the rules' label."""
     return f"{LABEL}{text}"
 

@@ -4,8 +4,15 @@ from collections.abc import Sequence
 
 from contracts.reasons import REASONS_MAX, ReasonDraft, Speaks
 from contracts.sentiment import ONE_SOURCE_SCORE_MAX, MoodDraft, SentimentDraft, SignalDigest
-from libs.llm.rules.rule_set import Found, Published, RuleSet, TaskData, confidence, said
-from libs.quant.lexicon import tone
+from libs.llm.rules.lexicon import tone
+from libs.llm.rules.rule_set import (
+    EvidenceIndex,
+    Published,
+    RuleSet,
+    TaskData,
+    confidence,
+    labelled,
+)
 
 HEADLINES_FOR_FULL_CONFIDENCE = 5
 """Five headlines that agree are a mood; one is an anecdote."""
@@ -14,14 +21,16 @@ MOOD_SCORE_MIN = 0.15
 UNHEARD = "no headline could be scored; the ranking is the digest's order"
 
 
-def answer(task: TaskData, found: Found) -> SentimentDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> SentimentDraft:
     """Tickers by score times confidence, best first."""
     digest = SignalDigest.model_validate(task["signal_digest"])
-    views = [_view(name, found.headlines(name)) for name in digest.tickers]
+    views = [_view(name, evidence.headlines(name)) for name in digest.tickers]
     ranked = sorted(views, key=lambda view: -view.score * view.confidence)
-    heard = [view for view in views if view.confidence > 0]
-    notes = "the tone of headlines by a lexicon" if heard else UNHEARD
-    return SentimentDraft(tickers=tuple(ranked), market_mood=_mood(heard), notes=said(notes))
+    confident = [view for view in views if view.confidence > 0]
+    notes = "the tone of headlines by a lexicon" if confident else UNHEARD
+    return SentimentDraft(
+        tickers=tuple(ranked), market_mood=_mood(confident), notes=labelled(notes)
+    )
 
 
 def _view(ticker: str, headlines: Sequence[Published]) -> MoodDraft:
@@ -29,12 +38,12 @@ def _view(ticker: str, headlines: Sequence[Published]) -> MoodDraft:
     toned = [(headline, value) for headline, value in tones if value]
     # Headlines without a word of the lexicon were read and said nothing: no confidence in a score.
     sure = len(toned) / max(HEADLINES_FOR_FULL_CONFIDENCE, len(tones)) if toned else 0.0
-    weightiest = sorted(toned, key=lambda each: -abs(each[1]))
+    weightiest = sorted(toned, key=lambda pair: -abs(pair[1]))
     return MoodDraft(
         ticker=ticker,
         score=round(_score(tones), 3),
         confidence=confidence(sure),
-        reasons=tuple(_reason(*each) for each in weightiest[:REASONS_MAX]),
+        reasons=tuple(_reason(*pair) for pair in weightiest[:REASONS_MAX]),
     )
 
 
@@ -59,10 +68,10 @@ def _score(tones: Sequence[tuple[Published, float]]) -> float:
     return score
 
 
-def _mood(heard: Sequence[MoodDraft]) -> str:
-    if not heard:
+def _mood(views: Sequence[MoodDraft]) -> str:
+    if not views:
         return "unknown"
-    mean = sum(view.score for view in heard) / len(heard)
+    mean = sum(view.score for view in views) / len(views)
     if abs(mean) < MOOD_SCORE_MIN:
         return "neutral"
     return "positive" if mean > 0 else "negative"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from contracts.reasons import ReasonDraft, Speaks
-from libs.llm.rules.rule_set import Found
+from libs.llm.rules.rule_set import EvidenceIndex
 
 MOMENTUM_3M_PCT_MIN = 5.0
 """A quarter's move below it is within the noise of one volatile month."""
@@ -51,7 +51,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class Votes:
-    """How many votes each side has, and all that could be cast."""
+    """The votes of each side, and all that could be cast."""
 
     votes: tuple[Vote, ...]
 
@@ -75,13 +75,13 @@ class Votes:
         """Bull minus bear."""
         return self.bull - self.bear
 
-    def reasons(self, ticker: str, found: Found) -> tuple[ReasonDraft, ...]:
+    def reasons(self, ticker: str, evidence: EvidenceIndex) -> tuple[ReasonDraft, ...]:
         """The votes that were cast for a side."""
         return tuple(
             reason
             for vote in self.votes
             if vote.value
-            for reason in found.reason(
+            for reason in evidence.reason(
                 ticker,
                 vote.quantity,
                 beside=vote.beside,
@@ -102,30 +102,30 @@ def vote(values: Mapping[str, float]) -> Votes:
     return Votes(tuple(ballot for ballot in ballots if ballot is not None))
 
 
-def voted_values(ticker: str, found: Found) -> dict[str, float]:
+def voted_values(ticker: str, evidence: EvidenceIndex) -> dict[str, float]:
     """The indicators of a ticker that votes are cast by, as far as there are facts of them."""
-    known = {name: found.number(ticker, fact) for name, fact in VOTED_BY.items()}
+    known = {name: evidence.number(ticker, fact) for name, fact in VOTED_BY.items()}
     return {name: value for name, value in known.items() if value is not None}
 
 
-def risk_score(ticker: str, found: Found) -> tuple[float, tuple[ReasonDraft, ...]]:
+def risk_score(ticker: str, evidence: EvidenceIndex) -> tuple[float, tuple[ReasonDraft, ...]]:
     """0 (calm) to 10, from volatility, the fall from the high and RSI extremes, with what it
     rests on."""
-    volatility = found.number(ticker, "volatility_3m_pct")
+    volatility = evidence.number(ticker, "volatility_3m_pct")
     if volatility is None:
         return RISK_UNKNOWN, ()
     score = volatility * RISK_PER_VOLATILITY_PCT
     side = Speaks.AGAINST if volatility >= VOLATILE_PCT else Speaks.FOR
-    reasons = found.reason(ticker, "volatility_3m_pct", speaks=side)
-    fall = found.number(ticker, "below_high_pct")
+    reasons = evidence.reason(ticker, "volatility_3m_pct", speaks=side)
+    fall = evidence.number(ticker, "below_high_pct")
     if fall is not None:
         score += fall * RISK_PER_DRAWDOWN_PCT
         if fall >= FAR_BELOW_PCT:
-            reasons += found.reason(ticker, "below_high_pct", speaks=Speaks.AGAINST)
-    rsi = found.number(ticker, "rsi_14")
+            reasons += evidence.reason(ticker, "below_high_pct", speaks=Speaks.AGAINST)
+    rsi = evidence.number(ticker, "rsi_14")
     if rsi is not None and not RSI_OVERSOLD <= rsi <= RSI_OVERBOUGHT:
         score += RISK_RSI_EXTREME
-        reasons += found.reason(ticker, "rsi_14", speaks=Speaks.AGAINST, why="an extreme")
+        reasons += evidence.reason(ticker, "rsi_14", speaks=Speaks.AGAINST, why="an extreme")
     return round(min(score, 10.0), 2), reasons
 
 

@@ -14,7 +14,7 @@ from contracts.trader import PICKS_MAX, PickDraft, PicksDraft
 from libs.llm.rules.rule_set import (
     CONFIDENCE_MAX,
     Ask,
-    Found,
+    EvidenceIndex,
     RuleSet,
     TaskData,
     findings_in,
@@ -43,19 +43,19 @@ def ask(task: TaskData) -> tuple[Ask, ...]:
     return (Ask("get_portfolio", {}), *prices)
 
 
-def answer(task: TaskData, found: Found) -> PicksDraft:
+def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
     """Buys by score, sales of what is held and trends down; nothing without a verified price."""
-    buys = [pair for pair in _bought(task) if _is_verified(pair[0].ticker, found)]
+    buys = [pair for pair in _bought(task) if _is_verified(pair[0].ticker, evidence)]
     shares = _shares([_score(finding, view) for finding, view in buys])
     picks = tuple(
-        _buy(finding, view, share, found)
+        _buy(finding, view, share, evidence)
         for (finding, view), share in zip(buys, shares, strict=True)
         if share > 0
     )
     sales = tuple(
-        _sale(position.ticker, view, found)
+        _sale(position.ticker, view, evidence)
         for position, view in _sold(task)
-        if _is_verified(position.ticker, found)
+        if _is_verified(position.ticker, evidence)
     )
     return PicksDraft(
         picks=picks,
@@ -111,11 +111,13 @@ def _shares(scores: list[float]) -> list[Decimal]:
     return [min(part, PICK_PCT_MAX).quantize(Decimal("0.01"), ROUND_DOWN) for part in parts]
 
 
-def _is_verified(ticker: str, found: Found) -> bool:
-    return found.number(ticker, VERIFIED) is not None
+def _is_verified(ticker: str, evidence: EvidenceIndex) -> bool:
+    return evidence.number(ticker, VERIFIED) is not None
 
 
-def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found) -> PickDraft:
+def _buy(
+    finding: ResearchFinding, view: AssetView, share: Decimal, evidence: EvidenceIndex
+) -> PickDraft:
     name = finding.ticker
     # 0 is what the analyst writes where there are no figures: unknown, not bad.
     scores = ("technical_score", "fundamental_score")[: 1 + (finding.fundamental_score > 0)]
@@ -125,34 +127,40 @@ def _buy(finding: ResearchFinding, view: AssetView, share: Decimal, found: Found
         allocation_pct=share,
         confidence=min(view.confidence, CONFIDENCE_MAX),
         reasons=(
-            *(each for score in scores for each in found.reason(name, score, speaks=Speaks.FOR)),
-            *_trend(name, found, up=Speaks.FOR, down=Speaks.AGAINST),
-            *found.reason(name, risk, speaks=Speaks.AGAINST),
+            *(
+                reason
+                for score in scores
+                for reason in evidence.reason(name, score, speaks=Speaks.FOR)
+            ),
+            *_trend(name, evidence, up=Speaks.FOR, down=Speaks.AGAINST),
+            *evidence.reason(name, risk, speaks=Speaks.AGAINST),
         ),
     )
 
 
-def _sale(ticker: str, view: AssetView, found: Found) -> PickDraft:
+def _sale(ticker: str, view: AssetView, evidence: EvidenceIndex) -> PickDraft:
     return PickDraft(
         ticker=ticker,
         allocation_pct=Decimal(100),
         confidence=min(view.confidence, CONFIDENCE_MAX),
         reasons=(
-            *found.reason(ticker, "quant_signal", speaks=Speaks.FOR),
-            *_trend(ticker, found, up=Speaks.AGAINST, down=Speaks.FOR),
+            *evidence.reason(ticker, "quant_signal", speaks=Speaks.FOR),
+            *_trend(ticker, evidence, up=Speaks.AGAINST, down=Speaks.FOR),
         ),
     )
 
 
-def _trend(ticker: str, found: Found, *, up: Speaks, down: Speaks) -> Iterator[ReasonDraft]:
+def _trend(
+    ticker: str, evidence: EvidenceIndex, *, up: Speaks, down: Speaks
+) -> Iterator[ReasonDraft]:
     """The long trend and the last three months, each for the side that it is on."""
-    close, average = found.number(ticker, "close"), found.number(ticker, "sma_200")
+    close, average = evidence.number(ticker, "close"), evidence.number(ticker, "sma_200")
     if close is not None and average is not None:
         side = up if close > average else down
-        yield from found.reason(ticker, "close", beside="sma_200", speaks=side)
-    moved = found.number(ticker, "change_63d_pct")
+        yield from evidence.reason(ticker, "close", beside="sma_200", speaks=side)
+    moved = evidence.number(ticker, "change_63d_pct")
     if moved:
-        yield from found.reason(ticker, "change_63d_pct", speaks=up if moved > 0 else down)
+        yield from evidence.reason(ticker, "change_63d_pct", speaks=up if moved > 0 else down)
 
 
 def _mean(values: list[float]) -> float:

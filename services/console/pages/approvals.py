@@ -4,8 +4,8 @@ from fastapi import APIRouter, Request, Response
 
 from contracts.query import PAGE_MAX, ApprovalsQuery
 from services.console import handler
+from services.console.http.requests import Desk
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
 
 
 def approvals(desk: Desk, show: Show) -> APIRouter:

@@ -13,13 +13,14 @@ from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesQuery, StrategyView
 from contracts.types import Name
 from libs.facts import amounts
-from services.console import leaderboard, report, strategies
-from services.console.books import MAIN_ACCOUNT
+from libs.report.cited import pieces
+from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.problems import not_found
+from services.console.http.requests import Desk
 from services.console.pages import prose, words
 from services.console.pages.money import moment
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
-from services.console.problems import not_found
+from services.console.views import leaderboard, report, strategies
 
 STRATEGIES_SHOWN = 50
 
@@ -60,6 +61,7 @@ def boards(desk: Desk, show: Show) -> APIRouter:
             s=found.strategy,
             figures=FIGURES,
             plots=_plots(found),
+            pieces=pieces,
         )
 
     @router.get("/reports")
@@ -100,7 +102,7 @@ def _plots(found: StrategyDetail) -> dict[str, Any]:
             "x": [moment(day) for day in found.sessions],
             "lines": [
                 {"name": "Strategy", "values": list(backtest.equity)},
-                {"name": "Buy and hold", "values": list(backtest.benchmark)},
+                {"name": "Buy-and-hold", "values": list(backtest.benchmark)},
             ],
         }
     return plots
@@ -115,19 +117,19 @@ def _tested(told: Callable[[Any], str]) -> Callable[[StrategyView], str]:
 
 
 FIGURES: Sequence[Figure] = (
-    ("accuracy out of sample", _trained(lambda it: words.part(it.accuracy))),
+    ("out-of-sample accuracy", _trained(lambda it: words.part(it.accuracy))),
     ("base rate", _trained(lambda it: words.part(it.base_rate))),
     ("return", _tested(lambda it: words.signed(it.total_return))),
-    ("buy and hold", _tested(lambda it: words.signed(it.benchmark_return))),
+    ("buy-and-hold", _tested(lambda it: words.signed(it.benchmark_return))),
     ("Sharpe ratio", _tested(lambda it: words.ratio(it.sharpe_ratio))),
-    ("of buy and hold", _tested(lambda it: words.ratio(it.benchmark_sharpe_ratio))),
+    ("benchmark Sharpe", _tested(lambda it: words.ratio(it.benchmark_sharpe_ratio))),
     ("Sortino ratio", _tested(lambda it: words.ratio(it.sortino_ratio))),
-    ("deepest fall", _tested(lambda it: words.part(it.max_drawdown))),
-    ("probably no luck", _tested(lambda it: words.part(it.deflated_sharpe))),
-    ("strategies tried", _tested(lambda it: f"{it.trials:,}")),
+    ("max drawdown", _tested(lambda it: words.part(it.max_drawdown))),
+    ("deflated Sharpe", _tested(lambda it: words.part(it.deflated_sharpe))),
+    ("trials", _tested(lambda it: f"{it.trials:,}")),
     ("trades", _tested(lambda it: f"{it.total_trades:,}")),
-    ("won", _tested(lambda it: words.part(it.win_rate))),
+    ("win rate", _tested(lambda it: words.part(it.win_rate))),
     ("exposure", _tested(lambda it: words.part(it.exposure))),
-    ("turnover a year", _tested(lambda it: words.ratio(it.turnover))),
+    ("turnover per year", _tested(lambda it: words.ratio(it.turnover))),
 )
 """What is told of every strategy, in this order."""

@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
+from services.console.http.requests import Desk
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
 
 LOGIN = "/login"
 

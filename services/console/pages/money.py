@@ -13,11 +13,11 @@ from contracts.exit_signal import ExitDistancesQuery
 from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
 from libs.runtime.errors import DeskError, few
-from services.console import accounts
-from services.console.books import MAIN_ACCOUNT
+from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.problems import not_found
+from services.console.http.requests import Desk
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
-from services.console.problems import not_found
+from services.console.views import accounts
 
 FILLS_SHOWN = 20
 POINTS_SHOWN = 200
@@ -25,7 +25,7 @@ POINTS_SHOWN = 200
 
 @dataclass(frozen=True)
 class Fall:
-    """The deepest fall of the equity from its highest value before, as a fraction."""
+    """The max drawdown: the largest fall of the equity from an earlier peak, as a fraction."""
 
     deepest: float
     day: date | None
@@ -112,7 +112,7 @@ def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
                 {"name": "Cash", "values": [float(each.cash) for each in points]},
             ],
         },
-        "drawdown": {"x": at, "unit": "%", "lines": [{"name": "Below the peak", "values": falls}]},
+        "drawdown": {"x": at, "unit": "%", "lines": [{"name": "Drawdown", "values": falls}]},
     }
 
 

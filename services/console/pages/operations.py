@@ -11,13 +11,15 @@ from pydantic import JsonValue
 
 from contracts.operation import OperationStatus
 from contracts.query import OperationQuery
-from services.console import handler, tree
+from libs.report.cited import cited_texts, results_by_id
+from services.console import handler
+from services.console.http.problems import not_found
+from services.console.http.requests import Desk
 from services.console.pages import words
 from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
-from services.console.problems import not_found
 from services.console.store import CYCLES_SEARCHED
+from services.console.views import tree
 
 OPERATIONS_SHOWN = 60
 STEPS = tuple(tree.SUMMARIES)
@@ -48,7 +50,9 @@ def operations(desk: Desk, show: Show) -> APIRouter:
         )
 
     @router.get("/{op_id}")
-    async def operation_page(request: Request, op_id: UUID) -> Response:
+    async def operation_page(
+        request: Request, op_id: UUID, call: Annotated[str | None, Query(max_length=20)] = None
+    ) -> Response:
         detail = await handler.operation(OperationQuery(op_id=op_id), store=desk.store)
         if detail.operation is not None:
             return show(
@@ -58,6 +62,9 @@ def operations(desk: Desk, show: Show) -> APIRouter:
                 node=detail.operation,
                 input=recorded(detail.command),
                 output=recorded(detail.result),
+                texts=cited_texts(detail.operation.op_id, detail.result),
+                results={index: name for name, index in results_by_id(detail.journal).items()},
+                sought=call,
             )
         if await desk.store.cycles_between(op_id, op_id):
             return RedirectResponse(f"/cycles/{op_id}", 303)

@@ -20,9 +20,10 @@ from contracts.query import (
     WaitingApproval,
 )
 from libs.postgres.pool import Record
-from services.console import handler, logic, tree
+from services.console import handler, logic
+from services.console.http.requests import Desk
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
+from services.console.views import tree
 
 SHOWN_MAX = 6
 """Lines of each list; the page of its own has the rest."""

@@ -12,10 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from libs.facts import amounts
 from libs.web.problem import Refused
+from services.console.http.problems import NO_SUCH_PATH
 from services.console.pages import words
 from services.console.pages.nav import NAV
 from services.console.pages.statics import Statics
-from services.console.problems import NO_SUCH_PATH
 
 TEMPLATES = Path(__file__).parent / "templates"
 HEADERS = {
@@ -31,17 +31,17 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 WHAT_TO_DO = {
-    401: ("Log in first", "The desk was given a token; your session has ended."),
-    404: ("There is nothing here", "The menu leads to everything there is."),
-    421: ("Not under this name", "Open the desk as http://localhost or http://127.0.0.1."),
-    422: ("The address is not understood", "Part of it has the wrong form; the detail says which."),
+    401: ("Log in first", "Your session has ended. Enter the desk's token."),
+    404: ("Page not found", "Choose a page from the menu."),
+    421: ("Wrong host name", "Open the desk as http://localhost or http://127.0.0.1."),
+    422: ("Invalid address", "One of its parts is not valid; see the detail."),
     500: (
-        "The desk has a fault",
-        "Its log says more; `deskbus doctor` looks at what is around it.",
+        "Internal error",
+        "See the desk's log, and run `deskbus doctor`.",
     ),
     503: (
         "The desk does not answer",
-        "This page comes back by itself once it does; else ask `deskbus doctor` what is away.",
+        "This page reloads when the desk answers. If it does not, run `deskbus doctor`.",
     ),
 }
 """By status: what it is called on the page, and what a person can do."""

@@ -8,7 +8,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from libs.web.problem import Refused
-from services.console.api import ROOT, api
+from services.console.http.api import ROOT, api
+from services.console.http.problems import tell_problems
+from services.console.http.requests import Desk
 from services.console.pages.approvals import approvals
 from services.console.pages.boards import boards
 from services.console.pages.cycles import cycles
@@ -21,8 +23,6 @@ from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
 from services.console.pages.tail import tail
 from services.console.pages.upkeep import upkeep
-from services.console.passing_on import Desk
-from services.console.problems import tell_problems
 
 PAGES = (overview, approvals, tail, cycles, decisions, operations, money, boards, upkeep)
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
-from services.console.problems import not_found
+from services.console.http.problems import not_found
 
 FOLDER = Path(__file__).parent / "static"
 PREFIX = "/static"

@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request, Response
 
 from contracts.audit import EventType
-from services.console.events import SERVICES
+from services.console.http.events import SERVICES
+from services.console.http.requests import Desk
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
 
 
 def tail(_: Desk, show: Show) -> APIRouter:

@@ -12,11 +12,12 @@ from contracts.http import CostRow
 from contracts.query import BudgetQuery, DeadLettersQuery
 from contracts.schedule import ScheduleQuery
 from contracts.types import Usage
-from services.console import bus, costs, handler, schedule
+from services.console import handler
+from services.console.http.problems import not_found
+from services.console.http.requests import Desk
+from services.console.http.upkeep import DAYS_MAX, Number
 from services.console.pages.show import Show
-from services.console.passing_on import Desk
-from services.console.problems import not_found
-from services.console.upkeep import DAYS_MAX, Number
+from services.console.views import bus, costs, schedule
 
 LETTERS_SHOWN = 50
 DAYS_SHOWN = 7
@@ -64,9 +65,7 @@ def upkeep(desk: Desk, show: Show) -> APIRouter:
             it=view,
             budget=budget,
             days=days,
-            by_model=summed(
-                view.rows, lambda row: f"{row.provider}: {row.model or 'no reply came'}"
-            ),
+            by_model=summed(view.rows, lambda row: f"{row.provider}: {row.model or 'no reply'}"),
             by_stage=summed(view.rows, lambda row: row.stage),
         )
 

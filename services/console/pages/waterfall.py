@@ -8,7 +8,7 @@ from uuid import UUID
 
 from contracts.operation import CallKind, OperationStatus, OperationView
 from contracts.types import Usage
-from libs.quant import calls as recorded
+from libs.runtime import recorded_call as recorded
 
 CALLS = frozenset(kind.value for kind in CallKind)
 WIDTH = 1000

@@ -1,7 +1,7 @@
 """Facts as words on a page. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,32 +10,19 @@ from urllib.parse import urlencode
 import orjson
 from pydantic import JsonValue
 
+from contracts.memory import DecisionOutcome
 from libs.facts import amounts
-from libs.quant import calls
+from libs.report import account, ending, rules, story, ticker_facts
+from libs.report.sections import Fact
+from libs.report.tickers import Row
+from libs.report.tones import tone
+from libs.runtime import recorded_call
 
-TONES: Mapping[str, str] = {
-    "completed": "good",
-    "filled": "good",
-    "ok": "good",
-    "running": "busy",
-    "working": "busy",
-    "pending": "quiet",
-    "failed": "bad",
-    "cancelled": "warn",
-    "rejected": "warn",
-    "expired": "warn",
-}
-"""By status: the tone of its mark, a class of the style sheet."""
 UNKNOWN = "\N{EN DASH}"
 AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
 SECONDS_SHOWN = 90
 MINUTES_SHOWN = 90
 HOURS_SHOWN = 36
-
-
-def tone(status: object) -> str:
-    """The tone of a status."""
-    return TONES.get(str(status), "quiet")
 
 
 def stamp(at: datetime | None) -> str:
@@ -150,6 +137,12 @@ def part(fraction: float | None) -> str:
     return UNKNOWN if fraction is None else amounts.percent(fraction * 100)
 
 
+def points(fraction: float) -> str:
+    """A difference of two percentages: `1.5 points`; `1 point`."""
+    number = amounts.percent(fraction * 100).removesuffix("%")
+    return f"{number} point" if number == "1" else f"{number} points"
+
+
 def signed(fraction: float | None) -> str:
     """A gain or a loss as a fraction: `+12.50%`."""
     return UNKNOWN if fraction is None else amounts.gain_percent(fraction * 100)
@@ -165,28 +158,53 @@ def toned(amount: Any) -> str:
     return "" if not amount else "gain" if amount > 0 else "loss"
 
 
+def scored(score: float | None) -> str:
+    """`8.0`; a dash where there was nothing to score."""
+    return UNKNOWN if score is None else f"{score:.1f}"
+
+
+def facts_of(row: Row, outcomes: Sequence[DecisionOutcome]) -> Iterable[Fact]:
+    """All that a page says of one ticker beside its tables."""
+    yield from ticker_facts.named(row.reports, row.ticker)
+    yield from ticker_facts.found(row)
+    yield from ticker_facts.decided(row)
+    yield from ticker_facts.outcome(outcomes, row.ticker)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
+    "against": rules.against,
     "ago": ago,
     "begun_large": begun_large,
-    "called": calls.called,
+    "called": recorded_call.called,
     "change": amounts.change,
     "clock": clock,
     "count": amounts.count,
+    "ended": ending.of_decision,
+    "facts_of": facts_of,
+    "gain": account.gain,
     "gain_percent": amounts.gain_percent,
+    "halt": account.halted,
     "money": amounts.money,
     "percent": amounts.percent,
     "quantity": amounts.quantity,
     "part": part,
+    "nature": story.nature,
+    "points": points,
     "ratio": ratio,
+    "scored": scored,
     "session": amounts.session,
     "short": amounts.short,
     "signed": signed,
     "size": size,
     "stamp": stamp,
+    "strategy_end": ending.of_strategy,
     "thousands": amounts.thousands,
+    "title_of": story.title,
     "tone": tone,
     "toned": toned,
+    "unpriced": account.unpriced,
     "usd": usd,
+    "waiting": account.waiting,
     "cut": amounts.cut,
     "plain": amounts.plain,
 }

@@ -1,10 +1,7 @@
 """A real NATS with the desk's streams, and connections under the desk's own keys."""
 
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,26 +10,18 @@ from contracts.subjects import COMMANDS, ORCHESTRATOR
 from libs.bus.connection import Client, connect
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import Provisioner
-from libs.runtime.embedded import Servers
+from libs.servers.embedded import Servers
 from tests.integration.conftest import ServersIn
 from tests.integration.own_servers import OwnServers
+from tests.open_folder import open_folder
 
 Connect = Callable[[str], Coroutine[Any, Any, Client]]
 
 
 @pytest.fixture(scope="session")
-def folder() -> Iterator[Path]:
-    """Where the servers live; every user may enter."""
-    made = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
-
-
-@pytest.fixture(scope="session")
-def servers(servers_in: ServersIn, folder: Path) -> Iterator[Servers | OwnServers]:
+def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
     """One pair of servers for all tests here."""
-    with servers_in(folder) as held:
+    with open_folder() as folder, servers_in(folder) as held:
         yield held
 
 

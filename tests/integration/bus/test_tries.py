@@ -21,10 +21,11 @@ from libs.bus import pull
 from libs.bus import service as service_module
 from libs.bus.connection import Client
 from libs.bus.permissions import PROVISIONER
-from libs.bus.route import Route, Routes
+from libs.bus.route import Routes, on_command
 from libs.bus.server import Server
 from libs.bus.service import DEFECTS_MAX, ServiceRunner
 from libs.bus.streams import COMMAND_STREAM, DELIVERIES_MAX
+from libs.market.errors import SourceUnavailable
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
@@ -64,6 +65,7 @@ class Orchestrator:
     def __init__(self) -> None:
         self.results: asyncio.Queue[Result] = asyncio.Queue()
         self.claims = 0
+        self.steps: list[str] = []
 
     async def claim(self, _: str, message: Message) -> Message:
         assert isinstance(message, Claim)
@@ -72,6 +74,8 @@ class Orchestrator:
 
     async def record(self, _: str, message: Message) -> Message:
         assert isinstance(message, Record)
+        if message.progress is not None:
+            self.steps.append(message.progress.step)
         return RecordAnswer(outcome="ok", lease_s=10.0)
 
     async def result(self, _: str, message: Message) -> Message:
@@ -105,9 +109,7 @@ async def start(
 
         async def begin(handle: Tried, hears: type[Command]) -> ServiceRunner:
             row = ROWS[hears]
-            routes = Routes(
-                row.owner, commands=(Route(hears=hears, says=row.reply, handle=handle),)
-            )
+            routes = Routes(row.owner, commands=(on_command(row, handle),))
             settings = Settings(secrets_dir=servers.secrets_dir)
             runner = ServiceRunner(routes, servers.nats_url, settings)
             await runner.start()
@@ -162,6 +164,7 @@ OUTAGES = (
     DatabaseUnavailable("Postgres is away"),
     ConnectionRefusedError("refused"),
     TimeoutError("no answer"),
+    SourceUnavailable("prices of AAPL", "HTTP 500"),
     nats.errors.NoRespondersError(),
 )
 
@@ -185,6 +188,18 @@ async def test_an_outage_longer_than_all_deliveries_is_waited_for_and_uses_up_no
     assert handler.tries == len(OUTAGES) * DELIVERIES_MAX + 1
     assert orchestrator.claims == (message is BuildDigest)
     assert await deliveries(provisioning, message) == before + 1
+
+
+async def test_what_an_operation_waits_for_can_be_seen(
+    publisher: Client, orchestrator: Orchestrator, start: Start
+) -> None:
+    handler = Tried(SourceUnavailable("prices of AAPL", "HTTP 500"))
+    await start(handler, BuildDigest)
+    await sent(publisher, BuildDigest)
+    assert (await orchestrator.told()).failure is None
+    assert orchestrator.steps == [
+        "waits: no answer for prices of AAPL: HTTP 500; try again later, or replay recorded data"
+    ]
 
 
 async def test_a_defect_of_a_plain_command_is_a_failure_after_its_tries(

@@ -29,15 +29,15 @@ from contracts.subjects import (
     RECORD,
     REQUESTS,
     RESULT,
-    Subject,
+    AnySubject,
 )
 from libs.bus.connection import connect
 from libs.bus.discovery import discoverable
 from libs.bus.server import Server
 from libs.bus.streams import Provisioner
-from libs.runtime.binaries import find_nats_server
 from libs.runtime.errors import DeskError
 from libs.runtime.ports import choose_port
+from libs.servers.binaries import find_nats_server
 from services.provisioner.secrets import NatsPlace, provision_secrets
 from tests.integration.bus import walls
 
@@ -193,7 +193,7 @@ async def _no(_caller: str, _message: Message) -> Message:
     raise No("no")
 
 
-def _answered_by(name: str) -> Sequence[Subject]:
+def _answered_by(name: str) -> Sequence[AnySubject]:
     rows = (*REQUESTS, *QUERIES, *OF_SERVICES, CLAIM, RECORD, RESULT, PORTFOLIO)
     return [row for row in dict.fromkeys(rows) if row.owner == name]
 

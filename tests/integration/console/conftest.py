@@ -1,14 +1,11 @@
 """The console on real servers, asked over the real bus; rows are written by hand."""
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,14 +21,13 @@ from libs.bus.connection import connect
 from libs.bus.permissions import PROVISIONER
 from libs.bus.service import ServiceRunner
 from libs.bus.streams import Provisioner
-from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, Connection, open_pool
 from libs.runtime import ids
-from libs.runtime.embedded import Servers
-from libs.runtime.embedded_thread import held_in_thread
 from libs.runtime.settings import Settings
+from libs.servers.embedded import Servers
+from libs.servers.embedded_thread import held_in_thread
 from services.console.app import service
-from tests.integration.conftest import ServersIn
+from tests.integration.conftest import ServersIn, migrated_servers
 from tests.integration.console.over_http import serving
 from tests.integration.own_servers import OwnServers
 
@@ -42,13 +38,9 @@ NOW = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 @pytest.fixture(scope="session")
 def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
     """One pair of servers for all tests here; each test makes cycles and accounts of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    folder.chmod(0o755)
-    with servers_in(folder) as held:
-        asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
+    with migrated_servers(servers_in) as held:
         asyncio.run(_provision(held))
         yield held
-    shutil.rmtree(folder)
 
 
 async def _provision(servers: Servers | OwnServers) -> None:
@@ -60,11 +52,10 @@ async def _provision(servers: Servers | OwnServers) -> None:
 @pytest.fixture(scope="session")
 def settings(servers: Servers) -> Settings:
     """The settings a service gets."""
-    address = f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
     return Settings(
         data_dir=servers.data_dir,
         nats_url=servers.nats_url,
-        postgres_dsn=SecretStr(address),
+        postgres_dsn=SecretStr(servers.postgres_address),
         secrets_dir=servers.secrets_dir,
     )
 

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 from contracts.query import (
     BudgetQuery,
-    BudgetView,
-    OperationDetail,
     OperationQuery,
-    OperationsPage,
     OperationsQuery,
 )
 from contracts.subjects import BUDGET, OPERATION, OPERATIONS
@@ -37,8 +34,8 @@ async def test_every_level_of_the_tree_tells_its_usage_by_sort(
             tokens,
         )
 
-    page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
-    detail: OperationDetail = await client.ask(OPERATION, OperationQuery(op_id=first))
+    page = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
+    detail = await client.ask(OPERATION, OperationQuery(op_id=first))
 
     nodes = {node.op_id: node for node in page.operations}
     of_first = Usage(
@@ -64,9 +61,9 @@ async def test_the_budget_says_what_is_left_of_today(
             tokens,
         )
 
-    view: BudgetView = await client.ask(BUDGET, BudgetQuery(days=2))
+    view = await client.ask(BUDGET, BudgetQuery(days=2))
     await db.execute("delete from day_budgets where day = $1", today)
-    fresh: BudgetView = await client.ask(BUDGET, BudgetQuery())
+    fresh = await client.ask(BUDGET, BudgetQuery())
 
     assert (view.today, view.resets_at.date()) == (today, today + timedelta(days=1))
     assert (view.tokens_max, view.tokens_held) == (settings.day_tokens_max, 250)

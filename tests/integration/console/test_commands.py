@@ -1,11 +1,9 @@
 """The command as a person runs it: a desk of its own, real prices, exit codes, exact JSON."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -18,8 +16,8 @@ from contracts.audit import Event, EventType
 from contracts.cycle import RequestAnswer
 from contracts.operation import OperationView
 from contracts.query import AccountView, CycleView, Recording
-from services.cli.problem import ExitCode
-from services.cli.recordings import Replayed
+from services.cli.shell.problem import ExitCode
+from services.cli.shell.recordings import Replayed
 
 pytestmark = pytest.mark.slow
 
@@ -68,32 +66,21 @@ def _exactly(kind: type[BaseModel], out: str) -> Sequence[BaseModel]:
     return lines
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
-
-
 @pytest.fixture(scope="module")
-def desk() -> Iterator[Path]:
+def desk(module_dir: Path) -> Iterator[Path]:
     """The data directory of a desk that is up."""
-    made = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    made.chmod(0o755)
-    log = made / "up.log"
+    log = module_dir / "up.log"
     # Into a file: a pipe that nobody reads would fill up and stop the desk.
-    with log.open("w") as words, _start(made / "desk", "up", "--json", stderr=words) as child:
+    with log.open("w") as words, _start(module_dir / "desk", "up", "--json", stderr=words) as child:
         assert child.stdout is not None
         line = child.stdout.readline()
         assert line, log.read_text()
         assert orjson.loads(line)["status"] == "ready"
-        yield made / "desk"
+        yield module_dir / "desk"
         child.send_signal(signal.SIGTERM)
         child.wait(timeout=STOP_S)
     assert child.returncode == 0, log.read_text()
-    assert not (made / "desk" / "runtime.json").exists()
-    shutil.rmtree(made)
+    assert not (module_dir / "desk" / "runtime.json").exists()
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +95,9 @@ def cycle(desk: Path) -> CycleView:
 
 
 def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
-    folder: Path,
+    open_dir: Path,
 ) -> None:
-    done = _run(folder / "desk", "run")
+    done = _run(open_dir / "desk", "run")
 
     assert done.code == 0, done.err
     assert "✓ Decision of Fri 2012-06-29  completed" in done.out
@@ -119,16 +106,16 @@ def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
     assert "--evidence AAPL" in done.out
     assert "\x1b" not in done.out + done.err
     assert "planning" in done.err
-    assert not (folder / "desk" / "runtime.json").exists()
+    assert not (open_dir / "desk" / "runtime.json").exists()
 
 
-def test_after_a_run_its_evidence_is_read_without_a_running_desk(folder: Path) -> None:
-    _run(folder / "desk", "run", "--universe", "AAPL,MSFT")
+def test_after_a_run_its_evidence_is_read_without_a_running_desk(open_dir: Path) -> None:
+    _run(open_dir / "desk", "run", "--universe", "AAPL,MSFT")
 
-    told = _run(folder / "desk", "cycle", "show", "--evidence", "AAPL")
-    exact = _run(folder / "desk", "cycle", "show", "--evidence", "aapl", "--json")
-    stage = _run(folder / "desk", "cycle", "show", "--stage", "validate")
-    neither = _run(folder / "desk", "cycle", "show", "--stage", "nonsense")
+    told = _run(open_dir / "desk", "cycle", "show", "--evidence", "AAPL")
+    exact = _run(open_dir / "desk", "cycle", "show", "--evidence", "aapl", "--json")
+    stage = _run(open_dir / "desk", "cycle", "show", "--stage", "validate")
+    neither = _run(open_dir / "desk", "cycle", "show", "--stage", "nonsense")
 
     assert (told.code, stage.code, neither.code) == (0, 0, ExitCode.NOT_FOUND)
     assert "get_technical_indicators  tool  ticker AAPL" in told.out
@@ -167,7 +154,7 @@ def test_the_same_request_again_is_accepted_and_another_body_is_rejected(
         (("cycle", "show", "00000000"), ExitCode.NOT_FOUND, "no cycle has the id"),
         (("cycle", "cancel", "00000000"), ExitCode.NOT_FOUND, "no cycle has the id"),
         (("cycle", "cancel", "LAST"), ExitCode.REJECTED, "too_late"),
-        (("cycle", "request", "--kind", "weird"), ExitCode.REJECTED, "no cycle of kind"),
+        (("cycle", "request", "--kind", "weird"), ExitCode.REJECTED, "unknown kind"),
         (("operations", "list", "--type", "pics"), ExitCode.USAGE, "did you mean picks?"),
         (("operations", "list", "--status", "done"), ExitCode.USAGE, "'completed'"),
         (("tail", "ordr_*"), ExitCode.USAGE, "did you mean order_*?"),
@@ -288,13 +275,13 @@ def test_the_doctor_finds_a_running_desk_well(desk: Path) -> None:
     assert "COMMANDS, DEAD_LETTERS, DECISIONS" in done.out
 
 
-def test_the_doctor_names_secrets_that_others_may_read(folder: Path) -> None:
-    secrets = folder / "desk" / "secrets"
+def test_the_doctor_names_secrets_that_others_may_read(open_dir: Path) -> None:
+    secrets = open_dir / "desk" / "secrets"
     secrets.mkdir(parents=True, mode=0o700)
     (secrets / "cli.nk").write_text("seed")
     (secrets / "cli.nk").chmod(0o644)
 
-    done = _run(folder / "desk", "doctor")
+    done = _run(open_dir / "desk", "doctor")
 
     assert done.code == ExitCode.FAILED
     assert "cli.nk is 644" in done.out

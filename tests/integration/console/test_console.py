@@ -13,26 +13,19 @@ from uuid import uuid4
 import pytest
 
 from contracts.account import Side
-from contracts.audit import Events, EventsAfter
+from contracts.audit import EventsAfter
 from contracts.message import MESSAGE_BYTES_MAX
 from contracts.operation import OperationStatus
 from contracts.query import (
     AccountQuery,
-    AccountView,
     CycleQuery,
-    CyclesPage,
     CyclesQuery,
-    CycleView,
     EquityQuery,
-    EquityView,
-    OperationDetail,
     OperationQuery,
-    OperationsPage,
     OperationsQuery,
-    Recording,
     RecordingQuery,
 )
-from contracts.report import ReportQuery, ReportView
+from contracts.report import ReportQuery
 from contracts.subjects import (
     ACCOUNT,
     CYCLE,
@@ -48,8 +41,8 @@ from contracts.types import Usage
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_pool
 from libs.runtime import ids
-from libs.runtime.embedded import Servers
-from services.cli.recordings import fetch
+from libs.servers.embedded import Servers
+from services.cli.shell.recordings import fetch
 from services.console.store import sql
 
 if TYPE_CHECKING:
@@ -69,7 +62,7 @@ async def test_a_cycle_comes_with_its_own_contracts_and_the_shared_ones(
     plan = await made.operation("planning", "plan", result=PLAN)
     await made.lanes(shared={"signal_digest": digest}, rules={"plan": plan})
 
-    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
 
     assert view.found
     assert (view.kind, view.as_of, view.status) == ("decision", AS_OF, "completed")
@@ -80,14 +73,14 @@ async def test_a_cycle_comes_with_its_own_contracts_and_the_shared_ones(
 
 
 async def test_a_cycle_is_found_by_the_beginning_of_its_id(client: Client, made: Made) -> None:
-    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)[:13]))
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)[:13]))
 
     assert view.cycle_id == made.cycle_id
 
 
 @pytest.mark.parametrize("text", ["", "zz", "abc", "x" * 300, "%", "'; drop table cycles; --"])
 async def test_what_is_no_id_is_not_found_with_a_sentence(client: Client, text: str) -> None:
-    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=text))
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=text))
 
     assert not view.found
     assert view.message
@@ -103,7 +96,7 @@ async def test_a_beginning_that_fits_two_cycles_is_not_guessed(
     await db.execute("update twin set cycle_id = $1::text::uuid", twin)
     await db.execute("insert into cycles select * from twin")
 
-    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)[:30]))
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)[:30]))
 
     assert not view.found
     assert "more than one" in view.message
@@ -116,7 +109,7 @@ async def test_a_cycle_too_large_for_one_message_loses_its_largest_contract_and_
     small = await made.operation("analyzing", "quant", result={"signal": "bullish"})
     await made.lanes(shared={}, rules={"plan": large, "quant_report": small})
 
-    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
 
     contracts = view.pipelines[0].contracts
     assert contracts["quant_report"] == {"signal": "bullish"}
@@ -131,7 +124,7 @@ async def test_the_newest_cycles_come_first_and_without_contracts(
     plan = await made.operation("planning", "plan", result=PLAN)
     await made.lanes(shared={}, rules={"plan": plan})
 
-    page: CyclesPage = await client.ask(CYCLES, CyclesQuery(limit=1))
+    page = await client.ask(CYCLES, CyclesQuery(limit=1))
 
     assert [view.cycle_id for view in page.cycles] == [made.cycle_id]
     assert page.cycles[0].pipelines[0].contracts == {}
@@ -143,8 +136,8 @@ async def test_a_long_reason_is_cut_in_lists_which_shows_and_is_whole_in_its_cyc
     why = " ".join(["too late"] * 100)
     await db.execute("update cycles set reason = $2 where cycle_id = $1", made.cycle_id, why)
 
-    page: CyclesPage = await client.ask(CYCLES, CyclesQuery(limit=1))
-    view: CycleView = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
+    page = await client.ask(CYCLES, CyclesQuery(limit=1))
+    view = await client.ask(CYCLE, CycleQuery(cycle_id=str(made.cycle_id)))
 
     assert page.cycles[0].reason.endswith("…")
     assert len(page.cycles[0].reason) <= 400
@@ -159,7 +152,7 @@ async def test_a_cycles_operations_are_a_tree_down_to_single_calls(
 ) -> None:
     op_id = await made.operation("planning", "plan", result=PLAN, calls=2)
 
-    page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
+    page = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
 
     nodes = {node.op_id: node for node in page.operations}
     call = nodes[ids.call_id(op_id, 1)]
@@ -185,7 +178,7 @@ async def test_calls_that_do_not_fit_are_counted_on_their_operation(
 ) -> None:
     op_id = await made.operation("planning", "plan", calls=1_500)
 
-    page: OperationsPage = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
+    page = await client.ask(OPERATIONS, OperationsQuery(cycle_id=made.cycle_id))
 
     operation = next(node for node in page.operations if node.op_id == op_id)
     calls = [node for node in page.operations if node.type == "tool"]
@@ -201,7 +194,7 @@ async def test_operations_are_listed_by_status_with_their_reason(
     await made.operation("planning", "plan", result=PLAN)
 
     query = OperationsQuery(status=OperationStatus.FAILED, type="operation", limit=1)
-    page: OperationsPage = await client.ask(OPERATIONS, query)
+    page = await client.ask(OPERATIONS, query)
 
     assert [node.op_id for node in page.operations] == [op_id]
     assert page.operations[0].error_message == "2012-06-30 is a weekend"
@@ -213,7 +206,7 @@ async def test_one_operation_comes_with_its_command_result_and_calls(
 ) -> None:
     op_id = await made.operation("planning", "plan", command={"a": 1}, result=PLAN, calls=3)
 
-    detail: OperationDetail = await client.ask(OPERATION, OperationQuery(op_id=op_id))
+    detail = await client.ask(OPERATION, OperationQuery(op_id=op_id))
 
     assert (detail.command, detail.result) == ({"a": 1}, PLAN)
     assert [entry.index for entry in detail.journal] == [0, 1, 2]
@@ -226,7 +219,7 @@ async def test_large_bodies_of_an_operation_are_cut_with_their_size(
     command = {"text": "y" * 400_000}
     op_id = await made.operation("planning", "plan", command=command, calls=40, call_chars=30_000)
 
-    detail: OperationDetail = await client.ask(OPERATION, OperationQuery(op_id=op_id))
+    detail = await client.ask(OPERATION, OperationQuery(op_id=op_id))
 
     assert detail.command["cut"] is True
     assert detail.command["size_bytes"] == 400_011
@@ -235,7 +228,7 @@ async def test_large_bodies_of_an_operation_are_cut_with_their_size(
 
 
 async def test_an_operation_that_does_not_exist_is_not_found(client: Client) -> None:
-    detail: OperationDetail = await client.ask(OPERATION, OperationQuery(op_id=uuid4()))
+    detail = await client.ask(OPERATION, OperationQuery(op_id=uuid4()))
 
     assert not detail.found
 
@@ -247,7 +240,7 @@ async def test_a_record_is_whole_however_large_its_journal(client: Client, made:
     first = await made.operation("planning", "plan", command={"a": 1}, result=PLAN, calls=1)
     second = await made.operation("analyzing", "analyst", calls=60, call_chars=30_000)
 
-    one: Recording = await client.ask(RECORDING, RecordingQuery(cycle_id=made.cycle_id))
+    one = await client.ask(RECORDING, RecordingQuery(cycle_id=made.cycle_id))
     whole = await fetch(client, made.cycle_id)
 
     assert (one.op_id, one.command, one.result, one.more) == (first, {"a": 1}, PLAN, True)
@@ -260,8 +253,8 @@ async def test_past_the_end_of_a_record_nothing_is_found(client: Client, made: M
     await made.operation("planning", "plan")
     query = RecordingQuery(cycle_id=made.cycle_id, index=1)
 
-    past: Recording = await client.ask(RECORDING, query)
-    unknown: Recording = await client.ask(RECORDING, RecordingQuery(cycle_id=uuid4()))
+    past = await client.ask(RECORDING, query)
+    unknown = await client.ask(RECORDING, RecordingQuery(cycle_id=uuid4()))
 
     assert not past.found
     assert not unknown.found
@@ -277,7 +270,7 @@ async def test_events_are_numbered_from_1_and_given_after_any_of_them(
         await made.event(number, step=f"s{number}")
 
     query = EventsAfter(cycle_id=made.cycle_id, sequence=1, limit=3)
-    page: Events = await client.ask(EVENTS_AFTER, query)
+    page = await client.ask(EVENTS_AFTER, query)
 
     assert [event.sequence for event in page.events] == [2, 3, 4]
     assert [event.data["step"] for event in page.events] == ["s1", "s2", "s3"]
@@ -293,7 +286,7 @@ async def test_events_too_large_for_one_message_come_in_several(client: Client, 
     more = True
     while more:
         query = EventsAfter(cycle_id=made.cycle_id, sequence=len(seen))
-        page: Events = await client.ask(EVENTS_AFTER, query)
+        page = await client.ask(EVENTS_AFTER, query)
         seen += [event.sequence for event in page.events]
         more = page.more
 
@@ -308,8 +301,8 @@ async def test_an_event_below_an_open_transaction_waits_so_that_no_number_change
         async with pool.acquire() as slow, slow.transaction():
             await replace(made, db=slow).event(0, step="early")
             await made.event(1, step="late")
-            before: Events = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id))
-        after: Events = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id))
+            before = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id))
+        after = await client.ask(EVENTS_AFTER, EventsAfter(cycle_id=made.cycle_id))
 
     assert before.events == ()
     assert [event.data["step"] for event in after.events] == ["early", "late"]
@@ -416,7 +409,7 @@ async def test_an_account_is_shown_as_its_books_stand_marked_by_the_newest_price
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
 
-    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+    view = await client.ask(ACCOUNT, AccountQuery(account=name))
 
     books = view.portfolio
     assert books is not None
@@ -439,7 +432,7 @@ async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_ac
     await _account(db, name)
     await db.execute("update accounts set clock = '2012-07-03' where account = $1", name)
 
-    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+    view = await client.ask(ACCOUNT, AccountQuery(account=name))
 
     assert view.portfolio is not None
     assert view.portfolio.as_of == date(2012, 7, 3)
@@ -459,8 +452,8 @@ async def test_what_has_no_price_any_more_counts_at_what_its_snapshot_kept(
     await _snapshot(db, name, after_the_data, "77172.42", held, closes=kept)
     await db.execute("update accounts set clock = $2 where account = $1", name, after_the_data)
 
-    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
-    told: ReportView = await client.ask(REPORT, ReportQuery(account=name))
+    view = await client.ask(ACCOUNT, AccountQuery(account=name))
+    told = await client.ask(REPORT, ReportQuery(account=name))
 
     assert view.portfolio is not None
     (position,) = view.portfolio.positions
@@ -479,7 +472,7 @@ async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_sh
     await _account(db, name)
     await db.execute("update accounts set clock = '2012-07-03' where account = $1", name)
 
-    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+    view = await client.ask(ACCOUNT, AccountQuery(account=name))
 
     value = 39 * Decimal("599.41")
     assert view.exposure_gross == view.exposure_net == value
@@ -495,15 +488,15 @@ async def test_equity_is_the_snapshots_up_to_the_clock_and_as_the_account_is_aft
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
 
-    at_first: EquityView = await client.ask(EQUITY, EquityQuery(account=name))
+    at_first = await client.ask(EQUITY, EquityQuery(account=name))
     closes = {2: Decimal("592.52"), 3: Decimal("599.41"), 5: Decimal("609.94")}
     for day, close in closes.items():
         gain = 39 * close - Decimal("22816.17")
         await _snapshot(db, name, date(2012, 7, day), "77172.42", 39 * close, gain)
     await db.execute("update accounts set clock = '2012-07-05' where account = $1", name)
-    later: EquityView = await client.ask(EQUITY, EquityQuery(account=name))
-    few: EquityView = await client.ask(EQUITY, EquityQuery(account=name, points=2))
-    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account=name))
+    later = await client.ask(EQUITY, EquityQuery(account=name))
+    few = await client.ask(EQUITY, EquityQuery(account=name, points=2))
+    view = await client.ask(ACCOUNT, AccountQuery(account=name))
 
     # Monday's close is not known at Friday's clock: its fill marks the shares.
     assert [(each.session.day, each.equity) for each in at_first.points] == [
@@ -520,7 +513,7 @@ async def test_equity_is_the_snapshots_up_to_the_clock_and_as_the_account_is_aft
 
 
 async def test_the_equity_of_no_account_is_not_found(client: Client) -> None:
-    view: EquityView = await client.ask(EQUITY, EquityQuery(account="nobody"))
+    view = await client.ask(EQUITY, EquityQuery(account="nobody"))
 
     assert (view.found, view.points) == (False, ())
 
@@ -531,7 +524,7 @@ async def test_an_account_that_was_never_opened_is_not_found_but_the_others_are_
     name = f"acc-{uuid4().hex[:8]}"
     await _account(db, name)
 
-    view: AccountView = await client.ask(ACCOUNT, AccountQuery(account="nobody"))
+    view = await client.ask(ACCOUNT, AccountQuery(account="nobody"))
 
     assert not view.found
     assert name in view.accounts

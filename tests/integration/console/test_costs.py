@@ -10,9 +10,9 @@ from contracts.http import CostsView
 from contracts.operation import JournalEntry
 from contracts.types import Usage
 from libs.postgres.pool import CONSOLE_ROLE, Connection, open_pool
-from libs.runtime.embedded import Servers
-from services.console import costs
+from libs.servers.embedded import Servers
 from services.console.store import Store
+from services.console.views import costs
 
 TODAY = datetime(2031, 3, 3, 12, tzinfo=UTC)
 """A day that no other test here has."""

@@ -8,18 +8,18 @@ import pytest
 from nats.js.api import ConsumerConfig
 from nats.js.client import JetStreamContext
 
-from contracts.query import DeadLetter, DeadLettersPage, DeadLettersQuery
-from contracts.risk import PickReview, ReviewPicks
-from contracts.subjects import DEAD_LETTERS
+from contracts.query import DeadLetter, DeadLettersQuery
+from contracts.risk import PickReview
+from contracts.subjects import DEAD_LETTERS, REVIEW_PICKS
 from libs.bus.client import Client
 from libs.bus.connection import connect
-from libs.bus.dead_letters import BODY_CHARS_MAX, shown
+from libs.bus.dead_letters import BODY_CHARS_MAX, readable
 from libs.bus.permissions import PROVISIONER
-from libs.bus.route import Route, Routes
+from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM
-from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
+from libs.servers.embedded import Servers
 
 WAIT_S = 20
 SUBJECT = "desk.v1.cmd.risk.review"
@@ -50,12 +50,12 @@ async def _publish(servers: Servers, subject: str, body: bytes, **headers: str) 
 
 
 async def _newest(client: Client, limit: int = 20) -> tuple[DeadLetter, ...]:
-    page: DeadLettersPage = await client.ask(DEAD_LETTERS, DeadLettersQuery(limit=limit))
+    page = await client.ask(DEAD_LETTERS, DeadLettersQuery(limit=limit))
     return page.letters
 
 
 async def _one(client: Client, sequence: int) -> DeadLetter:
-    page: DeadLettersPage = await client.ask(DEAD_LETTERS, DeadLettersQuery(sequence=sequence))
+    page = await client.ask(DEAD_LETTERS, DeadLettersQuery(sequence=sequence))
     return page.letters[0]
 
 
@@ -99,7 +99,7 @@ async def test_letters_come_newest_first_and_no_more_than_asked_for(
 
 async def test_a_number_without_a_letter_gives_none(client: Client) -> None:
     query = DeadLettersQuery(sequence=1_000_000)
-    page: DeadLettersPage = await client.ask(DEAD_LETTERS, query)
+    page = await client.ask(DEAD_LETTERS, query)
 
     assert page.letters == ()
 
@@ -111,7 +111,7 @@ async def test_a_command_that_its_service_cannot_read_is_told_once(
     arrivals: JetStreamContext.PullSubscription,
 ) -> None:
     """The service writes a letter and ends the delivery; the server then reports that end too."""
-    route = Route(hears=ReviewPicks, says=PickReview, handle=_never)
+    route = on_command(REVIEW_PICKS, _never)
     runner = ServiceRunner(Routes("risk", (route,)), servers.nats_url, settings)
     await runner.start()
     await _publish(servers, SUBJECT, b'{"unreadable": "here"}')
@@ -150,7 +150,7 @@ async def test_a_command_delivered_too_often_is_found_with_its_body(
 
 
 def test_a_long_body_is_cut_and_says_by_how_much() -> None:
-    text = shown(b"x" * (BODY_CHARS_MAX + 1_234))
+    text = readable(b"x" * (BODY_CHARS_MAX + 1_234))
 
     assert len(text) < BODY_CHARS_MAX + 40
     assert text.endswith("… 1,234 more bytes")

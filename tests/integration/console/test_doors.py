@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from pydantic import SecretStr
 
-from libs.runtime.certificates import ensure_certificates
+from libs.keys.certificates import ensure_certificates
 from libs.web import connections, guard
 from tests.integration.console.over_http import serving
 

@@ -27,15 +27,15 @@ from libs.bus.discovery import discoverable
 from libs.bus.permissions import expected
 from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
-from libs.runtime.postgres_server import SUPERUSER
+from libs.servers.postgres_server import SUPERUSER
 from libs.web import guard
 from services.console.pages.overview import SHOWN_MAX
 from tests.integration.console.over_http import serving
 
 if TYPE_CHECKING:
     from libs.postgres.pool import Connection
-    from libs.runtime.embedded import Servers
     from libs.runtime.settings import Settings
+    from libs.servers.embedded import Servers
     from tests.integration.console.conftest import Made
 
 TOKEN = "a-token-of-some-length"

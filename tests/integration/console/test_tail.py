@@ -22,16 +22,16 @@ from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, open_pool
 from libs.postgres.retention import Verdict, retain
 from libs.runtime import ids
 from libs.runtime.ports import choose_port
+from services.console.live.tail import Pace
 from services.console.store import sql
-from services.console.tail import Pace
 from tests.fakes import event_stream
 from tests.fakes.event_stream import Frame
 from tests.integration.console.over_http import serving
 
 if TYPE_CHECKING:
     from libs.postgres.pool import Connection
-    from libs.runtime.embedded import Servers
     from libs.runtime.settings import Settings
+    from libs.servers.embedded import Servers
     from tests.integration.console.conftest import Made
 
 PATH = "/api/v1/events/stream"

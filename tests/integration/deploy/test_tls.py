@@ -26,17 +26,17 @@ from starlette.responses import PlainTextResponse
 from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.connection import BusNotReachable, connect
 from libs.bus.streams import COMMAND_STREAM, StreamsNotMade
+from libs.keys.tls import CA_FILE
 from libs.postgres.pool import CONSOLE_ROLE, OWNER_ROLE, ROLES, DatabaseNotReachable, dsn_for
 from libs.postgres.pool import open_pool as pool_of
-from libs.runtime.binaries import find_nats_server
-from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.http_address import http_address
 from libs.runtime.loop import run
-from libs.runtime.placement import server_identity
 from libs.runtime.ports import choose_port
-from libs.runtime.postgres_roles import PsqlLogin, run_sql
 from libs.runtime.settings import Settings
-from libs.runtime.tls import CA_FILE
+from libs.servers.binaries import find_nats_server
+from libs.servers.embedded import Servers, embedded_servers
+from libs.servers.placement import server_identity
+from libs.servers.postgres_roles import PsqlLogin, run_sql
 from libs.web.connections import HEADERS_S_MAX
 from libs.web.server import serving
 from services.provisioner.app import running as provisioning

@@ -1,10 +1,8 @@
 """One whole desk for the session: its servers and all services, in a thread of its own."""
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,13 +15,14 @@ import structlog
 from libs.bus.connection import connect
 from libs.bus.streams import COMMAND_STREAM
 from libs.postgres.pool import dsn_for
-from libs.runtime.embedded_thread import held_in_thread
-from libs.runtime.logging import configure_logging
-from libs.runtime.postgres_server import SUPERUSER
 from libs.runtime.settings import Settings
+from libs.servers.embedded_thread import held_in_thread
+from libs.servers.postgres_server import SUPERUSER
+from libs.telemetry.logging import configure_logging
 from services import launcher
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, calling, wish
+from tests.open_folder import open_folder
 
 HELD_BACK_S = 60.0
 
@@ -75,19 +74,9 @@ class Desk:
 
 @pytest.fixture(scope="session")
 def make_open_dir() -> Iterator[Callable[[], Path]]:
-    """Folders that every user may enter: as root the servers run as another user, and pytest's own
-    tmp_path lies below a private one."""
-    made: list[Path] = []
-
-    def make() -> Path:
-        folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-        folder.chmod(0o755)
-        made.append(folder)
-        return folder
-
-    yield make
-    for folder in made:
-        shutil.rmtree(folder)
+    """Makes folders that every user may enter."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(open_folder())
 
 
 @asynccontextmanager

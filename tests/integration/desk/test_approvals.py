@@ -179,12 +179,12 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
     again = deskbus(f"approvals approve {first} --quantity {asset}=1 --json")
     lost = deskbus(f"approvals reject {first}")
     assert [said.code for said in (usage, stale, up, done, again, lost)] == [2, 4, 4, 0, 0, 4]
-    assert done.out == f"{first} approved with less\n"
+    assert done.out == f"{first} approved in part\n"
     other_one = deskbus(f"approvals reject {first} --pipeline nobodys")
     assert (other_one.code, "pipeline nobodys" in other_one.err) == (4, True)
     assert "decided" in lost.err
     told = deskbus(f"cycle show {first}")
-    assert "approved with less by cli" in told.out
+    assert "approved in part by cli" in told.out
     assert f"{asset} 1 of " in told.out
     nobody = deskbus("approvals approve 12345678-1234-4234-8234-123456789abc")
     assert nobody.code == 3

@@ -13,11 +13,11 @@ import pytest
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import OWNER_ROLE, dsn_for
 from libs.postgres.restored import RESTORED_XID, settle_restored
-from libs.runtime.binaries import find_postgres_bindir
-from libs.runtime.embedded_thread import held_in_thread
-from libs.runtime.postgres_backup import BackupFailed, restore
-from libs.runtime.postgres_server import SUPERUSER
 from libs.runtime.settings import Settings
+from libs.servers.binaries import find_postgres_bindir
+from libs.servers.embedded_thread import held_in_thread
+from libs.servers.postgres_backup import BackupFailed, restore
+from libs.servers.postgres_server import SUPERUSER
 from services.launcher import servers_of
 from tests.integration.desk.caller import Caller, account_of, wish
 from tests.integration.desk.command_line import CommandLine

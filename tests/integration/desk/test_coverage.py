@@ -21,9 +21,9 @@ from contracts.cycle import CycleStatus
 from contracts.operation import CallKind
 from contracts.risk import RuleOutcome
 from contracts.sentiment import DropRule, Slot
-from libs.quant.risk import ONE_PICK_PER_TICKER, WHOLE_SHARES
-from libs.quant.risk_rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
-from services.orchestrator.workflows import DECISION, PLAN_ATTEMPTS_MAX
+from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, WHOLE_SHARES
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from services.orchestrator.machine.workflows import DECISION, PLAN_ATTEMPTS_MAX
 from services.research.tools import ANALYST_TOOLS
 from services.risk.logic import REVIEW
 from services.sentiment.logic import SLOT_SHARES

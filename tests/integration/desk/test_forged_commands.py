@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from libs.runtime import metrics
+from libs.telemetry import metrics
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk
 

@@ -44,7 +44,7 @@ async def test_a_halted_account_decides_and_buys_nothing_until_it_is_resumed(
     assert any("halted" in text and "drill" in text for text in validation["adjustments"])
 
     shown, doctor = deskbus(f"portfolio {account}"), deskbus("doctor --json")
-    assert f"HALTED {account}" in shown.out
+    assert f"buys of {account} are halted since" in shown.out
     assert "drill" in shown.out
     trading = [row for row in doctor.rows if row["name"] == "trading"]
     assert (doctor.code, trading[0]["verdict"]) == (0, "off")

@@ -9,8 +9,8 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from libs.report.strategy_files import spec_of
 from libs.runtime.http_address import http_address
-from libs.runtime.strategy_files import spec_of
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json
 from tests.integration.desk.conftest import Desk, desk_in

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from libs.postgres.pool import dsn_for
-from libs.runtime.postgres_server import SUPERUSER
+from libs.servers.postgres_server import SUPERUSER
 from tests.integration.desk.command_line import CommandLine, Said, up
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from libs.llm.rules.provider import RulesProvider
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.fakes.paid_rules import USED, PaidRules
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Json, wish

@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
 
-from libs.market.tools import MARKET_TOOL_NAMES
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.command_line import DESKBUS, CommandLine, ended, up
 from tests.integration.desk.conftest import Desk
@@ -272,19 +272,23 @@ def saved(said: Json) -> bool:
         ("get_stock_price", {"ticker": "AAPL", "as_of": "soon"}, "bad_arguments: as_of: "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "2033-01-03"}, ""),
         ("get_portfolio", {"account": "nobody"}, "unknown_account: no account is named nobody: "),
-        ("get_portfolio", {"acount": "main"}, "bad_arguments: acount: there is no such field; "),
+        ("get_portfolio", {"acount": "main"}, "bad_arguments: acount: unknown field; "),
         ("list_cycles", {"limit": 51}, "bad_arguments: limit: "),
         ("get_cycle", {"cycle_id": "ffffffff"}, "not_found: "),
         ("get_operation", {"operation_id": str(uuid4())}, "not_found: "),
         ("check_exit_signals", {"ticker": "../etc"}, "bad_arguments: ticker: "),
         ("check_exit_signals", {"ticker": "ZZZ"}, "unknown_account: "),
         ("check_exit_signals", {"ticker": "ZZZ", "account": "ACCOUNT"}, "not_held: account "),
-        ("list_operations", {"type": "plann"}, "unknown_type: no operation is of type plann; did "),
+        (
+            "list_operations",
+            {"type": "plann"},
+            "unknown_type: unknown operation type 'plann'; did ",
+        ),
         ("list_operations", {"status": "nope"}, "bad_arguments: status: takes "),
         ("list_cycles", {"status": "fialed"}, "bad_arguments: status: takes running, "),
-        ("list_cycles", {"kind": "nope"}, "unknown_type: kind: there is no such kind of cycle; "),
-        ("list_cycles", {"kind": "exits"}, "unknown_type: kind: there is no such kind of cycle; "),
-        ("list_decisions", {"account": "nobody"}, "unknown_type: account: there is no such "),
+        ("list_cycles", {"kind": "nope"}, "unknown_type: kind: unknown kind of cycle "),
+        ("list_cycles", {"kind": "exits"}, "unknown_type: kind: unknown kind of cycle "),
+        ("list_decisions", {"account": "nobody"}, "unknown_type: account: unknown "),
         ("check_exit_signals", {"ticker": "A", "format": "ful"}, "bad_arguments: format: takes "),
         ("list_decisions", {"cycle_id": "ffffffff"}, "not_found: no cycle has the id ffffffff"),
         ("list_operations", {"cycle_id": "ffffffff"}, "not_found: no cycle has the id ffffffff"),

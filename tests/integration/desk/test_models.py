@@ -23,8 +23,8 @@ import polars as pl
 import pytest
 
 from libs.postgres.pool import dsn_for
-from libs.runtime.binaries import find_postgres_bindir
-from libs.runtime.postgres_server import SUPERUSER
+from libs.servers.binaries import find_postgres_bindir
+from libs.servers.postgres_server import SUPERUSER
 from tests.fakes import model_process
 from tests.fakes.model_process import Manner
 from tests.integration.desk.caller import Json
@@ -343,7 +343,7 @@ def test_on_a_spent_day_a_cycle_that_costs_is_refused_with_when_to_come_again(
     assert "00:00 UTC on" in evening.unpaid.err
     assert "[budget_exhausted]" in evening.unpaid.err
     assert "`deskbus budget` shows what is left" in evening.unpaid.err
-    assert "held back" in evening.left.out
+    assert "reserved" in evening.left.out
 
 
 def test_over_http_a_strategy_cycle_that_uses_up_the_day_is_the_last_one_that_costs(

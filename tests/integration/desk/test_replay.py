@@ -12,9 +12,9 @@ import pytest
 
 from libs.bus.client import open_client
 from libs.llm.rules.provider import RulesProvider
-from libs.market.replay import ReplayMarket
-from services.cli.recordings import fetch
-from services.cli.request import show
+from libs.market.replay.market import ReplayMarket
+from services.cli.shell.recordings import fetch
+from services.cli.shell.request import show
 from services.replay import ReplayReport, replay
 from tests.integration.desk.caller import Caller, Json, operation_of, wish
 from tests.integration.desk.command_line import CommandLine

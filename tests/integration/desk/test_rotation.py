@@ -3,7 +3,7 @@
 from datetime import date
 
 from contracts.cycle import Rotation
-from services.orchestrator.rotation import turn
+from services.orchestrator.machine.rotation import turn
 from tests.integration.desk.caller import Caller, Json, wish
 from tests.integration.desk.conftest import Desk
 from tests.integration.desk.test_replay import replayed

@@ -12,11 +12,11 @@ import nats.errors
 import psutil
 import pytest
 
-from libs.runtime import supervisor
 from libs.runtime.ports import choose_port
-from libs.runtime.server_record import ServerRecord
 from libs.runtime.settings import Settings
-from services.cli.doctor import Verdict, running
+from libs.servers import supervisor
+from libs.servers.server_record import ServerRecord
+from services.cli.operating.doctor import Verdict, running
 from tests.integration.desk.caller import wish
 from tests.integration.desk.conftest import Desk, desk_in
 from tests.small_disk import Disk, NoSmallDisk, small_disk

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from contracts.strategy import StrategySpec
-from libs.runtime.strategy_files import spec_of
+from libs.report.strategy_files import spec_of
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json, wish
 from tests.integration.desk.command_line import CommandLine
@@ -310,7 +310,7 @@ def test_the_command_line_runs_the_committed_spec_and_tells_its_story(
         "completed",
         "trend-and-calm",
         "base rate",
-        "buy and hold",
+        "buy-and-hold",
         "win_rate (",
         "mediocre",
     ):
@@ -361,7 +361,7 @@ def test_strategies_are_listed_shown_and_compared(
     assert "whole" not in listed.out
     assert "there are more" in listed.err
     shown = deskbus("strategies show whole")
-    for word in ("mediocre", "base rate", "buy and hold", "deflated Sharpe", "report.html"):
+    for word in ("mediocre", "base rate", "buy-and-hold", "deflated Sharpe", "report.html"):
         assert word in shown.out
     row = deskbus("strategies show whole --json").rows[0]
     assert (row["ended"], row["assessment"]["verdict"]) == ("assessed", "mediocre")

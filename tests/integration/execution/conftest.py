@@ -1,13 +1,9 @@
 """A real Postgres with the shipped migrations, and a small market whose prices a test writes."""
 
-import asyncio
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import ROUND_CEILING, Decimal
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import polars as pl
@@ -37,7 +33,6 @@ from libs.market.source import (
     NewsItem,
     SourceLabel,
 )
-from libs.postgres.migrate import migrate
 from libs.postgres.pool import (
     CONSOLE_ROLE,
     EXECUTION_ROLE,
@@ -47,14 +42,14 @@ from libs.postgres.pool import (
     open_pool,
 )
 from libs.quant.exchange import PRICE_STEP, inverse
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime import ids
-from libs.runtime.embedded import Servers
+from libs.servers.embedded import Servers
 from services.execution.handler import Trading, execute_decisions, open_books
 from services.execution.reads import Reads
 from tests.fakes.on_record import put_on_record
 from tests.fakes.reasons import settled
-from tests.integration.conftest import ServersIn
+from tests.integration.conftest import ServersIn, migrated_servers
 from tests.integration.own_servers import OwnServers
 
 D = Decimal
@@ -68,12 +63,8 @@ THURSDAY = date(2012, 7, 5)  # the 4th is a holiday
 @pytest.fixture(scope="session")
 def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
     """One pair of servers for all tests here; each test uses accounts of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    folder.chmod(0o755)
-    with servers_in(folder) as held:
-        asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
+    with migrated_servers(servers_in) as held:
         yield held
-    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 
 from libs.broker.paper import PaperBroker
 from libs.market.rates import ReplayRates
-from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.postgres.pool import open_pool
 from services.execution import store
 from services.execution.handler import Trading

@@ -12,7 +12,7 @@ from contracts.execution import OrderStatus
 from contracts.types import Money
 from libs.broker.paper import PaperBroker
 from libs.market.rates import ReplayRates
-from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool, PostgresError
 from services.execution.errors import CurrencyChanged, NoExchangeRate

@@ -14,8 +14,8 @@ from contracts.types import Money
 from libs.market.errors import NotASession
 from libs.market.source import CorporateAction
 from libs.postgres.pool import CONSOLE_ROLE, ORCHESTRATOR_ROLE, Pool, PostgresError, open_pool
-from libs.runtime.embedded import Servers
 from libs.runtime.errors import NotOnRecord
+from libs.servers.embedded import Servers
 from services.execution import store
 from services.execution.approvals import ProposalChanged
 from services.execution.errors import BooksNotOpen, ClockBack, NoPrice

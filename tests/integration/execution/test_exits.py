@@ -65,6 +65,8 @@ async def test_an_exit_sells_its_part_and_a_stop_waits_on_the_rest(desk: Desk, p
     ]
     assert result.orders[1].stop_price == Money(amount=D("9.00"))
     books = await desk.open(TUESDAY)
+    (rest,) = books.positions
+    assert (rest.quantity, rest.sector) == (25, "of AAPL")
     (stop,) = books.open_orders
     assert (stop.type, stop.side, stop.quantity) == (OrderType.STOP, Side.SELL, 25)
     assert stop.hold.amount == 0

@@ -9,13 +9,12 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.execution import OrderStatus
-from libs.bus.route import Routes, subject_of
+from contracts.subjects import EXECUTE_DECISIONS, OPEN_BOOKS
 from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import EXECUTION_ROLE, ORCHESTRATOR_ROLE
-from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
-from services.execution.app import NoDatabase, service
-from services.execution.handler import Trading
+from libs.servers.embedded import Servers
+from services.execution.app import NoDatabase, routes, service, trading_of
 from tests.integration.execution.conftest import Desk, Prices
 from tests.integration.execution.test_execution import assert_sound
 
@@ -27,23 +26,16 @@ async def shipped(servers: Servers, tmp_path):
     settings = Settings(
         data_dir=tmp_path, postgres_dsn=SecretStr(servers.postgres_dsn(EXECUTION_ROLE))
     )
-    async with service(settings) as routes:
-        yield routes
-
-
-def trading_of(routes: Routes) -> Trading:
-    return routes.commands[0].handle.keywords["trading"]
+    async with trading_of(settings) as trading:
+        yield trading
 
 
 async def test_every_route_has_its_row_in_the_subject_table(shipped):
-    assert [subject_of(route, "execution").what for route in shipped.commands] == [
-        "books",
-        "execute",
-    ]
+    assert [route.hears for route in routes(shipped).commands] == [OPEN_BOOKS, EXECUTE_DECISIONS]
 
 
 async def test_a_buy_fills_at_the_real_open_of_the_next_session(shipped, orchestrator):
-    desk = Desk(trading_of(shipped), Prices(), orchestrator)
+    desk = Desk(shipped, Prices(), orchestrator)
     friday = date(2012, 6, 29)
     await desk.open(friday)
     result = await desk.execute(desk.command({"AAPL": 8}, friday, price=D("584.00")))
@@ -55,7 +47,7 @@ async def test_a_buy_fills_at_the_real_open_of_the_next_session(shipped, orchest
 
 
 async def test_a_position_lives_through_a_real_split_and_dividends(shipped, orchestrator):
-    desk = Desk(trading_of(shipped), Prices(), orchestrator)
+    desk = Desk(shipped, Prices(), orchestrator)
     bought, after = date(2005, 2, 25), date(2005, 3, 1)
     await desk.open(bought)
     command = desk.command({"AAPL": 20}, bought, price=D("88.99"))
@@ -67,7 +59,7 @@ async def test_a_position_lives_through_a_real_split_and_dividends(shipped, orch
     (msft,) = (await desk.execute(desk.command({"MSFT": 50}, after, price=D("25.28")))).orders
     assert msft.status is OrderStatus.FILLED
     later = await desk.open(date(2005, 6, 1))
-    async with trading_of(shipped).pool.acquire() as db:
+    async with shipped.pool.acquire() as db:
         paid = await db.fetchval(
             "select -sum(amount) from postings where account=$1 and book='dividends'", desk.account
         )
@@ -78,7 +70,7 @@ async def test_a_position_lives_through_a_real_split_and_dividends(shipped, orch
 async def test_apples_split_doubles_the_shares_halves_their_cost_and_makes_no_gain(
     shipped, orchestrator, pool
 ):
-    desk = Desk(trading_of(shipped), Prices(), orchestrator)
+    desk = Desk(shipped, Prices(), orchestrator)
     decided, held, split = date(2005, 2, 24), date(2005, 2, 25), date(2005, 2, 28)
     await desk.open(decided)
     await desk.execute(desk.command({"AAPL": 20}, decided, price=D("88.93")))
@@ -109,7 +101,7 @@ async def test_an_execution_killed_while_it_posts_leaves_nothing_and_the_next_po
     shipped, orchestrator, pool, servers, session
 ):
     """AAPL splits on 2005-02-28, MSFT pays a dividend on 2005-05-16."""
-    desk = Desk(trading_of(shipped), Prices(), orchestrator)
+    desk = Desk(shipped, Prices(), orchestrator)
     decided = date(2005, 2, 24)
     await desk.open(decided)
     await desk.execute(desk.command({"AAPL": 20}, decided, price=D("88.93")))
@@ -143,7 +135,7 @@ async def test_an_execution_killed_while_it_posts_leaves_nothing_and_the_next_po
 
 
 async def test_where_the_bundled_data_end_an_order_stays_working(shipped, orchestrator):
-    desk = Desk(trading_of(shipped), Prices(), orchestrator)
+    desk = Desk(shipped, Prices(), orchestrator)
     last = date(2013, 3, 1)
     await desk.open(last)
     (order,) = (await desk.execute(desk.command({"IBM": 5}, last, price=D("202.91")))).orders

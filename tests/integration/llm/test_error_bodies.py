@@ -18,11 +18,11 @@ import pytest_asyncio
 from pydantic import BaseModel, SecretStr
 
 from libs.llm.agent import Agent, Limits
-from libs.llm.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.errors import AnswerInvalid, ModelError
 from libs.llm.loop import generate
 from libs.llm.prompt import Prompt, Task
-from libs.llm.remote import RemoteProvider
 from libs.runtime.journal import Journal
 from tests.fakes.model_server import KEY, Body, ModelServer, model_server
 

@@ -9,7 +9,8 @@ import orjson
 import pytest
 from pydantic import SecretStr
 
-from libs.llm.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.endpoint import PRESETS, PRICES
+from libs.llm.endpoints.remote import RemoteProvider
 from libs.llm.errors import (
     AnswerInvalid,
     KeyRefused,
@@ -20,7 +21,6 @@ from libs.llm.errors import (
     ReplyUnreadable,
     Truncated,
 )
-from libs.llm.remote import RemoteProvider
 from libs.runtime.errors import DeskError
 from tests.fakes.model_bench import GOOD, TIMEOUT_S, Speaking
 from tests.fakes.model_server import (

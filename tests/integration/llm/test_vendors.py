@@ -6,11 +6,11 @@ import orjson
 import pytest
 
 from contracts.types import ToolDef
-from libs.llm import claude, openai
-from libs.llm.endpoint import PRESETS, Capabilities, Endpoint, endpoints_of
+from libs.llm.endpoints import claude, openai
+from libs.llm.endpoints.endpoint import PRESETS, Capabilities, Endpoint, endpoints_of
+from libs.llm.endpoints.streams import OpenAIAssembly
 from libs.llm.errors import Refused, RequestRefused
 from libs.llm.provider import AssistantMessage, ModelRequest, StopReason, UserMessage
-from libs.llm.streams import OpenAIAssembly
 from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.settings import Settings
 from tests.fakes.model_bench import GOOD, Speaking

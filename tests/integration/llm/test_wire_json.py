@@ -12,10 +12,9 @@ from contracts.risk import ReviewDraft
 from contracts.sentiment import SentimentDraft
 from contracts.trader import PicksDraft
 from contracts.types import ToolDef
-from libs.llm import claude, openai
-from libs.llm.endpoint import PRESETS, Capabilities, OutputMode
+from libs.llm.endpoints import claude, openai
+from libs.llm.endpoints.endpoint import PRESETS, Capabilities, OutputMode
 from libs.llm.errors import ProviderFault
-from libs.llm.heard import spoken
 from libs.llm.provider import (
     AssistantMessage,
     ModelRequest,
@@ -25,6 +24,7 @@ from libs.llm.provider import (
     ToolResult,
     UserMessage,
 )
+from libs.llm.reply_values import spoken
 from libs.llm.schema import has_maps
 from tests.fakes.wire_formats import Call, Says, claude_reply, openai_reply
 

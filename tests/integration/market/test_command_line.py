@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from libs.market.sources import SourceName
-from services.cli import doctor, market
-from services.cli.problem import ExitCode, Problem
+from services.cli.operating import doctor, market
+from services.cli.shell.problem import ExitCode, Problem
 from tests.fakes.yahoo_live import AS_OF, Live, live_fixture
 
 SINCE = datetime(2023, 1, 3)  # noqa: DTZ001 - as typer gives it
@@ -61,7 +61,7 @@ def test_doctor_names_the_live_source_without_asking_it(
 ) -> None:
     monkeypatch.setenv("DESKBUS_MARKET", "yahoo")
     monkeypatch.setenv("DESKBUS_YAHOO_TICKERS", "AAPL, msft")
-    from services.cli.running import load_settings  # noqa: PLC0415 - reads the environment
+    from services.cli.shell.running import load_settings  # noqa: PLC0415 - reads the environment
 
     said = doctor._market(load_settings())
     assert "yahoo, live through yfinance" in said

@@ -9,11 +9,12 @@ import peewee
 import pytest
 from yfinance import cache
 
-from libs.market import kept_answers, yahoo_feed
+from libs.market import kept_answers
 from libs.market.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
 from libs.market.errors import BadVendorData, RateLimited, SourceUnavailable, UnknownTicker
-from libs.market.kept_answers import REFUSED_S, Answer, Kept
-from libs.market.yahoo_calls import YahooCalls, _own_directory
+from libs.market.kept_answers import REFUSED_S, Answer, AnswerCache
+from libs.market.yahoo import feed
+from libs.market.yahoo.calls import YahooCalls, _own_directory
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
 
 NOW = datetime(2024, 3, 15, 23, tzinfo=UTC)
@@ -185,7 +186,7 @@ async def test_a_question_that_hangs_has_a_time_limit(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await live.market.bars("BRVO", AS_OF, 1)  # yfinance is loaded
-    monkeypatch.setattr(yahoo_feed, "ANSWER_S_MAX", 0.2)
+    monkeypatch.setattr(feed, "ANSWER_S_MAX", 0.2)
     gate = threading.Event()
     live.server.fails(CHART, wait=gate, status=503)
     with pytest.raises(SourceUnavailable, match=r"no answer within 0.2 s"):
@@ -203,7 +204,7 @@ def _until(happened: object) -> None:
 async def test_too_many_waiting_questions_are_refused(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, free = threading.Event(), yahoo_feed.Workers(1)
+    gate, free = threading.Event(), feed.Workers(1)
     monkeypatch.setattr(free._jobs, "maxsize", 1)
     first = free.submit("a", gate.wait)
     await asyncio.to_thread(_until, free._jobs.empty)
@@ -217,7 +218,7 @@ async def test_too_many_waiting_questions_are_refused(
 def test_answers_are_let_go_by_number_size_and_age(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_answers, "KEPT_MAX", 3)
     monkeypatch.setattr(kept_answers, "KEPT_BYTES_MAX", 100)
-    kept = Kept()
+    kept = AnswerCache()
     for key in "abc":
         kept.put(key, Answer(NOW, key, None, 10))
     assert kept.get("a", NOW) is not None

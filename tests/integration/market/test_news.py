@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime
 import pytest
 
 from libs.market.errors import NotInSource
-from libs.market.yahoo import YahooMarket
-from libs.market.yahoo_feed import NEWS_MAX
-from libs.market.yahoo_shapes import news_of
+from libs.market.yahoo.feed import NEWS_MAX
+from libs.market.yahoo.market import YahooMarket
+from libs.market.yahoo.shapes import news_of
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
 
 CLOSE = datetime(2024, 3, 15, 20, tzinfo=UTC)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import MarketError
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from tests.fakes.yahoo_live import Live, live_fixture
 
 CALENDAR = exchange_calendar()

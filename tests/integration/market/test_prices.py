@@ -16,7 +16,7 @@ from libs.market.errors import (
     SourceUnavailable,
     UnknownTicker,
 )
-from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from tests.fakes.yahoo_live import AS_OF, BEFORE, FIXTURE, Live
 from tests.fakes.yahoo_market import Company, Row, weekdays
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from libs.market import yahoo_rates
 from libs.market.errors import CryptoNotSupported
 from libs.market.rates import ReplayRates
 from libs.market.recording import Recorded, Recorder
-from libs.market.replay import ReplayStore
-from libs.market.yahoo_rates import YahooRates
+from libs.market.replay.market import ReplayStore
+from libs.market.yahoo import rates as yahoo_rates
+from libs.market.yahoo.rates import YahooRates
 from tests.fakes.yahoo_live import AS_OF, Live
 
 CLOSE = datetime(2024, 3, 15, 20, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 
 from libs.market.errors import MarketError, NotInSource
 from libs.market.recording import BATCH, Recorded, Recorder
-from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
+from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
 
 SINCE = date(2023, 1, 3)

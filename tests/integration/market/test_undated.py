@@ -7,9 +7,9 @@ import pytest
 
 from contracts.facts import UNKNOWN_SECTOR
 from libs.market.errors import NoHistory, NotInSource
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
-from libs.market.yahoo import YahooMarket
-from libs.market.yahoo_shapes import ReportedSince
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
+from libs.market.yahoo.market import YahooMarket
+from libs.market.yahoo.shapes import ReportedSince
 from tests.fakes.yahoo_live import AS_OF, BEFORE, EVENING, Live
 
 CLOSE = datetime(2024, 3, 15, 20, tzinfo=UTC)

@@ -1,14 +1,10 @@
 """A real Postgres and orchestrators without a bus: what one commits, and what another one sees."""
 
-import asyncio
-import shutil
-import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -18,17 +14,16 @@ from contracts.message import Command, Contract, Message, Pipeline
 from contracts.operation import Result, ResultAnswer
 from contracts.subjects import command
 from contracts.types import Failure
-from libs.postgres.migrate import migrate
-from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, Pool, open_pool
+from libs.postgres.pool import ORCHESTRATOR_ROLE, Pool, open_pool
 from libs.runtime import ids
 from libs.runtime.background import Background
-from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
-from services.orchestrator.changes import NewOperation, Stop
+from libs.servers.embedded import Servers
 from services.orchestrator.commit import Committer
-from services.orchestrator.inputs import CycleAsked, Resulted
-from services.orchestrator.workflow import State, Step, Workflow
-from tests.integration.conftest import ServersIn
+from services.orchestrator.group.changes import NewOperation, Stop
+from services.orchestrator.group.inputs import CycleAsked, Resulted
+from services.orchestrator.machine.workflow import State, Step, Workflow
+from tests.integration.conftest import ServersIn, migrated_servers
 from tests.integration.own_servers import OwnServers
 
 DAY = date(2012, 6, 29)
@@ -80,12 +75,8 @@ WORKFLOW = Workflow(
 @pytest.fixture(scope="session")
 def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
     """One pair of servers for all tests here; each test makes cycles of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    folder.chmod(0o755)
-    with servers_in(folder) as held:
-        asyncio.run(migrate(held.postgres_dsn(OWNER_ROLE)))
+    with migrated_servers(servers_in) as held:
         yield held
-    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -20,13 +20,13 @@ from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Command, Pipeline
 from contracts.operation import Result
 from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
-from contracts.subjects import command
+from contracts.subjects import EXECUTE_DECISIONS, command
 from contracts.types import Failure, Money
 from libs.postgres.pool import Pool
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime import ids
 from services.orchestrator.commit import Committer
-from services.orchestrator.inputs import (
+from services.orchestrator.group.inputs import (
     CancelAskedFor,
     CycleAsked,
     CycleOverdue,
@@ -34,9 +34,8 @@ from services.orchestrator.inputs import (
     ProposalAnswered,
     Resulted,
 )
-from services.orchestrator.workflow import State, Step, Workflow
-from services.orchestrator.workflow import command as known_command
-from services.orchestrator.workflows import AWAITING_APPROVAL
+from services.orchestrator.machine.workflow import State, Step, Workflow
+from services.orchestrator.machine.workflows import AWAITING_APPROVAL
 from tests.integration.orchestrator.conftest import DAY, LANE, Sent, two_at_work
 
 RACES = int(os.environ.get("RACES", "200"))
@@ -68,7 +67,7 @@ WORKFLOW = Workflow(
     states=(
         State("proposing", (Step(command("maker", "propose", Propose, DecisionValidation)),)),
         AWAITING_APPROVAL,
-        State("executing", (Step(known_command("execution", "execute")),)),
+        State("executing", (Step(EXECUTE_DECISIONS),)),
     ),
 )
 

@@ -21,7 +21,6 @@ from contracts.message import Command, Contract, Pipeline
 from contracts.operation import (
     CallKind,
     Claim,
-    ClaimAnswer,
     JournalEntry,
     Record,
     RecordAnswer,
@@ -32,12 +31,12 @@ from contracts.subjects import command
 from contracts.types import Usage
 from libs.postgres.pool import OWNER_ROLE, Pool, open_pool
 from libs.runtime import ids
-from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
+from libs.servers.embedded import Servers
+from services.orchestrator.clocks.sweep import Sweep
 from services.orchestrator.commit import Committer
-from services.orchestrator.inputs import Claimed, CycleAsked, Given, Recorded, Resulted
-from services.orchestrator.sweep import Sweep
-from services.orchestrator.workflow import State, Step, Workflow
+from services.orchestrator.group.inputs import Claimed, CycleAsked, GroupInput, Recorded, Resulted
+from services.orchestrator.machine.workflow import State, Step, Workflow
 from tests.integration.orchestrator.conftest import DAY, LANE, Sent
 
 DONE_WITHIN_S = 30.0
@@ -111,7 +110,7 @@ class Desk:
     settings: Settings
     sent: Told
 
-    async def ask(self, given: Given, at: int = 0) -> Any:
+    async def ask(self, given: GroupInput, at: int = 0) -> Any:
         return await self.committers[at % len(self.committers)].ask(given)
 
     async def request(
@@ -142,7 +141,7 @@ class Desk:
 
     async def claim(self, op_id: UUID, at: int = 0) -> int:
         claim = Claim(op_id=op_id, instance="here")
-        answer: ClaimAnswer = await self.ask(Claimed("thinker", claim), at)
+        answer = await self.ask(Claimed("thinker", claim), at)
         assert answer.outcome == "granted", answer
         return answer.epoch
 
@@ -157,8 +156,7 @@ class Desk:
     ) -> RecordAnswer:
         entries = tuple(_entry(index, usage) for index, usage in calls)
         record = Record(op_id=op_id, epoch=epoch, entries=entries, reserve=reserve)
-        answer: RecordAnswer = await self.ask(Recorded("thinker", record), at)
-        return answer
+        return await self.ask(Recorded("thinker", record), at)
 
     async def end(self, op_id: UUID, epoch: int, step: str) -> None:
         """The operation is answered."""
@@ -384,6 +382,11 @@ async def test_what_a_service_held_back_when_it_died_is_settled_by_the_sweep(poo
         await desk.record(left, epoch, reserve=CALL)
         await desk.record(left, epoch, calls=[(0, USED)], reserve=CALL)  # and it dies in this call
         held = await desk.today()
+        await pool.execute(
+            "update operations set progress = $1::jsonb where op_id = $2",
+            '{"percentage": 0, "step": "waits: no answer for AAPL"}',
+            left,
+        )
         bus = NoBus()
         with swept(desk, bus):
             operation = await ended(desk, left)
@@ -394,6 +397,7 @@ async def test_what_a_service_held_back_when_it_died_is_settled_by_the_sweep(poo
     assert held["tokens_reserved"] == CALL.tokens
     assert (operation["status"], cycle["status"]) == ("failed", "failed")
     assert "timed_out" in str(operation["failure"])
+    assert "time limit has passed; it waited: no answer for AAPL" in str(operation["failure"])
     whole = USED.tokens + CALL.tokens
     assert (operation["tokens"], operation["tokens_reserved"]) == (whole, 0)
     for row in (cycle, day):

@@ -8,7 +8,7 @@ import structlog.testing
 
 from libs.runtime.settings import Settings
 from services.orchestrator import store
-from services.orchestrator.inputs import CancelAskedFor
+from services.orchestrator.group.inputs import CancelAskedFor
 from tests.integration.orchestrator.conftest import Orchestrators
 
 CYCLES = 60

@@ -10,7 +10,7 @@ import pytest
 from libs.postgres.pool import Pool
 from libs.runtime import ids
 from libs.runtime.settings import Settings
-from services.orchestrator.desk_clock import DeskClock
+from services.orchestrator.clocks.desk_clock import DeskClock
 from services.orchestrator.store import sql
 from tests.integration.orchestrator.conftest import LANE, Orchestrators
 

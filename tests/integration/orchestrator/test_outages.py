@@ -13,16 +13,16 @@ import structlog.testing
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Command, Message, Pipeline
 from contracts.operation import Result, ResultAnswer
-from contracts.subjects import RESULT, Subject
+from contracts.subjects import RESULT, AnySubject
 from contracts.types import Failure
 from libs.bus.publisher import Publisher
 from libs.postgres.pool import OWNER_ROLE
 from libs.runtime import ids
-from libs.runtime.embedded import Servers
-from libs.runtime.postgres_server import SUPERUSER
+from libs.servers.embedded import Servers
+from libs.servers.postgres_server import SUPERUSER
 from services.orchestrator.commit import NotCommitted
 from services.orchestrator.handler import Handler
-from services.orchestrator.outlook import Outlook
+from services.orchestrator.preflight import Outlook
 from tests.integration.orchestrator.conftest import CONTRACTS, DAY, LANE, Orchestrators
 
 UNANSWERED_S = 0.5
@@ -44,7 +44,7 @@ class Served:
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
 
-    async def serve(self, row: Subject, answer: Answer, _: object = None) -> None:
+    async def serve(self, row: AnySubject, answer: Answer, _: object = None) -> None:
         self.answers[row.what] = answer
 
 

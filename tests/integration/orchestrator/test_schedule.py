@@ -17,13 +17,13 @@ from libs.bus.publisher import Publisher
 from libs.market.calendar import exchange_calendar
 from libs.postgres.pool import Pool
 from libs.runtime.settings import Settings
+from services.orchestrator.clocks.schedule import GIVE_UP_AFTER, Ask, Clock, Time
 from services.orchestrator.commit import Committer
+from services.orchestrator.group.inputs import CancelAskedFor
+from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.handler import Handler
-from services.orchestrator.inputs import CancelAskedFor
-from services.orchestrator.outlook import Outlook
-from services.orchestrator.refusals import Refusals
-from services.orchestrator.schedule import GIVE_UP_AFTER, Ask, Clock, Time
-from services.orchestrator.workflows import workflows_of
+from services.orchestrator.machine.workflows import workflows_of
+from services.orchestrator.preflight import Outlook
 from tests.integration.orchestrator.conftest import Sent
 
 CALENDAR = exchange_calendar()

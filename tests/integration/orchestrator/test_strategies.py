@@ -21,15 +21,13 @@ from contracts.strategy_cycle import (
     PastStrategy,
     Trials,
 )
-from libs.postgres.migrate import MIGRATIONS
-from libs.postgres.pool import OWNER_ROLE, Pool, open_pool
+from libs.postgres.pool import Pool
 from libs.runtime import ids
-from libs.runtime.embedded import Servers
 from libs.runtime.settings import Settings
 from services.orchestrator import store
 from services.orchestrator.commit import Committer
-from services.orchestrator.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
-from services.orchestrator.workflows import workflows_of
+from services.orchestrator.group.inputs import CancelAskedFor, Claimed, CycleAsked, Resulted
+from services.orchestrator.machine.workflows import workflows_of
 from tests.integration.orchestrator.conftest import DAY, Sent
 from tests.unit.services.strategy_results import assessment, backtest, design, training
 
@@ -210,26 +208,6 @@ async def test_the_newest_strategies_are_told_where_there_are_many(cycles: Cycle
         await cycles.trained(f"many-{number}", sha(number), STOPPED)
     told = [each.name for each in await cycles.past()]
     assert told == [f"many-{number}" for number in range(PAST_STRATEGIES_MAX + 1, 1, -1)]
-
-
-async def test_what_was_tried_before_there_was_a_count_counts_too(
-    cycles: Cycles, servers: Servers
-) -> None:
-    await cycles.backtested("before", sha(1), 0.4)
-    await cycles.stop(await cycles.trained("half", sha(2)))
-    facts = "select * from strategies where name in ('before', 'half') order by designed_at desc"
-    known = (await cycles.pool.fetch(facts))[:2]
-    written = (MIGRATIONS / "0012_strategies_tried.sql").read_text()
-    backfill = written[written.index("-- What was tried before") :]
-    async with open_pool(servers.postgres_dsn(OWNER_ROLE)) as owner:
-        await owner.execute("delete from strategies")
-        await owner.execute(backfill)
-    found = (await cycles.pool.fetch(facts))[:2]
-    assert [without_time(row) for row in found] == [without_time(row) for row in known]
-
-
-def without_time(row: Any) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "designed_at"}
 
 
 async def test_of_two_triggers_at_two_orchestrators_one_begins(

@@ -3,9 +3,7 @@
 import asyncio
 import itertools
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,12 +16,17 @@ from pydantic import SecretStr
 
 from libs.bus.permissions import permissions
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.embedded import Servers, embedded_servers
 from libs.runtime.settings import Settings
-from libs.runtime.supervisor import Child, Supervisor
+from libs.servers.embedded import Servers, embedded_servers
+from libs.servers.supervisor import Child, Supervisor
 from services.launcher import READY_FILE_VARIABLE, SERVICES
 from tests.integration.desk.caller import Caller, calling, wish
-from tests.integration.upgrade.old_release import ROOT, environment_of, run_in, unpacked
+from tests.integration.upgrade.old_release import (
+    environment_of,
+    next_version,
+    run_in,
+    unpacked,
+)
 
 START_TIMEOUT_S = 90.0
 END_TIMEOUT_S = 90.0
@@ -38,21 +41,10 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def new() -> Path:
-    """The tree of today."""
-    return ROOT
-
-
-def made_open() -> Iterator[Path]:
-    """A folder that every user may enter (pytest's own tmp_path lies below a private one)."""
-    folder = Path(tempfile.mkdtemp(prefix="deskbus-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-open_dir = pytest.fixture(made_open, name="open_dir")
-module_dir = pytest.fixture(made_open, name="module_dir", scope="module")
+def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tree of today, and one migration and one workflow version more: there is always something
+    to be upgraded."""
+    return next_version(tmp_path_factory.mktemp("new"))
 
 
 def servers_in(folder: Path) -> AbstractAsyncContextManager[Servers]:
@@ -192,10 +184,9 @@ def _ready_file(child: Child) -> Path:
 
 def settings_of(servers: Servers) -> Settings:
     """Where the servers are; a lost command is seen soon."""
-    address = f"postgresql://{servers.postgres_host}:{servers.postgres_port}/{servers.database}"
     return Settings(
         nats_url=servers.nats_url,
-        postgres_dsn=SecretStr(address),
+        postgres_dsn=SecretStr(servers.postgres_address),
         secrets_dir=servers.secrets_dir,
         data_dir=servers.data_dir,
         sweep_s=0.2,

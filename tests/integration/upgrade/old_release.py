@@ -1,22 +1,37 @@
-"""The version before: taken out of this repository's history into a folder, and run from there.
+"""The versions before and after: one out of this repository's history, one made up; both are run.
 
-At a release, move the pin: `RELEASE` becomes the commit of the release before the one that is being
-made, and `tests/data/messages` is recorded anew from it (its README says how).
+At a release, move the pin: `RELEASE` becomes the commit of the release before the one that is made,
+and `tests/data/messages` is recorded anew from it (its README says how). Before 0.2.0 there is no
+release that others rely on: whoever breaks a contract or a table on purpose moves the pin to the
+commit that does.
 """
 
 import io
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from libs.postgres.migrate import MIGRATIONS, migrations
+from services.orchestrator.machine import workflows
+
 ROOT = Path(__file__).parents[3]
-RELEASE = "4958a83657ad42392fc04e638b9c2e299f602031"
-"""The commit that counts as the version before. Its contracts are those of issue 3's first half."""
+RELEASE = "2bd9f6f6a4186b76aeca3664057069f92c1e00ea"
+"""The commit that counts as the version before: the one that made the tables' baseline."""
+
+PACKAGES = ("contracts", "libs", "services")
+NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"
+NEXT_WORKFLOW = """
+
+WORKFLOWS = (*WORKFLOWS, replace(DECISION, version=DECISION.version + 1, closing=None))
+"""
+"""A decision that ends without a memory of it."""
 
 
 def unpacked(folder: Path) -> Path:
@@ -32,6 +47,25 @@ def unpacked(folder: Path) -> Path:
     with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
         files.extractall(folder)
     return folder
+
+
+def next_version(folder: Path) -> Path:
+    """Today's tree below `folder` as its next version may be: with one more migration, and with
+    another version of the workflow, which new cycles follow."""
+    for package in PACKAGES:
+        unwanted = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, folder / package, ignore=unwanted)
+    number = migrations()[-1].version + 1
+    (folder / MIGRATIONS.relative_to(ROOT) / f"{number:04d}_mood.sql").write_text(NEXT_MIGRATION)
+    declared = folder / Path(workflows.__file__).relative_to(ROOT)
+    declared.write_text(declared.read_text() + NEXT_WORKFLOW)
+    return folder
+
+
+def is_released(tree: Path) -> bool:
+    """Whether a tree is of a release, whose contracts others may rely on."""
+    project = tomllib.loads((tree / "pyproject.toml").read_text())["project"]
+    return ".dev" not in project["version"]
 
 
 def environment_of(tree: Path) -> Mapping[str, str]:

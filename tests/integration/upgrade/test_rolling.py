@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from services.orchestrator.machine.workflows import DECISION
 from tests.integration.upgrade.conftest import Desk, Lanes, services_of
 from tests.integration.upgrade.old_release import run_in
 
@@ -27,14 +28,13 @@ async def replaced(
 
 
 async def require_order(desk: Desk, lanes: Lanes) -> None:
-    """Every cycle completed at the first attempt, bought once at most, and was told without a gap.
-
-    One that the old research and the new rules share buys nothing: a risk that nobody has measured
-    counts as the worst.
-    """
+    """The tables are the new ones, cycles of both workflows ran, and every cycle completed at the
+    first attempt, bought once, and has events without a gap."""
     assert {each.status for each in lanes.cycles} == {"completed"}
     assert (await lanes.caller.query("dead_letters"))["letters"] == []
     async with desk.database() as db:
+        moods = await db.fetch("select distinct mood from cycles")
+        followed = await db.fetch("select distinct workflow_version from cycles order by 1")
         tried = await db.fetch("select distinct status, attempt from operations")
         bought = await db.fetch(
             "select count(o.order_id) as orders from cycles c left join orders o using (cycle_id) "
@@ -44,7 +44,9 @@ async def require_order(desk: Desk, lanes: Lanes) -> None:
             "select entry_id from postings group by entry_id having sum(amount) <> 0"
         )
     assert [tuple(row) for row in tried] == [("completed", 1)]
-    assert {row["orders"] for row in bought} in ({2}, {0, 2})
+    assert [tuple(row) for row in moods] == [("calm",)]
+    assert [row["workflow_version"] for row in followed] == [DECISION.version, DECISION.version + 1]
+    assert {row["orders"] for row in bought} == {2}
     assert unbalanced == []
     for each in lanes.cycles:
         told = {event["sequence"] for event in lanes.caller.events.of(each.cycle_id)}

@@ -12,8 +12,8 @@ from contracts.subjects import CYCLES
 from libs.bus import server as server_module
 from libs.bus.codec import encode
 from libs.bus.server import LANE_BYTES_MAX, UNREADABLE_BYTES_KEPT, Server, Unreadable
-from libs.runtime import metrics
 from libs.runtime.errors import DeskError
+from libs.telemetry import metrics
 
 
 class Question:

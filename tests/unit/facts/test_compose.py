@@ -181,12 +181,32 @@ def test_many_reasons_and_long_words_are_cut_and_no_cause_to_ask_again():
     assert len(view.reasons[0].why) == WORDS_CHARS_MAX
 
 
+def test_a_reason_that_is_said_again_word_for_word_is_one_and_so_is_what_fell_away():
+    kept, fell = settled([reason("AAPL.close"), reason("AAPL.love")] * 3, FACTS)
+    assert [each.fact for each in kept] == ["AAPL.close"]
+    assert len(fell) == 1
+
+
+def test_the_same_fact_for_and_against_is_told_on_both_sides():
+    assert told(reason("AAPL.close"), reason("AAPL.close", speaks="against")) == (
+        "For: close 584.00 USD. Against: close 584.00 USD."
+    )
+
+
+def test_words_stay_as_long_as_they_were_written_and_names_too_long_are_cut():
+    why = "\ufdfa" * WORDS_CHARS_MAX  # one letter that is short for eighteen
+    kept, _ = settled([reason("AAPL.close", why=why)], FACTS)
+    assert len(argued(kept, FACTS, "AAPL").text) < WORDS_CHARS_MAX + 40
+    kept, (sentence,) = settled([reason("A" * 10_000)], FACTS)
+    assert (kept, len(sentence) < 120) == ((), True)
+
+
 def test_a_prompt_shows_the_own_tickers_first_and_by_turns():
     many = [
         fact(f"{ticker}.q{place}", place) for place in range(10) for ticker in ("AAA", "BBB", "CCC")
     ]
     facts = Facts.of(many, about=("CCC", "AAA"))
-    names = [each.name for each in facts.shown(7)]
+    names = [each.name for each in facts.for_prompt(7)]
     assert names == ["CCC.q0", "CCC.q1", "CCC.q2", "CCC.q3", "AAA.q0", "AAA.q1", "AAA.q2"]
 
 

@@ -36,7 +36,7 @@ def test_of_the_fullest_digest_every_headline_is_shown() -> None:
         )
     )
     facts = Facts.of(digest_facts(digest), digest.tickers)
-    shown = facts.shown(Limits().facts_max)
+    shown = facts.for_prompt(Limits().facts_max)
     assert len(shown) < len(facts.by_name)
     assert {each.name for each in shown if each.is_published} == set(facts.publishers)
     assert len(facts.publishers) == CANDIDATES_MAX * HEADLINES_MAX

@@ -5,10 +5,10 @@ from datetime import date
 import pytest
 
 from libs.facts.fact import Facts
-from libs.facts.market import LAYOUTS, Given, market_facts
+from libs.facts.market import LAYOUTS, ToolAnswer, market_facts
 from libs.facts.written import value_of
-from libs.market.replay import ReplayMarket, ReplayStore
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
+from libs.market.replay.market import ReplayMarket, ReplayStore
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from tests.data.fixture_market.make_fixture import HERE as FIXTURE_DIRECTORY
 
 AS_OF = date(2024, 3, 15)
@@ -34,7 +34,7 @@ async def facts_of(tool: str) -> Facts:
     result = await MarketTools(market, AS_OF, MARKET_TOOL_NAMES).call(
         tool, ARGUMENTS.get(tool, {"ticker": "ALFA"})
     )
-    return Facts.of(market_facts([Given("E3", tool, result)]))
+    return Facts.of(market_facts([ToolAnswer("E3", tool, result)]))
 
 
 def test_every_market_tool_has_a_layout():
@@ -72,6 +72,6 @@ async def test_a_headlines_source_is_its_publisher():
 
 
 def test_errors_and_other_tools_results_have_no_facts():
-    failed = Given("E0", "get_stock_price", {"error": {"code": "x", "message": "y"}})
-    other = Given("E1", "save_assessment", {"ticker": "A", "price": 1})
+    failed = ToolAnswer("E0", "get_stock_price", {"error": {"code": "x", "message": "y"}})
+    other = ToolAnswer("E1", "save_assessment", {"ticker": "A", "price": 1})
     assert market_facts([failed, other]) == ()

@@ -9,7 +9,7 @@ import pytest
 from contracts.strategy import StrategyDraft
 from contracts.strategy_cycle import PastStrategy
 from libs.llm.rules import designer
-from libs.llm.rules.rule_set import Found
+from libs.llm.rules.rule_set import EvidenceIndex
 
 HISTORIES = {
     ticker: {"first": "2000-03-01", "last": "2013-03-01", "bars": 3_270}
@@ -21,7 +21,7 @@ DRAWS = [f"draw {number}" for number in range(40)]
 def drawn(draw: str, past: Sequence[PastStrategy] = ()) -> StrategyDraft:
     told = [each.model_dump(mode="json") for each in past]
     task: dict[str, Any] = {"draw": draw, "histories": HISTORIES, "past": told}
-    return designer.answer(task, Found(()))
+    return designer.answer(task, EvidenceIndex(()))
 
 
 def as_past(spec: StrategyDraft, ended: Any = "training_gate", **more: Any) -> PastStrategy:

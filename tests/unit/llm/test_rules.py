@@ -10,7 +10,7 @@ from libs.llm.portfolio_tool import PortfolioTool
 from libs.llm.prompt import Prompt
 from libs.llm.provider import ModelRequest, ModelSize
 from libs.llm.rules.provider import RULE_SETS, RulesProvider
-from libs.llm.rules.rule_set import CONFIDENCE_MAX, Found, confidence
+from libs.llm.rules.rule_set import CONFIDENCE_MAX, EvidenceIndex, confidence
 from libs.llm.rules.technical import RISK_UNKNOWN, risk_score, vote
 
 UP = {"close": 120.0, "sma_50": 110.0, "sma_200": 100.0, "macd_histogram": 1.0}
@@ -31,8 +31,8 @@ def test_indicators_that_are_absent_cast_no_vote():
     assert vote({"close": 10.0}).cast == 0
 
 
-def known(**values: float) -> Found:
-    return Found((), {f"A.{name}": value for name, value in values.items()})
+def known(**values: float) -> EvidenceIndex:
+    return EvidenceIndex((), {f"A.{name}": value for name, value in values.items()})
 
 
 def test_risk_grows_with_volatility_drawdown_and_an_extreme_rsi():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from libs.market.replay import ReplayFills, ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 
 FIXTURE_DIRECTORY = Path(__file__).parents[2] / "data" / "fixture_market"
 

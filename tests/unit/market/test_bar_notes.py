@@ -7,11 +7,11 @@ import pytest
 
 from libs.market.bar_notes import NOTES_MAX, notes_of
 from libs.market.calendar import exchange_calendar
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.market.source import BAR_SCHEMA
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
-from libs.market.yahoo_bars import _gathered
-from libs.market.yahoo_calls import Chart
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
+from libs.market.yahoo.bars import _gathered
+from libs.market.yahoo.calls import Chart
 from tests.unit.market.conftest import FIXTURE_DIRECTORY
 
 CALENDAR = exchange_calendar()

@@ -111,8 +111,8 @@ def test_an_unknown_exchange_is_a_typed_error(exchange: str) -> None:
 def test_the_tools_do_not_load_pandas() -> None:
     program = (
         "import asyncio, datetime, sys\n"
-        "from libs.market.replay import ReplayMarket, ReplayStore\n"
-        "from libs.market.tools import MARKET_TOOL_NAMES, MarketTools\n"
+        "from libs.market.replay.market import ReplayMarket, ReplayStore\n"
+        "from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools\n"
         "tools = MarketTools(ReplayMarket(ReplayStore()), datetime.date(2012, 6, 29), "
         "MARKET_TOOL_NAMES)\n"
         "asyncio.run(tools.call('get_technical_indicators', {'ticker': 'IBM'}))\n"

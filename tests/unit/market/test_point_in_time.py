@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from libs.market.calendar import exchange_calendar
 from libs.market.errors import MarketError
-from libs.market.replay import ReplayMarket, ReplayStore
-from libs.market.replay_files import find_bundled, read_bundled
-from libs.market.tool_answers import RESULT_BYTES_MAX
-from libs.market.tools import MARKET_TOOL_NAMES, MarketTools
+from libs.market.replay.files import find_bundled, read_bundled
+from libs.market.replay.market import ReplayMarket, ReplayStore
+from libs.market.tools.answers import RESULT_BYTES_MAX
+from libs.market.tools.toolbox import MARKET_TOOL_NAMES, MarketTools
 from tests.data.fixture_market.make_fixture import HERE as FIXTURE_DIRECTORY
 from tests.data.fixture_market.make_fixture import LAST, SESSIONS, STORIES
 

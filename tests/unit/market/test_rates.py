@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from contracts.types import ExchangeRate
 from libs.market.errors import BadReplayData
 from libs.market.rates import ReplayRates, mark
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.quant.exchange import cents_in, purse
 
 D = Decimal
@@ -93,8 +93,8 @@ async def test_a_row_that_does_not_say_when_it_was_known_is_dropped(tmp_path):
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ("2024-03-14,EUR/USD,1.09,2024-03-14", "no pair of currencies"),
-        ("2024-03-14,eurusd,1.09,2024-03-14", "no pair of currencies"),
+        ("2024-03-14,EUR/USD,1.09,2024-03-14", "not a pair of currencies"),
+        ("2024-03-14,eurusd,1.09,2024-03-14", "not a pair of currencies"),
         ("2024-03-14,EURUSD,0,2024-03-14", "rate is not between"),
         ("2024-03-14,EURUSD,-1,2024-03-14", "rate is not between"),
         ("2024-03-14,EURUSD,inf,2024-03-14", "no readable rate"),

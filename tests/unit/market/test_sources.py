@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from libs.market.errors import UnknownSource
-from libs.market.replay import ReplayFills, ReplayMarket
+from libs.market.replay.market import ReplayFills, ReplayMarket
 from libs.market.sources import SourceName, fills_of, latest_session_of, market_of, rates_of
 from libs.runtime.settings import Settings
 
@@ -18,7 +18,7 @@ def test_a_source_that_there_is_not_is_refused_with_those_that_there_are(
     part: Callable[[Settings], Any],
 ) -> None:
     settings = Settings().model_copy(update={"market": "bloomberg"})
-    says = r"DESKBUS_MARKET is 'bloomberg', .* no such market source; set it to replay or yahoo"
+    says = r"DESKBUS_MARKET is 'bloomberg', which is not a market source; set it to replay or yahoo"
     with pytest.raises(UnknownSource, match=says) as refused:
         part(settings)
     assert (refused.value.code, refused.value.field) == ("unknown_source", "market")

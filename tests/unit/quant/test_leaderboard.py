@@ -8,9 +8,9 @@ import pytest
 from libs.quant.leaderboard import (
     Decision,
     Traded,
+    buy_and_hold,
     common,
     curve,
-    held,
     hits,
     max_drawdown_pct,
     return_pct,
@@ -91,7 +91,7 @@ def test_holding_is_equal_parts_left_alone() -> None:
     """1 each of 10 and 20: at 11 and 18 worth (1.1 + 0.9) / 2 = 1; at 12 and 24, 1.2."""
     prices = {"A": closes("10", "11", "12"), "B": closes("20", "18", "24")}
 
-    found = held(prices, MON, [TUE, WED])
+    found = buy_and_hold(prices, MON, [TUE, WED])
 
     assert found == {TUE: D(0), WED: D("0.2")}
 
@@ -99,8 +99,8 @@ def test_holding_is_equal_parts_left_alone() -> None:
 def test_holding_leaves_out_what_had_no_price_and_carries_on_what_paused() -> None:
     prices = {"A": {MON: D(10), WED: D(15)}, "NEW": {TUE: D(5), WED: D(50)}}
 
-    assert held(prices, MON, [TUE, WED]) == {TUE: D(0), WED: D("0.5")}
-    assert held({"NEW": {TUE: D(5)}}, MON, [TUE]) == {}
+    assert buy_and_hold(prices, MON, [TUE, WED]) == {TUE: D(0), WED: D("0.5")}
+    assert buy_and_hold({"NEW": {TUE: D(5)}}, MON, [TUE]) == {}
 
 
 def test_only_sessions_that_all_have_are_compared() -> None:

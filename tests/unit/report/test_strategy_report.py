@@ -10,11 +10,11 @@ import pytest
 
 from contracts.gate import DEFAULT, STRICT
 from contracts.strategy_result import SESSIONS_MAX, BacktestResult, StrategyAssessment
-from libs.quant.gates import backtest_gate, training_gate
+from libs.quant.strategy.gates import backtest_gate, training_gate
 from libs.report.chart import Chart, Line, thinned
 from libs.report.export import report_call
-from libs.report.strategy import _dates, page
-from libs.runtime.strategy_files import StrategyFiles
+from libs.report.strategy import date_ticks, page
+from libs.report.strategy_files import StrategyFiles
 from tests.unit.services.strategy_results import assessment, backtest, design, training
 
 VOID = {"meta", "br", "input"}
@@ -112,7 +112,7 @@ def test_the_page_is_whole_and_asks_for_nothing() -> None:
     ],
 )
 def test_the_days_below_a_chart_are_as_many_as_can_be_read(days: int, labels: list[str]) -> None:
-    found = _dates(sessions(days))
+    found = date_ticks(sessions(days))
     assert [label for _, label in found] == labels
     assert found[0][0] == 0
 
@@ -140,7 +140,7 @@ def test_the_page_has_a_light_and_a_dark_face_and_fits_a_telephone() -> None:
         "hold longer",
         "+31.00%",  # its return, and that of holding
         "+20.00%",
-        "Below the highest equity before",
+        "max drawdown",
         "Training loss",
         "2006-02-01 to 2006-12-29",
         "All 2 trades",  # of which the table has both
@@ -187,7 +187,8 @@ def test_both_gates_are_told_with_values_and_thresholds() -> None:
     ).text
     assert "stopped by the backtest gate" in text
     assert "deflated_sharpe_below_threshold (40.0% < 95.0%)" in text
-    assert "of 7 tried" in text
+    assert "1 - chance of it by luck, best of 7 trials" in text
+    assert "best of 7 trials" in text
 
 
 def test_a_strategy_that_never_traded_says_so() -> None:
@@ -207,9 +208,11 @@ def test_the_longest_period_stays_a_page_that_opens() -> None:
     "values", [[1.0, 1.0], [0.0, 0.0, 0.0], [-5.0, 5.0], [1e12, 1e12 + 1], [3.0]]
 )
 def test_any_values_can_be_drawn(values: list[float]) -> None:
-    chart = Chart([Line(values, "own"), Line(values, "loss", filled=True)], str, str)
-    read = Reader(chart.html())
-    assert all(set(path) <= MARKS for path in read.paths), "no nan, no inf"
+    titles = [str(value) for value in values]
+    chart = Chart([Line(values, "own"), Line(values, "loss", filled=True)], titles, str)
+    drawn = "".join(line.path + line.area for line in chart.paths)
+    assert set(drawn) <= MARKS, "no nan, no inf"
+    assert set("".join(chart.grid)) <= MARKS
 
 
 def test_a_thinned_line_keeps_its_ends_and_its_depths() -> None:

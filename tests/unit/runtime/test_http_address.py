@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from libs.runtime.certificates import ensure_certificates
+from libs.keys.certificates import ensure_certificates
 from libs.runtime.http_address import HttpRefused, http_address
 from libs.runtime.settings import Settings
 
@@ -86,7 +86,7 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
 def test_a_host_that_is_none_is_an_error_that_names_it() -> None:
     address = http_address(settings(http_host="no such host", http_token=TOKEN))
     assert address is not None
-    with pytest.raises(HttpRefused, match="'no such host' is no address of this machine"):
+    with pytest.raises(HttpRefused, match="this machine has no address 'no such host'"):
         address.listening()
 
 

@@ -16,6 +16,7 @@ from contracts.operation import (
     Reserve,
 )
 from contracts.types import Usage
+from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.journal import (
     Call,
     Journal,
@@ -160,3 +161,49 @@ def test_batches_keep_order_and_fit_into_a_message(count: int, size_bytes: int) 
 
 def test_nothing_makes_no_batch() -> None:
     assert batches([]) == []
+
+
+def failing(world: World, name: str, error: DeskError) -> Call:
+    """A call that fails; what is told in the place of its answer is the error's code."""
+
+    async def run() -> Reply:
+        world.made.append(name)
+        raise error
+
+    def failed(error: DeskError) -> Reply:
+        return Reply(error.code)
+
+    return Call(CallKind.READ, name, {"name": name}, run, failed=failed)
+
+
+async def test_where_another_is_answered_a_call_that_fails_is_put_on_record_as_failed() -> None:
+    world = World()
+    journal = world.journal()
+    asked = [world.call("a"), failing(world, "b", Unavailable("away"))]
+
+    assert await journal.calls(asked) == ["reply to a", "unavailable"]
+    await journal.flush()
+    assert [entry.reply for entry in world.kept] == ["reply to a", "unavailable"]
+    assert await world.journal(world.kept).calls(asked) == ["reply to a", "unavailable"]
+    assert world.made == ["a", "b"]
+
+
+async def test_where_nothing_is_answered_and_something_is_away_all_are_asked_again() -> None:
+    world = World()
+    journal = world.journal()
+    asked = [failing(world, "a", DeskError("no")), failing(world, "b", Unavailable("away"))]
+    with pytest.raises(Unavailable, match="away"):
+        await journal.calls(asked)
+    await journal.flush()
+    assert world.kept == []
+
+    journal.again()
+    there = [failing(world, "a", DeskError("no")), world.call("b")]
+    assert await journal.calls([there[0]]) == ["desk_error"]
+    assert world.made == ["a", "b", "a"]
+
+
+async def test_failures_that_nobody_could_wait_for_are_put_on_record() -> None:
+    world = World()
+    asked = [failing(world, "a", DeskError("no")), failing(world, "b", DeskError("no"))]
+    assert await world.journal().calls(asked) == ["desk_error", "desk_error"]

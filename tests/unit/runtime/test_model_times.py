@@ -3,11 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
-from libs.llm.endpoint import endpoints_of
+from libs.llm.endpoints.endpoint import endpoints_of
 from libs.runtime.model_settings import EndpointSettings
 from libs.runtime.settings import Settings
-from services.orchestrator.workflow import STEP_TIME_LIMIT_S
-from services.orchestrator.workflows import workflows_of
+from services.orchestrator.machine.workflow import STEP_TIME_LIMIT_S
+from services.orchestrator.machine.workflows import workflows_of
 
 
 @pytest.mark.parametrize("name", ["claude", "openai", "minimax", "lab"])

@@ -36,7 +36,7 @@ def told(model: type[BaseModel], /, **given: Any) -> str:
     ("given", "said"),
     [
         ({}, "idempotency_key: is missing"),
-        ({"as_off": 1}, "as_off: there is no such field; there are version, idempotency_key, kind"),
+        ({"as_off": 1}, "as_off: unknown field; the fields are version, idempotency_key, kind"),
         ({"as_off": 1}, "did you mean as_of?"),
         ({"as_of": "2012-02-30"}, "as_of: takes a day, as in 2012-06-29"),
         ({"as_of": True}, "as_of: takes a day, as in 2012-06-29"),
@@ -51,11 +51,11 @@ def told(model: type[BaseModel], /, **given: Any) -> str:
         ({"timeout_s": 1e9}, "timeout_s: must be at most 86400"),
         ({"approval_required": "perhaps"}, "approval_required: takes true or false"),
         ({"budgets": 7}, "budgets: takes fields with values"),
-        ({"budgets": {"tokenz": 7}}, "budgets.tokenz: there is no such field; there are "),
+        ({"budgets": {"tokenz": 7}}, "budgets.tokenz: unknown field; the fields are "),
         ({"budgets": {"tokenz": 7}}, "did you mean tokens?"),
         ({"budgets": {"tokens": 1.5}}, "budgets.tokens: takes a whole number"),
         ({"budgets": {"money": {"amount": "x"}}}, "budgets.money.amount: takes a number"),
-        ({"pipelines": [{"nam": "a"}]}, "pipelines.0.nam: there is no such field; there are "),
+        ({"pipelines": [{"nam": "a"}]}, "pipelines.0.nam: unknown field; the fields are "),
     ],
 )
 def test_every_error_says_where_and_what_would_do(given: dict[str, Any], said: str) -> None:
@@ -95,7 +95,9 @@ def test_fields_deep_inside_are_told_by_those_beside_them(
 def test_what_is_no_json_is_told_so_with_its_place() -> None:
     with pytest.raises(MessageInvalid) as caught:
         decode(CycleRequest, b'{"idempotency_key": ')
-    assert caught.value.message.startswith("body: is no JSON: EOF while parsing a value at line 1")
+    assert caught.value.message.startswith(
+        "body: is not valid JSON: EOF while parsing a value at line 1"
+    )
 
 
 @pytest.mark.parametrize("secret", ["hunter2-hunter2", "x" * 5_000])

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -22,14 +21,15 @@ from contracts.research import (
     MakePlan,
     ResearchTickers,
 )
-from contracts.risk import PickReview, ReviewPicks
+from contracts.risk import ReviewPicks
 from contracts.sentiment import BuildDigest, ScoreSentiment
+from contracts.subjects import REVIEW_PICKS
 from contracts.trader import PickTrades
 from contracts.types import Money
-from libs.bus.route import Route, subject_of
+from libs.bus.route import Route, on_command
 from libs.llm.provider import Provider
 from libs.llm.rules.provider import RulesProvider
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.market.source import MarketData
 from libs.runtime.ids import cycle_id, operation_id
 from libs.runtime.journal import Journal
@@ -160,11 +160,10 @@ class Desk:
         ]
         for routes in wired:
             for route in routes.commands:
-                subject_of(route, routes.service)
-                if route.hears is message:
+                if route.hears.message is message:
                     return route
         role = review_role(self.providers, settings)
-        return Route(hears=ReviewPicks, says=PickReview, handle=partial(review_picks, role=role))
+        return on_command(REVIEW_PICKS, review_picks, role=role)
 
 
 @pytest.fixture(scope="session")

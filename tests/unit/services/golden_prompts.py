@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import dropwhile, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +30,7 @@ from contracts.types import Money
 from libs.llm.prompt import render_errors
 from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.provider import RulesProvider
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.settings import Settings
 from tests.unit.services.conftest import FIXTURE_AS_OF, FIXTURE_MARKET, Desk
 from tests.unit.services.strategy_results import backtest, design, past_strategies, training
@@ -96,8 +97,11 @@ async def _run(desk: Desk) -> None:
     quant = await desk.do(AnswerQuestion, plan=plan)
     found = await desk.do(ResearchTickers, plan=plan, **seen)
     facts = {"quant_report": quant, "research_report": found}
-    picks = await desk.do(PickTrades, request=request, plan=plan, **facts, **known)
-    review = await desk.do(ReviewPicks, daily_picks=picks, portfolio=portfolio, **facts)
+    asked_for = {"request": request, "plan": plan}
+    picks = await desk.do(PickTrades, **asked_for, **seen, **facts, **known)
+    review = await desk.do(
+        ReviewPicks, daily_picks=picks, portfolio=portfolio, **asked_for, **facts
+    )
     end = {"outcome": CycleStatus.COMPLETED, "daily_picks": picks, "pick_review": review}
     await desk.do(Memorize, plan=plan, agent_memory=memory, **end, **facts)
     wanted = CycleRequest(
@@ -164,10 +168,14 @@ def _parts(path: Path, requests: Sequence[ModelRequest]) -> list[str]:
 
 
 def _besides(opening: str, closing: str) -> str:
-    """The end of the second text, where the first one has stopped."""
-    if not closing.startswith(opening):
+    """The end of the second text, from the first line that the first one does not have there. The
+    task itself is the same in both."""
+    task, *_ = opening.partition("</task>")
+    if not closing.startswith(task):
         raise AssertionError("the output pass does not begin as the tooling pass did")
-    return closing[len(opening) :].strip()
+    lines = zip_longest(opening.splitlines(), closing.splitlines())
+    new = dropwhile(lambda pair: pair[0] == pair[1], lines)
+    return "\n".join(told for _, told in new if told is not None)
 
 
 def _page(name: str, parts: Sequence[str]) -> str:

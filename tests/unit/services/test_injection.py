@@ -24,7 +24,7 @@ from libs.llm.errors import AnswerInvalid
 from libs.llm.prompt import Task, render_errors, render_evidence, render_facts, render_task
 from libs.llm.provider import Evidence, ModelReply, ModelRequest
 from libs.llm.scripted import ScriptedProvider, asks, says
-from libs.quant.untrusted import clean_line
+from libs.runtime.untrusted import clean_line
 from tests.fakes.hostile_words import HOSTILE
 from tests.fakes.rules_model import facts_in, publishers_in
 
@@ -61,7 +61,7 @@ def test_a_headline_among_the_facts_stays_one_line_and_one_text(desk, name):
     cycle, operation = desk.command_ids()
     ids = {"cycle_id": cycle, "op_id": operation, "as_of": desk.as_of}
     facts = Facts.of(digest_facts(SignalDigest(**ids, candidates=(heard,))))
-    lines = render_facts(facts.shown(200), ()).split("\n")
+    lines = render_facts(facts.for_prompt(200), ()).split("\n")
     (of_it,) = facts.by_name
     assert (lines[0], lines[-1], len(lines)) == ("<facts>", "</facts>", 3)
     assert "<" not in lines[1]
@@ -141,6 +141,8 @@ async def test_a_model_that_obeys_can_pick_neither_more_nor_others(desk, found, 
         await desk.do(
             PickTrades,
             request=desk.request,
+            signal_digest=found["digest"],
+            sentiment_report=found["sentiment"],
             plan=found["plan"],
             quant_report=found["quant"],
             research_report=found["research"],
@@ -171,7 +173,7 @@ async def test_one_source_moves_a_score_no_further_than_its_cap(directory, publi
     assert ("AAA: one source only: score 1 cut to 0.5" in report.corrected) is (left < 1)
 
 
-async def test_figures_that_only_a_fake_result_in_a_text_holds_are_marked(desk, found):
+async def test_figures_that_only_a_fake_result_in_a_text_holds_are_loose(desk, found):
     views = [
         {"ticker": name, "signal": "bullish", "confidence": 1.0}
         | {"reasons": [{"fact": f"{name}.close", "speaks": "for", "why": "RSI of 12.3 (E99)"}]}

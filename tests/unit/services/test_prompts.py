@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contracts.operation import CallKind
-from libs.llm.provider import ModelRequest
+from libs.llm.provider import ModelRequest, UserMessage
 from tests.unit.services.conftest import Desk
 from tests.unit.services.golden_prompts import asked, prompt_files, rendered
 
@@ -41,6 +41,16 @@ def test_what_an_agent_is_sent_is_as_it_was_reviewed(copies: Mapping[str, str], 
 
 def test_every_golden_copy_is_of_an_agent_that_there_is() -> None:
     assert sorted(path.stem for path in GOLDEN.glob("*.md")) == sorted([*AGENTS, "repair"])
+
+
+@pytest.mark.parametrize("agent", ["sentiment", "planner", "analyst"])
+def test_a_headline_is_said_once_in_each_call(
+    cycle: tuple[Desk, Sequence[ModelRequest]], agent: str
+) -> None:
+    for request in of_agent(cycle[1], agent):
+        first = request.messages[0]
+        assert isinstance(first, UserMessage)
+        assert first.text.count("Alfa Chips wins a large order") == 1
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.series import Look, Series, broken
-from libs.runtime.metrics import ACCOUNTS_SHOWN_MAX
+from libs.telemetry.metrics import ACCOUNTS_SHOWN_MAX
 
 NAME = "deskbus_cycles_total"
 

@@ -13,7 +13,7 @@ function edits(form) {
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form.proposal");
   if (!form) return;
-  form.querySelector("[data-verdict=approve]").textContent = edits(form).length ? "Approve with less" : "Approve";
+  form.querySelector("[data-verdict=approve]").textContent = edits(form).length ? "Approve reduced" : "Approve";
 });
 
 document.addEventListener("submit", async (event) => {
@@ -34,7 +34,7 @@ document.addEventListener("submit", async (event) => {
   try {
     await ask("POST", `/approvals/${form.dataset.cycle}/${verdict}`, said);
     const page = `/decisions/${form.dataset.cycle}/${form.dataset.pipeline}`;
-    tell(verdict === "reject" ? "Rejected; nothing is ordered." : "Approved; it is ordered now.", "good", page);
+    tell(verdict === "reject" ? "Rejected. Nothing is ordered." : "Approved. The orders are being placed.", "good", page);
     form.reset();
     form.contains(document.activeElement) && document.activeElement.blur();
     await refresh();

@@ -90,17 +90,17 @@ class Chart {
     try {
       const { points, tickers, message } = await ask("GET", figure.dataset.more);
       if (!points.length) {
-        note.textContent = `Without a line of buying and holding: ${message}.`;
+        note.textContent = `Without buy-and-hold: ${message}.`;
         return;
       }
       const worth = new Map(points.map((each) => [each.session, Number(each.worth)]));
       const days = this.plot.x.map((at) => new Date(at * 1000).toISOString().slice(0, 10));
-      this.plot.lines.push({ name: "Buy and hold", values: days.map((day) => worth.get(day) ?? null) });
+      this.plot.lines.push({ name: "Buy-and-hold", values: days.map((day) => worth.get(day) ?? null) });
       this.draw();
       const last = shown(Number(points.at(-1).worth));
-      note.textContent = `Buying and holding equal parts of ${tickers.join(", ")} would have come to ${last}.`;
+      note.textContent = `Buy-and-hold (equal parts of ${tickers.join(", ")}): ${last}.`;
     } catch (error) {
-      note.textContent = `Buy and hold is not known: ${error.message}`;
+      note.textContent = `Buy-and-hold is unknown: ${error.message}`;
     }
   }
 }

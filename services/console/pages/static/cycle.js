@@ -6,7 +6,7 @@ import { refresh } from "./live.js";
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("#cancel");
   if (!button) return;
-  if (!confirm("Cancel this cycle? What it has found stays on record; nothing will be ordered.")) return;
+  if (!confirm("Cancel this cycle? Its results stay on record; no order is placed.")) return;
   button.disabled = true;
   try {
     await ask("DELETE", `/cycles/${button.dataset.cycle}?reason=cancelled%20in%20the%20console`);

@@ -14,7 +14,7 @@ const listed = (text) => text.split(/[\s,]+/).filter(Boolean);
 /** `rules@paper` as a pipeline; the first trades main where nothing is said, the others their own. */
 function pipeline(text, index) {
   const [, name, provider, account] = /^(?:([^=@]+)=)?([^=@]+)(?:@([^=@]+))?$/.exec(text) || [];
-  if (!provider) throw new Error(`${text} is not understood: write PROVIDER or PROVIDER@ACCOUNT`);
+  if (!provider) throw new Error(`${text} is not valid: write PROVIDER or PROVIDER@ACCOUNT`);
   const own = name || provider;
   return { name: own, provider, account: account || (index ? own : "main") };
 }

@@ -87,7 +87,7 @@ function tell() {
   by("new").hidden = fresh === 0;
   by("new-count").textContent = `${fresh.toLocaleString("en")}${hasRoom() ? "" : " or more"} new`;
   by("pause").setAttribute("aria-pressed", String(!list.following));
-  by("pause-words").textContent = list.following ? "Pause" : "Go on";
+  by("pause-words").textContent = list.following ? "Pause" : "Resume";
   const [words, tone] = list.following
     ? { live: ["live", "good"], lost: ["connecting again", "bad"], off: ["resting", "warn"] }[state]
     : ["paused", "warn"];

@@ -16,7 +16,7 @@ from contracts.cycle import CycleStatus
 from contracts.memory import AgentMemory, AwaitedDecision, PastDecision, PastPick, PickFate
 from libs.llm.rules.provider import RulesProvider
 from libs.market.calendar import exchange_calendar
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from tests.unit.services.conftest import Desk
 
 DAY = date(2012, 6, 1)

@@ -10,12 +10,15 @@ from uuid import UUID
 import pytest
 
 from contracts.operation import Reserve
+from contracts.reasons import FIGURES_MAX, LOOSE_MAX
 from contracts.strategy_cycle import AssessStrategy
 from contracts.strategy_result import (
     StrategyAssessment,
     Verdict,
 )
 from contracts.types import Usage
+from libs.facts.fact import Facts
+from libs.facts.results import result_facts
 from libs.llm.errors import BadToolArguments
 from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.provider import RulesProvider
@@ -23,15 +26,17 @@ from libs.llm.scripted import ScriptedProvider, asks
 from libs.runtime.settings import Settings
 from services.assessment.strategy import AssessmentNotSaved, training_told
 from services.assessment.tools import SAVE_ASSESSMENT, AssessmentTool
+from tests.fakes.hostile_words import HOSTILE
 from tests.unit.services.conftest import Desk
 from tests.unit.services.strategy_results import backtest, design, training
 
 DRAFT: dict[str, Any] = {
     "verdict": "mediocre",
-    "strengths": ["accuracy 52.0%, base rate 50.0%", "the deepest fall was 12.0%"],
+    "strengths": ["accuracy 52.0%, base rate 50.0%", "max drawdown 12.0%"],
     "weaknesses": ["38 trades say little", "costs eat a third"],
     "suggestions": ["trade less", "hold out another period"],
 }
+FACTS = Facts.of(result_facts(training(), backtest()))
 PATH = "strategies/mine/assessment.json"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -111,10 +116,12 @@ async def test_the_prompt_has_the_figures_as_a_person_writes_them(
     exact = backtest(sharpe_ratio=0.35304812345678901, win_rate=None)
     request = await asked(desk, {**parts, "backtest_result": exact})
     figures: Any = request.task["figures"]
-    assert figures["accuracy"] == "52.0%"
-    assert (figures["final loss"], figures["loss improvement"]) == ("0.5250", "25.0%")
-    assert (figures["Sharpe ratio"], figures["win rate"]) == ("0.35", "not defined")
-    assert figures["total trades"] == f"{exact.total_trades:,}"
+    assert figures["training.accuracy"] == "52%"
+    assert figures["training.final_loss"] == "0.525 nats"
+    assert figures["training.loss_decrease"] == "25%"
+    assert figures["backtest.sharpe_ratio"] == "0.35"
+    assert "backtest.win_rate" not in figures  # it is not defined
+    assert figures["backtest.total_trades"] == f"{exact.total_trades:,} trades"
     told: Any = request.task["backtest"]
     assert told["sharpe_ratio"] == 0.353048
 
@@ -160,7 +167,7 @@ async def test_the_timestamp_is_included(desk: Desk, parts: dict[str, Any], tmp_
 
 
 async def test_the_tool_answers_that_it_succeeded_and_where_the_assessment_is() -> None:
-    answer = await AssessmentTool("mine", PATH, lambda: NOW).call(SAVE_ASSESSMENT, DRAFT)
+    answer = await AssessmentTool("mine", PATH, lambda: NOW, FACTS).call(SAVE_ASSESSMENT, DRAFT)
     assert (answer["success"], answer["path"]) == (True, PATH)
     assert PATH in str(answer["message"])
 
@@ -177,7 +184,7 @@ async def test_characters_that_nobody_sees_are_not_kept(
 
 async def test_an_error_is_returned_if_no_strategy_name_is_set() -> None:
     with pytest.raises(BadToolArguments, match="no strategy"):
-        await AssessmentTool("", "", lambda: NOW).call(SAVE_ASSESSMENT, DRAFT)
+        await AssessmentTool("", "", lambda: NOW, FACTS).call(SAVE_ASSESSMENT, DRAFT)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +198,9 @@ async def test_an_error_is_returned_if_no_strategy_name_is_set() -> None:
 )
 async def test_the_assessments_structure_is_validated(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(BadToolArguments, match=field):
-        await AssessmentTool("mine", PATH, lambda: NOW).call(SAVE_ASSESSMENT, {**DRAFT, **changes})
+        await AssessmentTool("mine", PATH, lambda: NOW, FACTS).call(
+            SAVE_ASSESSMENT, {**DRAFT, **changes}
+        )
 
 
 async def test_a_model_that_is_told_what_was_wrong_may_save_again(
@@ -210,6 +219,83 @@ async def test_the_last_saved_assessment_is_the_result(
     made = await desk.do(AssessStrategy, **parts)
     assert made.verdict is Verdict.MEDIOCRE
     assert kept(tmp_path)["verdict"] == "mediocre"
+
+
+async def test_code_writes_the_figures_that_a_point_names_and_says_where_they_are_from(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path
+) -> None:
+    points = [
+        "above it: accuracy {training.accuracy}, 52 % and not more, base {{training.base_rate}}",
+        "a fall of { BACKTEST.max_drawdown } in 2008",
+    ]
+    scripted(desk, saving(strengths=points), ModelReply())
+    made = await desk.do(AssessStrategy, **parts)
+    assert made.strengths == (
+        "above it: accuracy 52%, 52 % and not more, base 50%",
+        "a fall of 12% in 2008",
+    )
+    own = [each for each in made.figures if each.field.startswith("strengths.")]
+    assert [(each.text, each.facts, each.value) for each in own] == [
+        ("52%", ("training.accuracy",), 52.0),
+        ("52", ("training.accuracy",), 52.0),
+        ("50%", ("training.base_rate",), 50.0),
+        ("12%", ("backtest.max_drawdown",), 12.0),
+    ]
+    assert {each.op_id for each in own} == {
+        parts["training_result"].op_id,
+        parts["backtest_result"].op_id,
+    }
+    told = [(each.field, each.text) for each in made.loose]
+    assert told == [("strengths.1", "2008"), ("weaknesses.0", "38")]
+    for mark in (*made.figures, *made.loose):
+        name, _, place = mark.field.partition(".")
+        assert getattr(made, name)[int(place)][mark.start :].startswith(mark.text)
+    assert kept(tmp_path)["strengths"] == list(made.strengths)
+    page = (tmp_path / "strategies/trend-and-calm/report.html").read_text()
+    assert '<span class="cited" title="training.accuracy; training, ' in page
+    assert '<span class="loose" title="not from evidence">2008</span>' in page
+
+
+async def test_a_name_that_there_is_not_is_asked_about_and_else_stays_and_is_told(
+    desk: Desk, parts: dict[str, Any]
+) -> None:
+    names = "{../../etc/passwd} {0.__class__}"
+    odd = saving(strengths=["a ratio of {backtest.sharp_ratio}", names])
+    model = scripted(desk, odd, odd, ModelReply())
+    again = await desk.do(AssessStrategy, **parts)
+    assert again.strengths[0] == "a ratio of {backtest.sharp_ratio}"
+    assert ("strengths.0", "{backtest.sharp_ratio}") in [(e.field, e.text) for e in again.loose]
+    assert again.corrected[0].startswith("no figure is named backtest.sharp_ratio; did you mean")
+    (asked_about,) = model.requests[1].messages[-1].results
+    assert "no figure is named backtest.sharp_ratio; did you mean" in asked_about.content
+    assert len(again.corrected) == 3
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        *HOSTILE.values(),
+        "{" * 5_000,
+        "{training.accuracy}" * 3_000,
+        "\ufdfa" * 8_000,
+        "<script>alert({training.accuracy})</script>",
+        "{{{{training.accuracy}}}}",
+        "{training.accuracy",
+        "⑳ " * 4_000,
+    ],
+)
+async def test_whatever_a_point_says_the_assessment_is_bounded_and_its_page_escaped(
+    desk: Desk, parts: dict[str, Any], tmp_path: Path, point: str
+) -> None:
+    hostile = saving(weaknesses=[point[:8_000]] * 4)
+    scripted(desk, hostile, hostile, ModelReply())
+    made = await desk.do(AssessStrategy, **parts)
+    assert all(text.isprintable() and len(text) < 2_000 for text in made.weaknesses)
+    assert len(made.figures) <= FIGURES_MAX
+    assert len(made.loose) <= LOOSE_MAX
+    page = (tmp_path / "strategies/trend-and-calm/report.html").read_text()
+    assert "<script" not in page
+    assert "</task>" not in page
 
 
 # --- 5.3 the worker ---------------------------------------------------------------------------
@@ -306,7 +392,7 @@ async def test_the_rules_see_no_skill_where_accuracy_only_equals_the_base_rate(
     flat = training(accuracy=0.5)
     made = await desk.do(AssessStrategy, **{**parts, "training_result": flat})
     assert made.verdict is Verdict.MEDIOCRE
-    assert any("no skill" in point for point in made.weaknesses)
+    assert any("accuracy is not above the base rate" in point for point in made.weaknesses)
 
 
 async def test_where_nothing_speaks_for_a_strategy_what_is_said_is_still_a_fact(
@@ -322,11 +408,11 @@ async def test_where_nothing_speaks_for_a_strategy_what_is_said_is_still_a_fact(
 @pytest.mark.parametrize(
     ("probability", "where", "said"),
     [
-        (0.97, "strengths", "rules: hardly luck: 40 tried in all, deflated Sharpe ratio 0.97"),
+        (0.97, "strengths", "rules: unlikely to be luck: 40 trials, deflated Sharpe ratio 0.97"),
         (
             0.30,
             "weaknesses",
-            "rules: may well be luck: 40 tried in all, deflated Sharpe ratio 0.30",
+            "rules: may be luck: 40 trials, deflated Sharpe ratio 0.30",
         ),
     ],
 )

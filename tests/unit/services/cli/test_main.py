@@ -13,7 +13,7 @@ from libs.bus.codec import MessageTooLarge
 from libs.runtime.errors import DeskError
 from libs.runtime.start_error import StartError
 from services.cli import main as cli
-from services.cli.problem import ExitCode, Problem
+from services.cli.shell.problem import ExitCode, Problem
 
 HEAVY = ("asyncpg", "nats", "polars", "pydantic", "rich", "structlog", "talib")
 

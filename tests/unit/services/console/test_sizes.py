@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from contracts.query import PipelineView
 from services.console.logic import id_range
 from services.console.sizes import OnRecord, cut, fitting, parts, size_of
-from services.console.tree import SUMMARIES, summary
-from services.orchestrator.workflows import DECISION, EXIT, STRATEGY
+from services.console.views.tree import SUMMARIES, summary
+from services.orchestrator.machine.workflows import DECISION, EXIT, STRATEGY
 
 RECORDS = st.lists(
     st.builds(

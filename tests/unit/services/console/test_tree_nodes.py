@@ -7,7 +7,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from services.console.tree import operation_node
+from services.console.views.tree import operation_node
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 CYCLE = UUID(int=1)

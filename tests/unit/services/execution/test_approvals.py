@@ -15,7 +15,7 @@ from contracts.risk import DecisionAction, DecisionValidation, PortfolioDecision
 from contracts.types import ExchangeRate, Money
 from libs.broker.broker import Opening
 from libs.quant.exchange import Mark
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from services.execution.account import Quotes
 from services.execution.approvals import (
     ApprovalTooOld,
@@ -75,7 +75,7 @@ def command(given: Approval | None) -> ExecuteDecisions:
         pipeline=Pipeline(name="rules"),
         state="executing",
         step="execute",
-        workflow_version=2,
+        workflow_version=1,
         seed=0,
         decision_validation=DecisionValidation(
             cycle_id=CYCLE,

@@ -209,7 +209,7 @@ def test_any_history_balances_to_the_cent_in_every_currency_and_reads_back_day_b
 @settings(max_examples=300)
 @given(st.lists(STEP, max_size=20), st.decimals(D("0.01"), D(500), places=2))
 def test_the_parts_of_the_gain_sum_to_it_at_any_price(steps, close):
-    """equity = began with + realised + unrealised + dividends - fees."""
+    """equity = starting cash + realised + unrealised + dividends - fees."""
     books = opened()
     for day, step in enumerate(steps, start=1):
         entry = next_entry(books, step, day, abroad=True)

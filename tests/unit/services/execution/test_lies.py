@@ -119,7 +119,7 @@ def command(legs: dict[str, Any], evidence: dict[str, Any], budget: Decimal) -> 
         pipeline=Pipeline(name="rules"),
         state="executing",
         step="execute",
-        workflow_version=2,
+        workflow_version=1,
         seed=0,
         decision_validation=validation,
     )

@@ -18,7 +18,7 @@ from contracts.exit_signal import (
 )
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import DeskError
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.handler import Checking, check_exit_signals
@@ -245,7 +245,7 @@ async def test_what_was_bought_after_the_close_is_held_for_no_session_and_fell_f
 async def test_of_a_buy_that_waits_for_its_open_the_answer_says_so(prices: Prices) -> None:
     order = {"order_id": uuid4(), "asset": "AAPL", "side": Side.BUY, "quantity": D(7)}
     holder = Account("MSFT")
-    holder.open_orders = (OpenOrder(**order, hold=Money(amount=D(1000))),)
+    holder.open_orders = (OpenOrder(**order, hold=Money(amount=D(1000)), as_of=AS_OF),)
 
     bought, unknown = await checked(prices, holder), await checked(prices, holder, "IBM")
 

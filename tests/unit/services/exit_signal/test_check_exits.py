@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import polars as pl
 import pytest
 
 from contracts.account import OpenOrder, Portfolio, Position, Side
@@ -15,7 +16,9 @@ from contracts.message import Pipeline
 from contracts.operation import JournalEntry
 from contracts.types import Money
 from libs.market.calendar import exchange_calendar
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.errors import SourceUnavailable
+from libs.market.replay.market import ReplayMarket, ReplayStore
+from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Journal, RecordedJournal
 from services.exit_signal import reads as reading
 from services.exit_signal.handler import ExitsUnchecked, check_exits
@@ -127,6 +130,26 @@ async def test_where_not_one_position_can_be_checked_the_check_has_failed(prices
         await checked(prices, command("GONE", "LOST"))
 
 
+async def test_a_silent_source_is_waited_for_unless_it_answers_for_some(
+    prices: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars, silent = ReplayMarket.bars, {"AAPL", "MSFT"}
+
+    async def some(self: ReplayMarket, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        if ticker in silent:
+            raise SourceUnavailable(f"prices of {ticker}", "HTTP 500")
+        return await bars(self, ticker, as_of, sessions)
+
+    monkeypatch.setattr(ReplayMarket, "bars", some)
+    with pytest.raises(Unavailable, match="prices of AAPL: HTTP 500"):
+        await checked(prices, command("AAPL", "MSFT", "GONE"))
+
+    silent.remove("MSFT")
+    report, _ = await checked(prices, command("AAPL", "MSFT"))
+    failures = {each.ticker: each.failure and each.failure.code for each in report.checks}
+    assert failures == {"AAPL": "source_unavailable", "MSFT": None}
+
+
 async def test_positions_known_to_have_no_price_do_not_fail_the_check(prices: Path) -> None:
     asked = command("GONE", "LOST")
     gone, lost = (
@@ -151,7 +174,12 @@ async def test_a_wrong_file_fails_the_check(prices: Path) -> None:
 
 async def test_what_is_being_sold_already_is_not_proposed_again(prices: Path) -> None:
     order = OpenOrder(
-        order_id=ID, asset="AAPL", side=Side.SELL, quantity=D(7), hold=Money(amount=D(0))
+        order_id=ID,
+        asset="AAPL",
+        side=Side.SELL,
+        quantity=D(7),
+        hold=Money(amount=D(0)),
+        as_of=AS_OF,
     )
     report, _ = await checked(prices, command("AAPL", open_orders=(order,)))
     assert report.checks[0].quantity is None

@@ -25,6 +25,7 @@ def stop_order(price: str) -> OpenOrder:
         quantity=Decimal(53),
         hold=Money(amount=Decimal(0)),
         stop_price=Money(amount=Decimal(price)),
+        as_of="2012-06-29",
     )
 
 

@@ -136,6 +136,7 @@ def test_what_is_held_is_whole_shares_and_what_open_sales_promise_is_not_free() 
             side=side,
             quantity=D(quantity),
             hold=Money(amount=D(0)),
+            as_of="2012-06-29",
         )
 
     holdings = Holdings(

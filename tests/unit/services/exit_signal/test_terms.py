@@ -53,7 +53,7 @@ def test_the_most_particular_entry_that_names_something_wins(path: Path) -> None
         ("[default.stop_loss]\npct = 0", "default.stop_loss.pct: must be more than 0"),
         ("[default]\nstop_price = 1\nstop_pct = 2", "name stop_price or stop_pct, not both"),
         ("[default]\nstop_pct = nan", "default.stop_pct"),
-        ("stop_pct 8", "it is no TOML"),
+        ("stop_pct 8", "it is not valid TOML"),
         ("[default.hold_period]\nsessions = 0\n[other]", "(and 1 more)"),
         ("[default]\nbasket = ['no ticker']", "default.basket.0"),
         ("[position.'no ticker']\nstop_pct = 3", "name a position by TICKER or account/TICKER"),
@@ -69,7 +69,7 @@ def test_a_file_that_is_wrong_is_refused_and_says_where(path: Path, text: str, t
 
 def test_a_file_that_is_no_text_or_no_file_is_refused(path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BadExitTerms, match="no TOML"):
+    with pytest.raises(BadExitTerms, match="not valid TOML"):
         terms_in(path)
     path.unlink()
     path.mkdir()

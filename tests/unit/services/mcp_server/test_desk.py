@@ -13,7 +13,7 @@ from contracts.query import CyclesPage, CyclesQuery
 from contracts.subjects import CYCLES
 from libs.bus.client import DeskNotReachable
 from services.mcp_server import desk as module
-from services.mcp_server.desk import Desk
+from services.mcp_server.desk import DeskLink
 
 
 @dataclass
@@ -56,15 +56,15 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Network:
     return made
 
 
-async def asking(desk: Desk, network: Network) -> "asyncio.Task[CyclesPage]":
+async def asking(desk: DeskLink, network: Network) -> "asyncio.Task[CyclesPage]":
     """A question that waits for its answer."""
     task = asyncio.create_task(desk.ask(CYCLES, CyclesQuery()))
     await network.heard.get()
     return task
 
 
-def a_desk() -> Desk:
-    return Desk(lambda: ("nats://nowhere", Path("none")), "mcp")
+def a_desk() -> DeskLink:
+    return DeskLink(lambda: ("nats://nowhere", Path("none")), "mcp")
 
 
 async def test_questions_share_a_connection_that_closing_the_desk_closes(

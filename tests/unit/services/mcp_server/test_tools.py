@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from contracts.exit_signal import ExitFormat
-from libs.market.replay import ReplayMarket, ReplayStore
+from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.wording import describe
 from services.exit_signal.report import error_of, shaped
 from services.mcp_server import exit_shapes
 from services.mcp_server.arguments import CycleArguments, DecisionsArguments
-from services.mcp_server.desk import Desk
+from services.mcp_server.desk import DeskLink
 from services.mcp_server.tools import Tool, tools_of
 from tests.unit.services.exit_signal.conftest import CRASHING, NAMED, result
 
@@ -28,7 +28,7 @@ async def no_session() -> date:
 @pytest.fixture
 def tools() -> dict[str, Tool]:
     market = ReplayMarket(ReplayStore(None))
-    made = tools_of(Desk(no_desk, "mcp"), market, no_session, may_request=True)
+    made = tools_of(DeskLink(no_desk, "mcp"), market, no_session, may_request=True)
     return {tool.name: tool for tool in made}
 
 

@@ -10,7 +10,8 @@ from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.operation import Reserve
 from contracts.types import Failure
-from services.orchestrator.logic import (
+from services.orchestrator.group.rows import CycleRow, OperationRow, Purse, dump_state, load_state
+from services.orchestrator.machine.logic import (
     Advance,
     Cycle,
     Fact,
@@ -22,8 +23,7 @@ from services.orchestrator.logic import (
     advance,
     begin,
 )
-from services.orchestrator.rows import CycleRow, OperationRow, Purse, dump_state, load_state
-from services.orchestrator.workflow import Workflow
+from services.orchestrator.machine.workflow import Workflow
 
 CYCLE_ID = UUID("11111111-2222-3333-4444-555555555555")
 BROKEN = Failure(code="provider_fault", message="the model answered with an error")

@@ -7,10 +7,10 @@ import pytest
 from contracts.audit import EventType
 from contracts.cycle import CycleStatus
 from contracts.types import Failure
-from services.orchestrator.logic import (
+from services.orchestrator.machine.logic import (
     CancelAsked,
 )
-from services.orchestrator.workflows import STRATEGY
+from services.orchestrator.machine.workflows import STRATEGY
 from tests.unit.services.orchestrator.driven import Run
 
 PASSED: dict[str, Any] = {"gate": {"passed": True, "reason": ""}}

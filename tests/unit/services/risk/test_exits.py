@@ -16,7 +16,7 @@ from contracts.halt import Halt
 from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, ExitPlan, ValidateExits
 from contracts.types import Money
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from services.risk import exits
 
 D = Decimal
@@ -67,7 +67,12 @@ def judged(*checks: ExitCheck, shares: str = "40", **books: Any) -> DecisionVali
 
 def sale(quantity: str) -> OpenOrder:
     return OpenOrder(
-        order_id=UUID(int=1), asset="AAPL", side=Side.SELL, quantity=D(quantity), hold=NO_MONEY
+        order_id=UUID(int=1),
+        asset="AAPL",
+        side=Side.SELL,
+        quantity=D(quantity),
+        hold=NO_MONEY,
+        as_of=AS_OF,
     )
 
 

@@ -9,13 +9,12 @@ import pytest
 
 from contracts.account import Portfolio, Position, Side
 from contracts.cycle import Budgets, CycleRequest
-from contracts.grounding import Grounding
 from contracts.message import Pipeline
-from contracts.research import AssetView, QuantReport, ResearchFinding, ResearchReport
+from contracts.research import AssetView, Plan, QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import DecisionValidation, PickReview, ValidateDecision
 from contracts.trader import DailyPicks, StockPick
 from contracts.types import ExchangeRate, Money
-from libs.quant.risk import proposal_hash
+from libs.quant.risk.evaluation import proposal_hash
 from libs.runtime.journal import Journal
 from services.risk.handler import validate_decision
 from services.risk.logic import CurrencyMismatch, clamp, evidence_of, validate
@@ -24,6 +23,13 @@ from tests.fakes.reasons import settled
 D = Decimal
 DAY = date(2012, 6, 29)
 OWN: dict[str, Any] = {"cycle_id": UUID(int=1), "op_id": UUID(int=2), "as_of": DAY}
+PLAN = Plan(
+    **OWN,
+    objective="o",
+    assets=("AAA",),
+    quant_question="q",
+    expected_outputs=("RSI14",),
+)
 
 
 def pick(ticker: str, pct: str | int, side: Side = Side.BUY) -> StockPick:
@@ -95,6 +101,7 @@ def command(
         workflow_version=1,
         seed=0,
         request=CycleRequest(idempotency_key="k", budgets=Budgets(money=budget)),
+        plan=PLAN,
         daily_picks=picks,
         pick_review=reviewed,
         quant_report=quant(),
@@ -267,47 +274,6 @@ async def test_the_handler_needs_no_call_and_answers_with_the_commands_ids():
     asked = command(daily(pick("AAA", 10)), review(pick("AAA", 10)), research(finding("AAA")))
     answer = await validate_decision(asked, Journal((), refuse))
     assert (answer.cycle_id, answer.op_id, answer.as_of) == (asked.cycle_id, asked.op_id, DAY)
-
-
-MARK = {"figure": "58.55", "field": "tickers.summary", "about": "AAA", "sought": "rsi_14 of AAA"}
-
-
-def grounding(**mark: str) -> Grounding:
-    return Grounding.model_validate({"checked": 9, "ungrounded": [{**MARK, **mark}]})
-
-
-def marked(**mark: str) -> ResearchReport:
-    return research(finding("AAA")).model_copy(update={"grounding": grounding(**mark)})
-
-
-def test_a_finding_with_a_figure_that_no_result_shows_is_missing_evidence() -> None:
-    found = validate(command(daily(pick("AAA", 10)), review(pick("AAA", 10)), marked()))
-    assert found.decisions == ()
-    assert found.vetoed_tickers == ("AAA",)
-    check = next(c for c in found.checks if c.rule == "research_evidence")
-    assert "58.55 in summary" in check.reason
-    assert "the research report on it rests on figures" in check.reason
-    assert check.value == "1 of its figures not traced"
-
-
-@pytest.mark.parametrize("mark", [{"about": "BBB"}, {"kind": "ticker"}])
-def test_a_mark_on_another_finding_or_on_a_ticker_in_a_text_vetoes_nothing(
-    mark: dict[str, str],
-) -> None:
-    found = validate(command(daily(pick("AAA", 10)), review(pick("AAA", 10)), marked(**mark)))
-    assert [each.asset for each in found.decisions] == ["AAA"]
-
-
-def test_the_veto_is_the_same_when_execution_runs_the_rules_again() -> None:
-    given = validate(command(daily(pick("AAA", 10)), review(pick("AAA", 10)), marked()))
-    assert given.evidence[0].ungrounded == ("58.55 in summary",)
-
-
-def test_a_quant_view_with_a_marked_figure_lends_no_confidence() -> None:
-    view = quant("AAA").model_copy(update={"grounding": grounding(field="assets.reasoning")})
-    found = research(finding("AAA"))
-    assert evidence_of(found, quant("AAA"), books())[0].confidence == 0.4
-    assert evidence_of(found, view, books())[0].confidence == 0.0
 
 
 @pytest.mark.parametrize("synthetic", [True, False])

@@ -7,7 +7,7 @@ import pytest
 
 from contracts.cycle import CycleRequest
 from contracts.sentiment import BuildDigest
-from libs.market.errors import LookAhead, NoHistory
+from libs.market.errors import LookAhead, NoHistory, SourceUnavailable
 from services.sentiment.handler import SourcesFailed
 from services.sentiment.logic import EARNINGS, NEWS, SCREENER, Mention
 from services.sentiment.sources import BadCandidateSource, sources_of
@@ -93,10 +93,10 @@ async def test_a_source_of_ones_own_is_named_in_the_settings(fixture_desk, insta
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ("tarot", "'tarot' is no source of the desk; use screener, news, earnings or package"),
+        ("tarot", "'tarot' is not a source of the desk; use screener, news, earnings or package"),
         ("no_such_module:Rumours", "cannot be made .*no_such_module"),
         ("rumour_mill:Missing", "cannot be made .*Missing"),
-        ("rumour_mill:Named", "a name that is no name"),
+        ("rumour_mill:Named", "an invalid name"),
         ("news,rumour_mill:Again", "has the name news, which is there already"),
         (" , ", "names no source"),
     ],
@@ -158,6 +158,27 @@ async def test_a_source_that_fails_is_told_and_the_digest_goes_on(
 async def test_when_every_source_fails_the_digest_fails_with_all_reasons(odd):
     with pytest.raises(SourcesFailed, match="source odd: ValueError: a bug in the plug-in"):
         await odd(raises_value_error)
+
+
+async def is_silent():
+    raise SourceUnavailable("screens", "HTTP 500")
+
+
+@pytest.mark.parametrize("silent", [is_silent, hangs])
+async def test_where_no_source_is_heard_of_the_digest_waits_and_nothing_is_on_record(
+    odd, fixture_desk, monkeypatch, silent
+):
+    monkeypatch.setenv("DESKBUS_CANDIDATE_SOURCE_TIMEOUT_S", "1")
+    with pytest.raises(SourceUnavailable):
+        await odd(silent)
+    assert fixture_desk.journals["builddigest"] == []
+
+
+async def test_a_source_that_is_silent_while_another_answers_is_told(odd):
+    digest = await odd(is_silent, SCREENER)
+    told = {report.name: report for report in digest.sources}
+    assert told["odd"].error.code == "source_unavailable"
+    assert told[SCREENER].ok
 
 
 async def test_a_source_that_answers_nothing_has_not_failed(odd):

@@ -18,9 +18,9 @@ from libs.llm.provider import ModelReply, ModelRequest, Provider
 from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, says
 from libs.market.errors import UnknownTicker
+from libs.report.strategy_files import spec_of
 from libs.runtime.journal import Journal
 from libs.runtime.settings import Settings
-from libs.runtime.strategy_files import spec_of
 from services.strategy_design import app
 from services.strategy_design.handler import SpecMisfit
 from services.strategy_design.logic import sha256_of

@@ -12,6 +12,7 @@ from contracts.reasons import REASONS_MAX
 from contracts.risk import ReviewPicks, ValidateDecision
 from contracts.trader import PickTrades, StockPick
 from contracts.types import Money
+from libs.llm.prompt import digest_told, sentiment_told
 from libs.llm.provider import ModelReply
 from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, asks, says
@@ -50,6 +51,8 @@ def facts(desk, found):
         "quant_report": found["quant"],
         "research_report": found["research"],
         "portfolio": desk.empty_account(),
+        "request": CycleRequest(idempotency_key="test"),
+        "plan": found["plan"],
     }, found
 
 
@@ -61,10 +64,8 @@ def scripted(desk, *replies) -> ScriptedProvider:
 
 async def traded(desk, facts, **changes):
     known, found = facts
-    request = CycleRequest(idempotency_key="test")
     seen = {"signal_digest": found["digest"], "sentiment_report": found["sentiment"]}
-    parts = {"plan": found["plan"], **seen, **known, **changes}
-    return await desk.do(PickTrades, request=request, **parts)
+    return await desk.do(PickTrades, **{**seen, **known, **changes})
 
 
 async def test_the_trader_has_two_tools_and_neither_writes(desk, facts):
@@ -145,12 +146,38 @@ async def judged(desk, facts, daily):
     review = await desk.do(ReviewPicks, daily_picks=daily, **known)
     command = desk.command(
         ValidateDecision,
-        request=CycleRequest(idempotency_key="test"),
         daily_picks=daily,
         pick_review=review,
         **known,
     )
     return validate(command)
+
+
+async def test_review_and_validation_have_the_traders_reasoning_with_its_sources(desk, facts):
+    why = {"fact": "AAPL.close", "beside": "AAPL.sma_200", "speaks": "for", "why": "to 700"}
+    bought = [pick("MSFT", allocation_pct="5"), pick(reasons=[why])]
+    scripted(desk, asks(("get_stock_price", {"ticker": "AAPL"})), DONE, says(picks(*bought)))
+    daily = await traded(desk, facts)
+    desk.providers = {"rules": RulesProvider()}
+    review = await reviewed(desk, facts, daily)
+    validation = await judged(desk, facts, daily)
+    taken = (
+        (review, "picks.1.reasoning", review.picks[1].reasoning),
+        (
+            validation,
+            f"decisions.{[each.asset for each in validation.decisions].index('AAPL')}.reasoning",
+            next(each.reasoning for each in validation.decisions if each.asset == "AAPL"),
+        ),
+    )
+    for contract, field, text in taken:
+        own = [each for each in contract.figures if each.field == field]
+        assert [(each.text, each.call, each.op_id) for each in own] == [
+            ("584.00 USD", "E0", daily.op_id),
+            ("20%", "E0", daily.op_id),
+            ("486.60 USD", "", facts[0]["quant_report"].op_id),
+        ]
+        assert all(text[each.start :].startswith(each.text) for each in own)
+        assert [each.text for each in contract.loose if each.field == field] == ["700"]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +206,8 @@ async def test_a_buy_without_a_reason_of_its_own_is_vetoed_and_told(desk, facts,
 
 
 async def test_ten_thousand_reasons_are_heard_on_the_first(desk, facts):
-    scripted(desk, DONE, says(picks(pick(reasons=[drafted("AAPL")] * 10_000))))
+    many = [{**drafted("AAPL"), "why": f"number {place}"} for place in range(10_000)]
+    scripted(desk, DONE, says(picks(pick(reasons=many))))
     daily = await traded(desk, facts)
     assert len(daily.picks[0].reasons) == REASONS_MAX
 
@@ -262,8 +290,8 @@ async def test_the_trader_is_given_the_market_data_and_the_sentiment(desk, facts
     model = scripted(desk, DONE, says(picks(pick())))
     await traded(desk, facts)
     task = model.requests[0].task
-    assert task["signal_digest"] == facts[1]["digest"].model_dump(mode="json")
-    assert task["sentiment_report"] == facts[1]["sentiment"].model_dump(mode="json")
+    assert task["signal_digest"] == digest_told(facts[1]["digest"])
+    assert task["sentiment_report"] == sentiment_told(facts[1]["sentiment"])
 
 
 def changed(report, ticker, **fields):
@@ -317,7 +345,10 @@ async def test_what_a_review_changed_is_told_by_code_with_its_reasons(desk, fact
     )
     assert told.risk_notes == "1 sector"
     for each in told.figures:
-        text = told.adjustments[int(each.field.removeprefix("adjustments."))]
+        if each.field == "picks.0.reasoning":
+            text = told.picks[0].reasoning
+        else:
+            text = told.adjustments[int(each.field.removeprefix("adjustments."))]
         assert text[each.start :].startswith(each.text)
     assert [(each.field, each.text) for each in told.loose] == [
         ("risk_notes", "1"),

@@ -1,0 +1,1 @@
+"""Tables in the docs that are made from code."""

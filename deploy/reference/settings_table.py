@@ -1,0 +1,81 @@
+"""The table of settings in docs/configuration.md, made from `Settings` itself.
+
+`python -m deploy.reference.settings_table docs/configuration.md` rewrites it between its two marks.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+
+from deploy.reference import table_in_page
+from libs.runtime.settings import Settings
+
+BEGIN = (
+    "<!-- settings: made by `python -m deploy.reference.settings_table docs/configuration.md` -->"
+)
+END = "<!-- end of settings -->"
+
+
+def table() -> str:
+    """One row a setting, in the order of their declaration."""
+    told = _docstrings()
+    rows = [
+        f"| `DESKBUS_{name.upper()}` | {_default(field)} | {_words(told.get(name, ''), field)} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    return "\n".join(["| variable | default | what it is |", "| --- | --- | --- |", *rows])
+
+
+def rewritten(text: str) -> str:
+    """`text` with the table between its marks made anew. Raises ValueError without marks."""
+    return table_in_page.put(text, BEGIN, END, table())
+
+
+def _docstrings() -> Mapping[str, str]:
+    """The sentence below each field; Python keeps it in the source only."""
+    body = ast.parse(inspect.getsource(Settings)).body[0]
+    statements = body.body if isinstance(body, ast.ClassDef) else []
+    return {
+        field.target.id: inspect.cleandoc(words.value.value)
+        for field, words in pairwise(statements)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(words, ast.Expr)
+        and isinstance(words.value, ast.Constant)
+        and isinstance(words.value.value, str)
+    }
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True)
+    return "not set" if default is None or default == {} else f"`{default}`"
+
+
+def _words(told: str, field: FieldInfo) -> str:
+    signs = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    bounds = [
+        f"{words} {getattr(each, sign)}"
+        for each in field.metadata
+        for sign, words in signs.items()
+        if getattr(each, sign, None) is not None
+    ]
+    patterns = [each.pattern for each in field.metadata if getattr(each, "pattern", None)]
+    choices = [f"one of {p.strip('^$()').replace('|', ', ')}" for p in patterns]
+    said = ", ".join([*bounds, *choices])
+    return " ".join(filter(None, [told.replace("\n", " "), f"({said})" if said else ""]))
+
+
+def main(path: Path) -> None:
+    """Rewrite the page."""
+    path.write_text(rewritten(path.read_text()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

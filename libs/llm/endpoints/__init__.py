@@ -1,0 +1,1 @@
+"""Model endpoints: their wire formats, keys, prices, and what their refusals mean."""

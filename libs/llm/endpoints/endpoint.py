@@ -1,0 +1,273 @@
+"""Endpoints: where models are, what each can do, what they cost. No vendor is imported here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+from libs.llm.provider import OUTPUT_TOKENS_MAX, ModelReply, ModelRequest, ModelSize
+from libs.runtime.model_settings import (
+    MODEL_SILENCE_S,
+    MODEL_TIMEOUT_S,
+    EndpointSettings,
+    Price,
+)
+from libs.runtime.settings import Settings
+
+
+class OutputMode(StrEnum):
+    """How an endpoint can be bound to a JSON answer. What it cannot, the prompt asks for."""
+
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an endpoint takes and gives; servers refuse or ignore fields they do not know.
+
+    `tool_choice`, `parallel_calls` and `seed`: the request may have that field. `reasoning_echo`:
+    a model's thoughts must come back verbatim. `usage_reliable`: its token counts are believed;
+    else a count far below what was sent is replaced by an estimate. `effort`: how much models that
+    reason shall, in the endpoint's own words; empty for its default. `effort_with_tools`: the same
+    where there are tools; empty for `effort`. `stream`: replies may come in pieces.
+    """
+
+    output: OutputMode = OutputMode.NONE
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    tool_choice: bool = False
+    parallel_calls: bool = False
+    seed: bool = False
+    reasoning_echo: bool = False
+    usage_reliable: bool = True
+    effort: str = ""
+    effort_with_tools: str = ""
+    stream: bool = True
+
+    def effort_for(self, request: ModelRequest) -> str:
+        """The effort to ask for; empty for none."""
+        return (request.tools and self.effort_with_tools) or self.effort
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One place where models are, in the wire format of one SDK.
+
+    `models` maps a ModelSize or a stage to a model id. `named` is False where the desk only knows
+    the preset, and nobody has set anything for it. A `free` endpoint's calls cost nothing; their
+    tokens count. `patient`: it reads a long prompt in silence, and is on the desk's own machines:
+    `silence_s` does not count.
+    """
+
+    name: str
+    wire: Literal["claude", "openai"]
+    base_url: str
+    capabilities: Capabilities = Capabilities()
+    models: Mapping[str, str] = field(default_factory=dict)
+    key_variable: str = ""
+    key_file: str = ""
+    key_needed: bool = True
+    free: bool = False
+    named: bool = False
+    output_tokens_max: int = OUTPUT_TOKENS_MAX
+    timeout_s: float = MODEL_TIMEOUT_S
+    silence_s: float = MODEL_SILENCE_S
+    patient: bool = False
+
+    def model_for(self, stage: str, size: ModelSize) -> str:
+        """The model for a stage; empty where none is set."""
+        return self.models.get(stage) or self.models.get(size, "")
+
+    @property
+    def tells_while_it_works(self) -> bool:
+        """True where silence for `silence_s` means that it has died."""
+        return self.capabilities.stream and not self.patient and self.silence_s < self.timeout_s
+
+    @property
+    def read_timeout_s(self) -> float:
+        """The longest wait for the next byte."""
+        return self.silence_s if self.tells_while_it_works else self.timeout_s
+
+    def tokens_max(self, request: ModelRequest) -> int:
+        """The most tokens that the reply to a request may have."""
+        return self.output_tokens_max * request.room
+
+
+class Wire(Protocol):
+    """Speaks one wire format through its SDK. `usage` of its replies has no cost yet."""
+
+    async def send(self, request: ModelRequest) -> ModelReply:
+        """One call. Raises ModelErrors only."""
+        ...
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        ...
+
+
+def _sizes(small: str, medium: str, large: str) -> Mapping[str, str]:
+    return MappingProxyType({"small": small, "medium": medium, "large": large})
+
+
+_LOCAL = Capabilities(
+    output=OutputMode.JSON_SCHEMA, seed=True, parallel_calls=True, usage_reliable=False
+)
+
+PRESETS: Mapping[str, Endpoint] = MappingProxyType(
+    {
+        "claude": Endpoint(
+            "claude",
+            "claude",
+            "https://api.anthropic.com",
+            Capabilities(output=OutputMode.JSON_SCHEMA, reasoning_echo=True),
+            _sizes("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
+            key_variable="ANTHROPIC_API_KEY",
+        ),
+        "openai": Endpoint(
+            "openai",
+            "openai",
+            "https://api.openai.com/v1",
+            Capabilities(
+                output=OutputMode.JSON_SCHEMA,
+                max_tokens_field="max_completion_tokens",
+                tool_choice=True,
+                parallel_calls=True,
+                # Its models of the sixth generation take function tools here with this alone.
+                effort_with_tools="none",
+            ),
+            _sizes("gpt-6-luna", "gpt-6-sol", "gpt-6-sol"),
+            key_variable="OPENAI_API_KEY",
+        ),
+        "minimax": Endpoint(
+            "minimax",
+            "openai",
+            "https://api.minimax.io/v1",
+            Capabilities(reasoning_echo=True),
+            _sizes("MiniMax-M2.5", "MiniMax-M2.5", "MiniMax-M2.5"),
+            key_variable="MINIMAX_API_KEY",
+        ),
+        "vllm": Endpoint(
+            "vllm",
+            "openai",
+            "http://127.0.0.1:8000/v1",
+            replace(_LOCAL, usage_reliable=True),
+            key_variable="VLLM_API_KEY",
+            key_needed=False,
+            free=True,
+            patient=True,
+        ),
+        "ollama": Endpoint(
+            "ollama",
+            "openai",
+            "http://127.0.0.1:11434/v1",
+            replace(_LOCAL, parallel_calls=False),
+            key_needed=False,
+            free=True,
+            patient=True,
+        ),
+        "llamacpp": Endpoint(
+            "llamacpp",
+            "openai",
+            "http://127.0.0.1:8080/v1",
+            _LOCAL,
+            key_variable="LLAMACPP_API_KEY",
+            key_needed=False,
+            free=True,
+            patient=True,
+        ),
+        "compatible": Endpoint(
+            "compatible", "openai", "", Capabilities(usage_reliable=False), key_needed=False
+        ),
+    }
+)
+
+
+def _price(
+    input_usd: str,
+    output_usd: str,
+    cache_read: str,
+    cache_write: str,
+    long: tuple[int, str, str] | None = None,
+) -> Price:
+    above, input_factor, output_factor = long or (None, "1", "1")
+    return Price(
+        input=Decimal(input_usd),
+        output=Decimal(output_usd),
+        cache_read=Decimal(cache_read),
+        cache_write=Decimal(cache_write),
+        long_from_tokens=above,
+        long_input_factor=Decimal(input_factor),
+        long_output_factor=Decimal(output_factor),
+    )
+
+
+_GPT_6_LONG = (272_000, "2", "1.5")
+
+# List prices as published in November 2026, never compared with a bill; `prices` overrides them.
+PRICES: Mapping[str, Price] = MappingProxyType(
+    {
+        "claude-haiku-5-5": _price("0.10", "0.50", "0.01", "0.125", (100_000, "5", "5")),
+        "claude-sonnet-5-5": _price("2", "10", "0.10", "2.50"),
+        "claude-opus-5-5": _price("4", "20", "0.20", "5"),
+        "gpt-6-luna": _price("0.10", "0.50", "0.01", "0.125", _GPT_6_LONG),
+        "gpt-6-sol": _price("2", "10", "0.20", "2.50", _GPT_6_LONG),
+        "MiniMax-M2.5": _price("0.30", "1.20", "0.03", "0.375"),
+    }
+)
+
+
+def prices_of(settings: Settings) -> Mapping[str, Price]:
+    """The built-in prices with the settings' over them."""
+    return {**PRICES, **settings.prices}
+
+
+OF_ENDPOINT = {
+    *("base_url", "key_variable", "key_file", "free"),
+    *("output_tokens_max", "timeout_s", "silence_s"),
+}
+"""Settings of the endpoint itself; most others are capabilities."""
+
+
+def endpoints_of(settings: Settings) -> Mapping[str, Endpoint]:
+    """All endpoints by name: the presets, and what the settings add or change."""
+    timed = {
+        name: replace(
+            preset, timeout_s=settings.model_timeout_s, silence_s=settings.model_silence_s
+        )
+        for name, preset in PRESETS.items()
+    }
+    known = {name: preset for name, preset in timed.items() if name != "compatible"}
+    return {
+        **known,
+        **{name: _set(name, provider, timed) for name, provider in settings.providers.items()},
+    }
+
+
+def _set(name: str, provider: EndpointSettings, presets: Mapping[str, Endpoint]) -> Endpoint:
+    preset = presets[provider.preset or (name if name in presets else "compatible")]
+    # A key goes to the endpoint that it was made for: another name reads another variable.
+    variable = preset.key_variable if preset.name == name else _variable(name)
+    changes = provider.model_dump(exclude_none=True, include=OF_ENDPOINT)
+    can = provider.model_dump(exclude_none=True, exclude={"preset", "models", "rate", *OF_ENDPOINT})
+    if "output" in can:
+        can["output"] = OutputMode(can["output"])
+    return replace(
+        preset,
+        **{
+            "name": name,
+            "key_variable": variable,
+            "named": True,
+            "models": {**preset.models, **provider.models},
+            "capabilities": replace(preset.capabilities, **can),
+            # Whoever sets how long an endpoint may be silent means it.
+            "patient": preset.patient and provider.silence_s is None,
+            **changes,
+        },
+    )
+
+
+def _variable(name: str) -> str:
+    return f"{name.upper().replace('-', '_')}_API_KEY"

@@ -1,0 +1,51 @@
+"""Keys of model endpoints: from the environment or from a file, never from anywhere else."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from libs.llm.endpoints.endpoint import Endpoint
+from libs.llm.errors import ProviderNotUsable
+
+
+def key_of(
+    endpoint: Endpoint, secrets_dir: Path, environment: Mapping[str, str] = os.environ
+) -> SecretStr | None:
+    """The endpoint's key: its variable, else `key_file`, else `<name>.key` among the secrets.
+
+    None where there is none and none is needed. Raises ProviderNotUsable, which names the places
+    that were looked at and never what stands in them.
+    """
+    key = environment.get(endpoint.key_variable, "") if endpoint.key_variable else ""
+    if key.strip():
+        return _usable(endpoint, key, endpoint.key_variable)
+    path = Path(endpoint.key_file) if endpoint.key_file else secrets_dir / f"{endpoint.name}.key"
+    if path.exists():
+        return _usable(endpoint, _read(endpoint, path), str(path))
+    if endpoint.key_file:
+        raise ProviderNotUsable(f"{endpoint.name} has no key: its key_file {path} is not there")
+    if endpoint.key_needed:
+        raise ProviderNotUsable(
+            f"{endpoint.name} has no key: set {endpoint.key_variable}, or write the key into {path}"
+        )
+    return None
+
+
+def _read(endpoint: Endpoint, path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProviderNotUsable(
+            f"{endpoint.name}: its key file {path} cannot be read ({type(error).__name__})"
+        ) from None
+
+
+def _usable(endpoint: Endpoint, text: str, where: str) -> SecretStr:
+    key = text.strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise ProviderNotUsable(
+            f"{endpoint.name}: the content of {where} is not a key; it must be one word of ASCII"
+        )
+    return SecretStr(key)

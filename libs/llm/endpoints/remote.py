@@ -1,0 +1,193 @@
+"""A provider behind an endpoint: prices its calls, knows its key, and lets nobody see that.
+
+The SDK is imported at the first call, in a thread: that takes seconds, and a desk without keys
+never pays for it.
+"""
+
+import asyncio
+import importlib
+from collections.abc import Callable, Mapping
+from decimal import ROUND_UP, Decimal
+
+import orjson
+import structlog
+from pydantic import SecretStr, ValidationError
+
+from contracts.operation import Reserve
+from contracts.types import Usage
+from libs.llm.endpoints.endpoint import Endpoint, Wire
+from libs.llm.errors import ModelError, PriceUnknown, ProviderFault, ProviderNotUsable
+from libs.llm.json_values import storable
+from libs.llm.provider import ModelReply, ModelRequest, ModelSize
+from libs.runtime.model_settings import Price
+
+WIRES: Mapping[str, str] = {
+    "claude": "libs.llm.endpoints.claude",
+    "openai": "libs.llm.endpoints.openai",
+}
+"""The module of each wire format; it has a function `wire`."""
+BYTES_PER_TOKEN = 2
+"""Tokens are estimated high: JSON full of figures has about three bytes to the token."""
+IMPLAUSIBLY_FEW = 8
+"""An estimate is at most this many times what a server that counts would tell."""
+KEY_CHARS_MIN = 8
+"""Anything shorter is no key, and would be found in every text."""
+REPLY_BYTES_MAX = 200_000
+"""A reply is one entry of the journal and must leave room for the others in its message."""
+HIDDEN = "[key]"
+CENT_PARTS = Decimal("0.00000001")
+MILLION = Decimal(1_000_000)
+FREE = Price(input=Decimal(0), output=Decimal(0), cache_read=Decimal(0), cache_write=Decimal(0))
+
+log = structlog.get_logger()
+
+
+class RemoteProvider:
+    """Answers through one endpoint. `open_wire` is for tests; else the endpoint's SDK is used."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        key: SecretStr | None,
+        prices: Mapping[str, Price],
+        open_wire: Callable[[], Wire] | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._key = key
+        self._prices = prices
+        self._open_wire = open_wire or self._load
+        self._opening = asyncio.Lock()
+        self._wire: Wire | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that pipelines call it by."""
+        return self._endpoint.name
+
+    def model_for(self, stage: str, size: ModelSize) -> str:
+        """The model for a stage; raises ProviderNotUsable where none is set."""
+        model = self._endpoint.model_for(stage, size)
+        if not model:
+            raise ProviderNotUsable(
+                f"{self.name} has no model for {stage}: set {size} or {stage} in "
+                f"[providers.{self.name}.models] of deskbus.toml"
+            )
+        return model
+
+    def reserve(self, request: ModelRequest) -> Reserve:
+        """The whole request and the longest reply, at this model's price."""
+        tokens, price = estimated_tokens(_sent_bytes(request)), self._price(request.model)
+        output_tokens = self._endpoint.tokens_max(request)
+        longest = Usage(output_tokens=output_tokens)
+        worst = max(
+            cost_usd(price, longest + Usage(input_tokens=tokens)),
+            cost_usd(price, longest + Usage(cache_write_tokens=tokens)),
+        )
+        return Reserve(tokens=tokens + output_tokens, cost_usd=worst, provider=self.name)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """One call. What it used is counted; where the endpoint does not say, it is estimated."""
+        price = self._price(request.model)
+        wire = await self._opened()
+        try:
+            reply = self._without_key(await wire.send(request))
+        except ModelError as error:
+            error.args = (self._hidden(error.message),)
+            raise
+        except ValidationError as error:
+            raise ProviderFault(
+                f"{self.name}: the reply cannot be kept: {error.errors()[0]['msg']}",
+                may_have_cost=True,
+            ) from None
+        usage = self._believed(request, reply)
+        paid = usage.model_copy(update={"cost_usd": cost_usd(price, usage)})
+        return reply.model_copy(update={"usage": paid})
+
+    async def close(self) -> None:
+        """Give the connections back; a later call opens new ones."""
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            await wire.close()
+
+    def _price(self, model: str) -> Price:
+        if self._endpoint.free:
+            return FREE
+        price = self._prices.get(model)
+        if price is None:
+            raise PriceUnknown(model)
+        return price
+
+    async def _opened(self) -> Wire:
+        async with self._opening:
+            if self._wire is None:
+                self._wire = await asyncio.to_thread(self._open_wire)
+            return self._wire
+
+    def _load(self) -> Wire:
+        module = importlib.import_module(WIRES[self._endpoint.wire])
+        wire: Wire = module.wire(self._endpoint, self._key)
+        return wire
+
+    def _believed(self, request: ModelRequest, reply: ModelReply) -> Usage:
+        """The usage as told; where there is none, or less than can be, an estimate."""
+        usage = reply.usage
+        if usage.tokens and self._endpoint.capabilities.usage_reliable:
+            return usage
+        guess = Usage(
+            input_tokens=estimated_tokens(_sent_bytes(request)),
+            output_tokens=estimated_tokens(len(reply.model_dump_json(exclude={"raw"}))),
+        )
+        if usage.tokens * IMPLAUSIBLY_FEW > guess.tokens:
+            return usage
+        log.warning("llm.usage_estimated", provider=self.name, told=usage.tokens, by=guess.tokens)
+        return guess
+
+    def _without_key(self, reply: ModelReply) -> ModelReply:
+        """The reply, where an endpoint that echoes its request has put the key into it."""
+        try:
+            body = orjson.dumps(storable(reply.model_dump(mode="json"))).decode()
+        except (ValueError, TypeError) as error:
+            raise ProviderFault(
+                f"{self.name}: the reply cannot be kept: {error}", may_have_cost=True
+            ) from error
+        if len(body.encode()) > REPLY_BYTES_MAX:
+            raise ProviderFault(
+                f"{self.name}: the reply has {len(body)} characters, the limit is "
+                f"{REPLY_BYTES_MAX} bytes",
+                may_have_cost=True,
+            )
+        hidden = self._hidden(body)
+        if hidden == body:
+            return reply
+        log.warning("llm.key_echoed", provider=self.name)
+        return ModelReply.model_validate_json(hidden)
+
+    def _hidden(self, text: str) -> str:
+        """`text` without the key in it."""
+        key = self._key.get_secret_value() if self._key else ""
+        return text.replace(key, HIDDEN) if len(key) >= KEY_CHARS_MIN else text
+
+
+def cost_usd(price: Price, usage: Usage) -> Decimal:
+    """The cost of the tokens, rounded up to a hundred-millionth of a dollar."""
+    whole_input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    is_long = price.long_from_tokens is not None and whole_input > price.long_from_tokens
+    taken = (
+        usage.input_tokens * price.input
+        + usage.cache_read_tokens * price.cache_read
+        + usage.cache_write_tokens * price.cache_write
+    )
+    output_cost = usage.output_tokens * price.output
+    if is_long:
+        taken, output_cost = taken * price.long_input_factor, output_cost * price.long_output_factor
+    return ((taken + output_cost) / MILLION).quantize(CENT_PARTS, rounding=ROUND_UP)
+
+
+def estimated_tokens(size_bytes: int) -> int:
+    """Tokens of so many bytes, rather too many than too few."""
+    return -(-size_bytes // BYTES_PER_TOKEN)
+
+
+def _sent_bytes(request: ModelRequest) -> int:
+    """About what travels; `task` and `evidence` do not, they stand in the messages."""
+    return len(request.model_dump_json(exclude={"task", "evidence"}))

@@ -1,0 +1,1 @@
+"""The replay source: recorded real prices, as they were known at each session's close."""

@@ -1,0 +1,265 @@
+"""The replay source: recorded real prices, returned as they were known at each session's close.
+
+`ReplayMarket` reads a `ReplayStore` up to as_of and `ReplayFills` past it. They are two objects so
+that only execution need be given the second.
+
+Adjustment: a bar of session t is multiplied by the steps of all splits and dividends in
+(t, as_of]. A step is 1 / split_factor times close / (close + dividend) of the ex-date, the
+reinvested total return. The steps are multiplied up forwards in time, so a value at as_of is made
+of the same floating-point operations whether or not later rows exist.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from contracts.facts import UNKNOWN_SECTOR
+from libs.market.calendar import ExchangeCalendar
+from libs.market.errors import NoHistory, NothingTraded
+from libs.market.replay.store import ReplayStore
+from libs.market.source import (
+    BAR_SCHEMA,
+    JUMP_PCT,
+    CorporateAction,
+    EarningsReport,
+    FillPrice,
+    Fundamentals,
+    Listing,
+    NewsItem,
+    require_session,
+)
+
+__all__ = ["ReplayFills", "ReplayMarket", "ReplayStore"]
+
+_PRICES = ("open", "high", "low", "close")
+
+
+class ReplayMarket:
+    """`MarketData` over a store: nothing newer than the close of as_of."""
+
+    def __init__(self, store: ReplayStore, jump_pct: float = JUMP_PCT) -> None:
+        self._store = store
+        self.label = replace(store.label, jump_pct=jump_pct)
+        """What the source is, for people."""
+
+    @property
+    def calendar(self) -> ExchangeCalendar:
+        """The sessions that as_of counts in."""
+        return self._store.calendar
+
+    async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        """See MarketData.bars."""
+        if sessions < 1:
+            raise ValueError(f"sessions must be at least 1, not {sessions}")
+        return adjusted((await self._known_bars(ticker, as_of)).tail(sessions))
+
+    async def universe(
+        self, as_of: date, tickers: Collection[str] | None = None
+    ) -> tuple[Listing, ...]:
+        """See MarketData.universe; NoHistory where nothing at all traded at as_of."""
+        require_session(self.calendar, as_of)
+        names = self._store.tickers if tickers is None else self._store.known_among(tickers)
+        traded = [ticker for ticker in names if _has(await self._store.dates(ticker), as_of)]
+        if not traded and tickers is None:
+            raise await self._nothing_traded(as_of)
+        described = await self._store.descriptions(as_of)
+        return tuple(self._listing(ticker, described.get(ticker, {})) for ticker in traded)
+
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
+        """See MarketData.news."""
+        rows = await self._known_records("news", "news", as_of, tickers)
+        newest = rows.sort("known_at", descending=True, maintain_order=True).head(items_max)
+        return tuple(_news_item(row) for row in newest.iter_rows(named=True))
+
+    async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
+        """See MarketData.fundamentals."""
+        rows = await self._known_records("fundamentals", "fundamentals", as_of, (ticker,))
+        if rows.is_empty():
+            return None
+        newest = rows.sort("period_end", maintain_order=True).row(-1, named=True)
+        ratio = await self._split_since(ticker, newest["known_at"], as_of)
+        (listing,) = await self.universe(as_of, (ticker,))
+        return _fundamentals(newest, ratio, listing.currency)
+
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
+        """See MarketData.earnings."""
+        rows = await self._known_records("earnings", "earnings dates", as_of, tickers)
+        newest = rows.unique(["ticker", "period_end"], keep="last", maintain_order=True)
+        return tuple(
+            EarningsReport(**row)
+            for row in newest.sort("report_date", "ticker").iter_rows(named=True)
+        )
+
+    async def _known_bars(self, ticker: str, as_of: date) -> pl.DataFrame:
+        frame = await self._store.bars(ticker)
+        require_session(self.calendar, as_of)
+        dates = await self._store.dates(ticker)
+        known = bisect_right(dates, as_of)
+        if known == 0:
+            raise NoHistory(
+                f"{ticker} has no prices at or before {as_of} in source {self.label.name}; "
+                f"choose a later session or leave it out"
+            )
+        if dates[known - 1] != as_of:
+            raise await self._not_traded(ticker, as_of, dates[known - 1])
+        return frame.head(known)
+
+    async def _not_traded(self, ticker: str, as_of: date, last: date) -> NoHistory:
+        why = (
+            f"{ticker} has no price for {as_of} in source {self.label.name}: its last one is of "
+            f"{last}, so it was delisted or suspended, or the data ends there; leave it out"
+        )
+        for other in self._store.tickers:
+            if _has(await self._store.dates(other), as_of):
+                return NoHistory(why)
+        return NothingTraded(why)
+
+    async def _known_records(
+        self, kind: str, what: str, as_of: date, tickers: Collection[str] | None
+    ) -> pl.DataFrame:
+        rows = await self._store.records(kind, what)
+        require_session(self.calendar, as_of)
+        known = rows.filter(pl.col("known_at") <= self.calendar.close(as_of))
+        if tickers is None:
+            return known
+        for ticker in tickers:
+            await self._known_bars(ticker, as_of)
+        return known.filter(pl.col("ticker").is_in(list(tickers)))
+
+    async def _split_since(self, ticker: str, known_at: datetime, as_of: date) -> float:
+        """New shares for one share of `known_at`, by the splits from then to as_of."""
+        bars = await self._known_bars(ticker, as_of)
+        splits = bars.filter(pl.col("split_factor") != 1).select("date", "split_factor")
+        ratio = 1.0
+        for session, factor in splits.iter_rows():
+            opened = self.calendar.is_session(session) and self.calendar.open(session) > known_at
+            ratio *= factor if opened else 1.0
+        return ratio
+
+    def _listing(self, ticker: str, described: Mapping[str, str | None]) -> Listing:
+        return Listing(
+            ticker=ticker,
+            name=described.get("name") or ticker,
+            sector=described.get("sector") or UNKNOWN_SECTOR,
+            exchange=described.get("exchange") or self._store.exchange,
+            currency=described.get("currency") or self._store.currency,
+            country=described.get("country") or "",
+        )
+
+    async def _nothing_traded(self, as_of: date) -> NothingTraded:
+        spans = [await self._store.dates(ticker) for ticker in self._store.tickers]
+        first, last = min(dates[0] for dates in spans), max(dates[-1] for dates in spans)
+        if as_of < first:
+            where = "lies before the data"
+        else:
+            where = "lies after the data" if as_of > last else "has no prices"
+        return NothingTraded(
+            f"{as_of} {where} of source {self.label.name}, which runs from {first} to {last}; "
+            f"choose a session inside"
+        )
+
+
+class ReplayFills:
+    """`FillPrices` over a store: for execution only, because it reads past as_of."""
+
+    def __init__(self, store: ReplayStore) -> None:
+        self._store = store
+
+    async def next_open(self, ticker: str, after: date) -> FillPrice:
+        """See FillPrices.next_open."""
+        frame, dates = await self._store.bars(ticker), await self._store.dates(ticker)
+        session = self._store.calendar.next_session(after)
+        if not _has(dates, session):
+            raise NoHistory(
+                f"{ticker} did not trade at the open of {session}, the session after {after}, in "
+                f"source {self._store.label.name}; the order cannot be filled there"
+            )
+        row = frame.row(bisect_left(dates, session), named=True)
+        described = (await self._store.descriptions(session)).get(ticker, {})
+        return FillPrice(
+            ticker=ticker,
+            session=session,
+            opens_at=self._store.calendar.open(session),
+            open=exact(row["open"]),
+            currency=described.get("currency") or self._store.currency,
+            action=action_of(ticker, row),
+        )
+
+    async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
+        """See FillPrices.actions."""
+        frame = await self._store.bars(ticker)
+        between = frame.filter((pl.col("date") > after) & (pl.col("date") <= through))
+        events = (action_of(ticker, row) for row in between.iter_rows(named=True))
+        return tuple(event for event in events if event is not None)
+
+
+def adjusted(known: pl.DataFrame) -> pl.DataFrame:
+    """Raw bars with their growth as BAR_SCHEMA, rebased to the last one of them."""
+    price = known["price_growth"][-1] / known["price_growth"]
+    shares = known["share_growth"][-1] / known["share_growth"]
+    # Column by column: the same as an expression, at half the cost for so few rows.
+    prices = {name: known[name] * price for name in _PRICES}
+    volume = known["volume"] * shares
+    return pl.DataFrame({"date": known["date"], **prices, "volume": volume}, schema=BAR_SCHEMA)
+
+
+def _has(dates: list[date], day: date) -> bool:
+    at = bisect_left(dates, day)
+    return at < len(dates) and dates[at] == day
+
+
+def exact(value: float) -> Decimal:
+    """The decimal that the file's text said, through the shortest form of the float."""
+    return Decimal(repr(value))
+
+
+def action_of(ticker: str, row: Mapping[str, Any]) -> CorporateAction | None:
+    """The split or dividend in a raw bar's row; None where there was neither."""
+    if row["split_factor"] == 1 and row["dividend"] == 0:
+        return None
+    return CorporateAction(
+        ticker=ticker,
+        session=row["date"],
+        split_ratio=exact(row["split_factor"]),
+        dividend_per_share=exact(row["dividend"]),
+    )
+
+
+def _news_item(row: Mapping[str, Any]) -> NewsItem:
+    return NewsItem(
+        ticker=row["ticker"],
+        title=row["title"],
+        summary=row["summary"] or "",
+        publisher=row["publisher"] or "",
+        url=row["url"] or "",
+        known_at=row["known_at"],
+    )
+
+
+def _fundamentals(row: Mapping[str, Any], split_ratio: float, currency: str) -> Fundamentals:
+    def per_share(value: float | None) -> float | None:
+        return None if value is None else value / split_ratio
+
+    shares = row["shares_outstanding"]
+    return Fundamentals(
+        ticker=row["ticker"],
+        period_end=row["period_end"],
+        known_at=row["known_at"],
+        currency=row["currency"] or currency,
+        eps_ttm=per_share(row["eps_ttm"]),
+        shares_outstanding=None if shares is None else shares * split_ratio,
+        revenue_ttm=row["revenue_ttm"],
+        profit_margin_pct=row["profit_margin_pct"],
+        operating_margin_pct=row["operating_margin_pct"],
+        debt_to_equity=row["debt_to_equity"],
+        dividend_per_share_ttm=per_share(row["dividend_per_share_ttm"]),
+    )

@@ -1,0 +1,307 @@
+"""The files of one replay directory: found, labelled, read when needed, kept within bounds.
+
+Nothing here is point-in-time: `libs.market.replay.market` cuts what the store holds at as_of.
+"""
+
+import asyncio
+import threading
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import structlog
+
+from libs.market.calendar import DEFAULT_EXCHANGE, ExchangeCalendar, exchange_calendar
+from libs.market.errors import BadReplayData, NotInSource, UnknownTicker
+from libs.market.replay.files import (
+    SUFFIXES,
+    Check,
+    find_bundled,
+    read_bars,
+    read_bundled,
+    read_records,
+)
+from libs.market.source import SourceLabel, refuse_crypto
+
+log = structlog.get_logger(__name__)
+
+TICKERS_MAX = 5_000
+TICKERS_CACHED_MAX = 512
+"""Above the largest universe of a request (500): whoever goes through more than are kept, in order,
+finds none of them. Ten years of a ticker take about 0.2 MB."""
+LABEL_FILE = "source.toml"
+DEFAULT_CURRENCY = "USD"
+RATE_MIN, RATE_MAX = 1e-6, 1e6
+"""No pair of currencies is further apart; contracts keep ten places of a rate."""
+
+_TEXT, _NUMBER, _DAY = pl.String(), pl.Float64(), pl.Date()
+_RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
+    "sectors": (
+        {"ticker": _TEXT, "sector": _TEXT},
+        {"name": _TEXT, "exchange": _TEXT, "currency": _TEXT, "country": _TEXT},
+    ),
+    "news": (
+        {"ticker": _TEXT, "title": _TEXT},
+        {"summary": _TEXT, "publisher": _TEXT, "url": _TEXT},
+    ),
+    "fundamentals": (
+        {"ticker": _TEXT, "period_end": _DAY},
+        {
+            "currency": _TEXT,
+            "eps_ttm": _NUMBER,
+            "shares_outstanding": _NUMBER,
+            "revenue_ttm": _NUMBER,
+            "profit_margin_pct": _NUMBER,
+            "operating_margin_pct": _NUMBER,
+            "debt_to_equity": _NUMBER,
+            "dividend_per_share_ttm": _NUMBER,
+        },
+    ),
+    "earnings": (
+        {"ticker": _TEXT, "period_end": _DAY, "report_date": _DAY},
+        {"eps_estimate": _NUMBER, "eps_actual": _NUMBER},
+    ),
+    "fx": ({"date": _DAY, "pair": _TEXT, "rate": _NUMBER}, {}),
+}
+_CHECKS = {
+    "fx": (
+        Check(
+            ~pl.col("pair").str.contains("^[A-Z]{6}$"),
+            "pair is not a pair of currencies",
+            "write EURUSD for what one euro is worth in dollars",
+        ),
+        Check(
+            ~pl.col("rate").is_between(RATE_MIN, RATE_MAX),
+            f"rate is not between {RATE_MIN} and {RATE_MAX:,.0f}",
+            "correct the row or leave it out",
+        ),
+        Check(
+            pl.coalesce("known_on", pl.col("known_at").dt.date()) < pl.col("date"),
+            "the rate is known before its day",
+            "write when the rate became known, not before date",
+        ),
+    ),
+}
+
+# Written down by hand from general knowledge. The sector is the GICS one of 2000 to 2013, when all
+# five were Information Technology: Communication Services took in GOOG and FB only in 2018.
+_BUNDLED_LISTINGS: dict[str, dict[str, str]] = {
+    ticker: {
+        "name": name,
+        "sector": "Information Technology",
+        "exchange": exchange,
+        "country": "US",
+    }
+    for ticker, name, exchange in (
+        ("AAPL", "Apple", "XNAS"),
+        ("FB", "Facebook", "XNAS"),
+        ("GOOG", "Google", "XNAS"),
+        ("IBM", "International Business Machines", "XNYS"),
+        ("MSFT", "Microsoft", "XNAS"),
+    )
+}
+_BUNDLED_LABEL = SourceLabel(
+    name="bokeh-sampledata",
+    description="real daily prices of AAPL, FB, GOOG, IBM and MSFT, 2000-03-01 to 2013-03-01; "
+    "splits and dividends recovered from the adjusted close; no news, fundamentals or earnings",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The files of a replay directory, before any of prices is read."""
+
+    label: SourceLabel
+    currency: str
+    exchange: str
+    prices: Mapping[str, Path]
+    records: Mapping[str, Path]
+    bundled: Path | None = None
+
+
+class ReplayStore:
+    """The files of one replay directory, read when first needed and kept within bounds.
+
+    `directory` None means the prices bundled with bokeh-sampledata. Raises BadReplayData for a
+    directory that is none or holds no prices; a bad file raises when it is first read. Safe to
+    share between threads.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._layout = _bundled_layout() if directory is None else _scan(directory)
+        self.label = self._layout.label
+        self.currency = self._layout.currency
+        self.exchange = self._layout.exchange
+        self.calendar: ExchangeCalendar = exchange_calendar(self.exchange)
+        self._bars: dict[str, pl.DataFrame] = {}
+        self._dates: dict[str, list[date]] = {}
+        self._records: dict[str, pl.DataFrame] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def tickers(self) -> tuple[str, ...]:
+        """Every ticker there is a file for, whenever it traded. Not point-in-time."""
+        return tuple(sorted(self._layout.prices))
+
+    def known_among(self, tickers: Collection[str]) -> tuple[str, ...]:
+        """Those of `tickers` that there is a file for, sorted."""
+        return tuple(sorted(set(tickers) & self._layout.prices.keys()))
+
+    async def bars(self, ticker: str) -> pl.DataFrame:
+        """All bars of a ticker with `price_growth` and `share_growth`; not point-in-time."""
+        refuse_crypto(ticker)
+        if ticker not in self._layout.prices:
+            raise UnknownTicker(ticker, self.label.name)
+        bars = self._bars.get(ticker)
+        return bars if bars is not None else await asyncio.to_thread(self._load_bars, ticker)
+
+    async def dates(self, ticker: str) -> list[date]:
+        """The sessions that a ticker has bars for, ascending; not point-in-time."""
+        if ticker not in self._dates:
+            await self.bars(ticker)
+        return self._dates[ticker]
+
+    async def records(self, kind: str, what: str) -> pl.DataFrame:
+        """A file of records sorted by known_at, the undated dropped; NotInSource without it."""
+        if kind not in self._layout.records:
+            remedy = f"use a source that has it, or put {kind}.csv into DESKBUS_REPLAY_DIR"
+            raise NotInSource(what, self.label.name, remedy)
+        records = self._records.get(kind)
+        return records if records is not None else await asyncio.to_thread(self._load_records, kind)
+
+    async def descriptions(self, as_of: date) -> Mapping[str, Mapping[str, str | None]]:
+        """The listings as they were known at the close of as_of: name, sector, currency, ..."""
+        if self._layout.bundled is not None:
+            return _BUNDLED_LISTINGS
+        if "sectors" not in self._layout.records:
+            return {}
+        rows = await self.records("sectors", "sectors")
+        close = self.calendar.close(as_of)
+        known = rows.filter(pl.col("known_at").is_null() | (pl.col("known_at") <= close))
+        return {row["ticker"]: row for row in known.iter_rows(named=True)}
+
+    def _load_bars(self, ticker: str) -> pl.DataFrame:
+        with self._lock:
+            if ticker in self._bars:
+                return self._bars[ticker]
+            if self._layout.bundled is not None:
+                loaded = read_bundled(self._layout.bundled)
+            else:
+                loaded = {ticker: read_bars(self._layout.prices[ticker])}
+            for name, frame in loaded.items():
+                if len(self._bars) >= TICKERS_CACHED_MAX:
+                    del self._bars[next(iter(self._bars))]
+                self._dates[name] = frame["date"].to_list()
+                self._bars[name] = with_growth(frame)
+            return self._bars[ticker]
+
+    def _load_records(self, kind: str) -> pl.DataFrame:
+        with self._lock:
+            if kind not in self._records:
+                required, optional = _RECORDS[kind]
+                path = self._layout.records[kind]
+                read = read_records(path, required, optional, _CHECKS.get(kind, ()))
+                frame = self._date_by_sessions(read)
+                dated = frame.filter(pl.col("known_at").is_not_null())
+                # An undated record could be from any time, so nothing may rest on it. Sectors
+                # describe a listing and hold from its first bar.
+                usable = frame if kind == "sectors" else dated
+                if usable.height < frame.height:
+                    dropped = frame.height - usable.height
+                    log.warning("market.undated_dropped", file=path.name, rows=dropped)
+                self._records[kind] = usable.sort("known_at", nulls_last=False, maintain_order=True)
+            return self._records[kind]
+
+    def _date_by_sessions(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Turn a date in known_on into the close of that session, or of the next one."""
+        days = frame["known_on"].drop_nulls().unique().to_list()
+        closes = [self.calendar.close(self.calendar.session_on_or_after(day)) for day in days]
+        close = pl.col("known_on").replace_strict(
+            pl.Series(days, dtype=pl.Date),
+            pl.Series(closes, dtype=pl.Datetime("us", "UTC")),
+            default=None,
+            return_dtype=pl.Datetime("us", "UTC"),
+        )
+        return frame.with_columns(known_at=pl.col("known_at").fill_null(close)).drop("known_on")
+
+
+def with_growth(bars: pl.DataFrame) -> pl.DataFrame:
+    """Add what one share and one unit of money of the first session have become at each session."""
+    close, dividend = pl.col("close"), pl.col("dividend")
+    step = close / (close + dividend) / pl.col("split_factor")
+    return bars.with_columns(
+        price_growth=step.cum_prod(), share_growth=pl.col("split_factor").cum_prod()
+    )
+
+
+def _bundled_layout() -> _Layout:
+    path = find_bundled()
+    return _Layout(
+        label=_BUNDLED_LABEL,
+        currency=DEFAULT_CURRENCY,
+        exchange=DEFAULT_EXCHANGE,
+        prices=dict.fromkeys(_BUNDLED_LISTINGS, path),
+        records={},
+        bundled=path,
+    )
+
+
+def _scan(directory: Path) -> _Layout:
+    if not directory.is_dir():
+        raise BadReplayData(
+            directory, None, "not a directory", "set DESKBUS_REPLAY_DIR to one, or unset it"
+        )
+    prices: dict[str, Path] = {}
+    records: dict[str, Path] = {}
+    for path in sorted(directory.iterdir()):
+        if path.suffix not in SUFFIXES:
+            continue
+        name = path.name.removesuffix(path.suffix)
+        paths, key = (records, name) if name in _RECORDS else (prices, name.upper())
+        if key in paths:
+            raise BadReplayData(
+                path, None, f"{key} is also in {paths[key].name}", "keep one of the two"
+            )
+        paths[key] = path
+    if not prices or len(prices) > TICKERS_MAX:
+        raise BadReplayData(
+            directory,
+            None,
+            f"{len(prices)} files of prices where 1 to {TICKERS_MAX} are allowed",
+            "put one CSV or Parquet file a ticker into it",
+        )
+    settings = _settings(directory)
+    return _Layout(
+        label=SourceLabel(
+            name=str(settings.get("name", directory.name)),
+            description=str(settings.get("description", "")),
+            synthetic=settings.get("synthetic", False) is True,
+        ),
+        currency=str(settings.get("currency", DEFAULT_CURRENCY)),
+        exchange=str(settings.get("exchange", DEFAULT_EXCHANGE)),
+        prices=prices,
+        records=records,
+    )
+
+
+def _settings(directory: Path) -> Mapping[str, object]:
+    path = directory / LABEL_FILE
+    if not path.exists():
+        return {}
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeError) as error:
+        raise BadReplayData(path, None, str(error)[:120], "correct the TOML") from error
+    allowed = {"name": str, "description": str, "synthetic": bool, "currency": str, "exchange": str}
+    for key, value in settings.items():
+        if not isinstance(value, allowed.get(key, ())):
+            raise BadReplayData(
+                path,
+                None,
+                f"{key[:40]} is unknown or of the wrong type",
+                f"use {', '.join(allowed)}",
+            )
+    return settings

@@ -1,0 +1,1 @@
+"""The tools over market data that models may call."""

@@ -1,0 +1,204 @@
+"""The eight read-only market tools that a model may call: one table, one way in.
+
+A result is a JSON-able dict with `as_of`, `newest` (the time of its newest datum, null where it
+holds none) and `source`. Every datum in it carries `session` (a date, meaning that session's close)
+or `known_at` (UTC), from which `newest` is found and checked centrally: a tool cannot forget to.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from contracts.types import ToolDef
+from libs.market.calendar import ExchangeCalendar
+from libs.market.errors import BadToolArguments, LookAhead, ToolNotAllowed, ToolResultTooLarge
+from libs.market.source import MarketData
+from libs.market.tools import answers, shapes
+from libs.market.tools.answers import RESULT_BYTES_MAX
+from libs.runtime.wording import place_of, worded
+
+_TIME_KEYS = ("session", "known_at")
+
+
+@dataclass(frozen=True)
+class MarketTool:
+    """One row of the table: what a model sees, what it may pass, what answers it, and how."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    run: Callable[[Any, MarketData, date], Awaitable[dict[str, Any]]]
+    answer: type[shapes.Sealed]
+
+    @cached_property
+    def definition(self) -> ToolDef:
+        """The tool as a model sees it; the JSON Schema comes from the argument model."""
+        schema = _without_titles(self.arguments.model_json_schema())
+        schema.pop("description", None)  # the model's docstring is for readers of the code
+        return ToolDef(name=self.name, description=self.description, parameters=schema)
+
+
+class MarketTools:
+    """The market tools of one agent at one as_of.
+
+    `allowed` is the agent's allow-list; names in it that are no market tools belong to another
+    executor and are passed over here.
+    """
+
+    def __init__(self, market: MarketData, as_of: date, allowed: frozenset[str]) -> None:
+        self._market = market
+        self._as_of = as_of
+        self._tools = {tool.name: tool for tool in TOOLS if tool.name in allowed}
+
+    def definitions(self) -> tuple[ToolDef, ...]:
+        """The allowed tools as a model sees them, always in the same order."""
+        return tuple(tool.definition for tool in self._tools.values())
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Run one tool; raises MarketError (ToolNotAllowed, BadToolArguments, NotInSource, ...)."""
+        tool = self._tools.get(name)
+        if tool is None:
+            allowed = ", ".join(self._tools) or "none"
+            raise ToolNotAllowed(f"tool {name[:40]!r} is not allowed here; allowed: {allowed}")
+        parsed = _parse(tool, arguments)
+        payload = await tool.run(parsed, self._market, self._as_of)
+        return _sealed(tool.name, payload, self._market, self._as_of)
+
+
+def newest_datum(payload: object, calendar: ExchangeCalendar) -> datetime | None:
+    """The newest `session` close or `known_at` anywhere in a tool's result; None without any."""
+    return max(_times(payload, calendar), default=None)
+
+
+def _times(value: object, calendar: ExchangeCalendar) -> Iterator[datetime]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key in _TIME_KEYS:
+                yield _moment(str(inner), calendar)
+            else:
+                yield from _times(inner, calendar)
+        columns = value.get("columns", ())
+        if columns and columns[0] in _TIME_KEYS:
+            yield from (_moment(str(row[0]), calendar) for row in value["rows"])
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _times(inner, calendar)
+
+
+def _moment(text: str, calendar: ExchangeCalendar) -> datetime:
+    if len(text) > len("2012-06-29"):
+        return datetime.fromisoformat(text)
+    # Bars of another exchange may fall on this calendar's holidays; their close is no later than
+    # that of the session after.
+    return calendar.close(calendar.session_on_or_after(date.fromisoformat(text)))
+
+
+def _sealed(name: str, payload: dict[str, Any], market: MarketData, as_of: date) -> dict[str, Any]:
+    newest = newest_datum(payload, market.calendar)
+    if newest is not None and newest > market.calendar.close(as_of):
+        raise LookAhead(f"the result of {name}", newest, as_of)
+    label = market.label
+    sealed = {
+        "as_of": as_of.isoformat(),
+        "newest": None if newest is None else newest.isoformat(),
+        "source": f"{label.name} (synthetic)" if label.synthetic else label.name,
+        **payload,
+    }
+    size = len(orjson.dumps(sealed))
+    if size > RESULT_BYTES_MAX:
+        raise ToolResultTooLarge(
+            f"the result of {name} has {size} bytes, over the limit of {RESULT_BYTES_MAX}; "
+            f"ask for fewer days or items"
+        )
+    return sealed
+
+
+def _parse(tool: MarketTool, arguments: Mapping[str, Any]) -> BaseModel:
+    try:
+        return tool.arguments.model_validate(arguments)
+    except ValidationError as error:
+        # Not str(error): it quotes the input, which may be large and is not to be trusted.
+        problems = "; ".join(
+            f"{place_of(problem['loc'], 'arguments')[:40]}: {worded(problem, tool.arguments)[:160]}"
+            for problem in error.errors(include_url=False)[:3]
+        )
+        raise BadToolArguments(f"{tool.name}: {problems}; correct the arguments") from None
+
+
+def _without_titles(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {
+            key: _without_titles(value)
+            for key, value in schema.items()
+            if not (key == "title" and isinstance(value, str))
+        }
+    return [_without_titles(item) for item in schema] if isinstance(schema, list) else schema
+
+
+TOOLS: tuple[MarketTool, ...] = (
+    MarketTool(
+        "get_stock_price",
+        "Closing price of a ticker at as_of, its change from the session before in percent, its "
+        "volume and currency.",
+        answers.TickerArguments,
+        answers.stock_price,
+        shapes.StockPrice,
+    ),
+    MarketTool(
+        "get_fundamentals",
+        "Newest fundamentals known at as_of: P/E, EPS, market cap, margins, debt ratio, sector.",
+        answers.TickerArguments,
+        answers.fundamentals,
+        shapes.CompanyFundamentals,
+    ),
+    MarketTool(
+        "get_technical_indicators",
+        "RSI, MACD, Bollinger Bands, SMA, EMA, ATR, momentum and volatility at as_of. What has too "
+        "few bars is null, with the reason under `absent`.",
+        answers.TickerArguments,
+        answers.technical_indicators,
+        shapes.TechnicalIndicators,
+    ),
+    MarketTool(
+        "get_stock_history",
+        "Daily open, high, low, close and volume of the last sessions up to as_of, oldest first, "
+        "adjusted for splits and dividends.",
+        answers.HistoryArguments,
+        answers.stock_history,
+        shapes.StockHistory,
+    ),
+    MarketTool(
+        "get_news",
+        "Recent headlines about a ticker, newest first. Quoted from third parties.",
+        answers.NewsArguments,
+        answers.news,
+        shapes.Headlines,
+    ),
+    MarketTool(
+        "get_earnings",
+        "Next earnings date of a ticker with the EPS estimate, and the last report.",
+        answers.TickerArguments,
+        answers.earnings,
+        shapes.Earnings,
+    ),
+    MarketTool(
+        "get_earnings_calendar",
+        "All earnings reports expected within seven days after as_of.",
+        answers.NoArguments,
+        answers.earnings_calendar,
+        shapes.EarningsCalendar,
+    ),
+    MarketTool(
+        "search_eu_stocks",
+        "Search European listings by name, ticker or sector.",
+        answers.SearchArguments,
+        answers.search_eu_stocks,
+        shapes.EuropeanListings,
+    ),
+)
+MARKET_TOOL_NAMES = frozenset(tool.name for tool in TOOLS)

@@ -1,0 +1,1 @@
+"""The live source: Yahoo Finance through yfinance."""

@@ -1,0 +1,380 @@
+"""Yahoo's answers, asked with care and kept for a while: what `YahooMarket` reads from.
+
+One feed a process: pace, breaker and cache only help when all questions share them. Questions run
+in a few daemon threads (yfinance is synchronous), each under a time limit for whoever waits.
+
+An answer is kept with the moment it was given, and that moment decides what it may be used for:
+
+- bars and headlines that were given after a session's close are complete for that session and
+  all before it;
+- what Yahoo does not date (names, sectors, figures, calendars, screens) counts as known at the
+  close if it was given between that close and the next open, and else not at all.
+"""
+
+import asyncio
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, TypeVar
+
+import structlog
+
+from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.market.call_policy import ATTEMPTS_MAX, Breaker, Pace, backoff_s
+from libs.market.errors import MarketError, NoHistory, NotInSource, RateLimited, SourceUnavailable
+from libs.market.kept_answers import Answer, AnswerCache
+from libs.market.source import NewsItem, refuse_crypto
+from libs.market.yahoo.bars import SETTLED_AFTER, Quote, Series, quotes_of, series_of
+from libs.market.yahoo.calls import SOURCE, Report, YahooCalls
+from libs.market.yahoo.shapes import news_of
+from libs.telemetry import metrics
+
+log = structlog.get_logger(__name__)
+
+THREADS = 4
+PENDING_MAX = 2_000
+"""Questions that may wait for a thread."""
+ANSWER_S_MAX = 90.0
+"""How long one question may take, with its retries and its wait for a thread."""
+HISTORY_DAYS = 1_100
+"""Days of prices before as_of that are asked for at once: three years."""
+RATE_DAYS = 30
+"""Days before the moment asked about, and on to the start of that year, of exchange rates."""
+NEWS_MAX = 50
+"""Headlines of one ticker; Yahoo has no older ones to ask for."""
+SEARCH_MAX = 10
+"""Results of one search."""
+CALENDAR_DAYS = 14
+CALENDAR_ROWS_MAX = 50
+
+T = TypeVar("T")
+
+# HTTP requests of one question, for the pace: what yfinance 1.7 sends at most when all goes well.
+_COST = {"chart": 2, "search": 1, "info": 3, "news": 1, "reports": 1, "calendar": 1, "screen": 1}
+
+
+class Workers:
+    """A few daemon threads: a question that hangs must not keep the process from ending."""
+
+    def __init__(self, threads: int) -> None:
+        self._jobs: queue.Queue[tuple[Future[Any], Callable[[], Any]] | None]
+        self._jobs = queue.Queue(PENDING_MAX)
+        self._threads = threads
+        for number in range(threads):
+            threading.Thread(target=self._work, name=f"yahoo-{number}", daemon=True).start()
+
+    def submit(self, what: str, job: Callable[[], T]) -> Future[T]:
+        """Run `job` in a thread when one is free. Raises SourceUnavailable where too many wait."""
+        future: Future[T] = Future()
+        try:
+            self._jobs.put_nowait((future, job))
+        except queue.Full:
+            raise SourceUnavailable(what, f"{PENDING_MAX} questions wait already") from None
+        return future
+
+    def close(self) -> None:
+        """End each thread, and with it its connections, once the questions before are answered."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (waiting := self._jobs.get()) is not None:
+            future, job = waiting
+            try:
+                future.set_result(job())
+            except BaseException as error:  # noqa: BLE001 - handed to whoever waits, whatever it is
+                future.set_exception(error)
+
+
+class YahooFeed:
+    """Questions with pace, retries, breaker and memory. `now` gives aware UTC; `sleep` waits."""
+
+    def __init__(
+        self,
+        calls: YahooCalls,
+        requests_per_s: float,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.now = now
+        self.calendar: ExchangeCalendar = exchange_calendar()
+        self._calls = calls
+        self._sleep = sleep
+        self._pace = Pace(requests_per_s, clock)
+        self._breaker = Breaker(clock)
+        self._kept = AnswerCache()
+        self._workers = Workers(THREADS)
+        self._asking: dict[Hashable, Future[Answer]] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of threads and connections; ask nothing afterwards."""
+        self._workers.close()
+
+    # --- what was known when ------------------------------------------------------------------
+
+    def settled(self) -> date:
+        """The newest session whose bars Yahoo has for good."""
+        return self.calendar.last_closed(self.now() - SETTLED_AFTER)
+
+    def counts_for(self, seen_at: datetime) -> date | None:
+        """The session whose close undated things seen at `seen_at` count for; None in trading."""
+        session = self.calendar.last_closed(seen_at)
+        is_open = seen_at >= self.calendar.open(self.calendar.next_session(session))
+        return None if is_open else session
+
+    def resting_s(self) -> float | None:
+        """The seconds for which Yahoo is left alone after a rate limit or faults, if it is."""
+        refusal = self._breaker.rest()
+        return None if refusal is None else refusal.wait_s
+
+    # --- questions ----------------------------------------------------------------------------
+
+    async def series(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> Series:
+        """Raw bars with at least `days` days before as_of, all settled ones up to as_of.
+
+        Raises UnknownTicker, CryptoNotSupported, NotAnEquity, NoHistory, and SourceUnavailable
+        where there is no answer, unless an older one already covers the question.
+        """
+        refuse_crypto(ticker)
+        symbol = symbol_of(ticker)
+        # By whole years, so that a question a day later finds the same answer.
+        since = date((as_of - timedelta(days=max(days, HISTORY_DAYS))).year, 1, 1)
+
+        def covers(answer: Answer) -> bool:
+            settled = self.calendar.last_closed(answer.at - SETTLED_AFTER)
+            if answer.refused is not None:
+                # Of other years there may be prices.
+                return not isinstance(answer.refused, NoHistory)
+            return bool(answer.value.since <= since and as_of <= settled)
+
+        def load() -> tuple[Series, int]:
+            now = self.now()
+            until = now.date() + timedelta(days=2)
+            chart = self._calls.chart(symbol, since, until)
+            series = series_of(ticker, chart, since, now, self.calendar)
+            return series, int(series.frame.estimated_size())
+
+        known: Series = (await self._ask(("chart", symbol), load, covers)).value
+        return known
+
+    async def rates(
+        self, currency: str, into: str, at: datetime, since: date | None = None
+    ) -> Sequence[Quote]:
+        """Daily rates, ascending, with all that were known at `at` and maybe later ones."""
+        symbol = f"{currency}{into}=X"
+        first = since or date((at - timedelta(days=RATE_DAYS)).year, 1, 1)
+
+        def covers(answer: Answer) -> bool:
+            return answer.refused is not None or bool(answer.at >= at and answer.value[0] <= first)
+
+        def load() -> tuple[tuple[date, Sequence[Quote]], int]:
+            now = self.now()
+            chart = self._calls.chart(symbol, first, now.date() + timedelta(days=2))
+            quotes = quotes_of(symbol, chart, now)
+            return (first, quotes), 120 * len(quotes)
+
+        known: Sequence[Quote] = (await self._ask(("chart", symbol), load, covers)).value[1]
+        return known
+
+    async def news(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
+        """The dated headlines of one ticker that Yahoo still has, newest first.
+
+        Raises NotInSource where its oldest is newer than as_of's close, unless as_of is the newest
+        session: an old date's silence would say nothing.
+        """
+        close = self.calendar.close(as_of)
+        symbol = symbol_of(ticker)
+
+        def load() -> tuple[Sequence[NewsItem], int]:
+            items, dropped = news_of(ticker, self._calls.news(symbol, NEWS_MAX))
+            if dropped:
+                log.warning("market.undated_dropped", ticker=ticker, rows=dropped)
+            return items, sum(len(item.title) + len(item.summary) + 400 for item in items)
+
+        answer = await self._ask(("news", symbol), load, lambda answer: answer.at >= close)
+        items: Sequence[NewsItem] = answer.value
+        reaches = bool(items) and items[-1].known_at <= close
+        # A page that is far from full has all there is.
+        is_all = len(items) < NEWS_MAX // 2 and as_of == self.calendar.last_closed(answer.at)
+        if not reaches and not is_all:
+            remedy = "Yahoo keeps only the newest ones; replay recorded data for other days"
+            raise NotInSource(f"headlines of {ticker} back to {as_of}", SOURCE, remedy)
+        return items
+
+    async def search(self, words: str, as_of: date) -> Sequence[Mapping[str, Any]]:
+        """The rows that Yahoo's search finds, as of the close."""
+        rows: Sequence[Mapping[str, Any]] = (
+            await self._undated(
+                "search", words, as_of, lambda: self._calls.search(words, SEARCH_MAX)
+            )
+        ).value
+        return rows
+
+    async def info(self, ticker: str, as_of: date) -> Answer:
+        """The present figures of a company, as of the close."""
+        symbol = symbol_of(ticker)
+        return await self._undated("info", symbol, as_of, lambda: self._calls.info(symbol))
+
+    async def reports(self, ticker: str, as_of: date) -> Sequence[Report]:
+        """The earnings reports of one ticker, as of the close; NotInSource where none are told."""
+        symbol = symbol_of(ticker)
+        answer = await self._undated("reports", symbol, as_of, lambda: self._calls.reports(symbol))
+        if answer.value is None:
+            remedy = "a fund or a young listing has none; leave it out"
+            raise NotInSource(f"earnings dates of {ticker}", SOURCE, remedy)
+        reports: Sequence[Report] = answer.value
+        return reports
+
+    async def due(self, as_of: date) -> Sequence[Report]:
+        """The reports of the largest US companies in the days after as_of, as of the close."""
+        last = as_of + timedelta(days=CALENDAR_DAYS)
+        answer = await self._undated(
+            "calendar", "", as_of, lambda: self._calls.calendar(as_of, last, CALENDAR_ROWS_MAX)
+        )
+        reports: Sequence[Report] = answer.value
+        return reports
+
+    async def screen(self, name: str, as_of: date, rows_max: int) -> Sequence[str]:
+        """The tickers of a predefined screen, as of the close."""
+        answer = await self._undated(
+            "screen", name, as_of, lambda: self._calls.screen(name, rows_max)
+        )
+        tickers: Sequence[str] = answer.value
+        return tickers
+
+    # --- how they are asked -------------------------------------------------------------------
+
+    async def _undated(self, kind: str, name: str, as_of: date, ask: Callable[[], Any]) -> Answer:
+        """Something that Yahoo tells without a date, if it was seen in the night after as_of."""
+        key = (kind, name, as_of)
+        if self._kept.get(key, self.now()) is None and self.counts_for(self.now()) != as_of:
+            raise self._not_then({"search": "names and sectors"}.get(kind, kind), as_of)
+
+        def load() -> tuple[Any, int]:
+            if self.counts_for(self.now()) != as_of:  # the exchange opened while this waited
+                raise self._not_then(kind, as_of)
+            value = ask()
+            return value, 200 + 60 * len(value or ())
+
+        return await self._ask(key, load, lambda _: True)
+
+    def _not_then(self, what: str, as_of: date) -> NotInSource:
+        return NotInSource(
+            f"{what} as of {as_of}",
+            SOURCE,
+            "it does not say since when it knows them, so it can be asked only for the newest "
+            "session, between its close and the next open; replay recorded data for other days",
+        )
+
+    async def _ask(
+        self,
+        key: tuple[Hashable, ...],
+        load: Callable[[], tuple[T, int]],
+        covers: Callable[[Answer], bool],
+    ) -> Answer:
+        cached = self._kept.get(key, self.now())
+        if cached is not None and covers(cached):
+            metrics.MARKET_CALLS.add(str(key[0]), "kept")
+            if cached.refused is not None:
+                raise cached.refused.with_traceback(None)
+            return cached
+        what = " ".join(str(part) for part in key if part)
+        with self._lock:
+            asking = self._asking.get(key)
+            if asking is None:
+                job = self._job(key, what, load)
+                asking = self._asking[key] = self._workers.submit(what, job)
+                asking.add_done_callback(lambda _: self._asking.pop(key, None))
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                answer = await _result(asking)
+        except TimeoutError:
+            raise SourceUnavailable(what, f"no answer within {ANSWER_S_MAX:g} s") from None
+        if answer.refused is not None:
+            raise answer.refused.with_traceback(None)
+        return answer
+
+    def _job(
+        self, key: tuple[Hashable, ...], what: str, load: Callable[[], tuple[T, int]]
+    ) -> Callable[[], Answer]:
+        def job() -> Answer:
+            value, size_bytes, refused = None, 200, None
+            # Before the question: what comes in meanwhile is not claimed to be complete.
+            at = self.now()
+            try:
+                value, size_bytes = self._patiently(str(key[0]), what, load)
+                metrics.MARKET_CALLS.add(str(key[0]), "ok")
+            except SourceUnavailable:
+                metrics.MARKET_CALLS.add(str(key[0]), "unavailable")
+                raise
+            except MarketError as error:
+                metrics.MARKET_CALLS.add(str(key[0]), "none")
+                refused = error
+            finally:
+                metrics.MARKET_RESTS.set(self.resting_s() or 0.0)
+            answer = Answer(at, value, refused, size_bytes)
+            self._kept.put(key, answer)
+            return answer
+
+        return job
+
+    def _patiently(self, kind: str, what: str, load: Callable[[], tuple[T, int]]) -> tuple[T, int]:
+        """Ask up to ATTEMPTS_MAX times. Raises what the last try raised."""
+        self._admit(what)
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            self._sleep(self._pace.take(_COST[kind]))
+            try:
+                loaded = load()
+            except SourceUnavailable as error:
+                limited = isinstance(error, RateLimited)
+                wait_s = backoff_s(attempt)
+                log.warning("yahoo.failed", what=what, attempt=attempt, why=error.message[:200])
+                if attempt == ATTEMPTS_MAX:
+                    self._breaker.failed(error.message, limited=limited)
+                    raise
+                if limited:
+                    self._pace.hold(wait_s)
+                self._sleep(wait_s)
+            except MarketError:
+                self._breaker.succeeded()
+                raise
+            else:
+                self._breaker.succeeded()
+                return loaded
+        raise AssertionError("the last attempt returned or raised")
+
+    def _admit(self, what: str) -> None:
+        refusal = self._breaker.admit()
+        if refusal is None:
+            return
+        if refusal.limited:
+            raise RateLimited(what, refusal.wait_s)
+        raise SourceUnavailable(
+            what, f"Yahoo is down, it is tried again in {refusal.wait_s:.0f} s ({refusal.why})"
+        )
+
+
+async def _result(asking: Future[T]) -> T:
+    """Wait for a thread's answer. Who stops waiting does not stop it: others may wait too."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(_: Future[T]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(done.set)
+
+    asking.add_done_callback(tell)
+    await done.wait()
+    return asking.result()
+
+
+def symbol_of(ticker: str) -> str:
+    """Yahoo's name of a ticker: BRK.B is BRK-B there, while a longer suffix is an exchange."""
+    stem, dot, suffix = ticker.rpartition(".")
+    return f"{stem}-{suffix}" if dot and suffix in {"A", "B", "C"} else ticker

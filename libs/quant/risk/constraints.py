@@ -1,0 +1,105 @@
+"""The rules that enforce the constraints of a request and a plan: each only tightens.
+
+A rule is there only where its constraint is set. `max_sector_pct` and `max_risk_score` lower the
+account's limits instead (`tightened`), since there is a rule for each already.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from contracts.account import AccountLimits
+from contracts.constraints import POSITIONS_MAX, Constraints
+from libs.quant.risk.facts import Facts, Finding, Leg, Rule, gate, pct
+
+_ZERO = Decimal(0)
+
+
+def tightened(limits: AccountLimits, constraints: Constraints) -> AccountLimits:
+    """The limits as the constraints leave them: never higher."""
+    lower: dict[str, object] = {}
+    if constraints.max_sector_pct is not None:
+        lower["sector_pct_max"] = min(limits.sector_pct_max, constraints.max_sector_pct)
+    if constraints.max_risk_score is not None:
+        lower["risk_score_max"] = min(limits.risk_score_max, constraints.max_risk_score)
+    return limits.model_copy(update=lower)
+
+
+def gates_of(constraints: Constraints) -> Sequence[Rule]:
+    """The gates of the constraints that are set."""
+    return [rule for rule in CONSTRAINT_GATES if getattr(constraints, rule.name)]
+
+
+def ceilings_of(constraints: Constraints) -> Sequence[Rule]:
+    """The ceilings of the constraints that are set; 0 is a limit too."""
+    return [rule for rule in CONSTRAINT_CEILINGS if getattr(constraints, rule.name) is not None]
+
+
+def _no_buys(leg: Leg, _: Facts) -> Finding:
+    why = "the constraints of the request or the plan allow no buys"
+    return gate(leg, ok=False, value="a buy", limit="no buys", kept="", vetoed=why)
+
+
+def _exclude_tickers(leg: Leg, facts: Facts) -> Finding:
+    excluded = facts.constraints.exclude_tickers
+    return gate(
+        leg,
+        ok=leg.ticker not in excluded,
+        value=leg.ticker,
+        limit=f"none of {', '.join(excluded)}"[:LIMIT_CHARS_MAX],
+        kept="it is none of the tickers that the constraints exclude",
+        vetoed="the constraints of the request or the plan exclude it",
+    )
+
+
+def _exclude_sectors(leg: Leg, facts: Facts) -> Finding:
+    sector = facts.sector(leg.ticker)
+    excluded = [sector.strip().lower() for sector in facts.constraints.exclude_sectors]
+    return gate(
+        leg,
+        ok=sector not in excluded,
+        value=f"sector {sector}",
+        limit=f"none of {', '.join(excluded)}"[:LIMIT_CHARS_MAX],
+        kept="its sector is none of those that the constraints exclude",
+        vetoed="the constraints of the request or the plan exclude its sector",
+    )
+
+
+def _max_allocation(leg: Leg, facts: Facts) -> Finding:
+    wanted = facts.constraints.max_allocation_pct
+    most = leg.allocation_pct if wanted is None else wanted
+    return Finding(
+        min(leg.allocation_pct, most),
+        pct(leg.allocation_pct),
+        pct(most),
+        f"the constraints let one buy take at most {pct(most)} of the budget",
+    )
+
+
+def _max_positions(leg: Leg, facts: Facts) -> Finding:
+    """The largest buys have the places that are free; of equal ones the first by ticker."""
+    wanted = facts.constraints.max_positions
+    most = POSITIONS_MAX if wanted is None else wanted
+    held = facts.exposed_tickers
+    new = [other for other in facts.legs if other.ticker not in held]
+    ranked = sorted(new, key=lambda other: (-other.allocation_pct, other.ticker))
+    placed = {other.ticker for other in ranked[: max(0, most - len(held))]}
+    ok = leg.ticker in held or leg.ticker in placed
+    allowed = f"{most} position{'' if most == 1 else 's'}"
+    return Finding(
+        leg.allocation_pct if ok else _ZERO,
+        f"{len(held)} held, {len(new)} to buy",
+        allowed,
+        f"the constraints allow {allowed} in all, and the largest buys come first",
+    )
+
+
+LIMIT_CHARS_MAX = 200
+CONSTRAINT_GATES: tuple[Rule, ...] = (
+    Rule("no_buys", "who asked wants sales only", _no_buys),
+    Rule("exclude_tickers", "who asked does not want these", _exclude_tickers),
+    Rule("exclude_sectors", "who asked does not want shares of these", _exclude_sectors),
+)
+CONSTRAINT_CEILINGS: tuple[Rule, ...] = (
+    Rule("max_allocation_pct", "who asked wants no larger single bet", _max_allocation),
+    Rule("max_positions", "who asked wants no more to look after", _max_positions),
+)

@@ -1,0 +1,274 @@
+"""The risk rules: one pure function, run to explain a proposal and again before it is executed.
+
+Gates veto a pick by facts that no other pick changes. Ceilings then look at the survivors: each
+names the largest allocation it allows every pick, on its own, and the lowest ceiling wins. As no
+rule sees what another has done, neither the order of the rules nor that of the picks can change the
+result; applied to its own result it changes nothing; and nothing is ever increased.
+
+What each rule is for stands beside it, and in docs/risk.md.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from typing import Any
+
+from contracts.account import AccountLimits, Portfolio, Side
+from contracts.constraints import Constraints
+from contracts.risk import Check, DecisionAction, Evidence, PortfolioDecision, RuleOutcome
+from contracts.trader import StockPick
+from contracts.types import Money
+from libs.quant.risk.constraints import ceilings_of, gates_of, tightened
+from libs.quant.risk.facts import Facts, Finding, Findings, Leg, Rule, floor_pct, pct
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from libs.quant.sizing import EXACT_DOWN, whole_shares
+
+WHOLE_SHARES = "whole_shares"
+UNCONSTRAINED = Constraints()
+ONE_PICK_PER_TICKER = "one_pick_per_ticker"
+_ZERO = Decimal(0)
+_HUNDRED = Decimal(100)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleVerdict:
+    """The rules' verdict on a proposal. `vetoed` are the tickers of which nothing is left."""
+
+    decisions: tuple[PortfolioDecision, ...]
+    checks: tuple[Check, ...]
+    adjustments: tuple[str, ...]
+    vetoed: tuple[str, ...]
+
+
+def evaluate(
+    proposals: Sequence[StockPick],
+    evidence: Mapping[str, Evidence],
+    portfolio: Portfolio,
+    limits: AccountLimits,
+    budget: Money | None,
+    prices: Mapping[str, Decimal],
+    *,
+    constraints: Constraints = UNCONSTRAINED,
+    strategy: str = "unknown",
+    sell_gates: Sequence[Rule] = SELL_GATES,
+    buy_gates: Sequence[Rule] = BUY_GATES,
+    buy_ceilings: Sequence[Rule] = BUY_CEILINGS,
+) -> RuleVerdict:
+    """Judge and size a proposal: buys in percent of the budget, sales in percent of the position.
+
+    `budget` None means the account's free cash. `prices` are current ones in the account's
+    currency; a buy without one is vetoed, a sale is sized without. Decisions come sales first, then
+    by ticker; checks by side, ticker and rule. `constraints` tighten the limits for buys.
+
+    Raises ValueError where `budget` is in another currency than the account.
+    """
+    with localcontext(EXACT_DOWN):
+        facts = _facts(evidence, portfolio, tightened(limits, constraints), budget, prices)
+        facts = replace(facts, constraints=constraints)
+        legs, doubles = _legs(proposals)
+        sells = [_judge_sell(leg, facts, sell_gates) for leg in legs if leg.side is Side.SELL]
+        buys = _judge_buys(
+            [leg for leg in legs if leg.side is Side.BUY],
+            facts,
+            (*buy_gates, *gates_of(constraints)),
+            (*buy_ceilings, *ceilings_of(constraints)),
+        )
+        return _verdict([*sells, *buys], doubles, facts, strategy)
+
+
+def proposal_hash(decisions: Sequence[PortfolioDecision]) -> str:
+    """SHA-256 of the decisions in canonical JSON: sorted, plain numbers, no spaces."""
+    rows = sorted(
+        (_canonical(decision.model_dump(mode="python")) for decision in decisions),
+        key=lambda row: (row["action"], row["asset"]),
+    )
+    text = json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        # 40, 40.0 and 4E+1 are one number and must be one text.
+        return f"{value.normalize():f}"
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items()}
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A leg with what every rule found, and the shares that are left."""
+
+    leg: Leg
+    findings: Findings
+    allowed_pct: Decimal
+    quantity: Decimal
+
+
+def _facts(
+    evidence: Mapping[str, Evidence],
+    portfolio: Portfolio,
+    limits: AccountLimits,
+    budget: Money | None,
+    prices: Mapping[str, Decimal],
+) -> Facts:
+    if budget is not None and budget.currency != portfolio.cash.currency:
+        raise ValueError(
+            f"the budget is in {budget.currency}, account {portfolio.account} in "
+            f"{portfolio.cash.currency}; state the budget in the account's currency"
+        )
+    facts = Facts(evidence, portfolio, limits, _ZERO, prices)
+    return replace(facts, budget=facts.cash_free if budget is None else budget.amount)
+
+
+def _legs(proposals: Sequence[StockPick]) -> tuple[list[Leg], list[StockPick]]:
+    """The legs in canonical order; of several picks for one the smallest counts."""
+    by_leg: dict[tuple[bool, str], list[StockPick]] = {}
+    for pick in proposals:
+        by_leg.setdefault((pick.action is Side.BUY, pick.ticker), []).append(pick)
+    legs, doubles = [], []
+    for _, picks in sorted(by_leg.items()):
+        smallest, *rest = sorted(picks, key=lambda p: (p.allocation_pct, p.model_dump_json()))
+        allowed = floor_pct(smallest.allocation_pct)
+        legs.append(Leg(smallest.ticker, smallest.action, allowed, smallest))
+        doubles.extend(rest)
+    return legs, doubles
+
+
+def _judge_sell(leg: Leg, facts: Facts, gates: Sequence[Rule]) -> _Judged:
+    findings = _findings(leg, gates, facts)
+    allowed = _lowest(leg, findings)
+    quantity = (facts.sellable(leg.ticker) * allowed / _HUNDRED).to_integral_value(ROUND_FLOOR)
+    return _Judged(leg, findings, allowed, quantity)
+
+
+def _judge_buys(
+    legs: Sequence[Leg], facts: Facts, gates: Sequence[Rule], ceilings: Sequence[Rule]
+) -> list[_Judged]:
+    gated = [(leg, _findings(leg, gates, facts)) for leg in legs]
+    survivors = tuple(leg for leg, findings in gated if _lowest(leg, findings) > 0)
+    facts = replace(facts, legs=survivors)
+    return [
+        _size_buy(
+            leg, findings + _findings(leg, ceilings, facts) if leg in survivors else findings, facts
+        )
+        for leg, findings in gated
+    ]
+
+
+def _size_buy(leg: Leg, findings: Findings, facts: Facts) -> _Judged:
+    allowed = _lowest(leg, findings)
+    price = facts.prices.get(leg.ticker, _ZERO)
+    amount = allowed * facts.budget / _HUNDRED
+    shares = whole_shares(amount, price) if price > 0 else _ZERO
+    return _Judged(leg, findings, allowed, shares)
+
+
+def _findings(leg: Leg, rules: Sequence[Rule], facts: Facts) -> Findings:
+    """Each rule's finding; a leg that asks for nothing gives none of them anything to judge."""
+    if leg.allocation_pct == 0:
+        return ()
+    return tuple((rule, rule.judge(leg, facts)) for rule in rules)
+
+
+def _lowest(leg: Leg, findings: Findings) -> Decimal:
+    return min((finding.allowed_pct for _, finding in findings), default=leg.allocation_pct)
+
+
+def _verdict(
+    judged: Sequence[_Judged], doubles: Sequence[StockPick], facts: Facts, strategy: str
+) -> RuleVerdict:
+    decisions = tuple(_decision(item, facts, strategy) for item in judged if item.quantity > 0)
+    tickers = {decision.asset for decision in decisions}
+    checks = [_double(pick) for pick in doubles]
+    for item in judged:
+        checks += [_check(item.leg, rule, finding) for rule, finding in item.findings]
+        if item.allowed_pct > 0 or item.leg.allocation_pct == 0:
+            checks.append(_shares_check(item))
+    checks.sort(key=_check_key)
+    return RuleVerdict(
+        decisions=decisions,
+        checks=tuple(checks),
+        adjustments=tuple(_adjustment(check) for check in checks if not check.passed),
+        vetoed=tuple(sorted({item.leg.ticker for item in judged} - tickers)),
+    )
+
+
+def _check_key(check: Check) -> tuple[str, str, str]:
+    return (check.ticker or "", check.rule, check.model_dump_json())
+
+
+def _decision(item: _Judged, facts: Facts, strategy: str) -> PortfolioDecision:
+    leg = item.leg
+    price = facts.prices.get(leg.ticker)
+    if price is None:  # only a sale gets here: a buy without a price is vetoed
+        price = facts.positions[leg.ticker].price.amount
+    return PortfolioDecision(
+        action=DecisionAction(leg.side.value),
+        asset=leg.ticker,
+        quantity=item.quantity,
+        price=Money(amount=price, currency=facts.currency),
+        allocation_pct=item.allowed_pct,
+        confidence=leg.pick.confidence,
+        reasoning=leg.pick.reasoning,
+        strategy_used=strategy,
+    )
+
+
+def _check(leg: Leg, rule: Rule, finding: Finding) -> Check:
+    outcome = _outcome(leg.allocation_pct, finding.allowed_pct)
+    wanted = f"{leg.side.value} of {pct(leg.allocation_pct)}"
+    done = {
+        RuleOutcome.KEPT: f"{wanted} kept",
+        RuleOutcome.CUT: f"{wanted} cut to {pct(finding.allowed_pct)}",
+        RuleOutcome.VETOED: f"{wanted} vetoed",
+    }[outcome]
+    return Check(
+        rule=rule.name,
+        ticker=leg.ticker,
+        outcome=outcome,
+        passed=outcome is RuleOutcome.KEPT,
+        value=finding.value,
+        limit=finding.limit,
+        reason=f"{done}: {finding.reason}",
+    )
+
+
+def _outcome(wanted: Decimal, allowed: Decimal) -> RuleOutcome:
+    if allowed >= wanted:
+        return RuleOutcome.KEPT
+    return RuleOutcome.CUT if allowed > 0 else RuleOutcome.VETOED
+
+
+def _shares_check(item: _Judged) -> Check:
+    left = item.quantity > 0
+    return Check(
+        rule=WHOLE_SHARES,
+        ticker=item.leg.ticker,
+        outcome=RuleOutcome.KEPT if left else RuleOutcome.VETOED,
+        passed=left,
+        value=f"{item.quantity} shares",
+        limit="at least 1 share",
+        reason=f"{item.leg.side.value} of {pct(item.allowed_pct)} is {item.quantity} whole shares"
+        if left
+        else f"{item.leg.side.value} of {pct(item.allowed_pct)} vetoed: it is less than one share",
+    )
+
+
+def _double(pick: StockPick) -> Check:
+    return Check(
+        rule=ONE_PICK_PER_TICKER,
+        ticker=pick.ticker,
+        outcome=RuleOutcome.VETOED,
+        passed=False,
+        value=f"another {pick.action.value} of {pct(pick.allocation_pct)}",
+        limit="one a side",
+        reason=f"{pick.ticker} is proposed more than once; only the smallest {pick.action.value} "
+        "counts",
+    )
+
+
+def _adjustment(check: Check) -> str:
+    return f"{check.ticker}: {check.rule}: {check.reason} ({check.value}; limit {check.limit})"

@@ -1,0 +1,149 @@
+"""The facts that the risk rules may look at, and the finding of one rule."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property
+from typing import Any
+
+from contracts.account import AccountLimits, OrderType, Portfolio, Position, Side
+from contracts.constraints import Constraints
+from contracts.facts import UNKNOWN_SECTOR
+from contracts.risk import Evidence
+from contracts.trader import StockPick
+
+_PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
+_HUNDRED = Decimal(100)
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One side of one ticker, at most once in a proposal. `allocation_pct` as in `StockPick`."""
+
+    ticker: str
+    side: Side
+    allocation_pct: Decimal
+    pick: StockPick
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that the rules may look at. `legs` are the buys that compete for the same room."""
+
+    evidence: Mapping[str, Evidence]
+    portfolio: Portfolio
+    limits: AccountLimits
+    budget: Decimal
+    prices: Mapping[str, Decimal]
+    legs: tuple[Leg, ...] = ()
+    constraints: Constraints = Constraints()
+
+    @property
+    def currency(self) -> str:
+        """The account's currency, in which every amount here is."""
+        return self.portfolio.cash.currency
+
+    @property
+    def equity(self) -> Decimal:
+        """Cash plus positions, never negative."""
+        return max(_ZERO, self.portfolio.equity.amount)
+
+    @cached_property
+    def positions(self) -> Mapping[str, Position]:
+        """The open positions, by ticker."""
+        return {held.ticker: held for held in self.portfolio.positions if held.quantity > 0}
+
+    @cached_property
+    def open_buys(self) -> Mapping[str, Decimal]:
+        """Money that open buy orders hold back, by ticker."""
+        return self._open(Side.BUY, lambda order: order.hold.amount)
+
+    @cached_property
+    def open_sells(self) -> Mapping[str, Decimal]:
+        """Shares that open sell orders have promised away, by ticker. A stop order promises none:
+        a sale makes it smaller.
+        """
+        return self._open(Side.SELL, lambda order: order.quantity)
+
+    def _open(self, side: Side, measure: Callable[[Any], Decimal]) -> Mapping[str, Decimal]:
+        totals: dict[str, Decimal] = {}
+        for order in self.portfolio.open_orders:
+            if order.side is side and order.type is OrderType.MARKET:
+                totals[order.asset] = totals.get(order.asset, _ZERO) + measure(order)
+        return totals
+
+    @property
+    def cash_free(self) -> Decimal:
+        """Cash that no open order holds back."""
+        return max(_ZERO, self.portfolio.cash.amount - sum(self.open_buys.values(), _ZERO))
+
+    def sellable(self, ticker: str) -> Decimal:
+        """Whole shares held and not promised to an open sell order; none without a price."""
+        held = self.positions.get(ticker)
+        if held is not None and held.priced_on is not None:
+            return _ZERO
+        free = (held.quantity if held else _ZERO) - self.open_sells.get(ticker, _ZERO)
+        return max(_ZERO, free).to_integral_value(ROUND_FLOOR)
+
+    def exposure(self, ticker: str) -> Decimal:
+        """Money in one ticker: the position's value and what open buys hold."""
+        held = self.positions.get(ticker)
+        return (held.value if held else _ZERO) + self.open_buys.get(ticker, _ZERO)
+
+    @property
+    def exposed_tickers(self) -> set[str]:
+        """Tickers with a position or an open buy."""
+        return {*self.positions, *self.open_buys}
+
+    def sector(self, ticker: str) -> str:
+        """The ticker's sector by the market source, else by the books; all unknown ones are one."""
+        sources = (self.evidence.get(ticker), self.positions.get(ticker))
+        named = (source.sector.strip().lower() for source in sources if source is not None)
+        return next((name for name in named if name not in {"", UNKNOWN_SECTOR}), UNKNOWN_SECTOR)
+
+    def amount(self, leg: Leg) -> Decimal:
+        """The money a buy asks for."""
+        return leg.allocation_pct * self.budget / _HUNDRED
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule's finding on one leg: the allocation it allows, the value and the limit."""
+
+    allowed_pct: Decimal
+    value: str
+    limit: str
+    reason: str
+
+
+def gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) -> Finding:
+    """A yes with the reason `kept`, or a no with the reason `vetoed`."""
+    if ok:
+        return Finding(leg.allocation_pct, value, limit, kept)
+    return Finding(_ZERO, value, limit, vetoed)
+
+
+Judge = Callable[[Leg, Facts], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table: its name in checks, why it is there, and how it judges."""
+
+    name: str
+    why: str
+    judge: Judge
+
+
+Findings = tuple[tuple[Rule, Finding], ...]
+
+
+def floor_pct(value: Decimal) -> Decimal:
+    """A percentage with the four places that contracts carry, rounded down."""
+    return value.quantize(_PCT_STEP, ROUND_FLOOR)
+
+
+def pct(value: Decimal) -> str:
+    """A percentage for people."""
+    return f"{value.quantize(_PCT_STEP).normalize():f}%"

@@ -1,0 +1,369 @@
+"""The rules of risk as one table: what each looks at, what it allows, and why it is there.
+
+Gates veto a pick by facts that no other pick changes. Ceilings look at all picks that passed the
+gates, and each names the largest allocation it allows a pick, without seeing the other rules.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+
+from contracts.halt import Halt
+from contracts.risk import Evidence
+from libs.quant.exchange import no_rate
+from libs.quant.risk.facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct
+from libs.quant.sizing import BPS_IN_ONE
+
+CASH_RESERVE_BPS = Decimal(100)
+"""Held back from cash above the price of a buy: fee, slippage and a small gap at the open."""
+ALLOCATION_PCT_MAX = Decimal(100)
+HALTED = "halted"
+
+_HUNDRED = Decimal(100)
+_ZERO = Decimal(0)
+# BTC/USD, BTC-USD, BTCUSDT. A share class such as BRK-B never ends in a currency.
+_PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$|^[A-Z0-9]{3,}(USD|USDT|USDC)$")
+
+
+# Gates: yes or no, by facts that the other picks do not change.
+
+
+def _equities_only(leg: Leg, _: Facts) -> Finding:
+    pair = is_currency_pair(leg.ticker)
+    return gate(
+        leg,
+        ok=not pair,
+        value="crypto or currency pair" if pair else "equity",
+        limit="equities",
+        kept="it is an equity",
+        vetoed="the desk trades equities in whole shares, no crypto or currency pairs",
+    )
+
+
+def _research_evidence(leg: Leg, facts: Facts) -> Finding:
+    evidence = facts.evidence.get(leg.ticker)
+    return gate(
+        leg,
+        ok=evidence is not None,
+        value="a finding" if evidence else "no finding",
+        limit="one finding with a price",
+        kept="there is research evidence for it",
+        vetoed="there is no research evidence for it that can be traced to a source",
+    )
+
+
+def _own_reason(leg: Leg, _: Facts) -> Finding:
+    own, reasons = leg.pick.own_reasons, leg.pick.reasons
+    return gate(
+        leg,
+        ok=bool(own),
+        value=f"{len(own)} of {len(reasons)} reasons" if reasons else "no reason",
+        limit=f"one reason for it, about {leg.ticker}",
+        kept="a fact of its own speaks for it",
+        vetoed=f"none of its reasons is a fact of {leg.ticker} that speaks for it"
+        if reasons
+        else "no reason is given for it that could be looked up",
+    )
+
+
+def _exchange_rate(leg: Leg, facts: Facts) -> Finding:
+    evidence = facts.evidence.get(leg.ticker)
+    missing = evidence.no_rate if evidence else None
+    return gate(
+        leg,
+        ok=missing is None,
+        value=_exchanged_at(evidence, facts.currency) if evidence else "nothing to exchange",
+        limit=f"a rate into {facts.currency}",
+        kept="its price is known in the account's currency",
+        vetoed=f"it trades in {missing}, and {no_rate(missing or '', facts.currency)} at as_of",
+    )
+
+
+def _exchanged_at(evidence: Evidence, currency: str) -> str:
+    if evidence.no_rate is not None:
+        return f"in {evidence.no_rate}, no rate"
+    return f"in {currency}" if evidence.foreign is None else str(evidence.foreign.rate)
+
+
+def _risk_needs_catalyst(leg: Leg, facts: Facts) -> Finding:
+    evidence = facts.evidence.get(leg.ticker)
+    if evidence is None:
+        return Finding(leg.allocation_pct, "no finding", "a finding", "there is no risk to judge")
+    score = evidence.risk
+    event, limit = evidence.catalyst_event, facts.limits.risk_score_max
+    seen = f"{score:g} (research {evidence.risk_score:g}, prices {evidence.measured_risk:g})"
+    return gate(
+        leg,
+        ok=event is not None or score <= limit,
+        value=f"{seen}, {f'a {event.kind.value} of {event.on}' if event else 'no dated event'}",
+        limit=f"{limit:g} without a dated event",
+        kept="its risk is within the limit, or has a dated event of it as a catalyst",
+        vetoed="its risk is above the limit, and research names no dated event of it as a catalyst",
+    )
+
+
+def _no_doubling_down(leg: Leg, facts: Facts) -> Finding:
+    held = leg.ticker in facts.positions
+    waiting = leg.ticker in facts.open_buys
+    return gate(
+        leg,
+        ok=not (held or waiting),
+        value="held" if held else "in an open order" if waiting else "not held",
+        limit="not held",
+        kept="nothing of it is held or ordered",
+        vetoed="the account has it already, and the desk does not double down",
+    )
+
+
+def _price_drift(leg: Leg, facts: Facts) -> Finding:
+    evidence, price = facts.evidence.get(leg.ticker), facts.prices.get(leg.ticker)
+    limit_pct = facts.limits.price_move_pct_max
+    if price is None or price <= 0 or evidence is None:
+        moved, ok = "no current price", price is not None and price > 0
+    else:
+        # Compared as products: a division could round a move onto the limit.
+        ok = abs(price - evidence.price) * _HUNDRED <= limit_pct * evidence.price
+        moved = pct(abs(price - evidence.price) * _HUNDRED / evidence.price)
+    return gate(
+        leg,
+        ok=ok,
+        value=moved,
+        limit=pct(limit_pct),
+        kept="the price is still near the one that research saw",
+        vetoed="the price has moved further since research than its reasons can be trusted for"
+        if price
+        else "there is no current price to buy at",
+    )
+
+
+def _not_halted(leg: Leg, facts: Facts) -> Finding:
+    halt = facts.portfolio.halt
+    return gate(
+        leg,
+        ok=halt is None,
+        value="halted" if halt else "not halted",
+        limit="no halt",
+        kept="buys are not halted",
+        vetoed=halt_words(halt) if halt else "",
+    )
+
+
+def halt_words(halt: Halt) -> str:
+    """The halt in words: who halted buys, when and why, and what ends it."""
+    whose = "every account" if halt.account is None else f"account {halt.account}"
+    because = f": {halt.reason}" if halt.reason else ""
+    ends = "deskbus resume" + (f" --account {halt.account}" if halt.account else "")
+    what = f"{halt.by} halted buys of {whose} at {halt.since:%Y-%m-%d %H:%M} UTC{because}"
+    return f"{what}; `{ends}` ends it"
+
+
+def _daily_loss(leg: Leg, facts: Facts) -> Finding:
+    """The loss is equity at the close of the session before as_of less equity at as_of's close, in
+    percent of the former; both stand at their own session's closes. It is none where the account
+    was not open then, and unknown (no buys) where something held then had no exchange rate.
+    """
+    before, limit = facts.portfolio.before, facts.limits.daily_loss_pct_max
+    if before is None:
+        ok, value = True, "no session before"
+    elif before.equity is None:
+        ok, value = False, f"unknown: what was held on {before.session} could not be valued"
+    else:
+        loss = before.equity.amount - facts.portfolio.equity.amount
+        # Compared as products: a division could round a loss onto the limit.
+        ok = loss * _HUNDRED <= limit * before.equity.amount
+        value = _change(before.equity.amount, -loss, before.session)
+    return gate(
+        leg,
+        ok=ok,
+        value=value,
+        limit=f"-{pct(limit)}",
+        kept="the account has not lost more today than it may",
+        vetoed="the account has lost more today than it may, so it buys no more at this session"
+        if before is None or before.equity is not None
+        else "nobody can say what the account has lost today, so it buys nothing at this session",
+    )
+
+
+def _change(base: Decimal, gain: Decimal, since: date) -> str:
+    share = gain * _HUNDRED / base if base else _ZERO
+    return f"{'+' if gain > 0 else ''}{pct(share)} since {since}"
+
+
+def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
+    free = facts.sellable(leg.ticker)
+    held = facts.positions.get(leg.ticker)
+    vetoed = "no share of it is held that is not promised to an open order"
+    if held is not None and held.priced_on is not None:
+        vetoed = f"it has had no price since {held.priced_on}, and nothing is sold without one"
+    return gate(
+        leg,
+        ok=free > 0,
+        value=f"{free} shares free",
+        limit="at least 1",
+        kept="it is held and free to be sold",
+        vetoed=vetoed,
+    )
+
+
+# Ceilings: how much of each survivor, given what all survivors ask for.
+
+
+def _share_of_room(
+    leg: Leg, facts: Facts, group: Iterable[Leg], room: Decimal, name: str, reason: str
+) -> Finding:
+    """Where the group asks for more money than `room`, all of it shrinks in proportion."""
+    wanted = sum((facts.amount(member) for member in group), _ZERO)
+    room = max(_ZERO, room)
+    allowed = leg.allocation_pct
+    if wanted > room:
+        allowed = floor_pct(allowed * room / wanted)
+    return Finding(allowed, f"{_money(wanted)} {name}", f"{_money(room)} {facts.currency}", reason)
+
+
+def _allocation_total(leg: Leg, facts: Facts) -> Finding:
+    total = sum((member.allocation_pct for member in facts.legs), _ZERO)
+    return _share_of_pct(
+        leg, total, ALLOCATION_PCT_MAX, f"allocations sum to {pct(ALLOCATION_PCT_MAX)} at most"
+    )
+
+
+def _sector_allocation(leg: Leg, facts: Facts) -> Finding:
+    sector = facts.sector(leg.ticker)
+    total = sum((member.allocation_pct for member in _same_sector(sector, facts)), _ZERO)
+    limit = facts.limits.sector_pct_max
+    return _share_of_pct(
+        leg, total, limit, f"sector {sector} may take at most {pct(limit)} of the allocations"
+    )
+
+
+def _share_of_pct(leg: Leg, total: Decimal, limit: Decimal, reason: str) -> Finding:
+    allowed = leg.allocation_pct
+    if total > limit:
+        allowed = floor_pct(allowed * limit / total)
+    return Finding(allowed, pct(total), pct(limit), reason)
+
+
+def _sector_exposure(leg: Leg, facts: Facts) -> Finding:
+    sector = facts.sector(leg.ticker)
+    limit = facts.limits.sector_pct_max
+    tied = (facts.exposure(name) for name in facts.exposed_tickers if facts.sector(name) == sector)
+    return _share_of_room(
+        leg,
+        facts,
+        _same_sector(sector, facts),
+        _of_equity(limit, facts) - sum(tied, _ZERO),
+        f"asked for in sector {sector}",
+        f"sector {sector} with what is held may be at most {pct(limit)} of equity",
+    )
+
+
+def _same_sector(sector: str, facts: Facts) -> list[Leg]:
+    return [member for member in facts.legs if facts.sector(member.ticker) == sector]
+
+
+def _position_size(leg: Leg, facts: Facts) -> Finding:
+    limit = facts.limits.position_pct_max
+    return _share_of_room(
+        leg,
+        facts,
+        [leg],
+        _of_equity(limit, facts) - facts.exposure(leg.ticker),
+        "asked for",
+        f"one position may be at most {pct(limit)} of equity",
+    )
+
+
+def _order_size(leg: Leg, facts: Facts) -> Finding:
+    limit = facts.limits.order_pct_max
+    return _share_of_room(
+        leg,
+        facts,
+        [leg],
+        _of_equity(limit, facts),
+        "asked for",
+        f"one order may be at most {pct(limit)} of equity",
+    )
+
+
+def _gross_exposure(leg: Leg, facts: Facts) -> Finding:
+    limit = facts.limits.gross_exposure_pct_max
+    tied = sum((facts.exposure(name) for name in facts.exposed_tickers), _ZERO)
+    return _share_of_room(
+        leg,
+        facts,
+        facts.legs,
+        _of_equity(limit, facts) - tied,
+        "asked for in all",
+        f"positions and orders together may be at most {pct(limit)} of equity",
+    )
+
+
+def _cash(leg: Leg, facts: Facts) -> Finding:
+    return _share_of_room(
+        leg,
+        facts,
+        facts.legs,
+        facts.cash_free * BPS_IN_ONE / (BPS_IN_ONE + CASH_RESERVE_BPS),
+        "asked for in all",
+        f"buys and {pct(CASH_RESERVE_BPS / _HUNDRED)} for fee and slippage come out of free cash",
+    )
+
+
+def _one_exit_a_session(leg: Leg, facts: Facts) -> Finding:
+    selling = facts.open_sells.get(leg.ticker, _ZERO)
+    return gate(
+        leg,
+        ok=selling == 0,
+        value=f"{selling.normalize():f} shares in an open sale",
+        limit="no open sale",
+        kept="nothing of it is being sold yet",
+        vetoed="it is being sold already, and an account exits a position once a session",
+    )
+
+
+SELL_GATES: tuple[Rule, ...] = (
+    Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
+    Rule("something_to_sell", "the desk never sells short", _something_to_sell),
+)
+EXIT_GATES: tuple[Rule, ...] = (
+    *SELL_GATES,
+    Rule("one_exit_a_session", "one signal must not sell twice", _one_exit_a_session),
+)
+BUY_GATES: tuple[Rule, ...] = (
+    Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),
+    Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
+    Rule("research_evidence", "a claim without a source is no reason to buy", _research_evidence),
+    Rule("own_reason", "what nothing speaks for is not bought", _own_reason),
+    Rule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
+    Rule(
+        "risk_needs_catalyst",
+        "risk is only taken for a cause that has a date",
+        _risk_needs_catalyst,
+    ),
+    Rule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
+    Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
+    Rule("price_drift", "a thesis holds for the price it was made at", _price_drift),
+)
+BUY_CEILINGS: tuple[Rule, ...] = (
+    Rule("allocation_total", "the budget is spent once", _allocation_total),
+    Rule("sector_allocation", "one sector must not be the whole bet", _sector_allocation),
+    Rule("sector_exposure", "nor together with what is held", _sector_exposure),
+    Rule("position_size", "one name must not sink the account", _position_size),
+    Rule("order_size", "one order must not move much at once", _order_size),
+    Rule("gross_exposure", "the account does not borrow", _gross_exposure),
+    Rule("cash", "cash never goes below zero", _cash),
+)
+
+
+def is_currency_pair(ticker: str) -> bool:
+    """True for crypto and currency pairs as exchanges and Yahoo write them: BTC/USD, BTC-USD."""
+    return _PAIR.search(ticker) is not None
+
+
+def _of_equity(limit_pct: Decimal, facts: Facts) -> Decimal:
+    return facts.equity * limit_pct / _HUNDRED
+
+
+def _money(value: Decimal) -> str:
+    return f"{value.quantize(Decimal('0.01')):,f}"

@@ -1,0 +1,75 @@
+"""Was it skill? The probability that a Sharpe ratio is not the luck of having tried often.
+
+D. H. Bailey, M. Lopez de Prado, The Deflated Sharpe Ratio: Correcting for Selection Bias, Backtest
+Overfitting and Non-Normality, Journal of Portfolio Management 40 (5), 2014.
+"""
+
+from math import e, sqrt
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from contracts.strategy_cycle import Trials
+from libs.quant.strategy.performance import YEAR_SESSIONS
+
+Array = npt.NDArray[np.float64]
+
+EULER_MASCHERONI = 0.5772156649015329
+SESSIONS_LEAST = 3
+_NORMAL = NormalDist()
+
+
+def expected_best(variance: float, trials: int) -> float:
+    """The highest Sharpe ratio to expect of `trials` strategies without any skill, whose ratios
+    vary this much; 0 for one trial.
+    """
+    if trials < 2:
+        return 0.0
+    high = _NORMAL.inv_cdf(1 - 1 / trials)
+    higher = _NORMAL.inv_cdf(1 - 1 / (trials * e))
+    return sqrt(variance) * ((1 - EULER_MASCHERONI) * high + EULER_MASCHERONI * higher)
+
+
+def probabilistic_sharpe(
+    sharpe: float, against: float, sessions: int, skewness: float, kurtosis: float
+) -> float:
+    """How probable it is that the true ratio is above `against`; both for one session, not a year.
+
+    `kurtosis` is 3 for normal returns.
+    """
+    spread = 1 - skewness * sharpe + (kurtosis - 1) / 4 * sharpe**2
+    # Below 0 only for a few sessions of wild returns, of which nothing can be said.
+    return _NORMAL.cdf((sharpe - against) * sqrt(sessions - 1) / sqrt(max(spread, 1e-12)))
+
+
+def deflated_sharpe(returns: Array, others: Trials) -> float | None:
+    """The probability that daily `returns` have a true Sharpe ratio above that of the luckiest of
+    all strategies tried: the `others` and this one. None where the returns do not vary.
+    """
+    deviation = returns.std(ddof=1) if len(returns) >= SESSIONS_LEAST else 0.0
+    if deviation <= 1e-12:
+        return None
+    sharpe = float(returns.mean() / deviation)
+    centred = (returns - returns.mean()) / returns.std()
+    return probabilistic_sharpe(
+        sharpe=sharpe,
+        against=expected_best(_variance(sharpe, others, len(returns)), others.count + 1),
+        sessions=len(returns),
+        skewness=float((centred**3).mean()),
+        kurtosis=float((centred**4).mean()),
+    )
+
+
+def _variance(sharpe: float, others: Trials, sessions: int) -> float:
+    """How much the ratios of all vary, for one session: the others' variance with one more value.
+
+    Where no other has a ratio, that of strategies without skill: 1 / sessions (A. W. Lo, The
+    Statistics of Sharpe Ratios, Financial Analysts Journal 58 (4), 2002).
+    """
+    count = others.with_ratio
+    if not count:
+        return 1 / sessions
+    apart = sharpe * sqrt(YEAR_SESSIONS) - others.ratio_mean
+    squares = others.ratio_variance * (count - 1) + apart**2 * count / (count + 1)
+    return squares / count / YEAR_SESSIONS

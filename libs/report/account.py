@@ -1,0 +1,48 @@
+"""What is said of an account: its positions, its waiting orders, a halt of its buys. Pure."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from contracts.account import OpenOrder, Portfolio, Position
+from contracts.halt import Halt
+from libs.facts import amounts
+
+HALT_REASON_CHARS = 400
+
+
+def gain(held: Position) -> Decimal:
+    """What the position would bring over its cost."""
+    return held.value - held.quantity * held.average_cost.amount
+
+
+def unpriced(books: Portfolio) -> Sequence[str]:
+    """The positions that stand at an older session's price, a sentence each."""
+    return [
+        f"{each.ticker} has no price now: it is valued at its last price, of "
+        f"{amounts.session(each.priced_on)}, and cannot be sold until it has a new one"
+        for each in books.positions
+        if each.priced_on
+    ]
+
+
+def waiting(order: OpenOrder) -> str:
+    """`buy 3 AAPL, 100.00 reserved, decided Fri 2012-06-29`; of a stop its price."""
+    text = f"{order.side.value} {amounts.quantity(order.quantity)} {order.asset}"
+    if stop := order.stop_price:
+        text += f" at a stop of {amounts.money(stop.amount, stop.currency)}"
+    if order.hold.amount:
+        text += f", {amounts.money(order.hold.amount)} reserved"
+    return f"{text}, decided {amounts.session(order.as_of)}" if order.as_of else text
+
+
+def halted(halt: Halt) -> str:
+    """`buys of main are halted since 2026-11-22 02:00:00 UTC by cli: crash`."""
+    whose = halt.account or "every account"
+    since = f"{halt.since:%Y-%m-%d %H:%M:%S} UTC"
+    because = f": {amounts.cut(halt.reason, HALT_REASON_CHARS)}" if halt.reason else ""
+    return f"buys of {whose} are halted since {since} by {halt.by}{because}"
+
+
+def remedy(halt: Halt) -> str:
+    """The command that ends a halt."""
+    return "deskbus resume" + (f" --account {halt.account}" if halt.account else "")

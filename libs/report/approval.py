@@ -1,0 +1,73 @@
+"""What a person answered to a proposal, in words. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from contracts.approval import Approval, Verdict
+from contracts.risk import PortfolioDecision
+from libs.facts import amounts
+from libs.report.tones import Tone, tone
+
+REASON_CHARS = 200
+VERDICTS = {
+    Verdict.APPROVE: "approved",
+    Verdict.EDIT: "approved in part",
+    Verdict.REJECT: "rejected",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A person's answer; `left` is what an edit left of each order: `AAPL 17 of 68 shares`."""
+
+    approval: Approval
+    left: Sequence[str]
+
+    @property
+    def verdict(self) -> str:
+        """`approved in part`."""
+        return VERDICTS[self.approval.verdict]
+
+    @property
+    def tone(self) -> Tone:
+        """Good for a plain yes."""
+        return tone(self.approval.verdict)
+
+    @property
+    def sentence(self) -> str:
+        """Who answered what and when, what became smaller, and why."""
+        at = f"{self.approval.decided_at:%Y-%m-%d %H:%M} UTC"
+        less = f"; {', '.join(self.left)}" if self.left else ""
+        return f"{self.verdict} by {self.approval.approver}, {at}{less}{_why(self.approval)}"
+
+
+def answer(approval: Approval, validated: Mapping[str, PortfolioDecision]) -> Answer:
+    """The answer to what the rules left."""
+    if approval.verdict is not Verdict.EDIT:
+        return Answer(approval, ())
+    left = {each.asset: each for each in approval.decisions}
+    return Answer(
+        approval, [f"{asset} {_edit(whole, left.get(asset))}" for asset, whole in validated.items()]
+    )
+
+
+def of_one(
+    approval: Approval, validated: PortfolioDecision, decision: PortfolioDecision | None
+) -> str:
+    """The answer to one asset's decision, and why."""
+    verdict = VERDICTS[approval.verdict]
+    if approval.verdict is Verdict.EDIT:
+        verdict = _edit(validated, decision)
+    return f"{verdict} by {approval.approver}{_why(approval)}"
+
+
+def _edit(whole: PortfolioDecision, left: PortfolioDecision | None) -> str:
+    if left is None:
+        return "dropped"
+    if left.quantity == whole.quantity:
+        return "as proposed"
+    return f"{amounts.quantity(left.quantity)} of {amounts.quantity(whole.quantity)} shares"
+
+
+def _why(approval: Approval) -> str:
+    return f"; reason: {amounts.cut(approval.reason, REASON_CHARS)}" if approval.reason else ""

@@ -1,0 +1,63 @@
+"""What an exit cycle found of each position. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from contracts.account import Portfolio
+from contracts.exit_signal import ExitCheck, ExitReport
+from libs.facts import amounts
+from libs.report.tones import Tone
+
+
+@dataclass(frozen=True)
+class ExitRow:
+    """One position: what its rules come to, what is to be sold, and the stop on the rest.
+
+    `held` is None where the books are not known.
+    """
+
+    check: ExitCheck
+    held: Decimal | None
+
+    @property
+    def assessment(self) -> str:
+        """`STRONG EXIT (momentum, regime)`; `not checked` where that was impossible."""
+        return self.check.assessment or "not checked"
+
+    @property
+    def tone(self) -> Tone:
+        """Bad where it is to be sold."""
+        if self.check.quantity is not None:
+            return Tone.BAD
+        return Tone.WARN if self.check.failure else Tone.QUIET
+
+    @property
+    def stop(self) -> str:
+        """`95.00 USD`; empty where no stop follows."""
+        price = self.check.stop_price
+        return amounts.money(price.amount, price.currency) if price else ""
+
+    @property
+    def why(self) -> str:
+        """The signals that fired or failed, and the note; or why it could not be checked."""
+        if self.check.failure is not None:
+            return self.check.failure.message
+        details = [each.detail for each in self.check.signals if each.triggered or each.failed]
+        return "; ".join([*details, *([self.check.note] if self.check.note else [])])
+
+
+def rows(report: ExitReport, portfolio: Portfolio | None) -> Sequence[ExitRow]:
+    """One row a position, those to be sold first."""
+    held = {each.ticker: each.quantity for each in portfolio.positions} if portfolio else {}
+    ordered = sorted(report.checks, key=lambda each: (each.quantity is None, each.ticker))
+    return [ExitRow(each, held.get(each.ticker)) for each in ordered]
+
+
+def nothing_sold(report: ExitReport) -> str:
+    """Why nothing was ordered."""
+    wanted = sum(each.quantity is not None for each in report.checks)
+    if wanted:
+        return f"the rules vetoed {amounts.count(wanted, 'exit')}"
+    held = amounts.count(len(report.checks), "position")
+    return f"none of {held} is to be sold"

@@ -1,0 +1,41 @@
+"""How many figures of a decision's texts have a source, and which numbers have none."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from contracts.reasons import Figure, Loose
+from libs.facts import amounts
+from libs.report.reports import Reports
+
+LOOSE_LISTED_MAX = 5
+REVIEW_TEXTS = ("adjustments.", "risk_notes")
+"""Fields that the reviewer's own texts stand in."""
+Mark = TypeVar("Mark", Figure, Loose)
+
+
+def in_short(reports: Reports) -> str:
+    """`91 with a source, 1 without: 9 (sentiment)`; empty where there are none."""
+    sourced = sum(len(_own(s, report.figures)) for s, report in reports.reasoned.items())
+    without = loose(reports)
+    if not sourced and not without:
+        return ""
+    line = f"{sourced} with a source, {len(without)} without"
+    if not without:
+        return line
+    more = len(without) - LOOSE_LISTED_MAX
+    listed = amounts.plain(", ".join(without[:LOOSE_LISTED_MAX]))
+    return f"{line}: {listed}" + (f" and {more} more" if more > 0 else "")
+
+
+def loose(reports: Reports) -> Sequence[str]:
+    """The numbers in a model's own words that no fact has, each with the stage that wrote it."""
+    return [
+        f"{each.text} ({stage})"
+        for stage, report in reports.reasoned.items()
+        for each in _own(stage, report.loose)
+    ]
+
+
+def _own(stage: str, marks: Sequence[Mark]) -> Sequence[Mark]:
+    """Those in the stage's own texts: the review has the trader's too, as far as it left them."""
+    return [each for each in marks if stage != "review" or each.field.startswith(REVIEW_TEXTS)]

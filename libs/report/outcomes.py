@@ -1,0 +1,103 @@
+"""How past decisions fared, and what a cycle learned of them. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from contracts.account import Side
+from contracts.memory import AgentMemory, Basis, DecisionOutcome, PickFate, PickOutcome
+from libs.facts import amounts
+from libs.report.cited import Piece
+from libs.report.sections import Line, Listed
+
+LEARNED_LISTED_MAX = 4
+BASIS_WORDS = {
+    Basis.FILL: "the fill",
+    Basis.NEXT_OPEN: "the next open",
+    Basis.CLOSE: "the close",
+}
+FATE_WORDS = {
+    PickFate.WORKING: "ordered",
+    PickFate.VETOED: "vetoed",
+    PickFate.NOT_ORDERED: "not ordered",
+}
+
+
+@dataclass(frozen=True)
+class OutcomeRow:
+    """One pick, or all candidates: its fate, and its return in % by number of sessions."""
+
+    name: str
+    fate: str
+    counted_from: str
+    returns: dict[int, Decimal | None] = field(default_factory=dict)
+
+
+def rows(outcomes: Sequence[DecisionOutcome]) -> Sequence[OutcomeRow]:
+    """One row a pick, and one for all candidates."""
+    if not outcomes:
+        return []
+    picks: dict[tuple[str, Side], OutcomeRow] = {}
+    counted = amounts.count(outcomes[0].benchmark.counted, "candidate")
+    equal = OutcomeRow("", f"{counted} in equal parts", "the close")
+    for outcome in outcomes:
+        for pick in outcome.picks:
+            fresh = OutcomeRow(pick.ticker, _fate(pick), BASIS_WORDS[pick.basis])
+            row = picks.setdefault((pick.ticker, pick.action), fresh)
+            row.returns[outcome.sessions] = pick.return_pct
+        equal.returns[outcome.sessions] = outcome.benchmark.return_pct
+    return [*picks.values(), equal]
+
+
+def _fate(pick: PickOutcome) -> str:
+    if pick.fate is PickFate.FILLED:
+        return "bought" if pick.action is Side.BUY else "sold"
+    words = FATE_WORDS[pick.fate]
+    return words if pick.action is Side.BUY else f"sale {words}"
+
+
+def missing(outcomes: Sequence[DecisionOutcome]) -> Iterable[str]:
+    """Why a return is not known, one sentence each."""
+    for outcome in outcomes:
+        for pick in outcome.picks:
+            if pick.absence is not None:
+                yield f"after {outcome.sessions}: {amounts.plain(pick.absence.message)}"
+        if outcome.benchmark.absent:
+            names = " ".join(outcome.benchmark.absent)
+            yield f"after {outcome.sessions}: no prices of {names} among the candidates"
+
+
+def of_ticker(outcomes: Sequence[DecisionOutcome], ticker: str) -> Sequence[str]:
+    """What became of one ticker's pick, a sentence for each number of sessions."""
+    return [
+        f"after {outcome.sessions} sessions, {outcome.session}: {_return(pick)}{_beside(outcome)}"
+        for outcome in outcomes
+        for pick in outcome.picks
+        if pick.ticker == ticker
+    ]
+
+
+def _return(pick: PickOutcome) -> str:
+    if pick.return_pct is None:
+        why = f" ({amounts.plain(pick.absence.message)})" if pick.absence else ""
+        return f"{amounts.UNKNOWN}{why}"
+    change = amounts.gain_percent(pick.return_pct)
+    if pick.entry_price is None or pick.exit_price is None:
+        return change
+    prices = f"{amounts.money(pick.entry_price)} to {amounts.money(pick.exit_price)}"
+    return f"{change} from {BASIS_WORDS[pick.basis]}, {prices} in that session's terms"
+
+
+def _beside(outcome: DecisionOutcome) -> str:
+    change = outcome.benchmark.return_pct
+    if change is None:
+        return ""
+    return f"; all candidates in equal parts {amounts.gain_percent(change)}"
+
+
+def learned(memory: AgentMemory | None) -> Listed[Line]:
+    """What a cycle learned of earlier decisions: a sentence for each that it came to know."""
+    if memory is None:
+        return Listed()
+    known = memory.track_record[: len(memory.outcomes)]
+    return Listed([[Piece(each)] for each in known], LEARNED_LISTED_MAX, "memorize")

@@ -1,0 +1,59 @@
+"""What the risk rules said, in the order in which it is read. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contracts.risk import Check, RuleOutcome
+from libs.report.tones import Tone, tone
+
+WORST_FIRST = (RuleOutcome.VETOED, RuleOutcome.CUT, RuleOutcome.KEPT)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule's finding, once for all tickers of which it says the same numbers."""
+
+    checks: Sequence[Check]
+
+    @property
+    def check(self) -> Check:
+        """The first of them: rule, outcome, value and limit are all the same."""
+        return self.checks[0]
+
+    @property
+    def names(self) -> str:
+        """`AAPL MSFT`; `all` where it is about the whole proposal."""
+        return " ".join(each.ticker for each in self.checks if each.ticker) or "all"
+
+    @property
+    def reason(self) -> str:
+        """Why, once for each ticker that has a reason of its own."""
+        return "; ".join(dict.fromkeys(each.reason for each in self.checks))
+
+    @property
+    def tone(self) -> Tone:
+        """Good where the rule held, else by how much it took away."""
+        return tone(self.check.outcome)
+
+
+def against(checks: Sequence[Check]) -> Sequence[Finding]:
+    """The rules that cut or vetoed, vetoes first."""
+    return _gathered([check for check in checks if not check.passed])
+
+
+def kept(checks: Sequence[Check]) -> Sequence[Finding]:
+    """The rules that held."""
+    return _gathered([check for check in checks if check.passed])
+
+
+def worst_first(checks: Sequence[Check]) -> Sequence[Check]:
+    """Vetoes, then cuts, then what held."""
+    return sorted(checks, key=lambda check: WORST_FIRST.index(check.outcome))
+
+
+def _gathered(checks: Sequence[Check]) -> Sequence[Finding]:
+    same: dict[tuple[str, ...], list[Check]] = {}
+    for check in worst_first(checks):
+        key = (check.rule, check.outcome.value, check.value, check.limit)
+        same.setdefault(key, []).append(check)
+    return [Finding(group) for group in same.values()]

@@ -1,0 +1,67 @@
+"""What a report is made of: facts with a label, and lists that show their first items. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from libs.report.cited import Piece
+from libs.report.tones import Tone
+
+T_co = TypeVar("T_co", covariant=True)
+Line = Sequence[Piece]
+
+
+@dataclass(frozen=True)
+class Listed(Generic[T_co]):
+    """Items of which the first `at_most` are shown; `stage` has them all."""
+
+    items: Sequence[T_co] = ()
+    at_most: int | None = None
+    stage: str = ""
+
+    @property
+    def shown(self) -> Sequence[T_co]:
+        """The first ones."""
+        return self.items[: self.at_most]
+
+    @property
+    def more(self) -> str:
+        """`and 3 more`; empty where all are shown."""
+        count = len(self.items) - len(self.shown)
+        return f"and {count:,} more" if count else ""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A label and what there is to say, line by line, or `values` by name.
+
+    `op_id` is the operation that says so, `call` the result of it that the values are from.
+    A `detail` has no place in a summary of one screen.
+    """
+
+    label: str
+    lines: Listed[Line] = Listed()
+    tone: Tone | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+    op_id: UUID | None = None
+    call: str = ""
+    detail: bool = False
+
+    @property
+    def href(self) -> str:
+        """The page of the operation that says so; empty where it is not known."""
+        if self.op_id is None:
+            return ""
+        place = f"?call={self.call}#{self.call}" if self.call else ""
+        return f"/operations/{self.op_id}{place}"
+
+
+def words(*texts: str) -> Listed[Line]:
+    """Lines of plain words."""
+    return Listed([[Piece(text)] for text in texts])
+
+
+def text_of(line: Line) -> str:
+    """A line without its sources."""
+    return "".join(piece.text for piece in line)

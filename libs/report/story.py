@@ -1,0 +1,284 @@
+"""A cycle as a story: looked at, found, picked, cut, bought, and what it cost. Pure.
+
+It decides what people are told; the command line, the console's pages and MCP decide how it looks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from uuid import UUID
+
+from contracts.cycle import CycleStatus
+from contracts.execution import ExecutionResult
+from contracts.memory import DecisionOutcome
+from contracts.operation import OperationStatus, OperationView
+from contracts.query import CycleView, PipelineView
+from contracts.risk import Check
+from contracts.sentiment import SignalDigest, SourceReport
+from libs.facts import amounts
+from libs.report import (
+    account,
+    approval,
+    costs,
+    ending,
+    exits,
+    figures,
+    orders,
+    outcomes,
+    rules,
+    tickers,
+)
+from libs.report.approval import Answer
+from libs.report.cited import SIGNATURE, Piece, unsigned
+from libs.report.costs import Costs
+from libs.report.ending import Ending
+from libs.report.exits import ExitRow
+from libs.report.orders import OrderRow
+from libs.report.reports import Reports
+from libs.report.rules import Finding
+from libs.report.sections import Fact, Line, Listed, words
+from libs.report.tickers import Row
+from libs.report.tones import Tone
+
+MADE_UP = "synthetic prices: they say nothing about a real market"
+REASONS_LISTED_MAX = 5
+DROPPED_LISTED_MAX = 3
+RULES_LISTED_MAX = 12
+EXITS_LISTED_MAX = 25
+LEGEND = "wanted: % of budget (sale: of position); scores: 0 to 10, high risk is bad"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What can be looked at: the first ticker, the stage to begin with, and all stages."""
+
+    ticker: str
+    stage: str
+    stages: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PipelineStory:
+    """One pipeline: how it ended, what its stages thought, what was allowed and ordered."""
+
+    name: str
+    account: str
+    provider: str
+    status: CycleStatus
+    reports: Reports
+    ending: Ending
+    thoughts: Sequence[Fact]
+    exits: Listed[ExitRow]
+    tickers: Sequence[Row]
+    verdicts: Sequence[Fact]
+    rules: Listed[Finding]
+    kept: Sequence[Finding]
+    answer: Answer | None
+    orders: Sequence[OrderRow]
+    unordered: Sequence[Fact]
+    outcomes: Sequence[DecisionOutcome]
+    learned: Sequence[Fact]
+
+    @property
+    def rationale(self) -> Mapping[str, Line]:
+        """Why the trader picked what it picked, by ticker."""
+        return {row.ticker: row.pick_words for row in self.tickers if row.pick}
+
+    @property
+    def execution(self) -> ExecutionResult | None:
+        """What was executed, with the cash before and after; None where nothing was ordered."""
+        return self.reports.execution if self.orders else None
+
+
+@dataclass(frozen=True)
+class Story:
+    """A cycle. `note` is what must be known before anything of it is believed."""
+
+    cycle_id: UUID | None
+    title: str
+    status: CycleStatus
+    took: str
+    note: str
+    looked_at: Sequence[Fact]
+    pipelines: Sequence[PipelineStory]
+    costs: Costs
+    evidence: Evidence
+    message: str
+
+    def of(self, pipeline: str) -> PipelineStory:
+        """The story of one pipeline, which must be there."""
+        return next(each for each in self.pipelines if each.name == pipeline)
+
+
+def tell(view: CycleView, nodes: Sequence[OperationView] = ()) -> Story:
+    """The cycle's story; `nodes` are its operations, for its time and its failures."""
+    # A cycle of several pipelines has a reason of its own, which is none of theirs.
+    reason = view.reason if len(view.pipelines) == 1 else ""
+    pipelines = [_pipeline(each, nodes, each.reason or reason) for each in view.pipelines]
+    reports = [each.reports for each in pipelines]
+    digest = next((each.digest for each in reports if each.digest), None)
+    return Story(
+        cycle_id=view.cycle_id,
+        title=title(view.kind, view.as_of),
+        status=view.status or CycleStatus.RUNNING,
+        took=amounts.between(view.accepted_at, view.ended_at),
+        note=MADE_UP if any(each.synthetic for each in reports) else "",
+        looked_at=_looked_at(digest) if digest else (),
+        pipelines=pipelines,
+        costs=costs.of(view, nodes),
+        evidence=_evidence(pipelines, nodes),
+        message=view.message,
+    )
+
+
+def title(kind: str, as_of: date | None) -> str:
+    """`Decision of Fri 2012-06-29`."""
+    return f"{kind.capitalize()} of {amounts.session(as_of)}"
+
+
+def nature(provider: str) -> str:
+    """What a reader must know of a provider beside its name."""
+    return " (stated rules, no model)" if provider == "rules" else ""
+
+
+# --- what was looked at -------------------------------------------------------------------------
+
+
+def _looked_at(digest: SignalDigest) -> Sequence[Fact]:
+    names = " ".join(digest.tickers) or "none"
+    count = amounts.count(len(digest.candidates), "candidate")
+    surfaced = [_line(f"{each.ticker}: {tickers.reasons(each)}") for each in digest.candidates]
+    dropped = [_line(f"{each.ticker}: {each.reason}") for each in digest.dropped]
+    facts = [Fact("Looked at", words(f"{count}: {names}"))]
+    if any(each.reasons for each in digest.candidates):
+        listed = Listed(surfaced, REASONS_LISTED_MAX, "digest")
+        facts.append(Fact("Surfaced by", listed, op_id=digest.op_id))
+    facts += [
+        Fact("Sources", words(_sources(digest.sources))),
+        # What follows the first clause is in the digest's own view.
+        Fact("Prices", words(digest.market_source.split(";")[0])),
+    ]
+    if dropped:
+        listed = Listed(dropped, DROPPED_LISTED_MAX, "digest")
+        facts.append(Fact("Dropped", listed, op_id=digest.op_id))
+    return facts
+
+
+def _line(text: str) -> Line:
+    return [Piece(text)]
+
+
+def _sources(sources: Sequence[SourceReport]) -> str:
+    answered = ", ".join(each.name for each in sources if each.ok) or "none answered"
+    silent = ", ".join(_silence(each) for each in sources if not each.ok)
+    return f"{answered}; no answer from {silent}" if silent else answered
+
+
+def _silence(source: SourceReport) -> str:
+    """The source and why it was silent; what to do about it is in the digest's own view."""
+    if source.error is None:
+        return source.name
+    return f"{source.name} ({source.error.message.split(';')[0]})"
+
+
+# --- one pipeline -------------------------------------------------------------------------------
+
+
+def _pipeline(pipeline: PipelineView, nodes: Sequence[OperationView], reason: str) -> PipelineStory:
+    reports = Reports.of(pipeline)
+    rows = tickers.rows(reports) if reports.exits is None else ()
+    checks: Sequence[Check] = reports.validation.checks if reports.validation else ()
+    execution, is_over = reports.execution, pipeline.status is not CycleStatus.RUNNING
+    learned = outcomes.learned(reports.memory if is_over else None)
+    checked = exits.rows(reports.exits, reports.portfolio) if reports.exits else ()
+    return PipelineStory(
+        name=pipeline.name,
+        account=pipeline.account,
+        provider=pipeline.provider,
+        status=pipeline.status,
+        reports=reports,
+        ending=ending.of(pipeline, reports, nodes, reason),
+        thoughts=_thoughts(reports),
+        exits=Listed(checked, EXITS_LISTED_MAX, "check_exits"),
+        tickers=rows,
+        verdicts=_verdicts(reports),
+        rules=Listed(rules.against(checks), RULES_LISTED_MAX, "validate"),
+        kept=rules.kept(checks),
+        answer=approval.answer(reports.approval, reports.validated) if reports.approval else None,
+        orders=orders.rows(execution) if execution else (),
+        unordered=_unordered(reports, is_over=is_over),
+        outcomes=pipeline.outcomes,
+        learned=[Fact("Learned", learned)] if learned.items else (),
+    )
+
+
+def _thoughts(reports: Reports) -> Sequence[Fact]:
+    """What each stage thought of the whole, with where its figures are from."""
+    facts: list[Fact] = []
+    line: Line
+    if mood := reports.sentiment:
+        scored, total = len(mood.tickers), len(mood.tickers) + len(mood.unscored)
+        of = f"; headlines were scored for {scored} of {total} tickers" if total else ""
+        line = [*unsigned(mood, "market_mood", mood.market_mood), Piece(of)]
+        facts.append(Fact("Sentiment", Listed([line])))
+    if plan := reports.plan:
+        objective, question = (
+            text.removeprefix(SIGNATURE) for text in (plan.objective, plan.quant_question)
+        )
+        facts.append(Fact("Plan", words(objective), op_id=plan.op_id))
+        facts.append(Fact("Question", words(question), detail=True))
+    if quant := reports.quant:
+        view = Piece(f"{quant.signal.value} {quant.confidence:.2f}: ")
+        line = [view, *unsigned(quant, "reasoning", quant.reasoning)]
+        facts.append(Fact("Quant", Listed([line])))
+    if (research := reports.research) and research.research_notes:
+        line = unsigned(research, "research_notes", research.research_notes)
+        facts.append(Fact("Research", Listed([line]), detail=True))
+    if picks := reports.picks:
+        line = unsigned(picks, "market_summary", picks.market_summary)
+        facts.append(Fact("Trader", Listed([line]), detail=True))
+    if sourced := figures.in_short(reports):
+        tone = Tone.WARN if figures.loose(reports) else None
+        facts.append(Fact("Figures", words(sourced), tone))
+    return facts
+
+
+def _verdicts(reports: Reports) -> Sequence[Fact]:
+    """The reviewer's words, and a halt that stood."""
+    facts: list[Fact] = []
+    if (review := reports.review) and review.risk_notes:
+        line = unsigned(review, "risk_notes", review.risk_notes)
+        facts.append(Fact("Reviewer", Listed([line])))
+    if reports.portfolio is not None and reports.portfolio.halt is not None:
+        facts.append(Fact("Halt", words(account.halted(reports.portfolio.halt)), Tone.WARN))
+    return facts
+
+
+def _unordered(reports: Reports, *, is_over: bool) -> Sequence[Fact]:
+    """What stands where there are no orders."""
+    if reports.execution is not None and reports.execution.orders:
+        return ()
+    facts: list[Fact] = []
+    if reports.validation is not None:
+        waits = reports.validation.decisions and not is_over
+        facts.append(Fact("Orders", words("not placed yet" if waits else "none"), Tone.QUIET))
+    if reports.portfolio is not None:
+        cash = reports.portfolio.cash
+        facts.append(Fact("Cash", words(f"{amounts.money(cash.amount, cash.currency)}, unchanged")))
+    return facts
+
+
+# --- where the evidence is ----------------------------------------------------------------------
+
+
+def _evidence(pipelines: Sequence[PipelineStory], nodes: Sequence[OperationView]) -> Evidence:
+    work = [node for node in nodes if node.type == "operation"]
+    stages = list(dict.fromkeys(node.name for node in work))
+    seen = [row.ticker for each in pipelines for row in tickers.rows(each.reports)]
+    failed = [node.name for node in work if node.status is OperationStatus.FAILED]
+    newest = "quant" if "quant" in stages else next(reversed(stages), "")
+    return Evidence(
+        ticker=next(iter(seen), ""),
+        stage=next(reversed(failed), newest),
+        stages=stages,
+    )

@@ -1,0 +1,172 @@
+"""Strategies as files that a person reads and edits: an export, and the way back in.
+
+    strategies/<name>.yaml              the spec
+    strategies/<name>/report.html       what it came to, as far as its cycle has come
+    strategies/<name>/assessment.json   what was thought of it
+
+What a cycle found is on record in Postgres; nothing is read from here again but a spec that a
+person gives to a new cycle.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+from pydantic import ValidationError
+
+from contracts.strategy import STRATEGY_NAME_MAX, StrategySpec
+from libs.runtime.errors import DeskError
+from libs.runtime.whole_file import beside
+
+SPEC_BYTES_MAX = 200_000
+SUFFIX_MAX = 10_000
+"""Strategies that may share the beginning of a name."""
+PERIODS = ("train", "held_out")
+
+
+class SpecUnreadable(DeskError):
+    """A file that is no YAML, or none that a spec can be."""
+
+    code = "spec_unreadable"
+
+
+class ExportFailed(DeskError):
+    """A file could not be written below the strategies' directory."""
+
+    code = "export_failed"
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(
+            f"{path} cannot be written ({error.strerror or error}): let the desk write there, or "
+            "name another directory (strategies_dir)"
+        )
+
+
+def spec_of(text: str) -> StrategySpec:
+    """The spec in a YAML text. Raises SpecUnreadable, and pydantic's ValidationError by field."""
+    if len(text.encode()) > SPEC_BYTES_MAX:
+        raise SpecUnreadable(f"a spec has at most {SPEC_BYTES_MAX} bytes; this is not a spec")
+    try:
+        # An alias can make a small text mean a huge value, and no spec needs one.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise SpecUnreadable("aliases (*name) are not read: write the value out")
+        read = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SpecUnreadable(f"this is not valid YAML: {_where(error)}") from error
+    if not isinstance(read, dict):
+        raise SpecUnreadable("a spec is a mapping that begins with `name:`; this is something else")
+    return StrategySpec.model_validate(read)
+
+
+def text_of(spec: StrategySpec) -> str:
+    """The spec as YAML: every field in the contract's order, defaults written out."""
+    fields = spec.model_dump(mode="json", exclude_none=True, exclude={"version"})
+    for name in PERIODS:
+        fields[name] = {key: date.fromisoformat(day) for key, day in fields[name].items()}
+    made: str = yaml.safe_dump(_plain(fields), sort_keys=False, width=100, allow_unicode=True)
+    return made
+
+
+class StrategyFiles:
+    """The strategies' directory; made when the first file is written."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def keep_spec(self, spec: StrategySpec) -> tuple[StrategySpec, Path]:
+        """Export the spec; returns it under the name that it got, and the file.
+
+        Where a file of its name holds another spec, the name gets a number; a file that holds this
+        very spec is left as it is, comments and all. Raises ExportFailed.
+        """
+        for name in _names(spec.name):
+            named = spec.model_copy(update={"name": name})
+            path = self._root / f"{name}.yaml"
+            if self._written_anew(path, text_of(named)) or _holds(path, named):
+                return named, path
+        raise ExportFailed(self._root / f"{spec.name}.yaml", OSError("every name is taken"))
+
+    def keep_assessment(self, name: str, assessment: Mapping[str, Any]) -> Path:
+        """Export an assessment over the one before. Raises ExportFailed."""
+        body = orjson.dumps(assessment, option=orjson.OPT_INDENT_2)
+        return self._written_over(self.assessment_path(name), body)
+
+    def keep_report(self, name: str, page: str) -> Path:
+        """Export a report over the one before; an assessment of that one goes with it.
+
+        Raises ExportFailed.
+        """
+        written = self._written_over(self._root / name / "report.html", page.encode())
+        with _exporting(self.assessment_path(name)):
+            self.assessment_path(name).unlink(missing_ok=True)
+        return written
+
+    def assessment_path(self, name: str) -> Path:
+        """Where a strategy's assessment is exported to."""
+        return self._root / name / "assessment.json"
+
+    def _written_over(self, path: Path, body: bytes) -> Path:
+        with _exporting(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with beside(path, body) as made:
+                made.replace(path)
+        return path
+
+    def _written_anew(self, path: Path, text: str) -> bool:
+        """Whether the file was not there and is now, whole at once."""
+        with _exporting(path):
+            self._root.mkdir(parents=True, exist_ok=True)
+            with beside(path, text.encode()) as made:
+                try:
+                    os.link(made, path)
+                except FileExistsError:
+                    return False
+        return True
+
+
+def _plain(value: Any) -> Any:
+    """Whole numbers without a point, as a person would write them."""
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list():
+            return [_plain(item) for item in value]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
+
+
+def _names(name: str) -> Iterator[str]:
+    yield name
+    for number in range(2, SUFFIX_MAX):
+        suffix = f"-{number}"
+        yield f"{name[: STRATEGY_NAME_MAX - len(suffix)]}{suffix}"
+
+
+def _holds(path: Path, spec: StrategySpec) -> bool:
+    try:
+        kept = spec_of(path.read_text(encoding="utf-8"))
+    except (SpecUnreadable, ValidationError, UnicodeDecodeError):
+        return False
+    # Who leaves costs out has the desk's, which `spec` has got by now.
+    return kept.model_copy(update={"costs": kept.costs or spec.costs}) == spec
+
+
+@contextlib.contextmanager
+def _exporting(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ExportFailed(path, error) from error
+
+
+def _where(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    what = getattr(error, "problem", None) or "it cannot be read"
+    return f"{what} (line {mark.line + 1}, column {mark.column + 1})" if mark else str(what)

@@ -1,0 +1,176 @@
+"""One ticker, stage by stage: who named it, what was found of it, what was decided. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from contracts.memory import DecisionOutcome
+from contracts.risk import Check
+from contracts.sentiment import Candidate, Slot
+from libs.facts import amounts
+from libs.report import approval, outcomes, rules, tickers
+from libs.report.cited import Piece
+from libs.report.reports import Reports
+from libs.report.sections import Fact, Line, Listed, words
+from libs.report.tones import Tone
+
+SLOT_WORDS = {
+    Slot.CONFIRMED: "proposed by two or more sources, so it ranks first",
+    Slot.KEPT: "takes a place reserved for its source",
+    Slot.FREE: "takes a place that no source needed",
+}
+
+
+def known(reports: Reports) -> Sequence[str]:
+    """Every ticker that the pipeline's reports speak of."""
+    digest = reports.digest
+    candidates = digest.tickers if digest else ()
+    dropped = [each.ticker for each in digest.dropped] if digest else []
+    rows = [row.ticker for row in tickers.rows(reports)]
+    return list(dict.fromkeys((*candidates, *dropped, *rows)))
+
+
+def named(reports: Reports, ticker: str) -> Iterable[Fact]:
+    """Who named it and why, or why it was dropped."""
+    digest = reports.digest
+    if digest is None:
+        return
+    for dropped in digest.dropped:
+        if dropped.ticker == ticker:
+            yield Fact("Dropped", words(dropped.reason))
+    for candidate in digest.candidates:
+        if candidate.ticker == ticker:
+            yield from _candidate(candidate, reports)
+
+
+def _candidate(candidate: Candidate, reports: Reports) -> Iterable[Fact]:
+    op_id = reports.digest.op_id if reports.digest else None
+    if who := ", ".join(filter(None, (candidate.name, candidate.sector))):
+        yield Fact("Company", words(who))
+    sources = ", ".join(
+        f"{name} (score {candidate.scores[name]:.2f})" if name in candidate.scores else name
+        for name in candidate.sources
+    )
+    mentions = amounts.count(candidate.mentions, "mention")
+    yield Fact("Proposed by", words(f"{sources}; {mentions}"), op_id=op_id)
+    if candidate.reasons:
+        yield Fact("Surfaced by", words(tickers.reasons(candidate)))
+    if candidate.slot is not None:
+        yield Fact("Slot", words(SLOT_WORDS[candidate.slot]))
+    heads = [
+        f"{each.published_at:%Y-%m-%d %H:%M} UTC  {each.source}: {each.title}"
+        for each in candidate.headlines
+    ]
+    tone = None if heads else Tone.QUIET
+    yield Fact("Headlines", words(*(heads or ["none"])), tone)
+
+
+def found(row: tickers.Row) -> Iterable[Fact]:
+    """How it is spoken of, how its prices look, and what the analyst thinks of it."""
+    if row.mood is not None:
+        head = f"{row.mood.score:+.2f} of -1 to 1, confidence {row.mood.confidence:.2f}: "
+        yield Fact("Sentiment", Listed([_headed(head, row.mood_words)]))
+    elif row.unscored is not None:
+        yield Fact("Sentiment", words(f"not scored: {row.unscored}"), Tone.QUIET)
+    if row.signal is not None:
+        head = f"{row.signal.signal.value} {row.signal.confidence:.2f}: "
+        yield Fact("Quant", Listed([_headed(head, row.signal_words)]))
+        yield _indicators(row)
+    if row.finding is not None:
+        yield from _finding(row)
+
+
+def _indicators(row: tickers.Row) -> Fact:
+    values = row.signal.technical_indicators if row.signal else {}
+    if not values:
+        return Fact("Indicators", words("none"), Tone.QUIET)
+    quant, plan = row.reports.quant, row.reports.plan
+    # The quant is given one result a planned ticker, in the plan's order.
+    planned = plan is not None and row.ticker in plan.assets
+    return Fact(
+        "Indicators",
+        values=values,
+        op_id=quant.op_id if quant else None,
+        call=f"E{plan.assets.index(row.ticker)}" if plan and planned else "",
+    )
+
+
+def _finding(row: tickers.Row) -> Iterable[Fact]:
+    finding = row.finding
+    if finding is None:
+        return
+    fundamental, technical = (
+        amounts.UNKNOWN if score is None else f"{score:.1f}"
+        for score in (row.fundamental, row.technical)
+    )
+    scores = (
+        f"fundamental {fundamental}, technical {technical}, risk {finding.risk_score:.1f}"
+        " (0 to 10, a high risk is bad) at "
+        f"{amounts.money(finding.current_price, finding.currency)}"
+    )
+    measured = f"measured risk {finding.measured_risk:g}: {finding.measured_risk_reason}"
+    lines = [*words(scores, measured).items, *row.finding_words]
+    op_id = row.reports.research.op_id if row.reports.research else None
+    yield Fact("Research", Listed(lines), op_id=op_id)
+    if finding.catalyst:
+        yield Fact("Catalyst", words(finding.catalyst), op_id=op_id)
+
+
+def decided(row: tickers.Row) -> Iterable[Fact]:
+    """What the trader wanted of it and why, and what the reviewer changed."""
+    if row.pick is None:
+        yield Fact("Pick", words("no"), Tone.QUIET)
+    else:
+        head = f"{row.wanted}, confidence {row.pick.confidence:.2f}: "
+        yield Fact("Pick", Listed([_headed(head, row.pick_words)]))
+    if row.review_words:
+        yield Fact("Reviewer", Listed(row.review_words))
+
+
+def executed(row: tickers.Row) -> Iterable[Fact]:
+    """What the rules said of it, what a person answered, what was decided and ordered."""
+    if row.checks:
+        yield Fact("Rules", words(*map(_check, rules.worst_first(row.checks))))
+    if row.validated is not None and row.reports.approval is not None:
+        answer = approval.of_one(row.reports.approval, row.validated, row.decision)
+        yield Fact("Approval", words(answer))
+    if row.decision is not None:
+        decision = row.decision
+        yield Fact(
+            "Decision",
+            words(
+                f"{decision.action.value} {amounts.quantity(decision.quantity)} shares at "
+                f"{amounts.money(decision.price.amount, decision.price.currency)}, "
+                f"{amounts.percent(decision.allocation_pct)}"
+            ),
+        )
+    if row.order is not None:
+        yield Fact("Order", words(_order(row)))
+
+
+def _check(check: Check) -> str:
+    said = f"{check.rule}: {check.value}, limit {check.limit}; {check.reason}"
+    return f"{check.outcome.value} {said}"
+
+
+def _order(row: tickers.Row) -> str:
+    order, fill = row.order, row.fill
+    if order is None:
+        return ""
+    text = f"{order.side.value} {amounts.quantity(order.quantity)}: {order.status.value}"
+    if fill is not None:
+        text += (
+            f" at {amounts.money(fill.price.amount, fill.price.currency)} on "
+            f"{amounts.session(fill.session)}'s open, fee "
+            f"{amounts.money(fill.fee.amount, fill.fee.currency)}"
+        )
+        text += f" ({amounts.foreign(fill.foreign)})" if fill.foreign else ""
+    return f"{text}: {order.reason}" if order.reason else text
+
+
+def outcome(past: Sequence[DecisionOutcome], ticker: str) -> Iterable[Fact]:
+    """How the pick fared, as far as later cycles know."""
+    if sentences := outcomes.of_ticker(past, ticker):
+        yield Fact("Outcome", words(*sentences))
+
+
+def _headed(head: str, pieces: Line) -> Line:
+    return [Piece(head), *pieces]

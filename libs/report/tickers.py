@@ -1,0 +1,213 @@
+"""All that one pipeline's stages said of one ticker. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from contracts.execution import Fill, Order
+from contracts.research import AssetView, ResearchFinding
+from contracts.risk import Check, DecisionAction, PortfolioDecision, RuleOutcome
+from contracts.sentiment import Candidate, TickerSentiment
+from contracts.trader import StockPick
+from libs.facts import amounts
+from libs.report.cited import Piece, unsigned
+from libs.report.reports import Reports
+from libs.report.sections import Line
+from libs.report.tones import Tone
+
+QUARTER = "momentum_3m_pct"
+"""The indicator that there is once a ticker has traded for a quarter."""
+FINDING_TEXTS = ("summary", "news_summary", "earnings_outlook")
+
+
+def reasons(candidate: Candidate) -> str:
+    """Why its sources named it: `screener: gainer 2 (+2.60%); news: headlines in 7 days: 3`."""
+    named = ((name, candidate.reasons.get(name, "")) for name in candidate.sources)
+    return "; ".join(f"{name}: {why}" if why else name for name, why in named)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What each stage said of one ticker; None where it said nothing. `unscored` says why there is
+    no `mood`.
+
+    `validated` is what the rules left of a pick, `decision` what a person then left of that.
+    """
+
+    ticker: str
+    reports: Reports
+    candidate: Candidate | None
+    mood: TickerSentiment | None
+    unscored: str | None
+    signal: AssetView | None
+    finding: ResearchFinding | None
+    pick: StockPick | None
+    checks: Sequence[Check]
+    validated: PortfolioDecision | None
+    decision: PortfolioDecision | None
+    order: Order | None
+    fill: Fill | None
+
+    @property
+    def mood_words(self) -> Sequence[Piece]:
+        """Why it is spoken of so, in pieces: quoted headlines know where they are from."""
+        report = self.reports.sentiment
+        if report is None or self.mood is None:
+            return ()
+        place = [each.ticker for each in report.tickers].index(self.ticker)
+        return unsigned(report, f"tickers.{place}.rationale", self.mood.rationale)
+
+    @property
+    def signal_words(self) -> Sequence[Piece]:
+        """The quant's reasoning in pieces: its figures know where they are from."""
+        report = self.reports.quant
+        if report is None or self.signal is None:
+            return ()
+        place = [each.ticker for each in report.assets].index(self.ticker)
+        return unsigned(report, f"assets.{place}.reasoning", self.signal.reasoning)
+
+    @property
+    def finding_words(self) -> Sequence[Line]:
+        """The analyst's summary, news and outlook in pieces, as far as there are any."""
+        report = self.reports.research
+        if report is None or self.finding is None:
+            return ()
+        place = [each.ticker for each in report.tickers].index(self.ticker)
+        texts = {name: str(getattr(self.finding, name)) for name in FINDING_TEXTS}
+        return [
+            unsigned(report, f"tickers.{place}.{name}", text)
+            for name, text in texts.items()
+            if text
+        ]
+
+    @property
+    def pick_words(self) -> Sequence[Piece]:
+        """The trader's reasoning in pieces."""
+        report = self.reports.picks
+        if report is None or self.pick is None:
+            return ()
+        fields = {
+            f"{name}.{place}.reasoning": each
+            for name in ("picks", "sell_recommendations")
+            for place, each in enumerate(getattr(report, name))
+        }
+        field = next((name for name, each in fields.items() if each is self.pick), "")
+        return unsigned(report, field, self.pick.reasoning)
+
+    @property
+    def review_words(self) -> Sequence[Line]:
+        """What the reviewer changed of it and why, in pieces."""
+        report = self.reports.review
+        if report is None:
+            return ()
+        return [
+            unsigned(report, f"adjustments.{place}", text)
+            for place, text in enumerate(report.adjustments)
+            if text.startswith(f"{self.ticker}: ")
+        ]
+
+    @property
+    def texts(self) -> Mapping[str, Sequence[Line]]:
+        """The texts about it by the stage that wrote them."""
+        return {
+            "sentiment": [self.mood_words],
+            "quant": [self.signal_words],
+            "analyst": self.finding_words,
+            "picks": [self.pick_words],
+            "review": self.review_words,
+        }
+
+    @property
+    def fundamental(self) -> float | None:
+        """The analyst's score; None where it knew no fundamentals, which it writes as 0."""
+        return self.finding.fundamental_score or None if self.finding else None
+
+    @property
+    def technical(self) -> float | None:
+        """The analyst's score; None where it is 0 for want of the quarter of prices that a trend
+        and its momentum are scored by."""
+        if self.finding is None:
+            return None
+        known = self.signal is not None and QUARTER in self.signal.technical_indicators
+        return self.finding.technical_score if known else self.finding.technical_score or None
+
+    @property
+    def wanted(self) -> str:
+        """`buy 33.6%`: the trader's pick; empty where there is none."""
+        pick = self.pick
+        return f"{pick.action.value} {amounts.percent(pick.allocation_pct)}" if pick else ""
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether a person made it smaller."""
+        return self.decision != self.validated
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the rules, or a person, left nothing of a pick."""
+        nothing = self.decision is None or self.decision.action is DecisionAction.HOLD
+        return self.pick is not None and self.reports.validation is not None and nothing
+
+    @property
+    def allowed(self) -> str:
+        """What rules and person left of it: `22.8%`, `vetoed`, `dropped`; empty of no pick."""
+        if self.is_refused:
+            if any(check.outcome is RuleOutcome.VETOED for check in self.checks):
+                return "vetoed"
+            return "dropped" if self.is_edited else "0%"
+        if self.decision is None or self.decision.action is DecisionAction.HOLD:
+            return ""
+        return amounts.percent(self.decision.allocation_pct)
+
+    @property
+    def allowed_tone(self) -> Tone:
+        """Bad where nothing was left, a warning where less was."""
+        if self.is_refused:
+            return Tone.BAD
+        cut = self.is_edited or any(not check.passed for check in self.checks)
+        return Tone.WARN if cut else Tone.GOOD
+
+    @property
+    def shares(self) -> Decimal | None:
+        """The shares that this came to; None of no pick."""
+        if self.is_refused:
+            return Decimal(0)
+        return self.decision.quantity or None if self.decision else None
+
+
+def rows(reports: Reports) -> Sequence[Row]:
+    """One row a ticker that was looked into: what was decided on first, then as it was planned."""
+    digest, mood, quant = reports.digest, reports.sentiment, reports.quant
+    research, execution = reports.research, reports.execution
+    candidates = {each.ticker: each for each in digest.candidates} if digest else {}
+    moods = {each.ticker: each for each in mood.tickers} if mood else {}
+    unscored = {each.ticker: each.reason for each in mood.unscored} if mood else {}
+    signals = {each.ticker: each for each in quant.assets} if quant else {}
+    findings = {each.ticker: each for each in research.tickers} if research else {}
+    picks = {each.ticker: each for each in reports.wanted}
+    validated, decisions = reports.validated, reports.decisions
+    # The stop order that follows a sale comes after it, and is shown on its own line.
+    placed = reversed(execution.orders) if execution else ()
+    orders = {each.asset: each for each in placed}
+    fills = {each.asset: each for each in execution.fills} if execution else {}
+    assets = reports.plan.assets if reports.plan else ()
+    names = dict.fromkeys((*validated, *picks, *assets, *signals, *findings))
+    checks = reports.validation.checks if reports.validation else ()
+    return [
+        Row(
+            ticker=name,
+            reports=reports,
+            candidate=candidates.get(name),
+            mood=moods.get(name),
+            unscored=unscored.get(name),
+            signal=signals.get(name),
+            finding=findings.get(name),
+            pick=picks.get(name),
+            checks=[check for check in checks if check.ticker == name],
+            validated=validated.get(name),
+            decision=decisions.get(name),
+            order=orders.get(name),
+            fill=fills.get(name),
+        )
+        for name in names
+    ]

@@ -1,0 +1,1 @@
+"""NATS and Postgres as children of a process: found, started, watched, stopped."""

@@ -1,0 +1,122 @@
+"""A data directory's record of its embedded servers, and the lock that guards it."""
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from io import FileIO
+from pathlib import Path
+from typing import Self
+
+from libs.runtime.start_error import StartError
+
+RECORD_NAME = "embedded.json"
+LOCK_NAME = "lock"
+ID_BYTES = 8
+PID_DIGITS_MAX = 20
+FILE_MODE = 0o600
+
+
+class DataDirError(StartError):
+    """The data directory can't be used: in use, not writable, or its record is spoiled."""
+
+
+@dataclass(frozen=True)
+class ProcessMark:
+    """A process that can be told from a later one with the same pid: the pid and its birth."""
+
+    pid: int
+    birth: str
+
+
+@dataclass(frozen=True)
+class ServerRecord:
+    """The record of one data directory, kept as `embedded.json`.
+
+    `desk_id` names the desk's folder where the servers' data can't lie in the data directory;
+    `outside_dir` is that folder once it is used; `ports` and `processes` are by server name.
+    """
+
+    desk_id: str = field(default_factory=lambda: secrets.token_hex(ID_BYTES))
+    outside_dir: str | None = None
+    ports: Mapping[str, int] = field(default_factory=dict)
+    processes: Mapping[str, ProcessMark] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, data_dir: Path) -> Self:
+        """Read the record; a new one when there is none. Raises DataDirError."""
+        path = data_dir / RECORD_NAME
+        try:
+            fields = json.loads(path.read_text())
+            marks = {name: ProcessMark(**mark) for name, mark in fields.pop("processes").items()}
+            return cls(**fields, processes=marks)
+        except FileNotFoundError:
+            return cls()
+        except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+            raise DataDirError(
+                f"Can't read {path} ({error}). It says where the servers' data lies: restore it; "
+                f"or, to start with an empty desk, move {data_dir} away."
+            ) from error
+
+    def save(self, data_dir: Path) -> None:
+        """Replace the record atomically."""
+        path = data_dir / RECORD_NAME
+        partial = path.with_suffix(".partial")
+        with open(partial, "w", opener=private) as file:
+            json.dump(asdict(self), file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for files that are their owner's alone."""
+    return os.open(path, flags, FILE_MODE)
+
+
+@contextmanager
+def locked(data_dir: Path) -> Iterator[None]:
+    """Make the data directory and hold it; DataDirError when another process holds it.
+
+    The lock ends with the process, however that ends.
+    """
+    with _opened_lock(data_dir) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(lock.fileno(), PID_DIGITS_MAX, 0).decode().strip() or "unknown"
+            raise DataDirError(
+                f"Another Deskbus (pid {holder}) runs its servers on {data_dir}. Use that one, "
+                f"stop it, or set DESKBUS_DATA_DIR to another folder."
+            ) from error
+        try:
+            lock.truncate(0)
+            os.pwrite(lock.fileno(), str(os.getpid()).encode(), 0)
+        except OSError as error:
+            raise _not_writable(data_dir, error) from error
+        yield
+
+
+def data_dir_mode() -> int:
+    """The mode of a new data directory: its owner's alone. As root the servers run as another user,
+    who walks through it to their data: he may pass, and list nothing."""
+    return 0o711 if os.geteuid() == 0 else 0o700
+
+
+def _opened_lock(data_dir: Path) -> FileIO:
+    try:
+        # One that is there is left as it is: it may be a folder for other things too.
+        data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+        return FileIO(data_dir / LOCK_NAME, "a+", opener=private)
+    except OSError as error:
+        raise _not_writable(data_dir, error) from error
+
+
+def _not_writable(data_dir: Path, error: OSError) -> DataDirError:
+    return DataDirError(
+        f"Can't write to the data directory {data_dir}: {error.strerror}. Make room or make it "
+        f"writable for this user, or set DESKBUS_DATA_DIR to another folder."
+    )

@@ -1,0 +1,1 @@
+"""The telemetry of a process: metrics, traces, logs and readiness."""

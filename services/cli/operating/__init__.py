@@ -1,0 +1,1 @@
+"""The commands of an operator: start, check, configure, keep."""

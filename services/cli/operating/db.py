@@ -1,0 +1,146 @@
+"""`deskbus db`: the database's tables."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+
+from libs.facts import amounts
+from libs.postgres.migrate import migrate as run_migrations
+from libs.postgres.migrate import migrations
+from libs.postgres.pool import OUTAGE, OWNER_ROLE, PostgresError, dsn_for, open_pool
+from libs.postgres.retention import retain as drop_months
+from libs.postgres.retention import retain_models
+from libs.runtime.settings import Settings
+from libs.servers.binaries import find_postgres_bindir
+from libs.servers.postgres_backup import dump
+from libs.servers.postgres_backup import restore as restore_dump
+from services.cli.operating.config import without_login
+from services.cli.shell.database import database_dsn
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import asking, load_settings
+from services.cli.shell.terminal import emit, err, out, table, write
+from services.launcher import servers_of
+
+app = group()
+
+
+class Migrated(BaseModel):
+    """One migration that was run now."""
+
+    version: int
+    name: str
+
+
+class BackedUp(BaseModel):
+    """A dump that was written or restored."""
+
+    file: Path
+    size_bytes: int
+
+
+@app.callback()
+def db() -> None:
+    """The database's tables."""
+
+
+@app.command()
+def migrate(json: JsonOption = False) -> None:
+    """Bring the tables to this version; run again, it changes nothing.
+
+    `deskbus up` does it by itself; this is for a Postgres of your own, before an upgrade.
+    """
+    dsn = database_dsn(load_settings(), OWNER_ROLE)
+    try:
+        done = asking(run_migrations(dsn))
+    except (*OUTAGE, PostgresError) as error:
+        raise Problem(
+            ExitCode.NOT_REACHABLE if isinstance(error, OUTAGE) else ExitCode.FAILED,
+            f"the migration did not run at {without_login(dsn)}: {error or type(error).__name__}",
+            "is Postgres running, does DESKBUS_POSTGRES_DSN name its owner, and are the roles made "
+            "(deskbus_owner, deskbus_orchestrator, deskbus_execution, deskbus_console)?",
+        ) from error
+    if json:
+        emit([Migrated(version=each.version, name=each.name) for each in done])
+        return
+    for each in done:
+        out().print(f"{each.version:04} {each.name}")
+    if not done:
+        err().print(f"nothing to do: version {migrations()[-1].version} is there", style="dim")
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file.")], json: JsonOption = False
+) -> None:
+    """Dump the whole database into one file, by pg_dump; the desk may keep running."""
+    settings = load_settings()
+    dsn = database_dsn(settings, OWNER_ROLE)
+    asking(dump(find_postgres_bindir(settings.pg_bindir), dsn, file))
+    _tell(file, "written", json)
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `deskbus db backup` wrote.")],
+    json: JsonOption = False,
+) -> None:
+    """Restore a dump into a new, empty database, and make it ready for a desk.
+
+    Without servers of your own it makes embedded ones in DESKBUS_DATA_DIR, where no desk may run.
+    """
+    asking(_restore(load_settings(), file))
+    _tell(file, "restored; `deskbus up` starts the desk on it", json)
+
+
+@app.command()
+def retain(
+    months: Annotated[int, typer.Option(min=1, help="Whole months to keep before this one.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be dropped.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Drop the journal and the events of older months whose cycles have all ended.
+
+    Trained models go too where no kept month and no strategy that passed its gates needs them.
+    Cycles, operations and the ledger stay. `deskbus export` first, where the rest is still wanted.
+    """
+    dsn = database_dsn(load_settings(), OWNER_ROLE)
+    told = asking(drop_months(dsn, months, dry_run=dry_run))
+    models = asking(retain_models(dsn, months, dry_run=dry_run))
+    if json:
+        emit([*told, models])
+        return
+    made = table("month", "what", ("cycles", "right"), ("bytes", "right"), "why")
+    for each in told:
+        size = f"{each.size_bytes:,}"
+        made.add_row(f"{each.month:%Y-%m}", each.verdict, f"{each.cycles:,}", size, each.reason)
+    write(made, out())
+    count = amounts.count(models.models, "trained model")
+    out().print(f"{models.verdict}: {count}, {models.size_bytes:,} bytes")
+
+
+async def _restore(settings: Settings, file: Path) -> None:
+    async with servers_of(settings) as placed:
+        dsn = dsn_for(placed.postgres_address, OWNER_ROLE, placed.secrets_path)
+        async with open_pool(dsn, size_max=1) as pool:
+            if await pool.fetchval("select to_regclass('cycles') is not null"):
+                raise Problem(
+                    ExitCode.FAILED,
+                    f"the database at {without_login(dsn)} has a desk's tables already",
+                    "restore into a new database: with embedded servers, name a new folder by "
+                    "DESKBUS_DATA_DIR",
+                )
+        await restore_dump(find_postgres_bindir(settings.pg_bindir), dsn, file)
+        await run_migrations(dsn)
+
+
+def _tell(file: Path, what: str, json: bool) -> None:
+    size = file.stat().st_size
+    if json:
+        emit([BackedUp(file=file, size_bytes=size)])
+    else:
+        out().print(f"{file}: {size:,} bytes {what}")

@@ -1,0 +1,354 @@
+"""`deskbus doctor`: what works here, and what to do about what does not."""
+
+import asyncio
+import os
+import platform
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from contracts.halt import Halts, HaltsQuery
+from contracts.provider import ProvidersQuery, ProviderStanding
+from contracts.query import CyclesQuery, DeadLettersQuery
+from contracts.storing import StoringQuery
+from contracts.subjects import CYCLES, DEAD_LETTERS, HALTS, PROVIDERS, STORING
+from libs.bus.client import Client, open_client
+from libs.bus.streams import streams
+from libs.facts import amounts
+from libs.keys.credentials import DIRECTORY_MODE, mode_of
+from libs.llm.registry import all_providers, standings
+from libs.market.replay.store import ReplayStore
+from libs.market.sources import SourceName, source_of
+from libs.postgres.migrate import migrations
+from libs.postgres.pool import (
+    CONSOLE_ROLE,
+    PostgresError,
+    dsn_for,
+    open_pool,
+)
+from libs.report.account import halted, remedy
+from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.model_settings import Rate
+from libs.runtime.settings import Settings
+from libs.runtime.start_error import StartError
+from libs.servers.binaries import find_nats_server, find_postgres_bindir
+from libs.servers.child_log import last_line
+from libs.servers.nats_server import monitored, nats_problem
+from libs.servers.placement import server_identity
+from libs.servers.server_record import ServerRecord
+from services.cli.operating.config import without_login
+from services.cli.operating.market import yahoo_said
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
+from services.cli.shell.terminal import emit, out
+
+PYTHON_MIN = (3, 11)
+DISK_BYTES_MIN = 500 * 1024**2
+MISSES_SHOWN_MAX = 5
+NAME_WIDTH = 16
+
+app = group()
+
+
+class Verdict(StrEnum):
+    """How a check came out; `off` is no problem, only not there now."""
+
+    OK = "ok"
+    OFF = "off"
+    PROBLEM = "problem"
+
+
+class Check(BaseModel):
+    """One line: what was looked at, what was seen, what to do."""
+
+    name: str
+    verdict: Verdict
+    said: str
+    todo: str = ""
+
+
+STYLES = {Verdict.OK: ("✓", "green"), Verdict.OFF: ("·", "dim"), Verdict.PROBLEM: ("✗", "bold red")}
+
+
+@app.command()
+def doctor(json: JsonOption = False) -> None:
+    """Check this machine and the running desk; exit 1 where something is wrong."""
+    settings = load_settings()
+    checks = [*machine(settings), *asking(running(settings))]
+    if json:
+        emit(checks)
+    else:
+        for check in checks:
+            _show(check)
+    if any(check.verdict is Verdict.PROBLEM for check in checks):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _show(check: Check) -> None:
+    mark, style = STYLES[check.verdict]
+    line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH - 1}} ", (check.said, ""))
+    out().print(line, soft_wrap=True)
+    if check.todo:
+        out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}", style="yellow"), soft_wrap=True)
+
+
+def _ok(name: str, said: str) -> Check:
+    return Check(name=name, verdict=Verdict.OK, said=said)
+
+
+def _problem(name: str, said: str, todo: str = "") -> Check:
+    return Check(name=name, verdict=Verdict.PROBLEM, said=said, todo=todo)
+
+
+# --- this machine -------------------------------------------------------------------------------
+
+
+def machine(settings: Settings) -> Sequence[Check]:
+    """Everything that can be seen without a running desk."""
+    own = settings.nats_url is not None
+    checks = [_python()]
+    if not own:
+        checks += [
+            _tried("nats-server", lambda: str(find_nats_server())),
+            _tried("postgres", lambda: str(find_postgres_bindir(settings.pg_bindir))),
+            _user(),
+        ]
+    return [
+        *checks,
+        _data_dir(settings.data_dir),
+        _tried("market data", lambda: _market(settings)),
+        _credentials(settings.secrets_path),
+        *(
+            _provider(standing, settings.rate_of(standing.name))
+            for standing in standings(all_providers(settings))
+        ),
+    ]
+
+
+def _python() -> Check:
+    version = platform.python_version()
+    if sys.version_info < PYTHON_MIN:
+        need = ".".join(map(str, PYTHON_MIN))
+        return _problem("python", version, f"install Python {need} or newer")
+    return _ok("python", f"{version} on {platform.system()} {platform.machine()}")
+
+
+def _tried(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return _ok(name, look())
+    except (StartError, DeskError, OSError) as error:
+        return _problem(name, str(error))
+
+
+def _user() -> Check:
+    identity = server_identity()
+    if identity is None:
+        return _ok("user", "an ordinary user: the servers run as you")
+    return _ok("user", f"root: the servers run as uid {identity.uid}, since Postgres refuses root")
+
+
+def _data_dir(path: Path) -> Check:
+    here = path.absolute()
+    nearest = next(parent for parent in (here, *here.parents) if parent.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        return _problem(
+            "data", f"{here} cannot be written", "make it writable, or set DESKBUS_DATA_DIR"
+        )
+    free = os.statvfs(nearest)
+    room = free.f_bavail * free.f_frsize
+    said = f"{here}, {room / 1024**3:.1f} GiB free"
+    if room < DISK_BYTES_MIN:
+        return _problem("data", said, "make room: Postgres stops when the disk is full")
+    return _ok("data", said if here.exists() else f"{said} (made at the first start)")
+
+
+def _provider(standing: ProviderStanding, rate: Rate) -> Check:
+    name = f"model {standing.name}"
+    if standing.usable:
+        said = "can be used" if standing.name == "rules" else f"set up; not called here; {rate}"
+        return _ok(name, said)
+    verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
+    return Check(name=name, verdict=verdict, said=standing.why)
+
+
+def _market(settings: Settings) -> str:
+    match source_of(settings):
+        case SourceName.YAHOO:
+            return yahoo_said(settings)
+        case SourceName.REPLAY:
+            store = ReplayStore(settings.replay_dir)
+            made_up = ", made up" if store.label.synthetic else ""
+            return f"{store.label.name}{made_up}: {len(store.tickers)} tickers ({store.exchange})"
+
+
+def _credentials(directory: Path) -> Check:
+    if not directory.exists():
+        said = f"{directory} is made at the first start"
+        return Check(name="credentials", verdict=Verdict.OFF, said=said)
+    allowed = {directory: DIRECTORY_MODE, **{p: mode_of(p.name) for p in _files(directory)}}
+    wide = {
+        path: mode for path, mode in allowed.items() if stat.S_IMODE(path.stat().st_mode) & ~mode
+    }
+    if wide:
+        found = [f"{path.name} is {stat.S_IMODE(path.stat().st_mode):o}" for path in wide]
+        todo = [f"chmod {mode:o} {path}" for path, mode in wide.items()]
+        return _problem(
+            "credentials",
+            f"others may read secrets: {', '.join(found[:MISSES_SHOWN_MAX])}",
+            " && ".join(todo[:MISSES_SHOWN_MAX]),
+        )
+    return _ok("credentials", f"{len(_files(directory))} files in {directory}, secrets yours only")
+
+
+def _files(directory: Path) -> Sequence[Path]:
+    return sorted(path for path in directory.iterdir() if path.is_file())
+
+
+# --- the running desk ---------------------------------------------------------------------------
+
+
+async def running(settings: Settings) -> Sequence[Check]:
+    """The desk's own checks; one line where none is running."""
+    try:
+        desk = find_desk(settings)
+    except Problem as problem:
+        said = problem.message
+        return [Check(name="desk", verdict=Verdict.OFF, said=said, todo=problem.hint)]
+    since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
+    where = f"process {desk.pid}{since}" if desk.pid else "own servers"
+    checks = [_ok("desk", where), *await _bus(desk)]
+    own = settings.postgres_dsn
+    dsn = own.get_secret_value() if own is not None else desk.postgres_dsn
+    if dsn is not None:
+        checks.append(await _database(desk, dsn))
+    if desk.data_dir is not None and settings.nats_url is None:
+        checks += await _nats(desk.data_dir)
+        checks += await asyncio.to_thread(_monitored, desk.data_dir)
+    return checks
+
+
+async def _bus(desk: RunningDesk) -> Sequence[Check]:
+    try:
+        async with open_client(desk.nats_url, desk.secrets_dir) as client:
+            return [
+                _ok("nats", without_login(desk.nats_url)),
+                await _services(client),
+                *await _answers(client),
+            ]
+    except DeskError as error:
+        return [_problem("nats", error.message, _last_word(desk.data_dir, "nats"))]
+
+
+async def _services(client: Client) -> Check:
+    """Who answers; one whose key NATS refuses does not."""
+    there = await client.services()
+    missing = sorted(name for name, count in there.items() if not count)
+    todo = "the log of the desk, or of the service, says why: a key that NATS refuses, or its end"
+    return _complete("services", missing, sorted(there), todo)
+
+
+async def _answers(client: Client) -> Sequence[Check]:
+    try:
+        page = await client.ask(CYCLES, CyclesQuery(limit=1))
+        newest = page.cycles[0] if page.cycles else None
+        said = (
+            f"answers; newest cycle {amounts.short(newest.cycle_id)}, {newest.status}"
+            if newest
+            else "answers; no cycle yet"
+        )
+        await client.ask(DEAD_LETTERS, DeadLettersQuery(limit=1))
+        halts = await client.ask(HALTS, HaltsQuery())
+    except DeskError as error:
+        return [_problem("console", error.message, "see the desk's log; restart the desk")]
+    return [_ok("console", said), *_trading(halts), await _models(client), await _storing(client)]
+
+
+def _trading(halts: Halts) -> Sequence[Check]:
+    if not halts.halts:
+        return [_ok("trading", "no halt: buys are allowed")]
+    return [
+        Check(name="trading", verdict=Verdict.OFF, said=halted(halt), todo=remedy(halt))
+        for halt in halts.halts
+    ]
+
+
+async def _models(client: Client) -> Check:
+    """What the running desk can use: keys are read when it starts, in its environment."""
+    try:
+        view = await client.ask(PROVIDERS, ProvidersQuery())
+    except DeskError as error:
+        return _problem("models", error.message, "see the log of the sentiment service")
+    usable = [provider.name for provider in view.providers if provider.usable]
+    return _ok("models", f"the running desk can use {', '.join(usable)}")
+
+
+async def _storing(client: Client) -> Check:
+    try:
+        storing = await client.ask(STORING, StoringQuery())
+    except DeskError as error:
+        return _problem("storing", error.message, "see the console's log")
+    if storing.problem:
+        return _problem("storing", storing.problem, "make room on the disk of NATS")
+    return _ok("storing", "NATS stores what it is given")
+
+
+async def _database(desk: RunningDesk, dsn: str) -> Check:
+    newest = migrations()[-1].version
+    address = without_login(dsn)
+    try:
+        async with open_pool(dsn_for(dsn, CONSOLE_ROLE, desk.secrets_dir), size_max=1) as pool:
+            version = await pool.fetchval("select max(version) from schema_migrations")
+    except (Unavailable, PostgresError) as error:
+        return _problem("database", f"{address}: {error}", _last_word(desk.data_dir, "postgres"))
+    if version != newest:
+        return _problem(
+            "database", f"{address} is at version {version} of {newest}", "run `deskbus db migrate`"
+        )
+    return _ok("database", f"{address}, version {version} of {newest}")
+
+
+async def _nats(data_dir: Path) -> Sequence[Check]:
+    """What the embedded NATS server says of itself."""
+    port = ServerRecord.load(data_dir).ports.get("nats_monitor")
+    if port is None:
+        return []
+    said = await nats_problem(port)
+    if said:
+        return [_problem("server nats", said, _last_word(data_dir, "nats"))]
+    return [_ok("server nats", "is well")]
+
+
+def _last_word(data_dir: Path | None, server: str) -> str:
+    """Where to look, and what an embedded server said last there."""
+    path = (data_dir or Path()) / "logs" / f"{server}.log"
+    if not path.exists():
+        return f"see the log of {server}"
+    return f"the desk starts it again for as long as it takes; {path} ends: {last_line(path)}"
+
+
+def _monitored(data_dir: Path) -> Sequence[Check]:
+    """What the embedded NATS server knows: which streams exist."""
+    port = ServerRecord.load(data_dir).ports.get("nats_monitor")
+    if port is None:
+        return []
+    try:
+        details = monitored(port, "jsz?streams=true")["account_details"]
+    except (OSError, KeyError, ValueError) as error:
+        return [_problem("monitor", f"port {port} does not answer: {error}")]
+    found = {each["name"] for detail in details for each in detail.get("stream_detail", ())}
+    wanted = {stream.name or "" for stream in streams()}
+    todo = "the provisioner makes them within a second; if not, restart the desk"
+    return [_complete("streams", sorted(wanted - found), sorted(wanted), todo)]
+
+
+def _complete(name: str, missing: Sequence[str], wanted: Sequence[str], todo: str) -> Check:
+    if missing:
+        return _problem(name, f"missing: {', '.join(missing)}", todo)
+    return _ok(name, ", ".join(wanted))

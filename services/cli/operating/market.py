@@ -1,0 +1,307 @@
+"""`deskbus market`: where market data comes from, what it says, and recording it."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import date, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any, assert_never
+
+import typer
+from pydantic import BaseModel
+from rich.console import RenderableType
+from rich.text import Text
+
+from libs.facts import amounts
+from libs.market.errors import MarketError
+from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
+from libs.market.replay.store import ReplayStore
+from libs.market.sources import SourceName, latest_session_of, market_of, yahoo_of, yahoo_tickers
+from libs.market.tools.answers import ODD
+from libs.market.tools.toolbox import MarketTools
+from libs.runtime.errors import DeskError
+from libs.runtime.settings import Settings
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request_options import UniverseOption
+from services.cli.shell.running import asking, load_settings
+from services.cli.shell.terminal import emit, err, facts, out, table, write
+
+app = group()
+
+SHOWN = {
+    "get_stock_price": "price",
+    "get_technical_indicators": "indicators",
+    "get_fundamentals": "figures",
+    "get_earnings": "earnings",
+    "get_news": "news",
+}
+"""The tools that are asked, and what their answers are called."""
+HEADLINES_SHOWN = 5
+TERMS = (
+    "Yahoo's data is unofficial here and for your own use only: see docs/market-data.md before "
+    "you rely on it or pass it on"
+)
+
+SourceOption = Annotated[
+    SourceName | None, typer.Option(help="Use this source instead of the configured one.")
+]
+
+
+class SourceRow(BaseModel):
+    """One source: whether it is the chosen one, whether it can be used, and what it holds."""
+
+    name: str
+    chosen: bool
+    usable: bool
+    label: str = ""
+    synthetic: bool = False
+    tickers: int | None = None
+    latest_session: date | None = None
+    said: str = ""
+
+
+class ToolAnswer(BaseModel):
+    """What one tool answers about a ticker: a result, or why there is none."""
+
+    tool: str
+    result: dict[str, Any] | None = None
+    code: str | None = None
+    message: str | None = None
+
+
+class RecordedRow(BaseModel):
+    """What came of recording one ticker."""
+
+    ticker: str
+    sessions: int
+    first: date | None
+    last: date | None
+    rows: dict[str, int]
+    absent: dict[str, str]
+    failure: str | None
+
+
+@app.callback()
+def market() -> None:
+    """Market data: where it comes from, what it says, and recording it for replay."""
+
+
+# --- sources ------------------------------------------------------------------------------------
+
+
+@app.command()
+def sources(json: JsonOption = False) -> None:
+    """Show the market sources, which one is chosen, and whether each can be used.
+
+    Nothing is asked over the network. DESKBUS_MARKET chooses.
+    """
+    rows = asking(_sources(load_settings()))
+    if json:
+        emit(rows)
+        return
+    made = table("", "source", ("tickers", "right"), "newest session", "what it is")
+    for row in rows:
+        mark, style = ("✓", "green") if row.usable else ("✗", "bold red")
+        made.add_row(
+            Text(mark, style=style),
+            Text(f"{row.name}{' (chosen)' if row.chosen else ''}"),
+            "" if row.tickers is None else f"{row.tickers:,}",
+            "" if row.latest_session is None else row.latest_session.isoformat(),
+            row.said or row.label,
+        )
+    write(made, out())
+
+
+async def _sources(settings: Settings) -> Sequence[SourceRow]:
+    return [await _source(settings, name) for name in SourceName]
+
+
+async def _source(settings: Settings, name: SourceName) -> SourceRow:
+    row = SourceRow(name=name, chosen=settings.market == name, usable=True)
+    chosen = settings.model_copy(update={"market": name})
+    try:
+        row.label = market_of(chosen).label.in_words
+        row.synthetic = market_of(chosen).label.synthetic
+        row.latest_session = await latest_session_of(chosen)()
+        match name:
+            case SourceName.REPLAY:
+                row.tickers = len(ReplayStore(settings.replay_dir).tickers)
+            case SourceName.YAHOO:
+                row.tickers = len(yahoo_tickers(settings)) or None
+                row.said = yahoo_said(settings)
+            case _:
+                assert_never(name)
+    except DeskError as error:
+        row.usable, row.said = False, error.message
+    return row
+
+
+def yahoo_said(settings: Settings) -> str:
+    """What can be said of the live source without asking it. Raises DeskError where it is not."""
+    try:
+        installed = version("yfinance")
+    except PackageNotFoundError as error:
+        raise MarketError("yfinance is not installed; install deskbus again") from error
+    names = yahoo_tickers(settings)
+    universe = f"{len(names)} tickers" if names else "Yahoo's screens of the newest session"
+    return (
+        f"yahoo, live through yfinance {installed}, at most {settings.yahoo_requests_per_s:g} "
+        f"requests/s: {universe}; not asked here"
+    )
+
+
+# --- show ---------------------------------------------------------------------------------------
+
+
+@app.command()
+def show(
+    ticker: Annotated[str, typer.Argument(help="As the source writes it: AAPL, SAP.DE, BRK.B.")],
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="A session; the source's newest by default."),
+    ] = None,
+    source: SourceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what the desk's tools say of a ticker at a session's close, and what they cannot say.
+
+    Exit 1 where there is not even a price.
+    """
+    settings = load_settings()
+    if source is not None:
+        settings = settings.model_copy(update={"market": source})
+    day, answers = asking(_answers(settings, ticker.upper(), as_of.date() if as_of else None))
+    if json:
+        emit(answers)
+    else:
+        label = market_of(settings).label
+        made_up = ", made up" if label.synthetic else ""
+        out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{made_up}"))
+        rows: list[tuple[str, RenderableType]] = [
+            (SHOWN[answer.tool], _told(answer)) for answer in answers
+        ]
+        if odd := _odd(answers):
+            rows.insert(1, ("odd", Text("\n".join(odd), style="yellow")))
+        write(facts(rows), out())
+    if answers[0].code is not None:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+async def _answers(
+    settings: Settings, ticker: str, as_of: date | None
+) -> tuple[date, Sequence[ToolAnswer]]:
+    day = as_of or await latest_session_of(settings)()
+    tools = MarketTools(market_of(settings), day, frozenset(SHOWN))
+
+    async def ask(name: str) -> ToolAnswer:
+        try:
+            return ToolAnswer(tool=name, result=await tools.call(name, {"ticker": ticker}))
+        except MarketError as error:
+            return ToolAnswer(tool=name, code=error.code, message=error.message)
+
+    return day, await asyncio.gather(*(ask(name) for name in SHOWN))
+
+
+def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:
+    """What is odd about the prices, each sentence once."""
+    notes = (note for answer in answers if answer.result for note in answer.result.get(ODD, ()))
+    return list(dict.fromkeys(notes))
+
+
+def _told(answer: ToolAnswer) -> RenderableType:
+    if answer.result is None:
+        return Text(f"{answer.code}: {answer.message}", style="yellow")
+    told = {
+        key: value
+        for key, value in answer.result.items()
+        if key not in {"as_of", "newest", "source", "ticker", "note", "session", ODD}
+    }
+    if answer.tool == "get_news":
+        lines = [f"{each['known_at'][:16]}  {each['title']}" for each in told["items"]]
+        return Text("\n".join(lines[:HEADLINES_SHOWN]) or "no headlines")
+    return Text(", ".join(_pairs(told)) or "nothing")
+
+
+def _pairs(told: dict[str, Any]) -> list[str]:
+    """Name and value of everything that is there, one level down too."""
+    found = []
+    for key, value in told.items():
+        if isinstance(value, dict):
+            inner = ", ".join(_pairs(value))
+            found += [f"{key}: {inner}"] if inner else []
+        elif value is not None and value != []:
+            found.append(f"{key} {value:,}" if isinstance(value, int | float) else f"{key} {value}")
+    return found
+
+
+# --- record -------------------------------------------------------------------------------------
+
+
+@app.command()
+def record(
+    directory: Annotated[Path, typer.Argument(help="A folder: new, or one recorded before.")],
+    universe: UniverseOption = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            "--from",
+            formats=["%Y-%m-%d"],
+            help=f"The first day of prices; by default {YEARS_DEFAULT} years before this one.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Record Yahoo's data of the newest session as a directory for DESKBUS_REPLAY_DIR.
+
+    Prices go back to --from; all else is what Yahoo says now, with the time it became known. Run it
+    every evening on the same folder to build a history that can be replayed point-in-time. An
+    interrupted run continues where it stopped. Exit 1 if a ticker has no prices or a page fails.
+    """
+    settings = load_settings().model_copy(update={"market": SourceName.YAHOO})
+    names = [name.upper() for each in universe or () for name in each.split(",") if name.strip()]
+    err().print(Text(TERMS, style="dim"), soft_wrap=True)
+    rows = asking(_record(settings, directory, names, since.date() if since else None, json=json))
+    failed = [_missing(row) for row in rows if row.failure is not None or not row.is_final]
+    if not rows:
+        err().print("nothing new: every ticker of this session is recorded", style="dim")
+    if failed:
+        shown = ", ".join(failed[:10])
+        raise Problem(
+            ExitCode.FAILED,
+            f"{len(failed)} of {len(rows)} were not recorded, or not whole: {shown}",
+            "run the same command again to retry those that got no answer",
+        )
+
+
+async def _record(
+    settings: Settings, directory: Path, names: Sequence[str], since: date | None, *, json: bool
+) -> Sequence[Recorded]:
+    def tell(each: Recorded) -> None:
+        if json:
+            emit([RecordedRow.model_validate(each, from_attributes=True)])
+        else:
+            _line(each)
+
+    def pause(wait_s: float) -> None:
+        text = f"Yahoo says: too many requests; waiting {amounts.duration(wait_s)}"
+        err().print(Text(text, style="yellow"))
+
+    recorder = Recorder(yahoo_of(settings), directory, tell=tell, pause=pause)
+    return await recorder.run(names or None, since)
+
+
+def _missing(each: Recorded) -> str:
+    """A ticker, and which pages of it are missing where it is not all."""
+    return each.ticker if each.failure else f"{each.ticker} without {', '.join(each.absent)}"
+
+
+def _line(each: Recorded) -> None:
+    if each.failure is not None:
+        out().print(Text(f"✗ {each.ticker:<10} {each.failure}", style="red"))
+        return
+    told = [f"{count} {kind}" for kind, count in each.rows.items() if kind != "sectors"]
+    told += [f"no {kind} ({why})" for kind, why in each.absent.items()]
+    span = f"{each.sessions:,} sessions {each.first} to {each.last}" if each.sessions else ""
+    mark = "✓" if each.is_final else "~"
+    out().print(Text(f"{mark} {each.ticker:<10} {', '.join(filter(None, [span, *told]))}"))

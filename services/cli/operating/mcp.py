@@ -1,0 +1,112 @@
+"""`deskbus mcp`: the desk for models of other programs, over standard input or HTTP."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from libs.bus.client import DeskNotReachable
+from libs.keys.credentials import ensure_token
+from libs.runtime.http_address import HttpAddress, http_certificate
+from libs.runtime.ports import choose_port
+from libs.runtime.settings import Settings
+from libs.telemetry.logging import configure_logging
+from services import launcher
+from services.cli.shell.options import group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import RunningDesk, find_desk, load_settings
+from services.cli.shell.terminal import err
+
+PORT_DEFAULT = 8765
+TOKEN_FILE = "mcp.token"  # noqa: S105 - its name, not what is in it
+
+app = group()
+
+
+@app.command()
+def mcp(
+    http: Annotated[
+        bool, typer.Option("--http", help="Streamable HTTP instead of standard input and output.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="Where HTTP listens.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="The port of HTTP; 0 takes a free one.")
+    ] = PORT_DEFAULT,
+    allow_requests: Annotated[
+        bool,
+        typer.Option(
+            "--allow-requests", help="Offer request_cycle too: a model may then start cycles."
+        ),
+    ] = False,
+) -> None:
+    """Offer the desk to models of other programs (MCP); docs/mcp.md has the client's side.
+
+    Market data, portfolio, exit signals, cycles, decisions and operations, to be read. Approvals
+    are never offered. The desk is looked for when it is asked: it may be started later.
+    """
+    settings = load_settings()
+    asked_for = "log_level" in settings.model_fields_set
+    configure_logging(settings.log_level if asked_for else "warning", settings.log_format)
+    known = _known(settings)
+    market = settings if known is None else _as_the_desk(settings, known)
+
+    def where() -> tuple[str, Path]:
+        try:
+            desk = find_desk(settings)
+        except Problem as problem:
+            raise DeskNotReachable(f"{problem.message}; {problem.hint}") from problem
+        return desk.nats_url, desk.secrets_dir
+
+    address = _address(settings, host, port) if http else None
+
+    def ready() -> None:
+        if address is not None:
+            err().print(f"MCP at {address.url}/mcp", soft_wrap=True)
+            err().print(f"  token  {_token_path(settings)}", soft_wrap=True)
+
+    serving = launcher.mcp(market, where, address, may_request=allow_requests, ready=ready)
+    asyncio.run(_until_stopped(serving))
+
+
+def _known(settings: Settings) -> RunningDesk | None:
+    try:
+        return find_desk(settings)
+    except Problem:
+        return None
+
+
+def _as_the_desk(settings: Settings, desk: RunningDesk) -> Settings:
+    """The settings with the running desk's own market data, where none are set here."""
+    if settings.replay_dir is not None or desk.replay_dir is None:
+        return settings
+    return settings.model_copy(update={"replay_dir": desk.replay_dir})
+
+
+def _address(settings: Settings, host: str, port: int) -> HttpAddress:
+    path = _token_path(settings)
+    try:
+        token = ensure_token(path)
+    except OSError as error:
+        raise Problem(
+            ExitCode.FAILED, f"the token {path} cannot be had: {error.strerror}"
+        ) from error
+    port = port or choose_port(None, set())
+    return HttpAddress(host, port, token, http_certificate(settings))
+
+
+def _token_path(settings: Settings) -> Path:
+    return settings.mcp_token_file or settings.secrets_path / TOKEN_FILE
+
+
+async def _until_stopped(serving: "launcher.Serving") -> None:
+    task = asyncio.ensure_future(serving)
+    if sys.platform != "win32":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        err().print("stopped", style="dim")

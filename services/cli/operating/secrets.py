@@ -1,0 +1,104 @@
+"""`deskbus secrets`: keys, passwords and certificates for servers of your own."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+
+from libs.facts import amounts
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.running import load_settings
+from services.cli.shell.terminal import emit, err, out
+from services.provisioner.secrets import kept_place, provision_secrets
+
+app = group()
+
+
+class SecretsMade(BaseModel):
+    """What `secrets init` left: names of files, never what is in them."""
+
+    directory: Path
+    made: tuple[str, ...]
+    kept: int
+    expires: dict[str, datetime]
+
+
+@app.callback()
+def secrets() -> None:
+    """Keys, passwords and certificates for servers of your own."""
+
+
+@app.command()
+def init(
+    directory: Annotated[
+        Path | None,
+        typer.Argument(help="A new folder, or one that this command made; DESKBUS_SECRETS_DIR."),
+    ] = None,
+    tls: Annotated[
+        bool,
+        typer.Option("--tls", help="Certificates too, for NATS, Postgres and HTTP."),
+    ] = False,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name or address of the servers, for their certificates; repeat it."),
+    ] = None,
+    listen: Annotated[str | None, typer.Option(help="Where NATS listens.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port for clients.")] = None,
+    monitor_port: Annotated[int | None, typer.Option(help="Its port for monitoring.")] = None,
+    store_dir: Annotated[Path | None, typer.Option(help="Where NATS keeps its streams.")] = None,
+    tls_dir: Annotated[
+        Path | None, typer.Option(help="Where NATS finds nats.pem, nats.key and ca.pem.")
+    ] = None,
+    nats_node: Annotated[
+        list[str] | None,
+        typer.Option(help="A node of a NATS cluster, HOST:PORT; repeat it for each. Needs --tls."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make every secret that is missing, and the two servers' files: nats.conf and roles.sql.
+
+    What exists is kept, and nothing secret is shown. Run it again after an upgrade: permissions
+    become those of the new version, and where NATS is stays as in nats.conf unless an option says
+    otherwise. To replace a secret delete its file first.
+    """
+    folder = directory or load_settings().secrets_path
+    place: dict[str, Any] = {
+        "listen": listen,
+        "port": port,
+        "monitor_port": monitor_port,
+        "store_dir": store_dir,
+        "tls_dir": tls_dir,
+        "nodes": tuple(nats_node) if nats_node else None,
+    }
+    given = {name: value for name, value in place.items() if value is not None}
+    kept = replace(kept_place(folder), **given)
+    done = provision_secrets(folder, kept, tls=tls, hosts=host or ())
+    told = SecretsMade(directory=folder, made=done.made, kept=done.kept, expires=dict(done.expires))
+    if json:
+        emit([told])
+    else:
+        _tell(told)
+
+
+def _tell(told: SecretsMade) -> None:
+    for name in told.made:
+        out().print(name)
+    err().print(
+        f"{told.directory}: {amounts.count(len(told.made), 'secret')} made, {told.kept} "
+        "kept; nats.conf and roles.sql written"
+    )
+    for name, at in told.expires.items():
+        days = (at - datetime.now(UTC)).days
+        err().print(
+            f"the certificate of {name} holds until {at:%Y-%m-%d}, {days} days", style="dim"
+        )
+    files = "--file compose.yaml --file deploy/compose.tls.yaml " if told.expires else ""
+    err().print(
+        f"next: `docker compose {files}up --detach --wait`, or start NATS with nats.conf, run "
+        "roles.sql as Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
+        f"DESKBUS_SECRETS_DIR={told.directory}; docs/deployment.md has both",
+        soft_wrap=True,
+    )

@@ -1,0 +1,185 @@
+"""One event as one line. Made without rich's renderer: a busy desk has thousands a second."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from contracts.audit import Event, EventType, tells_failure
+from libs.facts import amounts
+from libs.report import orders
+from libs.runtime import recorded_call
+
+TEXT_CHARS = 160
+Paint = Callable[[str, str], str]
+
+STYLES = {
+    EventType.REQUEST_REJECTED: "bold red",
+    EventType.OPERATION_FAILED: "bold red",
+    EventType.MESSAGE_REFUSED: "bold red",
+    EventType.OPERATION_CANCELLED: "yellow",
+    EventType.CYCLE_ACCEPTED: "bold cyan",
+    EventType.CYCLE_ENDED: "bold cyan",
+    EventType.PIPELINE_ENDED: "cyan",
+    EventType.STATE_ENTERED: "blue",
+    EventType.EXITS_CHECKED: "magenta",
+    EventType.DECISION: "bold magenta",
+    EventType.APPROVAL_REQUESTED: "bold yellow",
+    EventType.APPROVAL_DECIDED: "bold magenta",
+    EventType.APPROVAL_EXPIRED: "bold red",
+    EventType.ORDER_PLACED: "green",
+    EventType.ORDER_FILLED: "bold green",
+    EventType.POSITION_UNPRICED: "bold yellow",
+    EventType.TRADING_HALTED: "bold yellow",
+    EventType.TRADING_RESUMED: "bold green",
+    EventType.LLM_REQUESTED: "dim",
+    EventType.LLM_CALLED: "dim",
+    EventType.ANSWER_CHECKED: "dim",
+    EventType.TOOL_CALLED: "dim",
+    EventType.DATA_READ: "dim",
+}
+
+
+def is_failure(event: Event) -> bool:
+    """Whether something went wrong: what --errors shows."""
+    return tells_failure(event.type, event.data.get("status"))
+
+
+def line(event: Event, paint: Paint) -> str:
+    """The event for people: time, cycle, number, pipeline, what, and what there is to say."""
+    at = event.at.astimezone()
+    style = "bold red" if is_failure(event) else STYLES.get(event.type, "")
+    what = f"{event.type.value:<19}"
+    said = amounts.cut(detail(event), TEXT_CHARS)
+    return "  ".join(
+        (
+            paint(f"{at:%H:%M:%S}.{at.microsecond // 1000:03}", "dim"),
+            paint(f"{amounts.short(event.cycle_id)} {event.sequence:>4}", "dim"),
+            f"{event.pipeline or '':<10}",
+            paint(what, style) if style else what,
+            said,
+        )
+    ).rstrip()
+
+
+def detail(event: Event) -> str:
+    """What there is to say, by type."""
+    told = DETAILS.get(event.type)
+    return told(event) if told else ""
+
+
+def _step(event: Event) -> str:
+    data = event.data
+    text = f"{event.state}/{data.get('step', '')}"
+    return f"{text}: {data['message']} ({data.get('code')})" if "message" in data else text
+
+
+def _call(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    # What other reads were asked for is no line's matter.
+    given = data.get("arguments") if event.type is EventType.TOOL_CALLED else None
+    name = recorded_call.label(str(data.get("name")), recorded_call.about(given))
+    text = f"{event.state}/{data.get('step')}  {name}"
+    if "duration_ms" in data:
+        text += f"  {amounts.duration(float(data['duration_ms']) / 1000)}"
+    usage = data.get("usage") or {}
+    used = sum(int(count) for sort, count in usage.items() if sort.endswith("_tokens"))
+    text += f"  {used:,} tokens" if used else ""
+    if data.get("fault"):
+        return f"{text}  no reply ({data['fault']})"
+    return f"{text}  {data['error']}" if data.get("error") else text
+
+
+def _end(event: Event) -> str:
+    reason = event.data.get("reason")
+    return f"{event.data.get('status')}: {reason}" if reason else str(event.data.get("status", ""))
+
+
+def _order(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    text = f"{data.get('side')} {data.get('quantity')} {data.get('asset')} {data.get('status')}"
+    if "price" in data:
+        text += f" at {data['price']} on {data.get('session')}"
+    return f"{text}: {data['reason']}" if data.get("reason") else text
+
+
+def _decision(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    wanted = [f"{d['action']} {d['quantity']} {d['asset']}" for d in data.get("decisions", ())]
+    return orders.proposal(wanted, data.get("vetoed_tickers") or ()) or "nothing to order"
+
+
+def _exits(event: Event) -> str:
+    checks: Sequence[Mapping[str, Any]] = event.data.get("checks", ())  # type: ignore[assignment]
+    told = [f"{c.get('ticker')} {c.get('assessment') or 'not checked'}" for c in checks]
+    return ", ".join(told) or "nothing is held"
+
+
+def _unpriced(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    price = data.get("price", {})
+    paid = f"{price.get('amount')} {price.get('currency')} of {data.get('priced_on')}"
+    return f"{data.get('ticker')} of {data.get('account')} has no price, and counts at {paid}"
+
+
+def _letter(event: Event) -> str:
+    data = event.data
+    text = f"{data.get('sequence')} {data.get('subject')} ({data.get('code')}) by {data.get('by')}"
+    return f"{text}: {data['reason']}" if data.get("reason") else text
+
+
+def _asked(event: Event) -> str:
+    return f"{_step(event)}  {event.data.get('name')}  asked"
+
+
+def _checked(event: Event) -> str:
+    verdict = "valid" if event.data.get("passed") else "not valid"
+    return f"{_step(event)}  {event.data.get('name')}  {verdict}"
+
+
+def _approval(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    left = f": {_decision(event)}" if data.get("decisions") else ""
+    why = f" ({data['reason']})" if data.get("reason") else ""
+    return f"{data.get('verdict')} by {data.get('approver')}{left}{why}"
+
+
+def _halt(event: Event) -> str:
+    data = event.data
+    text = f"{data.get('account') or 'every account'}, by {data.get('by')}"
+    return f"{text}: {data['reason']}" if data.get("reason") else text
+
+
+def _refused(event: Event) -> str:
+    data = event.data
+    if "message" in data:
+        return f"{data['message']} ({data.get('code')})"
+    return f"{data.get('what')} from {data.get('service')}, but it is {data.get('owner')}'s"
+
+
+DETAILS: Mapping[EventType, Callable[[Event], str]] = {
+    EventType.STATE_ENTERED: lambda event: event.state or "",
+    EventType.OPERATION_STARTED: _step,
+    EventType.OPERATION_COMPLETED: _step,
+    EventType.OPERATION_FAILED: _step,
+    EventType.OPERATION_CANCELLED: _step,
+    EventType.LLM_REQUESTED: _asked,
+    EventType.LLM_CALLED: _call,
+    EventType.TOOL_CALLED: _call,
+    EventType.DATA_READ: _call,
+    EventType.ANSWER_CHECKED: _checked,
+    EventType.CYCLE_ENDED: _end,
+    EventType.PIPELINE_ENDED: _end,
+    EventType.ORDER_PLACED: _order,
+    EventType.ORDER_FILLED: _order,
+    EventType.POSITION_UNPRICED: _unpriced,
+    EventType.EXITS_CHECKED: _exits,
+    EventType.DECISION: _decision,
+    EventType.APPROVAL_REQUESTED: _decision,
+    EventType.APPROVAL_DECIDED: _approval,
+    EventType.APPROVAL_EXPIRED: lambda event: str(event.data.get("message", "")),
+    EventType.TRADING_HALTED: _halt,
+    EventType.TRADING_RESUMED: _halt,
+    EventType.REQUEST_REJECTED: _refused,
+    EventType.MESSAGE_REFUSED: _refused,
+    EventType.LETTER_RETRIED: _letter,
+    EventType.LETTER_DISCARDED: _letter,
+}

@@ -1,0 +1,291 @@
+"""What a decision stands on: one ticker's or one stage's evidence, from contracts and journal."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contracts.operation import CallKind, JournalEntry, OperationView
+from contracts.query import CycleView, PipelineView, Recording
+from contracts.research import AssetView
+from libs.facts import amounts
+from libs.report import ticker_facts
+from libs.report.reports import Reports
+from libs.report.sections import Fact, Line, words
+from libs.report.tickers import rows
+from services.cli.render import sources
+from services.cli.render import values as outline
+from services.cli.render.tree import took
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.terminal import (
+    STATUS_MARKS,
+    STATUS_STYLES,
+    TONE_STYLES,
+    facts,
+    table,
+    write,
+)
+
+INDICATOR_COLUMNS = 3
+LOOSE = "dim underline"
+"""A number in a model's words that no fact has."""
+INDICATOR_CELL = 26
+FIELD_WIDTH = 22
+TICKER_WIDTH = 12
+
+
+# --- one ticker ---------------------------------------------------------------------------------
+
+
+def of_ticker(view: CycleView, records: Sequence[Recording], ticker: str) -> Sequence[Recording]:
+    """The operations that asked about the ticker, with those calls only.
+
+    Raises `Problem` (not found) where no call and no stage names it.
+    """
+    about = [
+        record.model_copy(update={"journal": calls})
+        for record in records
+        if (calls := tuple(entry for entry in record.journal if _asks_about(entry, ticker)))
+    ]
+    if not about and ticker not in _known(view):
+        known = " ".join(_known(view)) or "none: it ended before any was found"
+        raise Problem(
+            ExitCode.NOT_FOUND, f"this cycle says nothing of {ticker}", f"its tickers: {known}"
+        )
+    return about
+
+
+def _asks_about(entry: JournalEntry, ticker: str) -> bool:
+    if entry.kind is CallKind.MODEL:
+        return False
+    request = entry.request
+    asked = request.get("arguments", request) if isinstance(request, dict) else request
+    if isinstance(asked, dict) and isinstance(asked.get("ticker"), str):
+        return asked["ticker"] == ticker
+    return outline.names(asked, ticker) or outline.names(entry.reply, ticker)
+
+
+def _known(view: CycleView) -> Sequence[str]:
+    reports = map(Reports.of, view.pipelines)
+    return list(dict.fromkeys(name for each in reports for name in ticker_facts.known(each)))
+
+
+def tell_ticker(
+    view: CycleView, records: Sequence[Recording], ticker: str, console: Console
+) -> None:
+    """Print all that is on record of one ticker, stage by stage, then the calls behind it."""
+    write(Group(*_ticker_parts(view, records, ticker, console.width)), console)
+
+
+def _ticker_parts(
+    view: CycleView, records: Sequence[Recording], ticker: str, width: int
+) -> Iterable[RenderableType]:
+    under = f"decision of {amounts.session(view.as_of)} · cycle {amounts.short(view.cycle_id)}"
+    yield Text.assemble("\n", (ticker, "bold"), ("  " + under, "dim"))
+    for pipeline in view.pipelines:
+        if len(view.pipelines) > 1:
+            yield Text.assemble("\n", (pipeline.name, "bold"), f"  provider {pipeline.provider}")
+        yield facts(_of_pipeline(pipeline, ticker, width))
+    yield Text("\n  Calls that asked about it", style="cyan")
+    for record in records:
+        for entry in record.journal:
+            yield Padding(_call(entry, record, ticker), (0, 0, 0, 4))
+    if not records:
+        yield Text("    none", style="dim")
+    yield Text()
+
+
+def _of_pipeline(
+    pipeline: PipelineView, ticker: str, width: int
+) -> Sequence[tuple[str, RenderableType]]:
+    reports = Reports.of(pipeline)
+    row = next((each for each in rows(reports) if each.ticker == ticker), None)
+    facts = list(ticker_facts.named(reports, ticker))
+    if row is None:
+        unplanned = words("not among the tickers that were looked into")
+        facts += [Fact("Plan", unplanned)] if reports.plan else []
+        return _shown(facts, width)
+    facts += ticker_facts.found(row)
+    facts += ticker_facts.decided(row)
+    facts += ticker_facts.executed(row)
+    sourced = sources.of_ticker(row)
+    return [
+        *_shown(facts, width),
+        *([("Sources", sourced)] if sourced is not None else []),
+        *_shown(ticker_facts.outcome(pipeline.outcomes, ticker), width),
+    ]
+
+
+def _shown(facts: Iterable[Fact], width: int) -> Sequence[tuple[str, RenderableType]]:
+    return [(each.label, _whole(each, width)) for each in facts]
+
+
+def _whole(fact: Fact, width: int) -> RenderableType:
+    if fact.values:
+        return _indicators(fact.values, width)
+    text = Text("\n").join(map(cited, fact.lines.items))
+    if fact.tone:
+        text.stylize(TONE_STYLES[fact.tone])
+    return text
+
+
+def cited(line: Line) -> Text:
+    """A text, with the numbers dimmed that are from nowhere."""
+    return Text.assemble(
+        *((amounts.plain(each.text), LOOSE if each.loose else "") for each in line)
+    )
+
+
+def _indicators(values: Mapping[str, float], width: int) -> RenderableType:
+    columns = max(1, min(INDICATOR_COLUMNS, (width - FIELD_WIDTH) // INDICATOR_CELL))
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    for _ in range(columns):
+        grid.add_column(no_wrap=True)
+        grid.add_column(justify="right", no_wrap=True)
+    items = list(values.items())
+    for start in range(0, len(items), columns):
+        part = items[start : start + columns]
+        grid.add_row(*(cell for name, value in part for cell in (name, f"{value:,.2f}")))
+    return grid
+
+
+# --- one stage ----------------------------------------------------------------------------------
+
+
+def of_stage(
+    nodes: Sequence[OperationView], records: Sequence[Recording], stage: str
+) -> Sequence[Recording]:
+    """The operations of a step or a state. Raises `Problem` (not found) that names the stages."""
+    work = [node for node in nodes if node.type == "operation"]
+    wanted = {node.op_id for node in work if stage in {node.name, node.state}}
+    if not wanted:
+        steps = " ".join(dict.fromkeys(node.name for node in work)) or "none yet"
+        raise Problem(
+            ExitCode.NOT_FOUND, f"this cycle has had no stage {stage!r}", f"its stages: {steps}"
+        )
+    return [record for record in records if record.op_id in wanted]
+
+
+def tell_stage(
+    nodes: Sequence[OperationView], records: Sequence[Recording], console: Console
+) -> None:
+    """Print what each operation of a stage answered, and its calls with what they returned."""
+    by_id = {node.op_id: node for node in nodes}
+    parts = [
+        part
+        for record in records
+        if record.op_id in by_id
+        for part in _operation(by_id[record.op_id], record, console.width)
+    ]
+    write(Group(*parts, Text()), console)
+
+
+def _operation(node: OperationView, record: Recording, width: int) -> Iterable[RenderableType]:
+    style = STATUS_STYLES[node.status]
+    yield Text.assemble(
+        "\n",
+        (f"{STATUS_MARKS[node.status]} ", style),
+        (f"{node.state}/{node.name}", "bold"),
+        (f"  {node.status.value}", style),
+        f" in {took(node)}" if took(node) else "",
+    )
+    cost = amounts.cost(node.tokens, node.cost_usd)
+    under = f"{cost} · service {node.service} · pipeline {node.pipeline} · attempt {node.attempt}"
+    yield Text(f"  {under}", style="dim")
+    if record.failure is not None:
+        told = f"{amounts.plain(record.failure.message)} ({record.failure.code})"
+        yield Padding(Text(told, style="red"), (0, 0, 0, 2))
+    if record.result is not None:
+        yield Text("\n  Answer", style="cyan")
+        yield Padding(_answer(record, width), (0, 0, 0, 4))
+    if record.journal:
+        yield Text(f"\n  Calls ({len(record.journal)})", style="cyan")
+        for entry in record.journal:
+            yield Padding(_call(entry, record), (0, 0, 0, 4))
+
+
+def _answer(record: Recording, width: int) -> RenderableType:
+    shown = _without_indicators(record.result)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True, max_width=FIELD_WIDTH)
+    grid.add_column()
+    for name, value in outline.lines(shown):
+        grid.add_row(name, value)
+    views = _views(record.result)
+    if not any(view.technical_indicators for view in views):
+        return grid
+    return Group(grid, Text(), *_indicator_tables(views, width))
+
+
+def _without_indicators(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {
+            key: _without_indicators(each)
+            for key, each in value.items()
+            if key != "technical_indicators"
+        }
+    return [_without_indicators(each) for each in value] if isinstance(value, list) else value
+
+
+def _views(value: JsonValue) -> Sequence[AssetView]:
+    assets = value.get("assets") if isinstance(value, dict) else None
+    if not isinstance(assets, list) or not all(isinstance(each, dict) for each in assets):
+        return ()
+    return [AssetView.model_validate(each) for each in assets]
+
+
+def _indicator_tables(views: Sequence[AssetView], width: int) -> Iterable[Table]:
+    """Indicators down, tickers across; as many tickers beside one another as there is room."""
+    names = dict.fromkeys(name for view in views for name in view.technical_indicators)
+    across = max(1, (width - FIELD_WIDTH) // TICKER_WIDTH)
+    for start in range(0, len(views), across):
+        part = views[start : start + across]
+        made = table("indicator", *((view.ticker, "right") for view in part))
+        for name in names:
+            values = [view.technical_indicators.get(name) for view in part]
+            made.add_row(name, *("-" if each is None else f"{each:,.2f}" for each in values))
+        yield made
+
+
+# --- calls --------------------------------------------------------------------------------------
+
+
+def _call(entry: JournalEntry, record: Recording, ticker: str | None = None) -> RenderableType:
+    usage = entry.usage
+    spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
+    where = f"{record.step} {entry.index}" if ticker else f"{entry.index}"
+    head = Text.assemble(
+        (f"{where}  ", "dim"),
+        (f"{entry.name}", "bold"),
+        (f"  {entry.kind.value}", "dim"),
+        f"  {_asked(entry)}",
+        (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),
+    )
+    reply = outline.about(entry.reply, ticker) if ticker else entry.reply
+    return Group(head, Padding(Text(_got(entry, reply)), (0, 0, 0, 4)))
+
+
+def _asked(entry: JournalEntry) -> str:
+    if not isinstance(entry.request, dict):
+        return outline.flat(entry.request)
+    if entry.kind is CallKind.MODEL:
+        return f"agent {entry.request.get('agent', '')}"
+    return outline.flat(entry.request.get("arguments", entry.request))
+
+
+def _got(entry: JournalEntry, reply: JsonValue) -> str:
+    if entry.kind is not CallKind.MODEL or not isinstance(reply, dict):
+        return outline.flat(reply)
+    calls = reply.get("tool_calls")
+    listed = calls if isinstance(calls, list) else []
+    asked = [outline.flat(call.get("name")) for call in listed if isinstance(call, dict)]
+    counted = {name: asked.count(name) for name in asked}
+    tools = ", ".join(f"{name} ×{count}" for name, count in counted.items())  # noqa: RUF001
+    text = outline.flat(reply.get("text") or "")
+    if text.startswith("{"):
+        text = "the answer above"
+    told = filter(None, (text, f"asks for {tools}" if tools else ""))
+    return "; ".join(told) or f"ends ({reply.get('stop_reason', '')})"

@@ -1,0 +1,61 @@
+"""What was ordered and filled, and what it did to the cash, as a table."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from contracts.account import Side
+from contracts.execution import ExecutionResult
+from libs.facts import amounts
+from libs.report.orders import OrderRow
+from services.cli.shell.terminal import table
+
+REASON_CHARS = 160
+
+
+def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
+    """One line an order with its fill; below the values what they did to the cash."""
+    currency = result.cash_after.currency
+    made = table(
+        "order",
+        "status",
+        ("shares", "right"),
+        (f"price {currency}", "right"),
+        "at the open of",
+        (f"value {currency}", "right"),
+        (f"fee {currency}", "right"),
+    )
+    for row in rows:
+        _add(made, row)
+    before, after = result.cash_before.amount, result.cash_after.amount
+    for label, value in (
+        ("cash before", amounts.money(before)),
+        ("change", amounts.change(after - before)),
+        ("cash after", amounts.money(after)),
+    ):
+        made.add_row(Text(label, "cyan"), "", "", "", "", value, "")
+    return made
+
+
+def _add(made: Table, row: OrderRow) -> None:
+    order, fill = row.order, row.fill
+    made.add_row(
+        Text(row.name, "bold green" if order.side is Side.BUY else "bold red"),
+        order.status.value,
+        amounts.quantity(order.quantity),
+        amounts.money(fill.price.amount) if fill else "",
+        amounts.session(fill.session) if fill else "",
+        amounts.money(fill.value) if fill else "",
+        amounts.money(fill.fee.amount) if fill else "",
+    )
+
+
+def notes(rows: Sequence[OrderRow]) -> Text:
+    """What is to be said of an order beside its numbers; empty where all went as asked."""
+    lines = [
+        Text(f"{row.name}: {amounts.cut(note, REASON_CHARS)}", "yellow" if row.order.reason else "")
+        for row in rows
+        for note in row.notes
+    ]
+    return Text("\n").join(lines)

@@ -1,0 +1,167 @@
+"""A cycle's story (libs/report/story.py) on one screen."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contracts.approval import Verdict
+from contracts.cycle import CycleStatus
+from contracts.operation import OperationView
+from contracts.query import CycleView
+from libs.facts import amounts
+from libs.report import story
+from libs.report.sections import Fact, text_of
+from services.cli.render import costs, exits, orders, outcomes, tickers
+from services.cli.shell.terminal import (
+    LABEL_WIDTH,
+    STATUS_MARKS,
+    STATUS_STYLES,
+    TONE_STYLES,
+    facts,
+    rest,
+    write,
+)
+
+TEXT_CHARS = 190
+LINE_CHARS = 120
+"""Of a fact with several lines."""
+FEW = 4
+NARROW = 100
+"""Columns below which the cycle's id is shortened."""
+EDGE = 4
+"""Columns that a table's place takes: its two blanks and the last column's gap."""
+
+
+def tell(view: CycleView, console: Console, nodes: Sequence[OperationView] = ()) -> None:
+    """Print the story; `nodes` is the cycle's operation tree, for its time and its failures."""
+    write(Group(*_parts(story.tell(view, nodes), console.width)), console)
+
+
+def _parts(told: story.Story, width: int) -> Iterable[RenderableType]:
+    several = len(told.pipelines) > 1
+    yield Text()
+    yield from _title(told, narrow=width < NARROW)
+    if not several:
+        for pipeline in told.pipelines:
+            yield from _ending(pipeline)
+    yield Text()
+    yield shown(told.looked_at)
+    for pipeline in told.pipelines:
+        if several:
+            yield Text()
+            yield _pipeline_title(pipeline)
+            yield from _ending(pipeline)
+        yield from _pipeline(pipeline, width)
+    yield costs.drawn(told.costs)
+    yield facts(_evidence(told))
+    if told.message:
+        yield Text(told.message, style="dim")
+    yield Text()
+
+
+def _title(told: story.Story, *, narrow: bool) -> Iterable[RenderableType]:
+    style = STATUS_STYLES[told.status]
+    yield Text.assemble(
+        (f"{STATUS_MARKS[told.status]} ", style),
+        (told.title, "bold"),
+        (f"  {told.status.value}", style),
+        (f" in {told.took}" if told.took else "", style),
+    )
+    under = [f"cycle {amounts.short(told.cycle_id) if narrow else told.cycle_id}"]
+    if len(told.pipelines) == 1:
+        under += _whose(told.pipelines[0])
+    yield Text("  " + " · ".join(under), style="dim")
+    if told.note:
+        yield Text(f"  {told.note}", style="yellow")
+
+
+def _whose(pipeline: story.PipelineStory) -> list[str]:
+    provider = f"{pipeline.provider}{story.nature(pipeline.provider)}"
+    return [f"account {pipeline.account}", f"provider {provider}"]
+
+
+def _pipeline_title(pipeline: story.PipelineStory) -> Text:
+    style = STATUS_STYLES[pipeline.status]
+    return Text.assemble(
+        (f"{STATUS_MARKS[pipeline.status]} ", style),
+        (pipeline.name, "bold"),
+        (f"  {pipeline.status.value}", style),
+        ("  " + " · ".join(_whose(pipeline)), "dim"),
+    )
+
+
+def _ending(pipeline: story.PipelineStory) -> Iterable[RenderableType]:
+    ending = pipeline.ending
+    completed = pipeline.status is CycleStatus.COMPLETED
+    style = "bold" if completed else STATUS_STYLES[pipeline.status]
+    if ending.place:
+        yield Text(f"  {ending.place}", style=style)
+    yield _inset(Text(ending.words, style=style))
+    if ending.asks:
+        yield Text("  a person is asked: deskbus approvals list", style="bold yellow")
+
+
+def _pipeline(pipeline: story.PipelineStory, width: int) -> Iterable[RenderableType]:
+    yield shown(pipeline.thoughts)
+    if pipeline.reports.exits is not None:
+        yield from (_inset(exits.drawn(pipeline.exits)), Text())
+    if pipeline.tickers:
+        yield Text()
+        yield _inset(tickers.drawn(pipeline.tickers, width - EDGE))
+        yield _inset(Text(story.LEGEND, style="dim"))
+        yield Text()
+    if pipeline.rationale:
+        yield facts([("Rationale", _rationale(pipeline, width - LABEL_WIDTH - EDGE))])
+    yield shown(pipeline.verdicts)
+    if pipeline.rules.items:
+        yield from (Text(), *map(_inset, tickers.ruled(pipeline.rules)), Text())
+    answer = pipeline.answer
+    # A rejection is how it ended, and stands in the head.
+    if answer is not None and answer.approval.verdict is not Verdict.REJECT:
+        yield facts([("Approval", Text(answer.sentence, style=TONE_STYLES[answer.tone]))])
+    if pipeline.execution is not None:
+        picked = pipeline.rationale and not pipeline.rules.items
+        yield from (Text(),) if answer or picked else ()
+        yield from (_inset(orders.placed(pipeline.orders, pipeline.execution)), Text())
+        notes = orders.notes(pipeline.orders)
+        yield from (_inset(notes), Text()) if notes.plain else ()
+    yield shown(pipeline.unordered)
+    if pipeline.outcomes:
+        yield from (_inset(outcomes.drawn(pipeline.outcomes)), Text())
+    yield shown(pipeline.learned)
+
+
+def shown(told: Sequence[Fact]) -> Table:
+    """The facts of a summary, each line cut to what can be taken in at a glance."""
+    return facts([(fact.label, _cut(fact)) for fact in told if not fact.detail])
+
+
+def _cut(fact: Fact) -> Text:
+    chars = TEXT_CHARS if len(fact.lines.items) == 1 else LINE_CHARS
+    lines = [amounts.cut(text_of(line), chars) for line in fact.lines.shown]
+    style = TONE_STYLES[fact.tone] if fact.tone else ""
+    return Text("\n".join([*lines, *rest(fact.lines)]), style=style)
+
+
+def _inset(what: RenderableType) -> RenderableType:
+    return Padding(what, (0, 0, 0, 2))
+
+
+def _rationale(pipeline: story.PipelineStory, width: int) -> Text:
+    """One line a pick, two where they are few."""
+    room = max(width, 40) * (2 if len(pipeline.rationale) <= FEW else 1)
+    lines = [f"{t}: {amounts.cut(text_of(line), room)}" for t, line in pipeline.rationale.items()]
+    return Text("\n".join(lines))
+
+
+def _evidence(told: story.Story) -> Sequence[tuple[str, RenderableType]]:
+    """The commands that show what it stands on."""
+    show, evidence = f"deskbus cycle show {amounts.short(told.cycle_id)}", told.evidence
+    lines = [f"{show} --evidence {evidence.ticker}"] if evidence.ticker else []
+    lines += [f"{show} --stage {evidence.stage}"] if evidence.stage else []
+    if len(evidence.stages) > 1:
+        lines.append("stages: " + " ".join(evidence.stages))
+    return [("Evidence", Text("\n".join(lines), style="dim"))] if lines else []

@@ -1,0 +1,167 @@
+"""A strategy on one screen: its design, training, backtest and assessment."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from contracts.gate import GateResult
+from contracts.operation import OperationView
+from contracts.strategy_query import BacktestFigures, StrategyView, TrainingFigures
+from libs.facts import amounts
+from libs.report import ending
+from libs.report.cited import pieces
+from services.cli.render import chart
+from services.cli.render.evidence import cited
+from services.cli.shell.terminal import (
+    LABEL_WIDTH,
+    STATUS_MARKS,
+    STATUS_STYLES,
+    TONE_STYLES,
+    facts,
+    write,
+)
+
+NOT_DEFINED = "not defined"
+CHART_WIDTH_MAX = 72
+Row = tuple[str, Text]
+
+
+def tell(node: OperationView, view: StrategyView | None, console: Console) -> None:
+    """A cycle's end: its parent operation, and the strategy of its newest design, if any."""
+    mark, style = STATUS_MARKS[node.status.value], STATUS_STYLES[node.status.value]
+    took = amounts.between(node.started_at, node.finished_at)
+    head = f"{mark} strategy cycle {amounts.short(node.op_id)} {node.status.value}"
+    console.print(Text(f"{head} in {took}" if took else head, style=style))
+    told: Mapping[str, Any] = node.metadata
+    rows: list[Row] = []
+    if node.error_message:
+        rows.append(("why", Text(amounts.plain(node.error_message))))
+    if int(told.get("attempts", 1)) > 1:
+        rows.append(("design", Text(f"{told['attempt']} of at most {told['attempts']}")))
+    rows += _rows(view, console) if view else ()
+    rows.append(("cost", Text(amounts.cost(node.tokens, node.cost_usd))))
+    write(facts(rows), console)
+
+
+def show(view: StrategyView, console: Console) -> None:
+    """One strategy as its newest run left it."""
+    console.print(Text.assemble((view.name, "bold"), "  ", end_of(view)))
+    runs = f"; the newest of {view.runs} runs" if view.runs > 1 else ""
+    about = f"as of {amounts.session(view.as_of)}, cycle {amounts.short(view.cycle_id)}{runs}"
+    rows: list[Row] = [("run", Text(about))]
+    if view.reason and not view.ended.endswith("_gate"):
+        rows.append(("why", Text(amounts.plain(view.reason))))
+    write(facts([*rows, *_rows(view, console)]), console)
+
+
+def end_of(view: StrategyView) -> Text:
+    """How far it came, in its colour."""
+    ended = ending.of_strategy(view)
+    return Text(ended.words, style=TONE_STYLES[ended.tone])
+
+
+def tell_phase(found: Mapping[str, Any], console: Console) -> None:
+    """Where the strategy cycle is, in a line or two."""
+    if found["operation_id"] is None:
+        console.print("idle: no strategy cycle yet; start one: deskbus agent trigger --wait")
+        return
+    name = found["metadata"].get("strategy_name") or "not named yet"
+    short = amounts.short(found["operation_id"])
+    if found["phase"] is None:
+        why = f": {found['error_message']}" if found["error_message"] else ""
+        line = f"idle; {short} ({name}) {found['operation_status']}{why}"
+        console.print(line, soft_wrap=True)
+        return
+    progress = found["progress"]
+    console.print(f"active: {found['phase']}; {short} ({name})")
+    if progress["step"]:
+        console.print(f"{progress['percentage']:.0f}% {progress['step']}", style="dim")
+
+
+def _rows(view: StrategyView, console: Console) -> Sequence[Row]:
+    folder = view.path.removesuffix(".yaml")
+    universe = ", ".join(view.universe[:8]) + (", …" if len(view.universe) > 8 else "")
+    rows: list[Row] = [
+        ("strategy", Text(f"{view.name}  {view.path}")),
+        ("", Text(amounts.plain(view.hypothesis), style="dim")),
+        ("model", Text(f"{view.model} on {', '.join(view.features)}")),
+        ("", Text(f"{universe}; {view.horizon_bars} sessions ahead", style="dim")),
+    ]
+    rows += _training(view.training) if view.training else ()
+    rows += _backtest(view.backtest, console) if view.backtest else ()
+    if view.assessment:
+        rows.append(("assessment", Text.assemble(end_of(view), f"  {folder}/assessment.json")))
+        for mark, name in (("+", "strengths"), ("-", "weaknesses"), ("→", "suggestions")):
+            for place, point in enumerate(getattr(view.assessment, name)):
+                told = cited(pieces(view.assessment, f"{name}.{place}", point))
+                rows.append(("", Text.assemble(f"{mark} ", told)))
+    if view.training:
+        rows.append(("report", Text(f"{folder}/report.html")))
+    return rows
+
+
+def _training(found: TrainingFigures) -> Sequence[Row]:
+    line = (
+        f"out-of-sample accuracy {part(found.accuracy)}, base rate {part(found.base_rate)}; "
+        f"loss {found.initial_loss:.3f} to {found.final_loss:.3f}"
+    )
+    return (("training", Text(line)), *_gate(found.gate))
+
+
+def _backtest(found: BacktestFigures, console: Console) -> Sequence[Row]:
+    first = (
+        f"return {part(found.total_return)}, buy-and-hold {part(found.benchmark_return)}; "
+        f"Sharpe {ratio(found.sharpe_ratio)}, buy-and-hold {ratio(found.benchmark_sharpe_ratio)}"
+    )
+    second = (
+        f"max drawdown {part(found.max_drawdown)}; {found.total_trades} trades, "
+        f"{_won(found)}; turnover {found.turnover:.1f} per year"
+    )
+    tried = f"best of {found.trials} trials" if found.trials > 1 else "trial 1"
+    third = f"deflated Sharpe {part(found.deflated_sharpe)} (1 - chance of it by luck; {tried})"
+    return (
+        ("backtest", Text(first)),
+        ("", Text(second)),
+        ("", Text(third)),
+        *_equity(found.equity, console),
+        *_gate(found.gate),
+    )
+
+
+def _won(found: BacktestFigures) -> str:
+    return "no closed trades" if found.win_rate is None else f"{part(found.win_rate)} won"
+
+
+def _equity(values: Sequence[float], console: Console) -> Sequence[Row]:
+    room = min(console.width - LABEL_WIDTH - 4, CHART_WIDTH_MAX)
+    drawn = chart.drawn([Decimal(str(v)) for v in values], room, chart.levels(console.encoding))
+    return [
+        ("" if place else "equity", Text(line, style="cyan", no_wrap=True))
+        for place, line in enumerate(drawn)
+    ]
+
+
+def _gate(gate: GateResult | None) -> Sequence[Row]:
+    return [
+        (
+            "" if place else "gate",
+            Text(
+                f"{'✓' if each.passed else '✗'} {each.reason}",
+                style="green" if each.passed else "red",
+            ),
+        )
+        for place, each in enumerate(gate.checks if gate else ())
+    ]
+
+
+def part(value: float | None) -> str:
+    """`12.3%`."""
+    return NOT_DEFINED if value is None else amounts.percent(value * 100)
+
+
+def ratio(value: float | None) -> str:
+    """`0.85`."""
+    return NOT_DEFINED if value is None else f"{value:.2f}"

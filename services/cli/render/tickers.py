@@ -1,0 +1,148 @@
+"""The tickers of a story as tables: what was found and decided, and which rule cut what."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from contracts.account import Side
+from libs.facts import amounts
+from libs.report.rules import Finding
+from libs.report.sections import Listed
+from libs.report.tickers import Row
+from libs.report.tones import tone
+from services.cli.shell.terminal import TONE_STYLES, rest, table
+
+GAP = 2
+KEEP = 9
+"""Columns that never go, unless they are empty."""
+ALWAYS = ("ticker", "wanted")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `keep` is how late it goes where the line is too narrow, `KEEP` is never."""
+
+    title: str
+    keep: int
+    cell: Callable[[Row], Text]
+    is_number: bool = True
+
+
+def drawn(rows: Sequence[Row], width: int) -> Table:
+    """One line a ticker. What has no value at all is left out, then what matters least."""
+    columns = [each for each in _columns(rows) if each.title in ALWAYS or _has(each, rows)]
+    while _width(columns, rows) > width and any(each.keep < KEEP for each in columns):
+        columns.remove(min(columns, key=lambda each: each.keep))
+    made = table(*((each.title, "right") if each.is_number else each.title for each in columns))
+    for column in made.columns:
+        column.no_wrap = True
+    for row in rows:
+        made.add_row(*(each.cell(row) for each in columns))
+    return made
+
+
+def _has(column: Column, rows: Sequence[Row]) -> bool:
+    return any(column.cell(row).plain not in ("", amounts.UNKNOWN) for row in rows)
+
+
+def _width(columns: Sequence[Column], rows: Sequence[Row]) -> int:
+    widest = (max(len(c.title), *(c.cell(row).cell_len for row in rows)) for c in columns)
+    return sum(widest) + GAP * (len(columns) - 1)
+
+
+def _columns(rows: Sequence[Row]) -> Sequence[Column]:
+    currencies = {row.finding.currency for row in rows if row.finding}
+    mixed = len(currencies) > 1
+    currency = f" {currencies.pop()}" if len(currencies) == 1 else ""
+    return (
+        Column("ticker", KEEP, lambda r: Text(r.ticker, "bold" if r.pick else ""), is_number=False),
+        Column(f"close{currency}", 6, _priced_in if mixed else _price),
+        Column("sentiment", 7, _mood),
+        Column("quant", KEEP, _quant, is_number=False),
+        Column("RSI 14", 5, _indicator("rsi_14", "{:.0f}".format)),
+        Column("to SMA 200", 2, _to_average),
+        Column("3 months", 3, _indicator("momentum_3m_pct", amounts.gain_percent)),
+        Column("volatility", 1, _indicator("volatility_3m_pct", amounts.percent)),
+        Column("fund", 4, lambda r: _score(r.fundamental)),
+        Column("tech", 7, lambda r: _score(r.technical)),
+        Column("risk", 8, lambda r: _score(r.finding.risk if r.finding else None)),
+        Column("wanted", KEEP, _wanted),
+        Column("allowed", KEEP, lambda r: Text(r.allowed, TONE_STYLES[r.allowed_tone])),
+        Column("shares", KEEP, _shares),
+    )
+
+
+def _price(row: Row) -> Text:
+    return Text(amounts.money(row.finding.current_price) if row.finding else "")
+
+
+def _priced_in(row: Row) -> Text:
+    found = row.finding
+    return Text(amounts.money(found.current_price, found.currency) if found else "")
+
+
+def _mood(row: Row) -> Text:
+    mood = row.mood
+    if mood is None:
+        return Text(amounts.UNKNOWN)
+    style = "green" if mood.score > 0 else "red" if mood.score < 0 else "dim"
+    return Text(f"{mood.score:+.2f}", style)
+
+
+def _quant(row: Row) -> Text:
+    """`bullish 0.36`: the direction and how sure of it the quant is, 0 to 1."""
+    view = row.signal
+    if view is None:
+        return Text()
+    return Text(f"{view.signal.value} {view.confidence:.2f}", TONE_STYLES[tone(view.signal)])
+
+
+def _indicator(name: str, told: Callable[[float], str]) -> Callable[[Row], Text]:
+    def cell(row: Row) -> Text:
+        value = row.signal.technical_indicators.get(name) if row.signal else None
+        return Text(amounts.UNKNOWN if value is None else told(value))
+
+    return cell
+
+
+def _to_average(row: Row) -> Text:
+    values = row.signal.technical_indicators if row.signal else {}
+    close, average = values.get("close"), values.get("sma_200")
+    if not close or not average:
+        return Text(amounts.UNKNOWN)
+    return Text(amounts.gain_percent((close / average - 1) * 100))
+
+
+def _score(score: float | None) -> Text:
+    """`8.0`; a dash where there was nothing to score."""
+    return Text(amounts.UNKNOWN if score is None else f"{score:.1f}")
+
+
+def _wanted(row: Row) -> Text:
+    if row.pick is None:
+        return Text(amounts.UNKNOWN, style="dim")
+    return Text(row.wanted, style="green" if row.pick.action is Side.BUY else "red")
+
+
+def _shares(row: Row) -> Text:
+    style = "red" if row.is_refused else ""
+    return Text("" if row.shares is None else amounts.quantity(row.shares), style)
+
+
+def ruled(findings: Listed[Finding]) -> Iterable[RenderableType]:
+    """What the rules cut or vetoed: the value against the limit, one line for equal findings."""
+    made = table("tickers", "outcome", "rule", "value", "limit")
+    made.columns[3].no_wrap = False
+    for each in findings.shown:
+        made.add_row(
+            Text(each.names, style="bold"),
+            Text(each.check.outcome.value, style=TONE_STYLES[each.tone]),
+            each.check.rule,
+            Text(amounts.plain(each.check.value)),
+            Text(amounts.plain(each.check.limit)),
+        )
+    yield made
+    yield from (Text(line, style="dim") for line in rest(findings))

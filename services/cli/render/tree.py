@@ -1,0 +1,173 @@
+"""The tree of a cycle's operations, drawn."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from uuid import UUID
+
+from pydantic import JsonValue
+from rich.table import Table
+from rich.text import Text
+
+from contracts.operation import OperationStatus, OperationView
+from contracts.types import Usage
+from libs.facts import amounts
+from libs.runtime import recorded_call
+from services.cli.shell.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
+
+CALLS = frozenset({"model", "tool", "read"})
+PAID = ("in", "out", "cache r/w")
+LOST = "no reply"
+SUM = "tokens"
+SORTS_WIDTH_MIN = 100
+"""Columns of a terminal that can hold tokens by sort beside the rest."""
+ABOUT_CHARS = 20
+"""Of what tools were asked about; all of it is in --json and `operations show`."""
+ROOTS = frozenset({"cycle", "agent_research"})
+
+
+def draw(nodes: Sequence[OperationView], width: int) -> Table:
+    """One line a node: what it was, how it ended, how long it took, what it cost, what it said.
+
+    The tokens stand where anything was paid: by sort where `width` columns hold that, else their
+    sum; exactly in --json and `operations show`.
+    """
+    paid = any(node.tokens for node in nodes)
+    lost = any(node.usage.unsorted_tokens for node in nodes)
+    sorts = [*PAID, *([LOST] if lost else [])] if width >= SORTS_WIDTH_MIN else [SUM]
+    heads = [*sorts, "USD"] if paid else []
+    spent = ((head, "right") for head in heads)
+    made = table("what", "", ("took", "right"), *spent, "id", "result")
+    for branch, node in walk(gathered(nodes)):
+        made.add_row(
+            Text.assemble((branch, "dim"), _name(node)),
+            _mark(node),
+            Text(took(node), style="dim" if node.type in CALLS else ""),
+            *_spent(node, sorts)[: len(heads)],
+            Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
+            one_line(said(node), "red" if node.error_message else "dim"),
+        )
+    return made
+
+
+def _spent(node: OperationView, sorts: Sequence[str]) -> Sequence[str]:
+    """Its tokens, and dollars; blanks where there were none."""
+    if not node.tokens:
+        return [""] * (len(sorts) + 1)
+    tokens, dollars = amounts.spent(node.tokens, node.cost_usd)
+    return [*([tokens] if SUM in sorts else by_sort(node.usage, lost=LOST in sorts)), dollars]
+
+
+def by_sort(usage: Usage, *, lost: bool) -> Sequence[str]:
+    """Tokens in, out, read from and written to the cache, and those that may be lost, shortly."""
+    short = amounts.thousands
+    return [
+        short(usage.input_tokens),
+        short(usage.output_tokens),
+        f"{short(usage.cache_read_tokens)}/{short(usage.cache_write_tokens)}",
+        *([short(usage.unsorted_tokens)] if lost else []),
+    ]
+
+
+def gathered(nodes: Sequence[OperationView]) -> Sequence[OperationView]:
+    """Calls that follow one another under one name as one line, with their number and sums."""
+    runs: list[list[OperationView]] = []
+    for node in nodes:
+        before = runs[-1][0] if runs else None
+        if before is not None and node.type in CALLS and _same(before, node):
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    return [_as_one(run) for run in runs]
+
+
+def _same(first: OperationView, node: OperationView) -> bool:
+    return (first.type, first.name, first.parent_id) == (node.type, node.name, node.parent_id)
+
+
+def _as_one(run: Sequence[OperationView]) -> OperationView:
+    first = run[0]
+    if len(run) == 1:
+        return first.model_copy(update={"name": recorded_call.label(first.name, _about(run))})
+    took_ms = sum(float(str(node.metadata.get("duration_ms") or 0)) for node in run)
+    return first.model_copy(
+        update={
+            "name": recorded_call.label(f"{first.name} ×{len(run)}", _about(run)),  # noqa: RUF001 - times
+            "tokens": sum(node.tokens for node in run),
+            "cost_usd": sum((node.cost_usd for node in run), Decimal(0)),
+            "usage": sum((node.usage for node in run), start=Usage()),
+            "metadata": {"duration_ms": took_ms},
+        }
+    )
+
+
+def _about(run: Sequence[OperationView]) -> str:
+    """What tools were asked about."""
+    asked = recorded_call.about(*(node.metadata.get("arguments") for node in run))
+    return amounts.cut(asked, ABOUT_CHARS)
+
+
+def walk(nodes: Sequence[OperationView]) -> Iterable[tuple[str, OperationView]]:
+    """Every node with the branch that leads to it, parents before children."""
+    children: dict[UUID | None, list[OperationView]] = {}
+    known = {node.op_id for node in nodes}
+    for node in nodes:
+        parent = node.parent_id if node.parent_id in known else None
+        children.setdefault(parent, []).append(node)
+    for root in children.get(None, ()):
+        yield "", root
+        yield from _below(root, children, "")
+
+
+def _below(
+    node: OperationView, children: Mapping[UUID | None, Sequence[OperationView]], indent: str
+) -> Iterable[tuple[str, OperationView]]:
+    inner = children.get(node.op_id, ())
+    for number, child in enumerate(inner, start=1):
+        last = number == len(inner)
+        yield f"{indent}{'└─ ' if last else '├─ '}", child
+        yield from _below(child, children, f"{indent}{'   ' if last else '│  '}")
+
+
+def _name(node: OperationView) -> Text:
+    if node.type in CALLS:
+        return Text.assemble((f"{node.type} ", "dim"), node.name)
+    if node.type in ROOTS:
+        return Text(f"{node.name} {node.metadata.get('as_of', '')}".strip(), style="bold")
+    if node.type == "pipeline":
+        whose = " ".join(str(value) for value in node.metadata.values())
+        return Text.assemble((node.name, "bold"), (f"  {whose}" if whose else "", "dim"))
+    attempt = f" (attempt {node.attempt})" if node.attempt > 1 else ""
+    return Text.assemble((f"{node.state}/", "dim"), f"{node.name}{attempt}")
+
+
+def _mark(node: OperationView) -> Text:
+    if node.type in CALLS:
+        return Text()
+    return Text(STATUS_MARKS[node.status], style=STATUS_STYLES[node.status])
+
+
+def took(node: OperationView) -> str:
+    """How long it ran."""
+    exact = node.metadata.get("duration_ms")
+    if isinstance(exact, int | float):
+        return amounts.duration(exact / 1000)
+    return amounts.between(node.started_at, node.finished_at)
+
+
+def said(node: OperationView) -> str:
+    """Its failure, its progress while it runs, else what it came to."""
+    if node.error_message:
+        return node.error_message
+    if node.status is OperationStatus.RUNNING and node.progress.step:
+        return f"{node.progress.percentage:.0f}% {node.progress.step}"
+    missing = node.metadata.get("calls_cut")
+    told = _told(node.result_summary)
+    return f"{told}; {missing} calls not shown" if missing else told
+
+
+def _told(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_told(each)}" for key, each in value.items() if each != [])
+    if isinstance(value, list):
+        return " ".join(map(_told, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,20 @@
+"""Where the desk's Postgres is, for the commands that read or keep the tables themselves."""
+
+from libs.postgres.pool import dsn_for
+from libs.runtime.settings import Settings
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import find_desk
+
+
+def database_dsn(settings: Settings, role: str) -> str:
+    """The address of Postgres with the login of `role`. Raises `Problem` where it is not known."""
+    if settings.postgres_dsn is not None:
+        return dsn_for(settings.postgres_address, role, settings.secrets_path)
+    desk = find_desk(settings)
+    if desk.postgres_dsn is None:
+        raise Problem(
+            ExitCode.NOT_REACHABLE,
+            "Postgres has no known address",
+            "set DESKBUS_POSTGRES_DSN, or start the desk with `deskbus up`",
+        )
+    return dsn_for(desk.postgres_dsn, role, desk.secrets_dir)

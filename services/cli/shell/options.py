@@ -1,0 +1,23 @@
+"""What all commands share: how a group is made, and the options that mean the same everywhere."""
+
+from typing import Annotated
+
+import typer
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON, one object per line, for programs.")
+]
+ApprovalOption = Annotated[
+    bool, typer.Option("--approval", help="Require a person's approval before placing orders.")
+]
+
+
+def group() -> typer.Typer:
+    """An empty group of commands, or a single command's home."""
+    return typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )

@@ -1,0 +1,79 @@
+"""A cycle's whole record, fetched part by part, and what a replay of it found."""
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from pydantic import BaseModel
+from rich.text import Text
+
+from contracts.query import Recording, RecordingQuery
+from contracts.subjects import RECORDING
+from libs.bus.client import Client
+from libs.facts import amounts
+from services.cli.shell.terminal import err, out
+
+PARTS_MAX = 10_000
+DIFFERENCES_SHOWN_MAX = 20
+
+
+class Differs(BaseModel):
+    """One place where replay and record part."""
+
+    op_id: UUID
+    step: str
+    what: str
+
+
+class Replayed(BaseModel):
+    """What a replay found; `same` is whether it decided what the cycle decided."""
+
+    cycle_id: UUID
+    status: str
+    same: bool
+    operations: int
+    calls: int
+    from_record: int
+    differences: tuple[Differs, ...] = ()
+
+
+async def fetch(client: Client, cycle_id: UUID) -> Sequence[Recording]:
+    """Every operation of a cycle with its journal."""
+    parts: list[Recording] = []
+    for index in range(PARTS_MAX):
+        part = await client.ask(RECORDING, RecordingQuery(cycle_id=cycle_id, index=index))
+        if part.found:
+            parts.append(part)
+        if not part.more:
+            break
+    return merged(parts)
+
+
+def merged(parts: Iterable[Recording]) -> Sequence[Recording]:
+    """Parts of one operation as one: the first has command and result, all have calls."""
+    whole: dict[UUID | None, Recording] = {}
+    for part in parts:
+        first = whole.get(part.op_id)
+        journal = part.journal if first is None else (*first.journal, *part.journal)
+        whole[part.op_id] = (first or part).model_copy(update={"journal": journal})
+    return list(whole.values())
+
+
+def tell(found: Replayed) -> None:
+    """Say whether the replay came out the same, and where it did not."""
+    work = (
+        f"{found.operations} operations run again on {found.calls} recorded calls, "
+        f"{found.from_record} taken from the record; no model and no data was asked"
+    )
+    if found.same:
+        head = Text.assemble(("✓ the same decision", "bold green"), f"  {found.status}")
+    else:
+        count = len(found.differences)
+        word = "difference" if count == 1 else "differences"
+        head = Text.assemble((f"✗ {count} {word}", "bold red"), f"  {found.status}")
+    out().print(head)
+    out().print(Text(f"  {work}", style="dim"), soft_wrap=True)
+    for difference in found.differences[:DIFFERENCES_SHOWN_MAX]:
+        line = f"  {difference.step} {amounts.short(difference.op_id)}: {difference.what}"
+        out().print(Text(line, style="red"), soft_wrap=True)
+    if not found.same:
+        err().print("the code, the settings or the record are not those of the cycle", style="dim")

@@ -1,0 +1,38 @@
+"""The options that make up a request, for every command that sends one."""
+
+from typing import Annotated
+
+import typer
+
+from contracts.constraints import ENFORCED
+
+AS_OF_DEFAULT = "2012-06-29"
+"""A session of the bundled prices at which the rules both buy and cut."""
+
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Decide as of this session's close, e.g. {AS_OF_DEFAULT}; no newer data is used."
+    ),
+]
+UniverseOption = Annotated[list[str] | None, typer.Option(help="Only these tickers: AAPL,MSFT.")]
+SourceOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Only these candidate sources: screener,news,earnings, or one of your own."),
+]
+ProviderOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Provider: NAME or PIPELINE=PROVIDER@ACCOUNT; may be repeated."),
+]
+TimeoutOption = Annotated[
+    float | None, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+]
+ConstraintOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="KEY=VALUE, may be repeated. Enforced: " + ", ".join(ENFORCED) + "; others are notes."
+    ),
+]
+MaxMoneyOption = Annotated[str | None, typer.Option(help="Most cash to spend on buys, e.g. 5000.")]
+MaxTokensOption = Annotated[int | None, typer.Option(help="Most tokens the models may use.")]
+MaxCostOption = Annotated[str | None, typer.Option(help="Most US dollars to spend on models.")]

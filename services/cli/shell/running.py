@@ -1,0 +1,149 @@
+"""Find the running desk and talk to it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from libs.bus.client import Client, open_client
+from libs.runtime.settings import Settings
+from libs.runtime.wording import describe
+from libs.telemetry.logging import configure_logging
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.terminal import err
+
+RUNTIME_FILE = "runtime.json"
+RECORD_DIR = "servers"
+"""In the data directory, once a desk has been there."""
+START_HINT = (
+    "start one with `deskbus up`, or set DESKBUS_DATA_DIR to the data directory of a running desk"
+)
+
+T = TypeVar("T")
+
+
+ENDED = frozenset("ZXx")
+"""States of a process that runs no more (man 5 proc)."""
+
+
+class RunningDesk(BaseModel):
+    """Where a desk is: as runtime.json says, or the settings of one with own servers."""
+
+    model_config = ConfigDict(frozen=True)
+
+    nats_url: str
+    secrets_dir: Path
+    postgres_dsn: str | None = None
+    http_url: str | None = None
+    data_dir: Path | None = None
+    replay_dir: Path | None = None
+    pid: int | None = None
+    started_at: datetime | None = None
+
+
+def load_settings() -> Settings:
+    """The settings in force. A wrong one is a `Problem` that names it."""
+    try:
+        return Settings()
+    except (ValidationError, ValueError) as error:
+        what = describe(error, Settings) if isinstance(error, ValidationError) else str(error)
+        raise Problem(
+            ExitCode.USAGE,
+            f"invalid setting: {what}",
+            "set DESKBUS_... in the environment or deskbus.toml: `deskbus config --help`",
+        ) from error
+
+
+def find_desk(settings: Settings) -> RunningDesk:
+    """The desk to talk to. Raises `Problem` (not reachable) where there is none."""
+    if settings.nats_url is not None:
+        return RunningDesk(
+            nats_url=settings.nats_url,
+            secrets_dir=settings.secrets_path,
+            postgres_dsn=settings.postgres_public if settings.postgres_dsn else None,
+            data_dir=settings.data_dir,
+            replay_dir=settings.replay_dir,
+        )
+    path = settings.data_dir / RUNTIME_FILE
+    try:
+        desk = RunningDesk.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise Problem(
+            ExitCode.NOT_REACHABLE, f"no desk is running here ({path} does not exist)", START_HINT
+        ) from None
+    except (OSError, ValidationError) as error:
+        what = describe(error) if isinstance(error, ValidationError) else str(error)
+        raise Problem(
+            ExitCode.NOT_REACHABLE, f"{path} cannot be read: {what}", START_HINT
+        ) from error
+    if desk.pid is not None and not is_alive(desk.pid):
+        raise Problem(
+            ExitCode.NOT_REACHABLE,
+            f"the desk of {path} has crashed (its process {desk.pid} is gone)",
+            "start it again with `deskbus up`: it continues where it stopped",
+        )
+    return desk
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs, whoever's it is.
+
+    One that was killed keeps its number until its parent has asked how it ended.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # a system without it, or the process is gone by now
+        return not Path("/proc/self/stat").exists()
+    return told.rpartition(")")[2].split()[0] not in ENDED
+
+
+@asynccontextmanager
+async def desk_client(settings: Settings) -> AsyncIterator[Client]:
+    """A client of the running desk. Raises `Problem` and `DeskNotReachable`."""
+    desk = find_desk(settings)
+    async with open_client(desk.nats_url, desk.secrets_dir) as client:
+        yield client
+
+
+@asynccontextmanager
+async def reading_client(settings: Settings) -> AsyncIterator[Client]:
+    """A client that may only ask. Where no desk runs, its servers are started to read the record.
+
+    Nothing is decided meanwhile: of the services only the console runs. Raises `Problem` where
+    there is no record either.
+    """
+    try:
+        find_desk(settings)
+    except Problem:
+        if not (settings.data_dir / RECORD_DIR).is_dir():
+            raise
+    else:
+        async with desk_client(settings) as client:
+            yield client
+        return
+    from services import launcher  # noqa: PLC0415 - loads the servers' packages
+
+    err().print("no desk is running; reading its record", style="dim")
+    async with launcher.console(settings) as reading, _client_of(reading) as client:
+        yield client
+
+
+def _client_of(settings: Settings) -> AbstractAsyncContextManager[Client]:
+    return open_client(settings.nats_address, settings.secrets_path)
+
+
+def asking(work: Coroutine[Any, Any, T]) -> T:
+    """Run a short command's work; the libraries' own words only when something is wrong."""
+    configure_logging("error", "auto")
+    return asyncio.run(work)

@@ -1,0 +1,143 @@
+"""Where words go: data to stdout, everything else to stderr; colour only where a person looks."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from io import TextIOWrapper
+from typing import Literal
+
+from pydantic import BaseModel
+from rich.console import Console, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from libs.facts.amounts import plain
+from libs.report.sections import Listed
+from libs.report.tones import Tone
+
+PLAIN_WIDTH = 110
+"""Columns when the output is no terminal: wide enough that nothing is broken or cut."""
+WIDTH_MAX = 118
+"""Wider lines are hard to read."""
+LABEL_WIDTH = 13
+"""Of the labels that stand before facts, with their two blanks."""
+
+STATUS_STYLES = {
+    "completed": "green",
+    "running": "cyan",
+    "pending": "dim",
+    "failed": "bold red",
+    "cancelled": "yellow",
+    "rejected": "yellow",
+    "expired": "yellow",
+}
+TONE_STYLES = {
+    Tone.GOOD: "green",
+    Tone.BUSY: "cyan",
+    Tone.WARN: "yellow",
+    Tone.BAD: "red",
+    Tone.QUIET: "dim",
+}
+STATUS_MARKS = {
+    "completed": "✓",
+    "running": "▸",
+    "pending": "·",
+    "failed": "✗",
+    "cancelled": "⊘",
+    "rejected": "⊘",
+    "expired": "⊘",
+}
+
+
+@cache
+def out() -> Console:
+    """Data, on stdout."""
+    return _console(stderr=False)
+
+
+@cache
+def err() -> Console:
+    """Words, on stderr."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+        # A mark that the terminal cannot show is a question mark, not the end of the command.
+        stream.reconfigure(errors="replace")
+    # COLUMNS is the reader's own word; rich's guess about a pipe is not.
+    asked_for = os.environ.get("COLUMNS", "").isdigit()
+    wide = console.width if console.is_terminal or asked_for else PLAIN_WIDTH
+    console.width = min(wide, WIDTH_MAX)
+    return console
+
+
+def emit(lines: Iterable[BaseModel]) -> None:
+    """NDJSON: one model a line, exact, on stdout."""
+    for line in lines:
+        sys.stdout.write(line.model_dump_json() + "\n")
+    sys.stdout.flush()
+
+
+def write(renderable: RenderableType, console: Console) -> None:
+    """Print without the blanks that tables leave at the ends of lines."""
+    with console.capture() as captured:
+        console.print(renderable)
+    for line in captured.get().splitlines():
+        console.file.write(line.rstrip() + "\n")
+    console.file.flush()
+
+
+def table(*columns: str | tuple[str, str]) -> Table:
+    """An open table with a dim head; a column is its title, or title and `right` or `gives`.
+
+    Where the line is too narrow, the last column gives way and those that say so, the widest first;
+    what must stay on one line there is written with `one_line`.
+    """
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for number, column in enumerate(columns, start=1):
+        title, side = (column, "left") if isinstance(column, str) else column
+        justify: Literal["left", "right"] = "right" if side == "right" else "left"
+        stays = side != "gives" and number < len(columns)
+        made.add_column(title, justify=justify, no_wrap=stays)
+    return made
+
+
+def facts(rows: Sequence[tuple[str, RenderableType]]) -> Table:
+    """Labels at the left, what there is to say beside them."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
+    grid.add_column()
+    for label, value in rows:
+        grid.add_row(f"  {label}", value)
+    return grid
+
+
+def rest(listed: Listed[object]) -> Sequence[str]:
+    """The line under a list that is not shown whole: how much more there is, and where."""
+    where = f": --stage {listed.stage}" if listed.stage else ""
+    return [f"{listed.more}{where}"] if listed.more else []
+
+
+def one_line(text: str, style: str = "") -> Text:
+    """Text that is cut with … where it does not fit."""
+    return Text(" ".join(plain(text).split()), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def painter(console: Console) -> Callable[[str, str], str]:
+    """A quick way to colour single words: rich's own lines cost a millisecond each."""
+    system = console._color_system  # noqa: SLF001 - rich shows it by name only
+    if system is None or console.no_color:
+        return lambda text, _style: text
+    styles: dict[str, Style] = {}
+
+    def paint(text: str, style: str) -> str:
+        if style not in styles:
+            styles[style] = Style.parse(style)
+        return styles[style].render(text, color_system=system)
+
+    return paint

@@ -1,0 +1,1 @@
+"""The commands of a trader: ask, look, approve, halt."""

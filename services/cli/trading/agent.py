@@ -1,0 +1,203 @@
+"""`deskbus agent`: the strategy cycle. Ask for one, look where it is, stop it."""
+
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from pydantic import ValidationError
+
+from contracts.cycle import STRATEGY, STRATEGY_TIMEOUT_S_DEFAULT, CycleStatus, RequestAnswer
+from contracts.http import AgentStatus
+from contracts.operation import OperationView
+from contracts.query import CyclesQuery, OperationsQuery
+from contracts.strategy import StrategySpec, StrategyWish
+from contracts.strategy_query import StrategyView
+from contracts.subjects import CYCLES, OPERATIONS
+from libs.bus.client import Client
+from libs.report.strategy_files import SPEC_BYTES_MAX, SpecUnreadable, spec_of
+from libs.runtime.settings import Settings
+from services.cli.render import strategy_story
+from services.cli.shell import progress as meanwhile
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import (
+    ENDS,
+    Wish,
+    build,
+    cancelled,
+    invalid,
+    request_and_follow,
+    send,
+)
+from services.cli.shell.request_options import (
+    AsOfOption,
+    MaxCostOption,
+    MaxTokensOption,
+    UniverseOption,
+)
+from services.cli.shell.running import asking, desk_client, load_settings, reading_client
+from services.cli.shell.terminal import emit, err, out
+from services.cli.trading.strategies import strategy_named
+
+app = group()
+
+
+@app.callback()
+def agent() -> None:
+    """Design, train, backtest and assess a strategy."""
+
+
+@app.command()
+def trigger(
+    spec: Annotated[
+        Path | None, typer.Option(help="Use this design (a YAML spec) instead of creating one.")
+    ] = None,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="How many designs to try until one passes the gates.")
+    ] = 1,
+    provider: Annotated[str, typer.Option(help="Provider that designs and assesses.")] = "rules",
+    as_of: AsOfOption = None,
+    universe: UniverseOption = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Idempotency key: repeating the same request with it starts nothing new."
+        ),
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout-s", help="The cycle's time limit in seconds.")
+    ] = STRATEGY_TIMEOUT_S_DEFAULT,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the cycle to end, then show it.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Ask the running desk for a strategy cycle. Without --wait the answer is its id.
+
+    A design that a gate stops ends the cycle as failed, with each value and threshold: exit 1.
+    """
+    settings = load_settings()
+    wish = Wish(
+        kind=STRATEGY,
+        as_of=as_of,
+        universe=universe if universe is not None else (),
+        providers=(provider,),
+        key=key,
+        timeout_s=timeout_s,
+        tokens=max_tokens,
+        cost_usd=max_cost,
+        strategy=_wish(spec, attempts),
+    )
+    if wait:
+        node, view = asking(_request_and_wait(settings, wish))
+        if json:
+            emit([node])
+        else:
+            strategy_story.tell(node, view, out())
+        raise typer.Exit(ENDS[_cycle_status(node)])
+    answer = asking(_request(settings, wish))
+    if json:
+        emit([answer])
+    else:
+        out().print(str(answer.cycle_id))
+        err().print(f"{answer.status}: deskbus agent status", style="dim")
+
+
+@app.command()
+def status(json: JsonOption = False) -> None:
+    """Show the strategy cycle's phase, or how the last one ended."""
+    settings = load_settings()
+
+    async def work() -> AgentStatus:
+        async with reading_client(settings) as client:
+            newest = await _newest(client)
+            return AgentStatus.of(() if newest is None else await _nodes(client, newest))
+
+    found = asking(work())
+    if json:
+        emit([found])
+    else:
+        strategy_story.tell_phase(found.model_dump(), out())
+
+
+@app.command()
+def cancel(
+    reason: Annotated[str, typer.Option(help="Kept with the cycle.")] = "cancelled by request",
+    json: JsonOption = False,
+) -> None:
+    """Stop the running strategy cycle and its computations."""
+    settings = load_settings()
+
+    async def work() -> RequestAnswer:
+        async with desk_client(settings) as client:
+            running = await _newest(client, CycleStatus.RUNNING)
+            if running is None:
+                raise Problem(ExitCode.NOT_FOUND, "no strategy cycle is running")
+            return await cancelled(client, running, reason)
+
+    answer = asking(work())
+    if json:
+        emit([answer])
+    else:
+        out().print(f"{answer.cycle_id} {answer.status}")
+
+
+def _wish(path: Path | None, attempts: int) -> StrategyWish:
+    try:
+        return StrategyWish(spec=_spec(path) if path else None, attempts=attempts)
+    except ValidationError as error:
+        raise invalid("request", error) from error
+
+
+def _spec(path: Path) -> StrategySpec:
+    """The design in a file. Raises `Problem` (usage) that names the field at fault."""
+    try:
+        with path.open("rb") as file:
+            return spec_of(file.read(SPEC_BYTES_MAX + 1).decode())
+    except OSError as error:
+        raise Problem(ExitCode.USAGE, f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Problem(ExitCode.USAGE, f"cannot read {path}: it is not UTF-8 text") from error
+    except SpecUnreadable as error:
+        raise Problem(ExitCode.USAGE, f"{path}: {error.message}") from error
+    except ValidationError as error:
+        raise invalid(f"spec ({path})", error, StrategySpec) from error
+
+
+async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
+    made = build(wish)
+    async with desk_client(settings) as client:
+        return await send(client, made)
+
+
+async def _request_and_wait(
+    settings: Settings, wish: Wish
+) -> tuple[OperationView, StrategyView | None]:
+    """The cycle's parent operation at its end, and the strategy that it designed last."""
+    made = build(wish)
+    async with desk_client(settings) as client:
+        with meanwhile.Progress(err()) as progress:
+            view = await request_and_follow(client, made, progress.heard)
+        if view.cycle_id is None:
+            raise Problem(ExitCode.NOT_FOUND, view.message)
+        node = (await _nodes(client, view.cycle_id))[0]
+        name = node.metadata.get("strategy_name")
+        return node, await strategy_named(client, str(name)) if name else None
+
+
+async def _newest(client: Client, status: CycleStatus | None = None) -> UUID | None:
+    page = await client.ask(CYCLES, CyclesQuery(kind=STRATEGY, status=status, limit=1))
+    return page.cycles[0].cycle_id if page.cycles else None
+
+
+async def _nodes(client: Client, cycle_id: UUID) -> tuple[OperationView, ...]:
+    page = await client.ask(OPERATIONS, OperationsQuery(cycle_id=cycle_id))
+    return page.operations
+
+
+def _cycle_status(node: OperationView) -> CycleStatus:
+    """Of the parent operation, whose status is its cycle's where it has one of that name."""
+    return CycleStatus(node.status.value)

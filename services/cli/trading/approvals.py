@@ -1,0 +1,270 @@
+"""`deskbus approvals`: the proposals that wait for a person, and the answers to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from pydantic import ValidationError
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from contracts.account import Side
+from contracts.approval import AnswerProposal, QuantityEdit, Verdict
+from contracts.cycle import RequestAnswer
+from contracts.query import ApprovalsPage, ApprovalsQuery, CycleView, WaitingApproval
+from contracts.risk import PortfolioDecision
+from contracts.subjects import ANSWER_PROPOSAL, APPROVALS
+from libs.bus.client import Client
+from libs.facts import amounts
+from libs.report import approval, rules
+from libs.report.sections import Listed
+from services.cli.render import tickers
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import accepted, invalid, show
+from services.cli.shell.running import asking, desk_client, load_settings
+from services.cli.shell.terminal import emit, err, one_line, out, table, write
+
+CHECKS_SHOWN_MAX = 12
+WAITING_MAX = 200
+
+app = group()
+
+CycleArgument = Annotated[str, typer.Argument(help="A cycle's id, or its first characters.")]
+PipelineOption = Annotated[
+    str | None, typer.Option(help="The pipeline, if several proposals wait.")
+]
+HashOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hash", help="The proposal's hash, or its first characters; another proposal is refused."
+    ),
+]
+
+
+@app.callback()
+def approvals() -> None:
+    """List waiting proposals, approve and reject them."""
+
+
+@app.command("list")
+def list_approvals(json: JsonOption = False) -> None:
+    """List waiting proposals, the one that expires first on top."""
+    settings = load_settings()
+
+    async def work() -> ApprovalsPage:
+        async with desk_client(settings) as client:
+            return await client.ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
+
+    page = asking(work())
+    if json:
+        emit(page.approvals)
+        return
+    if not page.approvals:
+        err().print("no proposal waits for approval", style="dim")
+    for waiting in page.approvals:
+        write(proposal_screen(waiting), out())
+    if page.more:
+        err().print("more proposals wait; answer these first", style="dim")
+
+
+@app.command()
+def approve(
+    cycle_id: CycleArgument,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Drop this ticker's order; may be repeated.")
+    ] = None,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(help="Reduce an order, TICKER=N shares; may be repeated."),
+    ] = None,
+    pipeline: PipelineOption = None,
+    proposal: HashOption = None,
+    reason: Annotated[str, typer.Option(help="Kept with the approval.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Approve a proposal, in whole or in part.
+
+    Orders that --drop and --quantity leave out are approved unchanged.
+    """
+    edits = edits_of(drop or (), quantity or ())
+    verdict = Verdict.EDIT if edits else Verdict.APPROVE
+    _answer(cycle_id, pipeline, proposal, json=json, verdict=verdict, edits=edits, reason=reason)
+
+
+@app.command()
+def reject(
+    cycle_id: CycleArgument,
+    pipeline: PipelineOption = None,
+    proposal: HashOption = None,
+    reason: Annotated[str, typer.Option(help="The reason, kept on record.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Reject a proposal.
+
+    Nothing is ordered; its pipeline ends as rejected.
+    """
+    _answer(
+        cycle_id, pipeline, proposal, json=json, verdict=Verdict.REJECT, edits=(), reason=reason
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One proposal, by what an answer names it with."""
+
+    cycle_id: UUID
+    pipeline: str
+    proposal_hash: str
+
+
+def edits_of(drop: Sequence[str], quantity: Sequence[str]) -> tuple[QuantityEdit, ...]:
+    """The edits as they were typed. Raises `Problem` (usage)."""
+    typed = [_edit("--drop", ticker, ticker, "0") for ticker in drop]
+    for text in quantity:
+        ticker, _, number = text.partition("=")
+        typed.append(_edit("--quantity", text, ticker, number))
+    return tuple(typed)
+
+
+def _edit(option: str, text: str, ticker: str, number: str) -> QuantityEdit:
+    try:
+        return QuantityEdit(asset=ticker.strip().upper(), quantity=Decimal(number))
+    except (InvalidOperation, ValidationError):
+        example = "AAPL=10: a ticker and a number of shares" if "q" in option else "a ticker: AAPL"
+        raise Problem(
+            ExitCode.USAGE, f"{option} {text!r} is not valid", f"write {example}"
+        ) from None
+
+
+def _answer(
+    cycle_id: str,
+    pipeline: str | None,
+    proposal: str | None,
+    *,
+    json: bool,
+    verdict: Verdict,
+    edits: tuple[QuantityEdit, ...],
+    reason: str,
+) -> None:
+    settings = load_settings()
+
+    async def work() -> RequestAnswer:
+        async with desk_client(settings) as client:
+            asked = await _asked(client, cycle_id, pipeline)
+            known = asked.proposal_hash
+            if proposal is not None and not known.startswith(proposal.lower()):
+                raise Problem(
+                    ExitCode.REJECTED,
+                    f"the proposal's hash is {known}, not {proposal}...",
+                    "review it again: deskbus approvals list",
+                )
+            try:
+                said = AnswerProposal(
+                    cycle_id=asked.cycle_id,
+                    pipeline=asked.pipeline,
+                    proposal_hash=known,
+                    verdict=verdict,
+                    edits=edits,
+                    reason=reason,
+                )
+            except ValidationError as error:
+                raise invalid("answer", error) from error
+            answer = await client.ask(ANSWER_PROPOSAL, said)
+            return accepted(answer)
+
+    answer = asking(work())
+    if json:
+        emit([answer])
+    else:
+        out().print(f"{answer.cycle_id} {approval.VERDICTS[verdict]}")
+        err().print(f"deskbus cycle show {answer.cycle_id}", style="dim")
+
+
+async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
+    """The proposal that is meant. Raises `Problem`: not found, none was asked, or several wait."""
+    view = await show(client, cycle_id)
+    page = await client.ask(APPROVALS, ApprovalsQuery(cycle_id=view.cycle_id))
+    found = [
+        Asked(each.cycle_id, each.pipeline, each.proposal.proposal_hash) for each in page.approvals
+    ]
+    # Where none waits, the desk itself says what became of the one that did.
+    found = [each for each in found or _answered(view) if pipeline in {None, each.pipeline}]
+    if not found:
+        status = view.status.value if view.status else "unknown"
+        whose = f"pipeline {pipeline} of cycle" if pipeline else "cycle"
+        raise Problem(
+            ExitCode.REJECTED,
+            f"{whose} {view.cycle_id} ({status}) does not wait for approval",
+            "`deskbus approvals list` shows the waiting proposals",
+        )
+    if len(found) > 1:
+        names = ", ".join(each.pipeline for each in found)
+        raise Problem(ExitCode.USAGE, f"several pipelines wait: {names}", "name one: --pipeline")
+    return found[0]
+
+
+def _answered(view: CycleView) -> list[Asked]:
+    found = []
+    for each in view.pipelines:
+        made = each.contracts.get("approval")
+        if view.cycle_id is not None and isinstance(made, dict):
+            found.append(Asked(view.cycle_id, each.name, str(made.get("validated_hash"))))
+    return found
+
+
+def proposal_screen(waiting: WaitingApproval) -> RenderableType:
+    """One proposal: what would be ordered, what the rules cut, until when, how to answer."""
+    short = amounts.short(waiting.cycle_id)
+    head = Text.assemble(
+        ("▸ ", "cyan"),
+        (f"{waiting.pipeline} of {amounts.session(waiting.as_of)}", "bold"),
+        f"  account {waiting.account}",
+        (f"  cycle {short} · asked by {waiting.requester}", "dim"),
+    )
+    until = Text(
+        f"  waits until {waiting.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+        f" · hash {waiting.proposal.proposal_hash[:12]}",
+        style="dim",
+    )
+    how = Text(
+        f"  deskbus approvals approve {short} [--drop TICKER] [--quantity TICKER=N]\n"
+        f"  deskbus approvals reject {short} --reason WHY\n",
+        style="dim",
+    )
+    findings = Listed(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
+    parts: list[RenderableType] = [head, until, Text()]
+    parts += [Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)), Text()]
+    if findings.items:
+        parts += [Padding(each, (0, 0, 0, 2)) for each in tickers.ruled(findings)]
+        parts.append(Text())
+    return Group(*parts, how)
+
+
+def _stop(decision: PortfolioDecision) -> str:
+    """The stop order that an exit places on what it leaves."""
+    price = decision.exit.stop_price if decision.exit else None
+    return f"; then a stop at {amounts.money(price.amount, price.currency)}" if price else ""
+
+
+def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
+    made = table(
+        "", ("shares", "right"), ("price", "right"), ("value", "right"), ("share", "right"), "why"
+    )
+    for each in decisions:
+        style = "green" if each.action.value == Side.BUY.value else "red"
+        value = each.price.amount * each.quantity
+        made.add_row(
+            Text(f"{each.action.value} {each.asset}", style=f"bold {style}"),
+            amounts.quantity(each.quantity),
+            amounts.money(each.price.amount),
+            amounts.money(value, each.price.currency),
+            amounts.percent(each.allocation_pct),
+            one_line(each.reasoning.removeprefix("rules: ") + _stop(each), "dim"),
+        )
+    return made

@@ -1,0 +1,322 @@
+"""`deskbus cycle`: ask for cycles and look at them."""
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.text import Text
+
+from contracts.cycle import CycleStatus, RequestAnswer
+from contracts.query import CyclesPage, CyclesQuery, CycleView, Recording
+from contracts.subjects import CYCLES
+from libs.bus.client import Client
+from libs.facts import amounts
+from libs.runtime.settings import Settings
+from services.cli.render import evidence, story
+from services.cli.shell import recordings
+from services.cli.shell.options import ApprovalOption, JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.progress import Progress
+from services.cli.shell.recordings import Differs, Replayed
+from services.cli.shell.request import (
+    ENDS,
+    Told,
+    Wish,
+    build,
+    cancelled,
+    request_and_follow,
+    send,
+    show,
+    with_nodes,
+)
+from services.cli.shell.request_options import (
+    AsOfOption,
+    ConstraintOption,
+    MaxCostOption,
+    MaxMoneyOption,
+    MaxTokensOption,
+    ProviderOption,
+    SourceOption,
+    TimeoutOption,
+    UniverseOption,
+)
+from services.cli.shell.running import asking, desk_client, load_settings, reading_client
+from services.cli.shell.terminal import (
+    STATUS_MARKS,
+    STATUS_STYLES,
+    emit,
+    err,
+    one_line,
+    out,
+    table,
+    write,
+)
+
+app = group()
+
+CycleArgument = Annotated[
+    str | None, typer.Argument(help="A cycle's id, or its first characters; the newest by default.")
+]
+
+
+@app.callback()
+def cycle() -> None:
+    """Request, show, list, cancel and replay cycles."""
+
+
+@app.command()
+def request(
+    kind: Annotated[
+        str,
+        typer.Option(help="decision, or exit (checks open positions and sells by the exit rules)."),
+    ] = "decision",
+    as_of: AsOfOption = None,
+    universe: UniverseOption = None,
+    source: SourceOption = None,
+    provider: ProviderOption = None,
+    account: Annotated[
+        str | None,
+        typer.Option(
+            help="The account that the first pipeline trades; by default main, by rotation."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Idempotency key: repeating the same request with it starts nothing new."
+        ),
+    ] = None,
+    timeout_s: TimeoutOption = None,
+    constraint: ConstraintOption = None,
+    max_money: MaxMoneyOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    approval: ApprovalOption = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the cycle to end, then show it.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Request a cycle from the running desk. Without --wait, prints its id."""
+    settings = load_settings()
+    wish = Wish(
+        rotation=settings.rotation,
+        kind=kind,
+        as_of=as_of,
+        universe=universe if universe is not None else (),
+        sources=source or (),
+        providers=provider or ("rules",),
+        account=account,
+        key=key,
+        timeout_s=timeout_s,
+        constraints=constraint or (),
+        money=max_money,
+        tokens=max_tokens,
+        cost_usd=max_cost,
+        approval_required=approval,
+    )
+    if wait:
+        told = asking(_request_and_wait(settings, wish))
+        _tell(told, json=json)
+        raise typer.Exit(ENDS[told.view.status or CycleStatus.RUNNING])
+    answer = asking(_request(settings, wish))
+    if json:
+        emit([answer])
+    else:
+        out().print(str(answer.cycle_id))
+        err().print(f"{answer.status}: deskbus cycle show {answer.cycle_id}", style="dim")
+
+
+async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
+    made = build(wish)
+    async with desk_client(settings) as client:
+        return await send(client, made)
+
+
+async def _request_and_wait(settings: Settings, wish: Wish) -> Told:
+    made = build(wish)
+    async with desk_client(settings) as client:
+        with Progress(err()) as progress:
+            view = await request_and_follow(client, made, progress.heard)
+        return await with_nodes(client, view)
+
+
+def _tell(told: Told, *, json: bool) -> None:
+    if json:
+        emit([told.view])
+    else:
+        story.tell(told.view, out(), told.nodes)
+
+
+@app.command("show")
+def show_cycle(
+    cycle_id: CycleArgument = None,
+    evidence_of: Annotated[
+        str | None,
+        typer.Option("--evidence", help="Everything on record about this ticker, calls included."),
+    ] = None,
+    stage: Annotated[
+        str | None,
+        typer.Option(help="One stage's answer and calls: quant, analyst, validate, ..."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Tell a cycle's story: what was looked at, wanted, allowed and ordered, and why.
+
+    With --evidence or --stage, what it stands on: tool calls with their answers, indicators,
+    headlines, reasoning. Where no desk runs, the record is read without starting one.
+    """
+    settings = load_settings()
+    if evidence_of is not None and stage is not None:
+        raise Problem(
+            ExitCode.USAGE, "--evidence and --stage cannot be combined", "use one of them"
+        )
+
+    async def work() -> tuple[Told, Sequence[Recording]]:
+        async with reading_client(settings) as client:
+            view = await show(client, cycle_id or str(await newest(client)))
+            told = await with_nodes(client, view)
+            if view.cycle_id is None or (evidence_of is None and stage is None):
+                return told, ()
+            return told, await recordings.fetch(client, view.cycle_id)
+
+    told, records = asking(work())
+    if evidence_of is not None:
+        found = evidence.of_ticker(told.view, records, evidence_of.upper())
+    elif stage is not None:
+        found = evidence.of_stage(told.nodes, records, stage)
+    else:
+        _tell(told, json=json)
+        return
+    if json:
+        emit(found)
+    elif evidence_of is not None:
+        evidence.tell_ticker(told.view, found, evidence_of.upper(), out())
+    else:
+        evidence.tell_stage(told.nodes, found, out())
+
+
+@app.command("list")
+def list_cycles(
+    status: Annotated[
+        CycleStatus | None, typer.Option(help="Only cycles with this status.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List cycles, the newest first."""
+    settings = load_settings()
+
+    async def work() -> CyclesPage:
+        async with reading_client(settings) as client:
+            return await client.ask(CYCLES, CyclesQuery(status=status, limit=limit))
+
+    cycles = asking(work()).cycles
+    if json:
+        emit(cycles)
+        return
+    if not cycles:
+        none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
+        err().print(f"no cycle is {status}" if status else none, style="dim")
+        return
+    figures = (("took", "right"), ("tokens", "right"), ("USD", "right"))
+    made = table("cycle", "kind", "as of", "status", *figures, ("pipelines", "gives"), "why")
+    for view in cycles:
+        state = view.status or CycleStatus.RUNNING
+        made.add_row(
+            amounts.short(view.cycle_id),
+            view.kind,
+            str(view.as_of),
+            Text(f"{STATUS_MARKS[state]} {state.value}", style=STATUS_STYLES[state]),
+            amounts.between(view.accepted_at, view.ended_at),
+            *amounts.spent(view.tokens, view.cost_usd),
+            ", ".join(f"{pipeline.name}@{pipeline.account}" for pipeline in view.pipelines),
+            one_line(view.reason or _now(view)),
+        )
+    write(made, out())
+
+
+def _now(view: CycleView) -> str:
+    """Where the pipelines of a running cycle are."""
+    states = [
+        pipeline.state for pipeline in view.pipelines if pipeline.status is CycleStatus.RUNNING
+    ]
+    return ", ".join(dict.fromkeys(f"now {state}" for state in states if state))
+
+
+@app.command()
+def cancel(
+    cycle_id: Annotated[str, typer.Argument(help="A cycle's id, or its first characters.")],
+    reason: Annotated[str, typer.Option(help="Kept with the cycle.")] = "cancelled by request",
+    json: JsonOption = False,
+) -> None:
+    """Cancel a cycle. Refused once it is executing: orders cannot be recalled."""
+    settings = load_settings()
+
+    async def work() -> RequestAnswer:
+        async with desk_client(settings) as client:
+            found = (await show(client, cycle_id)).cycle_id
+            if found is None:
+                raise Problem(ExitCode.NOT_FOUND, f"no cycle has the id {cycle_id}")
+            return await cancelled(client, found, reason)
+
+    answer = asking(work())
+    if json:
+        emit([answer])
+    else:
+        out().print(f"{answer.cycle_id} {answer.status}")
+
+
+@app.command()
+def replay(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
+    """Run a past cycle again from its record and compare: exit 1 where the decision differs.
+
+    Every thinking step runs again on its recorded calls. No model and no data is asked, and
+    nothing is written.
+    """
+    settings = load_settings()
+    found = asking(_replay(settings, cycle_id))
+    if json:
+        emit([found])
+    else:
+        recordings.tell(found)
+    raise typer.Exit(ExitCode.OK if found.same else ExitCode.FAILED)
+
+
+async def _replay(settings: Settings, cycle_id: str | None) -> Replayed:
+    from services.replay import replay as run_again  # noqa: PLC0415 - loads every service
+
+    async with reading_client(settings) as client:
+        view = await show(client, cycle_id or str(await newest(client)))
+        if view.cycle_id is None or view.status is CycleStatus.RUNNING:
+            raise Problem(ExitCode.FAILED, f"cycle {view.cycle_id} is still running", "wait for it")
+        records = await recordings.fetch(client, view.cycle_id)
+    try:
+        report = await run_again(view, records, settings)
+    except LookupError as error:
+        raise Problem(ExitCode.FAILED, f"cannot replay the cycle: {error}") from error
+    return Replayed(
+        cycle_id=report.cycle_id,
+        status=report.status,
+        same=report.same,
+        operations=report.operations,
+        calls=report.calls,
+        from_record=report.from_record,
+        differences=tuple(
+            Differs(op_id=difference.op_id, step=difference.step, what=difference.what)
+            for difference in report.differences
+        ),
+    )
+
+
+async def newest(client: Client) -> UUID:
+    """The newest cycle's id. Raises `Problem` (not found) where there is none."""
+    page = await client.ask(CYCLES, CyclesQuery(limit=1))
+    if not page.cycles or page.cycles[0].cycle_id is None:
+        raise Problem(
+            ExitCode.NOT_FOUND,
+            "this desk has no cycles yet",
+            "deskbus cycle request --as-of 2012-06-29 --wait",
+        )
+    return page.cycles[0].cycle_id

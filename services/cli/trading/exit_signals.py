@@ -1,0 +1,184 @@
+"""`deskbus exit-signals`: whether positions should be sold, how much, why, and how far it is."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import orjson
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from contracts.exit_signal import (
+    CheckExitSignals,
+    ExitDistances,
+    ExitDistancesQuery,
+    ExitFormat,
+    ExitOutput,
+    ExitSignals,
+)
+from contracts.subjects import EXIT_DISTANCES, EXIT_SIGNALS
+from libs.runtime.wording import describe
+from services.cli.render import distances as ways
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import asking, desk_client, load_settings
+from services.cli.shell.terminal import emit, err, out, table, write
+
+CHECK_TIMEOUT_S = 60.0
+"""A live source may be asked for the prices of a whole basket."""
+NOT_FOUND = {"not_held", "unknown_account", "unknown_ticker"}
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan", "success": "green"}
+
+app = group()
+
+
+@app.callback()
+def exit_signals() -> None:
+    """Check open positions against the exit rules (docs/exit-signals.md)."""
+
+
+@app.command()
+def check(
+    ticker: Annotated[str, typer.Argument(help="A ticker that the account holds.")],
+    format: Annotated[  # noqa: A002 - the option's name
+        ExitFormat,
+        typer.Option(
+            help="How much to show: a summary, everything, or the fields an agent decides by."
+        ),
+    ] = ExitFormat.SUMMARY,
+    output: Annotated[
+        ExitOutput, typer.Option(help="Also save the full result to a file and print its path.")
+    ] = ExitOutput.INLINE,
+    account: Annotated[str, typer.Option(help="The account.")] = "main",
+    as_of: Annotated[
+        str | None, typer.Option(help="A session not after the account's clock, YYYY-MM-DD.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check one position. Nothing is ordered: `deskbus cycle request --kind exit` proposes sales.
+
+    The prices are those known at the session's close. Exit code 3 where the account or the ticker
+    is not known or nothing of it is held.
+    """
+    settings = load_settings()
+    try:
+        query = CheckExitSignals.model_validate(
+            {
+                "ticker": ticker.upper(),
+                "account": account,
+                "as_of": as_of,
+                "format": format,
+                "output": output,
+            }
+        )
+    except ValidationError as error:
+        raise Problem(ExitCode.USAGE, f"invalid check: {describe(error)}") from None
+
+    async def work() -> ExitSignals:
+        async with desk_client(settings) as client:
+            return await client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
+
+    answer = asking(work()).answer
+    if json:
+        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        show(answer, out(), err())
+    if answer["status"] != "success":
+        missing = answer.get("error_code") in NOT_FOUND
+        raise typer.Exit(ExitCode.NOT_FOUND if missing else ExitCode.FAILED)
+
+
+@app.command()
+def distances(
+    account: Annotated[str, typer.Option(help="The account.")] = "main",
+    json: JsonOption = False,
+) -> None:
+    """Tell how far each position is from every trigger, the nearest first; nothing is ordered.
+
+    As of the account's own session. Exit code 3 where the account is not known.
+    """
+    settings = load_settings()
+    try:
+        query = ExitDistancesQuery(account=account)
+    except ValidationError as error:
+        raise Problem(
+            ExitCode.USAGE, f"invalid account name {account!r}: {describe(error)}"
+        ) from None
+
+    async def work() -> ExitDistances:
+        async with desk_client(settings) as client:
+            return await client.ask(EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S)
+
+    view = asking(work())
+    if json:
+        emit([view])
+    else:
+        ways.show(view, out())
+
+
+def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
+    """Print an answer of any format for people; what went wrong on stderr."""
+    told = answer.get("snapshot", answer)
+    failed = answer["status"] != "success"
+    found = told.get("error") or told.get("overall_assessment")
+    verdict = told.get("verdict") or f"{told['ticker']}: {found}"
+    console = words if failed else data
+    console.print(Text(str(verdict), style="red" if failed else "bold"), soft_wrap=True)
+    for flag in answer.get("flags", ()):
+        style = SEVERITY_STYLES[flag["severity"]]
+        console.print(Text(f"  {flag['severity']:<8} {flag['message']}", style=style))
+    if told.get("signals"):
+        data.print()
+        write(_signals(told["signals"]), data)
+    if told.get("recommended_actions"):
+        data.print()
+        write(_actions(told["recommended_actions"], told.get("stop_price")), data)
+    elif told.get("stop_price"):
+        data.print(Text(f"  then a stop on what remains at {told['stop_price']}"))
+    if told.get("not_sold"):
+        data.print(Text(f"\nnothing is proposed: {told['not_sold']}", style="yellow"))
+    sizing = told.get("sizing") or {}
+    if sizing.get("no_stop"):
+        data.print(Text(f"\nno stop: {sizing['no_stop']}", style="yellow"))
+    for warning in answer.get("warnings", ()):
+        words.print(Text(str(warning), style="yellow"), soft_wrap=True)
+    if answer.get("file_path"):
+        words.print(Text(f"saved as {answer['file_path']}", style="dim"), soft_wrap=True)
+    if answer.get("file_error"):
+        words.print(Text(str(answer["file_error"]), style="red"), soft_wrap=True)
+
+
+def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
+    made = table("rule", "", "", ("severity", "right"), "")
+    for signal in signals:
+        failed = signal["status"] != "ok"
+        state = "failed" if failed else "triggered" if signal["triggered"] else "quiet"
+        style = "red" if failed else "yellow" if signal["triggered"] else "dim"
+        made.add_row(
+            Text(signal["rule_name"], style="bold"),
+            "primary" if signal["is_primary"] else "secondary",
+            Text(state, style=style),
+            f"{signal['severity']:.2f}",
+            signal.get("detail", ""),
+        )
+    return made
+
+
+def _actions(actions: Sequence[Mapping[str, Any]], stop_price: str | None) -> Table:
+    """The stop's price is in the action of a full answer, and beside those of an agent's."""
+    made = table("proposed", ("shares", "right"), "", ("at", "right"), "")
+    for action in actions:
+        at_market = action["order_type"] == "market"
+        price = "the open" if at_market else action.get("stop_price") or stop_price or "-"
+        made.add_row(
+            Text(action["action"], style="red"),
+            f"{action['quantity']:,}",
+            action["ticker"],
+            price,
+            action.get("reason", ""),
+        )
+    return made

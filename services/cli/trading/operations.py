@@ -1,0 +1,212 @@
+"""`deskbus operations`: what was done, down to single calls."""
+
+import sys
+from typing import Annotated
+
+import orjson
+import typer
+from pydantic import JsonValue, ValidationError
+from rich.padding import Padding
+from rich.text import Text
+
+from contracts.operation import JournalEntry, OperationStatus, OperationView
+from contracts.query import (
+    PAGE_MAX,
+    OperationDetail,
+    OperationQuery,
+    OperationsPage,
+    OperationsQuery,
+)
+from contracts.subjects import OPERATION, OPERATIONS
+from libs.facts import amounts
+from libs.runtime.recorded_call import called
+from libs.runtime.settings import Settings
+from services.cli.render.tree import CALLS, draw, said, took
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import show
+from services.cli.shell.running import asking, load_settings, reading_client
+from services.cli.shell.terminal import (
+    STATUS_MARKS,
+    STATUS_STYLES,
+    emit,
+    err,
+    one_line,
+    out,
+    table,
+    write,
+)
+from services.cli.trading.cycle import CycleArgument, newest
+
+IDS = "give its id, or at least its first 4 characters: deskbus operations list"
+CALL_CHARS = 300
+LINES_MAX = 60
+"""Of a command or a result."""
+
+app = group()
+
+
+@app.callback()
+def operations() -> None:
+    """Show a cycle's steps, down to single calls."""
+
+
+@app.command("list")
+def list_operations(
+    cycle: Annotated[str | None, typer.Option(help="Only this cycle's, calls included.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="Only this type: cycle, pipeline, operation, model, tool, or a step's name.",
+        ),
+    ] = None,
+    status: Annotated[
+        OperationStatus | None, typer.Option(help="Only operations with this status.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 50,
+    json: JsonOption = False,
+) -> None:
+    """List operations, the newest first; those of one cycle in order."""
+    settings = load_settings()
+
+    async def work() -> OperationsPage:
+        async with reading_client(settings) as client:
+            found = (await show(client, cycle)).cycle_id if cycle else None
+            query = OperationsQuery(cycle_id=found, type=kind, status=status, limit=limit)
+            return await client.ask(OPERATIONS, query)
+
+    nodes = asking(work()).operations
+    if json:
+        emit(nodes)
+        return
+    if not nodes:
+        none = "no operations yet: deskbus cycle request --as-of 2012-06-29"
+        filtered = "no matching operation; completed ones are searched in the newest 2,000 cycles"
+        err().print(filtered if kind or status else none, style="dim")
+        return
+    paid = (("tokens", "right"), ("USD", "right"))
+    what = ("what", "gives")
+    made = table("id", "cycle", what, "status", ("took", "right"), *paid, "result")
+    for node in nodes:
+        made.add_row(
+            amounts.short(node.op_id),
+            amounts.short(node.cycle_id),
+            "/".join(filter(None, (node.pipeline, node.state, node.name))),
+            _status(node),
+            took(node),
+            *amounts.spent(node.tokens, node.cost_usd),
+            one_line(said(node), "red" if node.error_message else ""),
+        )
+    write(made, out())
+
+
+@app.command("show")
+def show_operation(
+    op_id: Annotated[str, typer.Argument(help="An operation's id, or its first characters.")],
+    json: JsonOption = False,
+) -> None:
+    """Show one operation: its input, output and every call."""
+    settings = load_settings()
+    try:
+        query = OperationQuery(op_id=op_id)
+    except ValidationError:
+        raise Problem(ExitCode.USAGE, f"invalid operation id {op_id!r}", IDS) from None
+
+    async def work() -> OperationDetail:
+        async with reading_client(settings) as client:
+            return await client.ask(OPERATION, query)
+
+    detail = asking(work())
+    if not detail.found or detail.operation is None:
+        raise Problem(
+            ExitCode.NOT_FOUND,
+            detail.message,
+            "cycles, pipelines and calls are shown by `deskbus operations tree`",
+        )
+    if json:
+        emit([detail])
+    else:
+        _show(detail, detail.operation)
+
+
+def _show(detail: OperationDetail, node: OperationView) -> None:
+    console = out()
+    title = Text.assemble(
+        (f"{node.state}/{node.name}", "bold"),
+        f"  {node.service}  ",
+        (f"{STATUS_MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status]),
+        f"  {took(node)}  {amounts.cost(node.tokens, node.cost_usd)}",
+    )
+    console.print(title)
+    under = (
+        f"operation {node.op_id} · cycle {node.cycle_id} · pipeline {node.pipeline} · "
+        f"attempt {node.attempt} · epoch {node.epoch}"
+    )
+    console.print(Text(under, style="dim"))
+    if node.tokens:
+        console.print(Text(f"tokens: {amounts.sorts(node.usage)}", style="dim"))
+    if node.error_message:
+        console.print(Text(amounts.plain(node.error_message), style="red"))
+    for title_of, value in (("Command", detail.command), ("Result", detail.result)):
+        if value is not None:
+            console.print(Text(f"\n{title_of}", style="cyan"))
+            console.print(Padding(Text(_pretty(value)), (0, 0, 0, 2)))
+    if detail.journal:
+        console.print(Text(f"\nCalls ({len(detail.journal)})", style="cyan"))
+        for entry in detail.journal:
+            console.print(Padding(_call(entry), (0, 0, 0, 2)))
+
+
+def _call(entry: JournalEntry) -> Text:
+    usage = entry.usage
+    spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
+    return Text.assemble(
+        (f"{entry.index:>3} {entry.kind.value} {called(entry)}", "bold"),
+        (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),
+        f"\n    asked  {_line(entry.request)}\n    got    {_line(entry.reply)}",
+    )
+
+
+def _line(value: JsonValue) -> str:
+    return amounts.cut(orjson.dumps(value).decode(), CALL_CHARS)
+
+
+def _pretty(value: JsonValue) -> str:
+    """As people read it; of what has thousands of lines the first ones."""
+    lines = amounts.plain(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()).splitlines()
+    more = len(lines) - LINES_MAX
+    left_out = [f"… {more:,} more lines: --json has them all"] if more > 0 else []
+    return "\n".join([*lines[:LINES_MAX], *left_out])
+
+
+def _status(node: OperationView) -> Text:
+    return Text(f"{STATUS_MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status])
+
+
+@app.command()
+def tree(
+    cycle_id: CycleArgument = None,
+    calls: Annotated[
+        bool, typer.Option("--calls/--no-calls", help="Include single model, tool and read calls.")
+    ] = True,
+    json: JsonOption = False,
+) -> None:
+    """Draw a cycle's operations as a tree, with time, tokens and cost."""
+    settings = load_settings()
+    nodes = asking(_tree(settings, cycle_id))
+    wanted = [n for n in nodes if calls or n.type not in CALLS]
+    if json:
+        emit(wanted)
+    else:
+        write(draw(wanted, out().width), out())
+        if sys.stdout.isatty():
+            err().print("deskbus operations show ID shows one with all its calls", style="dim")
+
+
+async def _tree(settings: Settings, cycle_id: str | None) -> tuple[OperationView, ...]:
+    async with reading_client(settings) as client:
+        found = (await show(client, cycle_id)).cycle_id if cycle_id else await newest(client)
+        query = OperationsQuery(cycle_id=found, limit=PAGE_MAX)
+        page = await client.ask(OPERATIONS, query)
+        return page.operations

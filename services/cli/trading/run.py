@@ -1,0 +1,174 @@
+"""`deskbus run`: the desk up, one decision, its story, the desk down."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from contracts.query import CycleView
+from libs.bus.client import Client, open_client
+from libs.runtime.loop import run as run_loop
+from libs.runtime.settings import Settings
+from libs.telemetry.logging import configure_logging
+from services import launcher
+from services.cli.render import story
+from services.cli.shell.options import ApprovalOption, JsonOption, group
+from services.cli.shell.problem import Problem
+from services.cli.shell.progress import Progress
+from services.cli.shell.request import (
+    ENDS,
+    Told,
+    Wish,
+    build,
+    new_key,
+    request_and_follow,
+    with_nodes,
+)
+from services.cli.shell.request_options import (
+    AS_OF_DEFAULT,
+    AsOfOption,
+    ConstraintOption,
+    MaxCostOption,
+    MaxMoneyOption,
+    MaxTokensOption,
+    ProviderOption,
+    SourceOption,
+    TimeoutOption,
+    UniverseOption,
+)
+from services.cli.shell.running import RunningDesk, find_desk, load_settings
+from services.cli.shell.terminal import emit, err, facts, out, write
+
+app = group()
+
+
+@app.command()
+def run(
+    as_of: AsOfOption = None,
+    universe: UniverseOption = None,
+    source: SourceOption = None,
+    provider: ProviderOption = None,
+    account: Annotated[
+        str | None,
+        typer.Option(help="The paper account to trade; by default a new one for this run."),
+    ] = None,
+    timeout_s: TimeoutOption = None,
+    constraint: ConstraintOption = None,
+    max_money: MaxMoneyOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    approval: ApprovalOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Run one decision cycle on real prices: start the desk, decide, show why, stop.
+
+    Needs no key and no network. The account is a fresh paper account, so the same date gives the
+    same decision every time; name one with --account to trade on with it. Where a desk is running
+    already, that one is used and left running.
+    """
+    settings = load_settings()
+    wish = Wish(
+        as_of=as_of or (AS_OF_DEFAULT if settings.market == "replay" else None),
+        universe=universe or (),
+        sources=source or (),
+        providers=provider or ("rules",),
+        account=account or f"run-{secrets.token_hex(4)}",
+        key=new_key(),
+        timeout_s=timeout_s,
+        constraints=constraint or (),
+        money=max_money,
+        tokens=max_tokens,
+        cost_usd=max_cost,
+        approval_required=approval,
+    )
+    request = build(wish)
+    # What goes wrong is told at the end; the log would bury the story, unless it is asked for.
+    level = settings.log_level if "log_level" in settings.model_fields_set else "error"
+    configure_logging(level, settings.log_format)
+
+    async def decide() -> Told:
+        with Progress(err()) as progress:
+            async with _desk(settings, progress) as (client, lost):
+                following = request_and_follow(client, request, progress.heard)
+                view = await _unless_lost(asyncio.ensure_future(following), lost)
+                return await with_nodes(client, view)
+
+    told = run_loop(decide())
+    view = told.view
+    if json:
+        emit([view])
+    else:
+        story.tell(view, out(), told.nodes)
+        if view.cycle_id is not None:
+            _tell_where(settings, view)
+    raise typer.Exit(ENDS[view.status] if view.status else 0)
+
+
+@asynccontextmanager
+async def _desk(
+    settings: Settings, progress: Progress
+) -> AsyncIterator[tuple[Client, "asyncio.Future[None] | None"]]:
+    """A client of the running desk, or of one that lives as long as the block and may be lost."""
+    found = _running(settings)
+    if found is not None:
+        progress.says(f"using the running desk (process {found.pid})")
+        async with open_client(found.nats_url, found.secrets_dir) as client:
+            yield client, None
+        return
+    progress.says("starting NATS, Postgres and the services")
+    async with launcher.desk(settings) as desk:
+        progress.says("ready")
+        lost = asyncio.ensure_future(desk.finished())
+        try:
+            async with open_client(desk.nats_url, desk.secrets_dir) as client:
+                yield client, lost
+        finally:
+            lost.cancel()
+        progress.says("stopping")
+
+
+def _running(settings: Settings) -> RunningDesk | None:
+    if settings.nats_url is not None:
+        return None
+    try:
+        return find_desk(settings)
+    except Problem:
+        return None
+
+
+async def _unless_lost(
+    work: "asyncio.Future[CycleView]", lost: "asyncio.Future[None] | None"
+) -> CycleView:
+    """The work's outcome; where the desk is lost meanwhile, why."""
+    waited: set[asyncio.Future[Any]] = {work} if lost is None else {work, lost}
+    try:
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if lost is not None and lost.done() and not work.done():
+            lost.result()
+        return await work
+    finally:
+        work.cancel()
+
+
+def _tell_where(settings: Settings, view: CycleView) -> None:
+    account = view.pipelines[0].account if view.pipelines else ""
+    commands = f"deskbus portfolio {account}    deskbus up    deskbus --help"
+    steps = (
+        ("Data", str(settings.data_dir.absolute())),
+        ("Console", _console(settings)),
+        ("Next", commands),
+    )
+    write(facts([(label, Text(value, style="dim")) for label, value in steps]), out())
+
+
+def _console(settings: Settings) -> str:
+    """Where the console is, or would be: it shows the same record in a browser."""
+    found = _running(settings)
+    if found is not None and found.http_url is not None:
+        return found.http_url
+    host = settings.http_host if settings.http_host != "0.0.0.0" else "127.0.0.1"  # noqa: S104
+    return f"http://{host}:{settings.http_port or 8000} once `deskbus up` runs"

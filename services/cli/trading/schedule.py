@@ -1,0 +1,310 @@
+"""`deskbus schedule`: jobs that run by themselves, and what became of their slots."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from pydantic import ValidationError
+from rich.text import Text
+
+from contracts.cycle import TIMEOUT_S_DEFAULT, CycleStatus
+from contracts.schedule import (
+    SCHEDULE,
+    JobAnswer,
+    JobRun,
+    JobView,
+    RunJob,
+    ScheduleQuery,
+    ScheduleView,
+    slot_key,
+)
+from contracts.subjects import PAUSE_JOB, RESUME_JOB, RUN_JOB, Asked, Subject
+from contracts.subjects import SCHEDULE as SCHEDULE_QUERY
+from libs.bus.client import Client
+from libs.facts import amounts
+from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.market.slots import Slot, slots
+from libs.runtime import ids
+from libs.runtime.settings import Settings
+from libs.runtime.when import OFFSET_MAX, parse
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.progress import Progress
+from services.cli.shell.request import ENDS, follow, invalid
+from services.cli.shell.running import asking, desk_client, load_settings, reading_client
+from services.cli.shell.terminal import STATUS_STYLES, emit, err, one_line, out, table, write
+
+DOCS_HINT = "docs/schedule.md has examples"
+
+app = group()
+
+JobArgument = Annotated[str, typer.Argument(help="The job's name, as in deskbus.toml.")]
+
+
+@app.callback()
+def schedule() -> None:
+    """List, pause, resume and run scheduled jobs."""
+
+
+@app.command("list")
+def list_jobs(json: JsonOption = False) -> None:
+    """Show every job: when it runs next, and how its last run ended.
+
+    Times are the exchange's own.
+    """
+    settings = load_settings()
+
+    async def work() -> ScheduleView:
+        async with reading_client(settings) as client:
+            return await _view(client)
+
+    view = asking(work())
+    if json:
+        emit([view])
+        return
+    if not view.jobs:
+        err().print(f"no job is configured; {DOCS_HINT}", style="dim")
+        return
+    zone = ZoneInfo(view.zone)
+    made = table("job", "kind", "accounts", "next", "last", "result")
+    for job in view.jobs:
+        made.add_row(
+            Text(job.name, "bold"),
+            job.kind,
+            ", ".join(job.accounts),
+            _next(job, view, zone),
+            "-" if job.last is None else _moment(job.last.slot, zone),
+            _ended(job.last) if job.last else Text("-", "dim"),
+        )
+    write(made, out())
+    err().print(f"times are {view.zone}, sessions those of {view.exchange}", style="dim")
+
+
+@app.command()
+def pause(
+    job: JobArgument,
+    reason: Annotated[str, typer.Option(help="Kept on record and shown in the list.")] = "",
+    json: JsonOption = False,
+) -> None:
+    """Pause a job until it is resumed, also over restarts.
+
+    Missed runs are not made up. A running cycle continues.
+    """
+    answer = _ask(PAUSE_JOB, {"job": job, "reason": reason})
+    _tell(
+        answer,
+        f"paused {job}; resume it with: deskbus schedule resume {job}",
+        "it was already paused",
+        json=json,
+    )
+
+
+@app.command()
+def resume(job: JobArgument, json: JsonOption = False) -> None:
+    """Resume a paused job from its next slot."""
+    answer = _ask(RESUME_JOB, {"job": job})
+    _tell(answer, f"resumed {job} from its next slot", "it was not paused", json=json)
+
+
+@app.command()
+def run(
+    job: JobArgument,
+    at: Annotated[
+        str | None,
+        typer.Option(help="Run as of this moment, e.g. 2012-06-29T16:30 (exchange time)."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run a job once, now; also while it is paused.
+
+    The same moment again is the same run: nothing happens twice.
+    """
+    settings = load_settings()
+    moment = _at(at, exchange_calendar())
+
+    async def work() -> JobRun:
+        async with desk_client(settings) as client:
+            with Progress(err()) as progress:
+                one = _One(client, settings, progress)
+                return await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
+
+    done = asking(work())
+    if json:
+        emit([done])
+    else:
+        out().print(str(done.cycle_id))
+        err().print(f"{done.status}: deskbus cycle show {done.cycle_id}", style="dim")
+    raise typer.Exit(ENDS[done.status or CycleStatus.RUNNING])
+
+
+@app.command()
+def replay(
+    since: Annotated[str, typer.Option(help="The first session, e.g. 2012-03-01.")],
+    until: Annotated[str, typer.Option(help="The last session.")],
+    json: JsonOption = False,
+) -> None:
+    """Run the whole schedule over past sessions, slot after slot, each to its end.
+
+    The clock steps from one slot to the next, and each sees what was known then. Paused jobs are
+    left out. Run an interrupted replay again to continue it.
+    """
+    settings, calendar = load_settings(), exchange_calendar()
+    first, last = _day("--since", since), _day("--until", until)
+
+    async def work() -> Sequence[JobRun]:
+        done = []
+        async with desk_client(settings) as client:
+            view = await _view(client)
+            with Progress(err()) as progress:
+                one = _One(client, settings, progress)
+                for name, slot in _steps(view.jobs, calendar, first, last):
+                    done.append(await one.to_its_end(name, slot.at))
+                    if json:
+                        emit(done[-1:])
+        return done
+
+    runs = asking(work())
+    if not runs:
+        raise Problem(ExitCode.USAGE, "no job has a slot between these sessions", DOCS_HINT)
+    if not json:
+        _summary(runs)
+    bad = [run for run in runs if ENDS[run.status or CycleStatus.FAILED] is not ExitCode.OK]
+    raise typer.Exit(ExitCode.FAILED if bad else ExitCode.OK)
+
+
+@dataclass(frozen=True)
+class _One:
+    """Runs single slots."""
+
+    client: Client
+    settings: Settings
+    progress: Progress
+
+    async def asked(self, job: str, at: datetime) -> JobRun:
+        """The run as it stands right after it was asked for. Raises `Problem` where it is a no."""
+        answer = _accepted(await self.client.ask(RUN_JOB, RunJob(job=job, at=at)))
+        if answer.run is None or answer.run.outcome == "rejected":
+            why = answer.run.reason if answer.run else "the desk gave no reason"
+            raise Problem(ExitCode.REJECTED, f"the desk refused the run: {why}")
+        return answer.run
+
+    async def to_its_end(self, job: str, at: datetime) -> JobRun:
+        """The run once its cycle has ended."""
+        known = self.settings.schedule.jobs.get(job)
+        limit_s = known.timeout_s if known else TIMEOUT_S_DEFAULT
+        cycle_id = ids.cycle_id(SCHEDULE, slot_key(job, at))
+        async with self.client.events(cycle_id) as events:
+            run = await self.asked(job, at)
+            if run.status is not CycleStatus.RUNNING:
+                return run
+            self.progress.says(f"{job} {at:%Y-%m-%d %H:%M} UTC")
+            view = await follow(self.client, cycle_id, events, limit_s, lambda _: None)
+        return run.model_copy(update={"status": view.status, "reason": view.reason})
+
+
+def _steps(
+    jobs: Sequence[JobView], calendar: ExchangeCalendar, first: date, last: date
+) -> Iterator[tuple[str, Slot]]:
+    """The slots of all jobs on these sessions, in order; jobs at one moment as they are listed."""
+    before = datetime.combine(first, time(), calendar.zone) - OFFSET_MAX
+    after = datetime.combine(last + timedelta(days=1), time(), calendar.zone) + OFFSET_MAX
+    found = [
+        (slot.at, number, job.name, slot)
+        for number, job in enumerate(jobs)
+        if job.paused_at is None
+        for slot in slots([parse(each) for each in job.when], calendar, before, after)
+        if first <= slot.session <= last
+    ]
+    for _, _, name, slot in sorted(found):
+        yield name, slot
+
+
+async def _view(client: Client) -> ScheduleView:
+    return await client.ask(SCHEDULE_QUERY, ScheduleQuery())
+
+
+def _ask(row: Subject[Asked, JobAnswer], given: dict[str, str]) -> JobAnswer:
+    settings = load_settings()
+    try:
+        wish = row.message.model_validate(given)
+    except ValidationError as error:
+        raise invalid("request", error) from None
+
+    async def work() -> JobAnswer:
+        async with desk_client(settings) as client:
+            return await client.ask(row, wish)
+
+    return _accepted(asking(work()))
+
+
+def _accepted(answer: JobAnswer) -> JobAnswer:
+    if answer.outcome == "accepted":
+        return answer
+    code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
+    raise Problem(code, answer.message, "deskbus schedule list")
+
+
+def _tell(answer: JobAnswer, changed: str, same: str, *, json: bool) -> None:
+    if json:
+        emit([answer])
+    elif answer.changed:
+        out().print(changed)
+    else:
+        err().print(f"{same}: nothing changed", style="dim")
+
+
+def _at(text: str | None, calendar: ExchangeCalendar) -> datetime:
+    """The moment in UTC, to the second; now where none is named."""
+    if text is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise Problem(
+            ExitCode.USAGE, f"--at must be a moment, e.g. 2012-06-29T16:30 (got {text!r})"
+        ) from None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=calendar.zone)
+    return aware.astimezone(UTC)
+
+
+def _day(option: str, text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise Problem(
+            ExitCode.USAGE, f"{option} must be a date, e.g. 2012-06-29 (got {text!r})"
+        ) from None
+
+
+def _next(job: JobView, view: ScheduleView, zone: ZoneInfo) -> Text:
+    if job.paused_at is not None:
+        why = f": {amounts.cut(job.paused_reason, 40)}" if job.paused_reason else ""
+        return Text(f"paused by {job.paused_by}{why}", "yellow")
+    if view.clock == "replay":
+        return Text("in a replay", "dim")
+    return Text(_moment(job.next_at, zone)) if job.next_at else Text("none within a year", "dim")
+
+
+def _moment(at: datetime, zone: ZoneInfo) -> str:
+    return f"{at.astimezone(zone):%a %Y-%m-%d %H:%M}"
+
+
+def _ended(run: JobRun) -> Text:
+    status = run.status.value if run.status else run.outcome
+    missed = f" ({run.missed} missed before)" if run.missed else ""
+    reason = f": {run.reason}" if run.reason else ""
+    return one_line(f"{status}{missed}{reason}", STATUS_STYLES.get(status, ""))
+
+
+def _summary(runs: Sequence[JobRun]) -> None:
+    """How often each job ended how."""
+    counted = Counter((run.job, run.status.value if run.status else run.outcome) for run in runs)
+    made = table("job", "ended", ("runs", "right"))
+    for (job, status), count in sorted(counted.items()):
+        made.add_row(job, Text(status, STATUS_STYLES.get(status, "")), f"{count:,}")
+    write(made, out())

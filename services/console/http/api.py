@@ -1,0 +1,363 @@
+"""The HTTP API: one function a path. What is asked is read; what is wanted is passed on."""
+
+from http import HTTPStatus
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Response
+
+from contracts.approval import Verdict
+from contracts.audit import Events, EventsAfter
+from contracts.cycle import STRATEGY, CycleStatus, IdempotencyKey, RequestAnswer
+from contracts.http import (
+    AgentCycle,
+    AgentStatus,
+    CycleAccepted,
+    CycleWish,
+    OperationBody,
+    OperationsBody,
+    ProposalAnswer,
+    ProposalApproval,
+    Trigger,
+    Triggered,
+)
+from contracts.operation import OperationStatus
+from contracts.query import (
+    PAGE_MAX,
+    ApprovalsPage,
+    ApprovalsQuery,
+    CycleQuery,
+    CyclesPage,
+    CyclesQuery,
+    CycleView,
+    DecisionsPage,
+    DecisionsQuery,
+    OperationDetail,
+    OperationQuery,
+    OperationsPage,
+    OperationsQuery,
+)
+from contracts.types import Name, ShortText
+from libs.web.problem import Refused
+from services.console import handler
+from services.console.http import upkeep
+from services.console.http.boards import boards, tried
+from services.console.http.bodies import asked, body_of, described, problems, said
+from services.console.http.books import books, exits
+from services.console.http.cycle_ids import cycle_asked, cycle_named
+from services.console.http.events import events
+from services.console.http.prices import market
+from services.console.http.problems import not_found, tell_problems
+from services.console.http.requests import Desk
+from services.console.http.session import session
+
+ROOT = "/api/v1"
+TITLE = "Deskbus"
+REASON_DEFAULT = "cancelled by request"
+
+Key = Annotated[
+    IdempotencyKey | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Your own name for this request: sent again with the same body nothing new "
+        "happens, with another body it is refused (409).",
+        examples=["nightly-2012-06-29"],
+    ),
+]
+Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
+
+
+def api(desk: Desk) -> FastAPI:
+    """The application."""
+    app = FastAPI(
+        title=TITLE,
+        version="1",
+        summary="Ask the desk for cycles, see what it does, answer its proposals.",
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+        openapi_url=f"{ROOT}/openapi.json",
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        responses=problems(401, 403, 421, 422, 503),
+    )
+    for routes in (
+        agent,
+        operations,
+        cycles,
+        one_cycle,
+        decisions,
+        approvals,
+        books,
+        exits,
+        events,
+    ):
+        app.include_router(routes(desk), prefix=ROOT)
+    for routes in (
+        session,
+        market,
+        boards,
+        tried,
+        upkeep.letters,
+        upkeep.jobs,
+        upkeep.switch,
+        upkeep.watch,
+    ):
+        app.include_router(routes(desk), prefix=ROOT)
+    tell_problems(app)
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    return app
+
+
+def _of_cycle(answer: RequestAnswer) -> CycleAccepted:
+    if answer.cycle_id is None or answer.status is None:
+        raise TypeError("the orchestrator accepted a request without its cycle")
+    return CycleAccepted(cycle_id=answer.cycle_id, status=answer.status)
+
+
+# --- the strategy cycle -------------------------------------------------------------------------
+
+
+def agent(desk: Desk) -> APIRouter:
+    """Design, train, backtest and assess a strategy."""
+    router = APIRouter(prefix="/agent", tags=["agent"])
+
+    @router.post(
+        "/trigger",
+        status_code=HTTPStatus.ACCEPTED,
+        response_model=Triggered,
+        responses=problems(409, 413, 415, 429),
+        openapi_extra=asked(Trigger, needed=False),
+    )
+    async def trigger_agent(
+        wish: Annotated[Trigger, Depends(body_of(Trigger, needed=False))],
+        idempotency_key: Key = None,
+    ) -> Response:
+        """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
+        made = _of_cycle(await desk.passing_on.cycle(idempotency_key, wish.request))
+        body = Triggered(operation_id=made.cycle_id, status=made.status)
+        where = {"Location": f"{ROOT}/operations/{made.cycle_id}"}
+        return said(body, HTTPStatus.ACCEPTED, where)
+
+    @router.get("/status", response_model=AgentStatus)
+    async def agent_status() -> Response:
+        """Where the strategy cycle is: `active` with its phase, or `idle`."""
+        page = await handler.cycles(CyclesQuery(kind=STRATEGY, limit=1), store=desk.store)
+        if not page.cycles:
+            return said(AgentStatus.of(()))
+        asked = OperationsQuery(cycle_id=page.cycles[0].cycle_id)
+        nodes = (await handler.operations(asked, store=desk.store)).operations
+        return said(AgentStatus.of(nodes))
+
+    @router.delete("/cancel", response_model=AgentCycle, responses=problems(404, 409))
+    async def cancel_agent(reason: ShortText = REASON_DEFAULT) -> Response:
+        """Stop the strategy cycle that runs: whatever it computes ends at once."""
+        running = CyclesQuery(kind=STRATEGY, status=CycleStatus.RUNNING, limit=1)
+        page = await handler.cycles(running, store=desk.store)
+        if not page.cycles or page.cycles[0].cycle_id is None:
+            raise Refused(404, "no_active_cycle", "no strategy cycle is running")
+        ended = _of_cycle(await desk.passing_on.cancel(page.cycles[0].cycle_id, reason))
+        return said(AgentCycle(operation_id=ended.cycle_id, status=ended.status))
+
+    return router
+
+
+# --- operations ---------------------------------------------------------------------------------
+
+
+def operations(desk: Desk) -> APIRouter:
+    """Tracked work."""
+    router = APIRouter(prefix="/operations", tags=["operations"])
+
+    @router.get("", response_model=OperationsBody)
+    async def list_operations(
+        type: Annotated[  # noqa: A002 - the query's own word
+            ShortText | None,
+            Query(description="`cycle`, `agent_research`, `training`, or a step such as `plan`."),
+        ] = None,
+        status: OperationStatus | None = None,
+        limit: Limit = 50,
+    ) -> Response:
+        """The newest operations and cycles."""
+        kind = type.lower() if type else None
+        query = OperationsQuery(type=kind, status=status, limit=limit)
+        return _listed(await handler.operations(query, store=desk.store))
+
+    @router.get("/{operation_id}", response_model=OperationBody, responses=problems(404))
+    async def get_operation(operation_id: UUID) -> Response:
+        """One operation, or a cycle as the parent of its operations."""
+        node = await handler.node(operation_id, store=desk.store)
+        if node is None:
+            raise not_found(f"no operation has the id {operation_id}")
+        return said(OperationBody(data=node))
+
+    @router.get("/{operation_id}/record", response_model=OperationDetail, responses=problems(404))
+    async def get_record(operation_id: UUID) -> Response:
+        """What went into an operation, what came out, and every call in between."""
+        query = OperationQuery(op_id=operation_id)
+        detail = await handler.operation(query, store=desk.store)
+        if not detail.found:
+            raise not_found(f"no operation has the id {operation_id}; cycles have no record")
+        return said(detail)
+
+    return router
+
+
+def _listed(page: OperationsPage) -> Response:
+    return said(OperationsBody(data=page.operations))
+
+
+# --- cycles and decisions -----------------------------------------------------------------------
+
+
+def cycles(desk: Desk) -> APIRouter:
+    """One run of a workflow each."""
+    router = APIRouter(tags=["cycles"])
+
+    @router.post(
+        "/cycles",
+        status_code=HTTPStatus.ACCEPTED,
+        response_model=CycleAccepted,
+        responses=problems(409, 413, 415, 429),
+        openapi_extra=asked(CycleWish),
+    )
+    async def request_cycle(
+        wish: Annotated[CycleWish, Depends(body_of(CycleWish))], idempotency_key: Key = None
+    ) -> Response:
+        """Ask for a cycle. The answer comes once it is on record."""
+        made = _of_cycle(await desk.passing_on.cycle(_key(wish, idempotency_key), wish.request))
+        where = {"Location": f"{ROOT}/cycles/{made.cycle_id}"}
+        return said(made, HTTPStatus.ACCEPTED, where)
+
+    @router.get("/cycles", response_model=CyclesPage)
+    async def list_cycles(
+        status: CycleStatus | None = None, kind: Name | None = None, limit: Limit = 20
+    ) -> Response:
+        """The newest cycles, without their contracts."""
+        query = CyclesQuery(status=status, kind=kind, limit=limit)
+        return said(await handler.cycles(query, store=desk.store))
+
+    return router
+
+
+def one_cycle(desk: Desk) -> APIRouter:
+    """A single one, named by its id or the first digits of it."""
+    router = APIRouter(tags=["cycles"])
+    named = cycle_named(desk)
+
+    @router.get("/cycles/{cycle_id}", response_model=CycleView, responses=problems(404))
+    async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
+        """A cycle with all the contracts that its pipelines have made."""
+        return said(await _cycle(desk, cycle_id))
+
+    @router.delete("/cycles/{cycle_id}", response_model=CycleAccepted, responses=problems(404, 409))
+    async def cancel_cycle(
+        cycle_id: Annotated[UUID, Depends(named)], reason: ShortText = REASON_DEFAULT
+    ) -> Response:
+        """Stop a cycle that has not begun to execute."""
+        return said(_of_cycle(await desk.passing_on.cancel(cycle_id, reason)))
+
+    @router.get(
+        "/cycles/{cycle_id}/operations", response_model=OperationsBody, responses=problems(404)
+    )
+    async def list_operations_of_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
+        """A cycle's tree: pipelines, operations, single calls; parents before children."""
+        query = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
+        page = await handler.operations(query, store=desk.store)
+        if not page.operations:
+            raise not_found(f"no cycle has the id {cycle_id}")
+        return _listed(page)
+
+    @router.get("/cycles/{cycle_id}/events", response_model=Events, responses=problems(404))
+    async def list_events_of_cycle(
+        cycle_id: Annotated[UUID, Depends(named)],
+        after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A sequence number.")] = 0,
+        limit: Limit = 100,
+    ) -> Response:
+        """A cycle's events in order, from the one after `after` on."""
+        query = EventsAfter(cycle_id=cycle_id, sequence=after, limit=limit)
+        return said(await handler.events_after(query, store=desk.store))
+
+    return router
+
+
+def _key(wish: CycleWish, header: str | None) -> str | None:
+    """The idempotency key, from wherever it came."""
+    body = wish.idempotency_key or None
+    if header and body and header != body:
+        text = "Idempotency-Key and idempotency_key differ: send one of them"
+        raise Refused(422, "invalid", text, field="idempotency_key")
+    return header or body
+
+
+async def _cycle(desk: Desk, cycle_id: UUID) -> CycleView:
+    view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
+    if not view.found:
+        raise not_found(view.message)
+    return view
+
+
+# --- decisions and approvals --------------------------------------------------------------------
+
+
+def decisions(desk: Desk) -> APIRouter:
+    """What was decided."""
+    router = APIRouter(tags=["decisions"])
+    asked_of = cycle_asked(desk)
+
+    @router.get("/decisions", response_model=DecisionsPage)
+    async def list_decisions(
+        cycle_id: Annotated[UUID | None, Depends(asked_of)],
+        account: Name | None = None,
+        limit: Limit = 20,
+    ) -> Response:
+        """The newest decisions, each with what was executed of it."""
+        query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
+        return said(await handler.decisions(query, store=desk.store))
+
+    return router
+
+
+def approvals(desk: Desk) -> APIRouter:
+    """Proposals that wait for a person."""
+    router = APIRouter(prefix="/approvals", tags=["approvals"])
+    answered = problems(404, 409, 413, 415)
+    named, asked_of = cycle_named(desk), cycle_asked(desk)
+
+    @router.get("", response_model=ApprovalsPage)
+    async def list_approvals(
+        cycle_id: Annotated[UUID | None, Depends(asked_of)], limit: Limit = 20
+    ) -> Response:
+        """The proposals that wait, the one that expires first on top."""
+        query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
+        return said(await handler.approvals(query, store=desk.store))
+
+    @router.post(
+        "/{cycle_id}/approve",
+        response_model=CycleAccepted,
+        responses=answered,
+        openapi_extra=asked(ProposalApproval),
+    )
+    async def approve(
+        cycle_id: Annotated[UUID, Depends(named)],
+        word: Annotated[ProposalApproval, Depends(body_of(ProposalApproval))],
+    ) -> Response:
+        """Approve a proposal, whole or smaller."""
+        verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
+        answer = await desk.passing_on.answer(cycle_id, verdict, word, word.edits)
+        return said(_of_cycle(answer))
+
+    @router.post(
+        "/{cycle_id}/reject",
+        response_model=CycleAccepted,
+        responses=answered,
+        openapi_extra=asked(ProposalAnswer),
+    )
+    async def reject(
+        cycle_id: Annotated[UUID, Depends(named)],
+        word: Annotated[ProposalAnswer, Depends(body_of(ProposalAnswer))],
+    ) -> Response:
+        """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
+        answer = await desk.passing_on.answer(cycle_id, Verdict.REJECT, word)
+        return said(_of_cycle(answer))
+
+    return router

@@ -1,0 +1,89 @@
+"""The HTTP API's paths about how pipelines, strategies and sessions did."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from contracts.http import StrategyDetail
+from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardView
+from contracts.query import PAGE_MAX
+from contracts.report import ReportQuery, ReportView
+from contracts.strategy import STRATEGY_NAME_PATTERN
+from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
+from contracts.types import Name
+from services.console.http.bodies import Day, problems, said
+from services.console.http.problems import not_found
+from services.console.http.requests import Desk
+from services.console.views import leaderboard, report, strategies
+
+HTML = "text/html; charset=utf-8"
+REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+"""Of a strategy's report, which models have written words of: no script, no request, no origin."""
+
+StrategyName = Annotated[str, Path(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
+Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
+
+
+def boards(desk: Desk) -> APIRouter:
+    """What pipelines and sessions brought."""
+    router = APIRouter(tags=["results"])
+
+    @router.get("/leaderboard", response_model=LeaderboardView)
+    async def get_leaderboard(
+        since: Day | None = None,
+        until: Day | None = None,
+        pipeline: Annotated[tuple[Name, ...], Query(max_length=ROWS_MAX)] = (),
+    ) -> Response:
+        """How the pipelines did, beside cash and holding, on the same sessions."""
+        query = LeaderboardQuery(since=since, until=until, pipelines=pipeline)
+        return said(await leaderboard.board(query, store=desk.store, history=desk.history))
+
+    @router.get("/report", response_model=ReportView, responses=problems(404))
+    async def get_report(account: Name = "main", session: Day | None = None) -> Response:
+        """What a session brought to an account, as data and as Markdown; its newest by default."""
+        query = ReportQuery(account=account, session=session)
+        view = await report.report(query, known=desk.known)
+        if not view.found:
+            raise not_found(view.message)
+        return said(view)
+
+    return router
+
+
+def tried(desk: Desk) -> APIRouter:
+    """The strategies that the desk has tried."""
+    router = APIRouter(prefix="/strategies", tags=["strategies"])
+
+    @router.get("", response_model=StrategiesPage)
+    async def list_strategies(
+        name: Annotated[
+            tuple[Named, ...],
+            Query(max_length=NAMES_MAX, description="These ones, to be compared."),
+        ] = (),
+        limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20,
+    ) -> Response:
+        """The newest strategies, or those named; each as its newest run left it."""
+        query = StrategiesQuery(names=name, limit=limit)
+        return said(await strategies.strategies(query, store=desk.store))
+
+    @router.get("/{name}", response_model=StrategyDetail, responses=problems(404))
+    async def get_strategy(name: StrategyName) -> Response:
+        """One strategy with its loss curve and folds."""
+        found = await strategies.strategy(name, store=desk.store)
+        if found is None:
+            raise not_found(f"no strategy is named {name}")
+        return said(found)
+
+    @router.get(
+        "/{name}/report",
+        response_class=Response,
+        responses={200: {"content": {"text/html": {}}}, **problems(404)},
+    )
+    async def get_strategy_report(name: StrategyName) -> Response:
+        """The strategy on one page of HTML, in a sandbox: it may run and load nothing."""
+        made = await strategies.report(name, store=desk.store)
+        if made is None:
+            raise not_found(f"no strategy named {name} has been trained: there is no report")
+        return Response(made, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)
+
+    return router

@@ -1,0 +1,143 @@
+"""The HTTP API's paths about accounts, positions and budgets."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from contracts.exit_signal import (
+    CheckExitSignals,
+    ExitDistances,
+    ExitDistancesQuery,
+    ExitFormat,
+    ExitOutput,
+)
+from contracts.http import ExitAnswer, HoldingView
+from contracts.query import (
+    PAGE_MAX,
+    AccountQuery,
+    AccountView,
+    BudgetQuery,
+    BudgetView,
+    EquityQuery,
+    EquityView,
+)
+from contracts.types import Name, Ticker
+from libs.bus.client import QuestionRefused
+from libs.runtime.errors import few
+from libs.web.problem import Refused
+from services.console import handler
+from services.console.http.bodies import Day, problems, said
+from services.console.http.problems import not_found
+from services.console.http.requests import Desk
+from services.console.views import accounts, leaderboard
+
+MAIN_ACCOUNT = "main"
+NO_POSITION = {"not_held", "unknown_account", "unknown_ticker"}
+
+
+def books(desk: Desk) -> APIRouter:
+    """What accounts hold, and what models may still use."""
+    router = APIRouter()
+
+    @router.get(
+        "/portfolio", response_model=AccountView, responses=problems(404), tags=["portfolio"]
+    )
+    async def get_portfolio(
+        account: Name = MAIN_ACCOUNT, fills: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 20
+    ) -> Response:
+        """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
+        query = AccountQuery(account=account, fills=fills)
+        view = await accounts.account(query, store=desk.store, closes=desk.closes)
+        return await _of_account(view, account, desk)
+
+    @router.get(
+        "/portfolio/equity", response_model=EquityView, responses=problems(404), tags=["portfolio"]
+    )
+    async def get_equity(
+        account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
+    ) -> Response:
+        """What an account was worth over its sessions."""
+        query = EquityQuery(account=account, points=points)
+        view = await accounts.equity(query, store=desk.store, closes=desk.closes)
+        return await _of_account(view, account, desk)
+
+    @router.get(
+        "/portfolio/holding",
+        response_model=HoldingView,
+        responses=problems(404),
+        tags=["portfolio"],
+    )
+    async def get_holding(
+        account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
+    ) -> Response:
+        """Buy-and-hold of the first candidates, to compare with."""
+        view = await leaderboard.holding(account, points, store=desk.store, history=desk.history)
+        return await _of_account(view, account, desk)
+
+    @router.get("/budget", response_model=BudgetView, tags=["budget"])
+    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
+        """What models may still use today, and what the last days used."""
+        query = BudgetQuery(days=days)
+        view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
+        return said(view)
+
+    return router
+
+
+def exits(desk: Desk) -> APIRouter:
+    """The exit rules."""
+    router = APIRouter()
+
+    @router.get(
+        "/exit-signals", response_model=ExitDistances, responses=problems(404), tags=["portfolio"]
+    )
+    async def list_exit_distances(account: Name = MAIN_ACCOUNT) -> Response:
+        """How far each open position is from what would sell it; the nearest first."""
+        try:
+            view = await desk.passing_on.distances(ExitDistancesQuery(account=account))
+        except QuestionRefused as error:
+            raise _no_position(error) from error
+        return said(view)
+
+    @router.post(
+        "/exit-signals/{ticker}/check",
+        response_model=ExitAnswer,
+        responses=problems(404),
+        tags=["portfolio"],
+    )
+    async def check_exit_signals(
+        ticker: Ticker,
+        account: Name = MAIN_ACCOUNT,
+        as_of: Day | None = None,
+        format: ExitFormat = ExitFormat.SUMMARY,  # noqa: A002 - the query's own word
+        output: ExitOutput = ExitOutput.INLINE,
+    ) -> Response:
+        """Whether a position should be sold, how much of it, and why. Orders nothing."""
+        query = CheckExitSignals(
+            ticker=ticker, account=account, as_of=as_of, format=format, output=output
+        )
+        try:
+            answer = await desk.passing_on.check(query)
+        except QuestionRefused as error:
+            raise _no_position(error) from error
+        return said(ExitAnswer.model_validate(answer))
+
+    return router
+
+
+def _no_position(error: QuestionRefused) -> Exception:
+    """What is not there is 404, under the code of whoever said so; the rest as ever."""
+    if error.code not in NO_POSITION:
+        return error
+    return Refused(HTTPStatus.NOT_FOUND, error.code, error.message)
+
+
+async def _of_account(
+    view: AccountView | EquityView | HoldingView, account: str, desk: Desk
+) -> Response:
+    """What is told of an account. Raises `Refused` where there is none of this name."""
+    if not view.found:
+        there = few(await desk.store.accounts(), "none yet: a cycle opens them")
+        raise not_found(f"no account is named {account}; there are: {there}")
+    return said(view)

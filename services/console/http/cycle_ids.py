@@ -1,0 +1,48 @@
+"""Which cycle an address means: its id, or the first digits of it, as everywhere in the desk."""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Path, Query
+
+from libs.web.problem import Refused
+from services.console import handler
+from services.console.http.requests import Desk
+
+ID_CHARS_MAX = 40
+"""A whole id with its dashes has 36."""
+
+
+def cycle_named(desk: Desk) -> Callable[[str], Awaitable[UUID]]:
+    """For `Depends`: the id of the cycle that `cycle_id` of a path names. Raises NotFound."""
+
+    async def cycle_id_of(cycle_id: Annotated[str, Path(max_length=ID_CHARS_MAX)]) -> UUID:
+        with contextlib.suppress(ValueError):
+            return UUID(cycle_id)  # whole: whoever is asked says whether there is such a cycle
+        row = await handler.cycle_row(cycle_id, store=desk.store)
+        found: UUID = row["cycle_id"]
+        return found
+
+    return cycle_id_of
+
+
+def cycle_asked(desk: Desk) -> Callable[[str | None], Awaitable[UUID | None]]:
+    """The same of a query's `cycle_id`, which may be left out or sent empty: a filter that names no
+    cycle is refused."""
+    named = cycle_named(desk)
+
+    async def cycle_id_of(
+        cycle_id: Annotated[str | None, Query(max_length=ID_CHARS_MAX)] = None,
+    ) -> UUID | None:
+        try:
+            return await named(cycle_id) if cycle_id else None
+        except handler.NotFound as error:
+            text = error.message
+            raise Refused(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", text, field="query.cycle_id"
+            ) from error
+
+    return cycle_id_of

@@ -1,0 +1,79 @@
+"""The live tail's path of the HTTP API."""
+
+from http import HTTPStatus
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+
+from contracts.subjects import COMMANDS, ORCHESTRATOR
+from libs.bus.event_types import require_known
+from libs.web.problem import Refused
+from libs.web.stream import EVENT_STREAM, EventStream
+from services.console.http.cycle_ids import cycle_asked
+from services.console.http.requests import Desk
+from services.console.live.event_log import Start
+from services.console.live.frames import ALL, Wanted, position_of
+
+BACK_MAX = 10_000
+PATTERN_CHARS_MAX = 80
+SERVICES = sorted({ORCHESTRATOR, *(row.owner for row in COMMANDS)})
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Frames. `id` is a position: sent as `Last-Event-ID` or `after`, the stream "
+        "goes on right behind it. `events` holds events in order, none at times, to show that the "
+        "server is there; `gap` says why events before its position cannot be had.",
+        "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+    }
+}
+
+
+def events(desk: Desk) -> APIRouter:
+    """Everything that happens, as it happens."""
+    router = APIRouter(prefix="/events", tags=["events"])
+    asked_of = cycle_asked(desk)
+
+    @router.get(
+        "/stream",
+        status_code=HTTPStatus.OK,
+        response_class=EventStream,
+        responses=STREAMED,
+    )
+    async def stream_events(
+        cycle_id: Annotated[UUID | None, Depends(asked_of)],
+        after: Annotated[
+            str | None, Query(max_length=60, description="The position of the last frame had.")
+        ] = None,
+        last_event_id: Annotated[str | None, Header(max_length=60)] = None,
+        back: Annotated[
+            int, Query(ge=0, le=BACK_MAX, description="Without a position: so many events first.")
+        ] = 0,
+        type: Annotated[  # noqa: A002 - the query's own word
+            str,
+            Query(max_length=PATTERN_CHARS_MAX, description="`decision`, `order_*`, `execution.*`"),
+        ] = ALL,
+        service: Annotated[str | None, Query(description="Whose work is told of.")] = None,
+        errors: Annotated[bool, Query(description="Only what went wrong.")] = False,
+    ) -> Response:
+        """Follow all events in the desk's one order, as server-sent events, without loss."""
+        if service is not None and service not in SERVICES:
+            text = f"{service!r} is none of {', '.join(SERVICES)}"
+            raise Refused(422, "invalid", text, field="service")
+        require_known(type)
+        wanted = Wanted(pattern=type, service=service, cycle_id=cycle_id, errors=errors)
+        frames = desk.tail.follow(_start(last_event_id or after, back), wanted)
+        return EventStream(frames, desk.tail.seat())
+
+    return router
+
+
+def _start(given: str | None, back: int) -> Start:
+    """A browser that connects again sends the newest position; the URL has that of its page."""
+    if not given:
+        return back
+    position = position_of(given)
+    if position is None:
+        text = "no position of this stream: send the `id` of one of its frames, or leave it out"
+        raise Refused(422, "invalid", text, field="after")
+    return position

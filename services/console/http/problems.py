@@ -1,0 +1,195 @@
+"""What goes wrong with an HTTP request, told as a problem (RFC 9457)."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
+from starlette.types import ASGIApp
+
+from contracts.cycle import RequestAnswer
+from contracts.dead_letter import LetterAnswer
+from contracts.schedule import JobAnswer
+from libs.bus.client import DeskNotReachable, QuestionRefused
+from libs.bus.codec import MessageInvalid, MessageTooLarge
+from libs.bus.health import BUS_AWAY
+from libs.postgres.pool import DatabaseUnavailable
+from libs.runtime.errors import DeskError
+from libs.runtime.wording import problems_of
+from libs.web.problem import COME_AGAIN_S, Refused, unavailable
+
+REFUSALS: Mapping[str, HTTPStatus] = {
+    "active_cycle_exists": HTTPStatus.CONFLICT,
+    "at_work": HTTPStatus.CONFLICT,
+    "budget_exhausted": HTTPStatus.TOO_MANY_REQUESTS,
+    "busy": HTTPStatus.TOO_MANY_REQUESTS,
+    "decided": HTTPStatus.CONFLICT,
+    "ended": HTTPStatus.CONFLICT,
+    "expired": HTTPStatus.CONFLICT,
+    "key_reused": HTTPStatus.CONFLICT,
+    "no_operation": HTTPStatus.CONFLICT,
+    "not_a_command": HTTPStatus.CONFLICT,
+    "not_found": HTTPStatus.NOT_FOUND,
+    "not_waiting": HTTPStatus.CONFLICT,
+    "proposal_changed": HTTPStatus.CONFLICT,
+    "rate_limited": HTTPStatus.BAD_GATEWAY,
+    "source_unavailable": HTTPStatus.BAD_GATEWAY,
+    "suspect": HTTPStatus.CONFLICT,
+    "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "too_late": HTTPStatus.CONFLICT,
+    "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""By the desk's own code; every other refusal is of something in the request: 422."""
+NO_SUCH_PATH = "no such path; see /api/v1/openapi.json for all paths"
+CODES: Mapping[int, tuple[str, str]] = {
+    404: ("not_found", NO_SUCH_PATH),
+    405: ("method_not_allowed", "method not allowed; the header Allow lists the allowed ones"),
+}
+"""What the framework refuses by itself."""
+
+Shown = Callable[[Request, Refused], ASGIApp]
+
+log = structlog.get_logger()
+
+
+Accepted = TypeVar("Accepted", bound=RequestAnswer | LetterAnswer | JobAnswer)
+
+
+def accepted(answer: Accepted) -> Accepted:
+    """The desk's answer, where it is a yes. Raises `Refused` where it is a no."""
+    if answer.outcome == "accepted":
+        return answer
+    code = answer.code or "refused"
+    status = REFUSALS.get(code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if not isinstance(answer, RequestAnswer):
+        raise Refused(status, code, answer.message)
+    headers = {}
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        headers["Retry-After"] = str(_seconds_until(answer.retry_at))
+    raise Refused(
+        status,
+        code,
+        answer.message,
+        headers=headers,
+        field=answer.field,
+        cycle_id=answer.cycle_id,
+        cycle_status=answer.status,
+    )
+
+
+def _seconds_until(at: datetime | None) -> int:
+    if at is None:
+        return COME_AGAIN_S
+    return max(math.ceil((at - datetime.now(UTC)).total_seconds()), 1)
+
+
+def not_found(detail: str) -> Refused:
+    """Nothing has this id or name."""
+    return Refused(HTTPStatus.NOT_FOUND, "not_found", detail)
+
+
+def invalid(errors: Sequence[Any]) -> Refused:
+    """Pydantic's errors of a request, with the first field at fault."""
+    detail, field = problems_of(errors)
+    return Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, field=field)
+
+
+def tell_problems(app: FastAPI, shown: Shown | None = None) -> None:
+    """Answer every error of the application as a problem; `shown` says how, where not as JSON."""
+
+    def telling(refusal: Callable[[Request, Any], Refused]) -> Any:
+        async def tell(request: Request, error: Exception) -> ASGIApp:
+            refused = refusal(request, error)
+            return refused.response if shown is None else shown(request, refused)
+
+        return tell
+
+    for kind, refusal in REFUSAL_OF.items():
+        app.add_exception_handler(kind, telling(refusal))
+
+
+def _refused(_: Request, error: Refused) -> Refused:
+    return error
+
+
+def _not_valid(_: Request, error: RequestValidationError) -> Refused:
+    return invalid(error.errors())
+
+
+def _of_the_framework(request: Request, error: HTTPException) -> Refused:
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = _allowed(request.app, request.url.path) or headers.get("Allow", "")
+    unknown = ("refused", HTTPStatus(error.status_code).phrase)
+    code, detail = CODES.get(error.status_code, unknown)
+    return Refused(error.status_code, code, detail, headers=headers)
+
+
+def _allowed(app: FastAPI, path: str) -> str:
+    """The methods of a path; the framework tells only those of the first function that fits."""
+    found = (
+        method.upper()
+        for template, methods in app.openapi()["paths"].items()
+        if compile_path(template)[0].match(path)
+        for method in methods
+    )
+    return ", ".join(sorted(found))
+
+
+def _no_message(_: Request, error: DeskError) -> Refused:
+    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return Refused(status, error.code, str(error), field=error.field)
+
+
+def _desk_refused(_: Request, error: QuestionRefused) -> Refused:
+    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return unavailable(str(error))
+    return Refused(status, error.code, str(error))
+
+
+def _not_possible(_: Request, error: DeskError) -> Refused:
+    status = REFUSALS.get(error.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+    return Refused(status, error.code, str(error), field=error.field)
+
+
+def _not_reachable(_: Request, error: DeskNotReachable) -> Refused:
+    return unavailable(str(error))
+
+
+def _no_bus(_: Request, error: Exception) -> Refused:
+    log.warning("http.no_bus", error=f"{type(error).__name__}: {error}"[:300])
+    return unavailable("NATS does not answer, so this cannot be shown now")
+
+
+def _no_database(_: Request, error: Exception) -> Refused:
+    log.warning("http.no_database", error=f"{type(error).__name__}: {error}"[:300])
+    return unavailable("Postgres does not answer, so this cannot be shown now")
+
+
+def _unforeseen(request: Request, error: Exception) -> Refused:
+    log.error("http.failed", path=request.url.path, exc_info=error)
+    text = "internal error; see the desk's log"
+    return Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "fault", text)
+
+
+REFUSAL_OF: Mapping[type[Exception], Callable[[Request, Any], Refused]] = {
+    Refused: _refused,
+    RequestValidationError: _not_valid,
+    HTTPException: _of_the_framework,
+    MessageInvalid: _no_message,
+    MessageTooLarge: _no_message,
+    QuestionRefused: _desk_refused,
+    DeskNotReachable: _not_reachable,
+    DeskError: _not_possible,
+    BUS_AWAY: _no_bus,
+    DatabaseUnavailable: _no_database,
+    Exception: _unforeseen,
+}
+"""By the error: the problem that it is told as."""

@@ -1,0 +1,134 @@
+"""What people ask for over HTTP, passed on over NATS in the console's own name."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import JsonValue, ValidationError
+
+from contracts.approval import AnswerProposal, QuantityEdit, Verdict
+from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
+from contracts.exit_signal import CheckExitSignals, ExitDistances, ExitDistancesQuery
+from contracts.halt import HaltAnswer
+from contracts.http import ProposalAnswer
+from contracts.subjects import (
+    ANSWER_PROPOSAL,
+    CANCEL_CYCLE,
+    EXIT_DISTANCES,
+    EXIT_SIGNALS,
+    REQUEST_CYCLE,
+    Asked,
+    Subject,
+)
+from libs.bus.client import Client, DeskNotReachable, QuestionRefused
+from libs.bus.dead_letters import DeadLetters
+from libs.bus.health import BusHealth
+from libs.market.calendar import ExchangeCalendar
+from libs.runtime.settings import Settings
+from libs.web.sessions import Sessions
+from services.console.http.problems import Accepted, accepted, invalid
+from services.console.live.tail import Tail
+from services.console.store import Store
+from services.console.views.accounts import Closes, Prices
+from services.console.views.leaderboard import History
+from services.console.views.report import Known
+
+CHECK_TIMEOUT_S = 18.0
+"""A live source may be asked for prices; the request's own limit is a little longer."""
+ASK_AGAIN_MAX = 2
+"""Sendings of one request: its key makes the second one harmless."""
+
+
+class PassingOn:
+    """Asks the orchestrator, and gives its yes. Its no is a `Refused`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def cycle(self, key: str | None, made: Callable[[str], CycleRequest]) -> RequestAnswer:
+        """Request the cycle that `made` makes under the key, or under a new one."""
+        try:
+            request = made(key or f"http-{secrets.token_hex(8)}")
+        except ValidationError as error:
+            raise invalid(error.errors()) from error
+        for left in reversed(range(ASK_AGAIN_MAX)):
+            try:
+                asked = await self._client.ask(REQUEST_CYCLE, request)
+                return accepted(asked)
+            except DeskNotReachable:
+                if not left:
+                    raise
+        raise AssertionError("the last round returns or raises")
+
+    async def cancel(self, cycle_id: UUID, reason: str) -> RequestAnswer:
+        """Cancel a cycle."""
+        wish = CancelCycle(cycle_id=cycle_id, reason=reason)
+        answer = await self._client.ask(CANCEL_CYCLE, wish)
+        return accepted(answer)
+
+    async def check(self, query: CheckExitSignals) -> dict[str, JsonValue]:
+        """The exit signals of a position. Raises QuestionRefused where it could not be checked."""
+        said = await self._client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
+        if said.answer.get("status") != "success":
+            raise QuestionRefused(str(said.answer["error_code"]), str(said.answer["error"]))
+        return said.answer
+
+    async def distances(self, query: ExitDistancesQuery) -> ExitDistances:
+        """How far an account's positions are from being sold. Raises QuestionRefused."""
+        return await self._client.ask(EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S)
+
+    async def request(self, row: Subject[Asked, Accepted], wish: Asked) -> Accepted:
+        """Have something done to a job, a dead letter or a cycle."""
+        return accepted(await self._client.ask(row, wish))
+
+    async def switch(self, row: Subject[Asked, HaltAnswer], wish: Asked) -> HaltAnswer:
+        """Stop buys, or let them go on. Raises QuestionRefused for an unknown account."""
+        return await self._client.ask(row, wish)
+
+    async def answer(
+        self,
+        cycle_id: UUID,
+        verdict: Verdict,
+        said: ProposalAnswer,
+        edits: tuple[QuantityEdit, ...] = (),
+    ) -> RequestAnswer:
+        """Answer the proposal that a cycle waits with."""
+        answer = AnswerProposal(
+            cycle_id=cycle_id,
+            pipeline=said.pipeline,
+            proposal_hash=said.proposal_hash,
+            verdict=verdict,
+            edits=edits,
+            reason=said.reason,
+        )
+        told = await self._client.ask(ANSWER_PROPOSAL, answer)
+        return accepted(told)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the API and the pages have of the desk: its tables to read, its events, and a voice to
+    ask with.
+
+    `sessions` are those of browsers; None where no token is set.
+    """
+
+    store: Store
+    letters: DeadLetters
+    closes: Closes
+    history: History
+    health: BusHealth
+    calendar: ExchangeCalendar
+    prices: Prices
+    passing_on: PassingOn
+    settings: Settings
+    now: Callable[[], datetime]
+    tail: Tail
+    sessions: Sessions | None = None
+
+    @property
+    def known(self) -> Known:
+        """Where a session's report has its facts from."""
+        return Known(self.store, self.letters, self.closes, self.calendar, self.now)

@@ -1,0 +1,61 @@
+"""The HTTP API's path for browsers: the token once, then a cookie."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from contracts.http import LogIn
+from services.console.http.bodies import asked, body_of, problems
+from services.console.http.requests import Desk
+
+HTTPS = "https"
+
+
+def session(desk: Desk) -> APIRouter:
+    """Log in, log out."""
+    router = APIRouter(prefix="/session", tags=["session"])
+
+    @router.post(
+        "",
+        status_code=HTTPStatus.NO_CONTENT,
+        response_class=Response,
+        responses=problems(413, 415, 429),
+        openapi_extra=asked(LogIn),
+    )
+    async def log_in(
+        request: Request, given: Annotated[LogIn, Depends(body_of(LogIn))]
+    ) -> Response:
+        """Give the desk's token; a cookie then stands for it. Without a token set, nothing is
+        needed and none is given."""
+        answer = Response(status_code=HTTPStatus.NO_CONTENT)
+        sessions = desk.sessions
+        if sessions is not None:
+            caller = request.client.host if request.client else ""
+            value = sessions.begin(given.token.get_secret_value(), caller)
+            answer.set_cookie(
+                sessions.cookie,
+                value,
+                max_age=int(sessions.lifetime_s),
+                httponly=True,
+                samesite="strict",
+                secure=_is_https(request),
+            )
+        return answer
+
+    @router.delete("", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
+    async def log_out(request: Request) -> Response:
+        """End the session that the request's cookie bears."""
+        answer = Response(status_code=HTTPStatus.NO_CONTENT)
+        if desk.sessions is not None:
+            desk.sessions.end(request.headers.get("cookie", ""))
+            answer.delete_cookie(desk.sessions.cookie, httponly=True, samesite="strict")
+        return answer
+
+    return router
+
+
+def _is_https(request: Request) -> bool:
+    """Whether the browser speaks TLS, here or with a proxy that says so. Whoever says so falsely
+    only keeps their own browser from sending the cookie back."""
+    return HTTPS in {request.url.scheme, request.headers.get("x-forwarded-proto", "").lower()}

@@ -1,0 +1,1 @@
+"""The live tail: every event to many readers, without loss or repeat."""

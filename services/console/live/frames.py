@@ -1,0 +1,173 @@
+"""The events as they travel over HTTP (server-sent events): positions, filters, frames. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+from uuid import UUID
+
+import orjson
+
+from contracts.audit import fits, tells_failure
+from contracts.subjects import COMMANDS
+from libs.postgres.events import event_json
+from libs.runtime import ids
+
+FRAME_BYTES_MAX = 256_000
+"""A frame ends with the event that passes this: none is cut, and a reader gets them one by one."""
+ALL = "*"
+RETRY = b"retry: 1000\n\n"
+"""Tells a browser how many milliseconds it waits before it connects again."""
+COMMENT = b":\n\n"
+_POSITION = re.compile(r"([0-9]{1,20})-([0-9]{1,18})-([0-9a-f]{8})", re.ASCII)
+_XID_MAX = 2**64 - 1
+_SERVICE_OF_STEP = {row.what: row.owner for row in COMMANDS}
+
+Row = Mapping[str, Any]
+Order = tuple[int, int]
+"""An event's transaction id and row id: the relay's order (decision 0006)."""
+Gone = Literal["retention", "unknown", "behind"]
+
+
+@dataclass(frozen=True)
+class Position:
+    """Right behind one event. `mark` begins the event's id, so another history's is not taken for
+    one of this."""
+
+    order: Order
+    mark: str
+
+    def __str__(self) -> str:
+        return f"{self.order[0]}-{self.order[1]}-{self.mark}"
+
+    @classmethod
+    def of(cls, row: Row) -> "Position":
+        """Right behind the event of this row."""
+        mark = ids.event_id(row["op_id"], row["seq"]).hex[:8]
+        return cls((row["xid"], row["id"]), mark)
+
+
+BEGINNING = Position((0, 0), "0" * 8)
+"""Before all events."""
+
+
+def position_of(text: str) -> Position | None:
+    """The position that a client gives; None where it is none."""
+    found = _POSITION.fullmatch(text)
+    if found is None or int(found[1]) > _XID_MAX:
+        return None
+    return Position((int(found[1]), int(found[2])), found[3])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One event: what filters ask for, and its bytes."""
+
+    row: Row
+    body: bytes
+
+    @property
+    def order(self) -> Order:
+        """Where it stands."""
+        return self.row["xid"], self.row["id"]
+
+    @cached_property
+    def told(self) -> Mapping[str, Any]:
+        """The event's data."""
+        found: dict[str, Any] = orjson.loads(self.row["data"])
+        return found
+
+    @property
+    def service(self) -> str:
+        """Whose work it tells of."""
+        owner: str = self.row["owner"]
+        return _SERVICE_OF_STEP.get(self.told.get("step", ""), owner)
+
+
+def line_of(row: Row, sequence: int) -> Line:
+    """The event of a row, as number `sequence` of its cycle."""
+    return Line(row, event_json(row, sequence))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which events a client is sent."""
+
+    pattern: str = ALL
+    service: str | None = None
+    cycle_id: UUID | None = None
+    errors: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        return self == Wanted()
+
+    def takes(self, line: Line) -> bool:
+        """Whether the event is one of them."""
+        row = line.row
+        return (
+            self.cycle_id in {None, row["cycle_id"]}
+            and (self.pattern == ALL or fits(self.pattern, row["owner"], row["type"]))
+            and (not self.errors or tells_failure(row["type"], line.told.get("status")))
+            and self.service in {None, line.service if self.service else None}
+        )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events that were read together, in order; `end` is right behind the last of them."""
+
+    lines: Sequence[Line]
+    end: Position
+
+    @cached_property
+    def whole(self) -> bytes:
+        """Its frames for everybody who wants everything: encoded once."""
+        return b"".join(frames(self.lines, self.end))
+
+    def behind(self, position: Position) -> "Batch":
+        """The part that stands behind the position."""
+        if not self.lines or self.lines[0].order > position.order:
+            return self
+        return Batch([line for line in self.lines if line.order > position.order], self.end)
+
+    def wanted(self, wanted: Wanted) -> bytes:
+        """Its frames for one client; empty where it has nothing for it."""
+        if wanted.everything:
+            return self.whole if self.lines else b""
+        taken = [line for line in self.lines if wanted.takes(line)]
+        return b"".join(frames(taken, self.end)) if taken else b""
+
+
+def frames(lines: Sequence[Line], end: Position) -> Iterator[bytes]:
+    """The events as one frame or more; a client that has a frame has all up to the frame's id."""
+    bodies: list[bytes] = []
+    size = 0
+    for line in lines:
+        bodies.append(line.body)
+        size += len(line.body)
+        if size >= FRAME_BYTES_MAX and line is not lines[-1]:
+            yield _frame("events", Position.of(line.row), b",".join(bodies))
+            bodies, size = [], 0
+    yield _frame("events", end, b",".join(bodies))
+
+
+def gap_frame(reason: Gone, end: Position) -> bytes:
+    """Events before `end` that the client has not had cannot be had any more."""
+    return _frame("gap", end, orjson.dumps({"reason": reason, "message": GAPS[reason]}))
+
+
+GAPS: Mapping[Gone, str] = {
+    "retention": "events of months that retention has dropped are missing here",
+    "unknown": "the tables do not know this position: they were restored, or made anew; what "
+    "follows may have been seen already",
+    "behind": "more events came than are sent again; those before the ones that follow are in the "
+    "cycles' own events",
+}
+
+
+def _frame(kind: str, position: Position, body: bytes) -> bytes:
+    data = b"[%s]" % body if kind == "events" else body
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (str(position).encode(), kind.encode(), data)

@@ -1,0 +1,261 @@
+"""An account as people see it: its books, marked by the newest prices that it has seen."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any, Protocol
+from uuid import UUID
+
+import orjson
+
+from contracts.account import AccountLimits, OpenOrder, OrderType, Portfolio, Position, Side
+from contracts.execution import Fill
+from contracts.http import PriceBar
+from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
+from contracts.types import ExchangeRate, Foreign, Money
+from libs.postgres.pool import Record
+from libs.quant.exchange import PRICE_STEP, Mark
+from services.console import logic
+from services.console.store import Store
+
+_NO_CYCLE = UUID(int=0)
+"""Stands in an account's portfolio where no cycle has placed an order yet."""
+
+
+class Closes(Protocol):
+    """Closing prices of a session."""
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether they are made up."""
+        ...
+
+    async def close(self, ticker: str, session: date, currency: str) -> Mark | None:
+        """The close, and its value in `currency`; None where the source has none."""
+        ...
+
+
+class Prices(Protocol):
+    """Prices over time, as the market source has them."""
+
+    @property
+    def described(self) -> str:
+        """Where they are from."""
+        ...
+
+    async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
+        """The newest bars up to the session's close. Raises `MarketError`."""
+        ...
+
+
+async def account(query: AccountQuery, *, store: Store, closes: Closes) -> AccountView:
+    """One account as its books stand, with the names of all."""
+    names = tuple(await store.accounts())
+    row = await store.account(query.account)
+    if row is None:
+        return AccountView(found=False, accounts=names)
+    balances = await store.balances(query.account)
+    books = await _portfolio(row, balances, store, closes)
+    fills = await store.newest_fills(query.account, query.fills)
+    gains = _gains(books, balances)
+    return AccountView(
+        portfolio=books,
+        starting_cash=row["starting_cash"],
+        fills=tuple(_fill(fill, row["currency"]) for fill in fills),
+        accounts=names,
+        realised=gains.realised,
+        dividends=gains.dividends,
+        fees=gains.fees,
+        unrealised=gains.unrealised,
+        exposure_gross=gains.exposure,
+        exposure_net=gains.exposure,
+    )
+
+
+@dataclass(frozen=True)
+class _Gains:
+    """Since the opening; nothing is ever sold short, so gross and net exposure are one."""
+
+    realised: Decimal
+    dividends: Decimal
+    fees: Decimal
+    unrealised: Decimal
+    exposure: Decimal
+
+
+def _gains(books: Portfolio, balances: Sequence[Record]) -> _Gains:
+    sums: dict[str, Decimal] = {}
+    for balance in balances:
+        sums[balance["book"]] = sums.get(balance["book"], Decimal(0)) + balance["amount"]
+    value = books.equity.amount - books.cash.amount
+    return _Gains(
+        # What came in is a credit, which the ledger writes with a minus.
+        realised=-sums.get("realised", Decimal(0)),
+        dividends=-sums.get("dividends", Decimal(0)),
+        fees=sums.get("fees", Decimal(0)),
+        unrealised=value - sums.get("position", Decimal(0)),
+        exposure=value,
+    )
+
+
+async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityView:
+    """The account's equity over its sessions.
+
+    A session up to the account's clock is its snapshot. What was filled after the clock shows in
+    the last point, marked as the account itself is: its closes are not known to it yet.
+    """
+    row = await store.account(query.account)
+    if row is None:
+        return EquityView(found=False)
+    balances = await store.balances(query.account)
+    now = await _portfolio(row, balances, store, closes)
+    gains = _gains(now, balances)
+    last = EquityPoint(
+        session=now.as_of,
+        cash=now.cash.amount,
+        equity=now.equity.amount,
+        realised=gains.realised,
+        unrealised=gains.unrealised,
+        exposure_gross=gains.exposure,
+        exposure_net=gains.exposure,
+    )
+    taken = [
+        snapshot
+        for snapshot in await store.snapshots(query.account)
+        if snapshot["session"] < now.as_of
+    ]
+    kept = logic.picked(taken, query.points - 1)
+    return EquityView(points=(*(EquityPoint(**dict(each)) for each in kept), last))
+
+
+async def _portfolio(
+    row: Record, balances: Sequence[Record], store: Store, closes: Closes
+) -> Portfolio:
+    name, currency = row["account"], row["currency"]
+    cash = sum((balance["amount"] for balance in balances if balance["book"] == "cash"), Decimal(0))
+    held = {
+        balance["ticker"]: balance
+        for balance in sorted(balances, key=lambda balance: balance["ticker"])
+        if balance["book"] == "position" and balance["quantity"] > 0
+    }
+    facts = await store.held(name, list(held))
+    kept = kept_closes(row["closes"], currency)
+    marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
+    positions = tuple(
+        _position(each, facts.get(ticker), mark, kept.get(ticker), row)
+        for (ticker, each), mark in zip(held.items(), marked, strict=True)
+    )
+    last = await store.last_order(name)
+    return Portfolio(
+        cycle_id=last.get("cycle_id", _NO_CYCLE),
+        op_id=last.get("op_id", _NO_CYCLE),
+        as_of=row["as_of"],
+        account=name,
+        cash=_money(cash, currency),
+        equity=_money(cash + sum((position.value for position in positions), Decimal(0)), currency),
+        positions=positions,
+        open_orders=tuple(_open(order, currency) for order in await store.working_orders(name)),
+        limits=AccountLimits.model_validate_json(row["limits"]),
+        halt=next(
+            (h for h in map(logic.halt_of, await store.halts()) if h.account in {None, name}), None
+        ),
+        synthetic=closes.synthetic,
+    )
+
+
+@dataclass(frozen=True)
+class KeptClose:
+    """What a snapshot valued a position at, in the account's currency; `priced_on` as in
+    `Position`."""
+
+    amount: Decimal
+    foreign: Foreign | None
+    priced_on: date | None
+
+
+def kept_closes(kept: str | None, into: str) -> Mapping[str, KeptClose]:
+    """The `closes` of a snapshot, by ticker; those that could not be exchanged are left out."""
+    rows = orjson.loads(kept or "[]")
+    return {row["ticker"]: _kept(row, into) for row in rows if row["amount"] is not None}
+
+
+def _kept(told: Mapping[str, Any], into: str) -> KeptClose:
+    foreign = None
+    if told["rate"] is not None:
+        currency = told["currency"]
+        rate = ExchangeRate(currency=currency, into=into, rate=told["rate"], on=told["rate_on"])
+        foreign = Foreign(price=Money(amount=told["price"], currency=currency), rate=rate)
+    on = told["priced_on"]
+    return KeptClose(
+        Decimal(told["amount"]), foreign, None if on is None else date.fromisoformat(on)
+    )
+
+
+def _position(
+    held: Record, fill: Record | None, mark: Mark | None, kept: KeptClose | None, row: Record
+) -> Position:
+    """Marked by the newest price that the account has seen: a fill after its clock, else the close
+    at its clock, else what its last snapshot valued it at, else the fill."""
+    currency, cost = row["currency"], held["amount"] / held["quantity"]
+    priced_on = None
+    if fill is not None and fill["session"] > row["clock"]:
+        price, foreign = fill["price"], _foreign(fill, currency)
+    elif mark is not None and mark.amount is not None:
+        price, foreign = mark.amount, mark.foreign
+    elif kept is not None:
+        price, foreign, priced_on = kept.amount, kept.foreign, kept.priced_on
+    elif fill is not None:
+        price, foreign = fill["price"], _foreign(fill, currency)
+    else:
+        price, foreign = cost, None
+    return Position(
+        ticker=held["ticker"],
+        quantity=held["quantity"],
+        average_cost=_money(cost, currency),
+        price=_money(price, currency),
+        sector=fill["sector"] if fill is not None else "unknown",
+        foreign=foreign,
+        priced_on=priced_on,
+    )
+
+
+def _foreign(fill: Record, into: str) -> Foreign | None:
+    if fill["currency"] is None:
+        return None
+    traded = {"currency": fill["currency"], "into": into}
+    rate = ExchangeRate(**traded, rate=fill["rate"], on=fill["rate_on"])
+    return Foreign(price=Money(amount=fill["foreign_price"], currency=fill["currency"]), rate=rate)
+
+
+def _money(amount: Decimal, currency: str) -> Money:
+    return Money(amount=amount.quantize(PRICE_STEP), currency=currency)
+
+
+def _open(row: Record, currency: str) -> OpenOrder:
+    stop = None
+    if row["type"] == OrderType.STOP:
+        stop = _money(row["stop_price"], row["currency"] or currency)
+    return OpenOrder(
+        order_id=row["order_id"],
+        asset=row["ticker"],
+        side=Side(row["side"]),
+        quantity=row["quantity"],
+        hold=_money(row["hold"], currency),
+        stop_price=stop,
+        as_of=row["as_of"],
+    )
+
+
+def _fill(row: Record, currency: str) -> Fill:
+    return Fill(
+        order_id=row["order_id"],
+        asset=row["ticker"],
+        side=Side(row["side"]),
+        price=_money(row["price"], currency),
+        quantity=row["quantity"],
+        fee=_money(row["fee"], currency),
+        session=row["session"],
+        foreign=_foreign(row, currency),
+    )

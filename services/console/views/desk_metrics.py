@@ -1,0 +1,95 @@
+"""Figures of the whole desk for whoever scrapes, from the tables: what waits, and the books."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from libs.bus.dead_letters import DeadLetters
+from libs.postgres.pool import Pool
+from libs.postgres.queries import Queries
+from libs.runtime.settings import Settings
+from libs.telemetry import metrics, readiness
+from libs.telemetry.metric import OTHER
+from services.console import logic
+from services.console.store import Store
+
+sql = Queries(Path(__file__).parent / "desk_metrics.sql")
+
+EVENTS_COUNTED_MAX = 10_000
+ACCOUNTS_MAX = 2_000
+"""Accounts whose worth is read; younger ones are left out."""
+
+
+@contextmanager
+def watched(
+    pool: Pool, letters: DeadLetters, settings: Settings, now: Callable[[], datetime]
+) -> Iterator[None]:
+    """The desk's figures are read at each scrape, while the block runs."""
+    desk = _Desk(pool, letters, settings, now)
+    what_waits = (
+        *(metrics.OPEN_CYCLES, metrics.APPROVALS_WAITING, metrics.OUTBOX, metrics.OUTBOX_SECONDS),
+        *(metrics.UNPUBLISHED, metrics.UNPUBLISHED_SECONDS),
+    )
+    books = (metrics.EQUITY, metrics.CASH, metrics.IMBALANCE, metrics.HALTS)
+    budget = (
+        *(metrics.DAY_TOKENS_LIMIT, metrics.DAY_COST_LIMIT),
+        *(metrics.DAY_TOKENS_LEFT, metrics.DAY_COST_LEFT),
+    )
+    with ExitStack() as stack:
+        stack.enter_context(readiness.sampled("what waits", desk.what_waits, what_waits))
+        stack.enter_context(readiness.sampled("books", desk.books, books))
+        stack.enter_context(readiness.sampled("budget", desk.budget, budget))
+        stack.enter_context(readiness.sampled("dead letters", desk.letters, (metrics.LETTERS,)))
+        yield
+
+
+class _Desk:
+    def __init__(
+        self, pool: Pool, letters: DeadLetters, settings: Settings, now: Callable[[], datetime]
+    ) -> None:
+        self._pool = pool
+        self._letters = letters
+        self._settings = settings
+        self._now = now
+
+    async def what_waits(self) -> None:
+        """Cycles, people, operations and events."""
+        running = await self._pool.fetch(sql.cycles_running)
+        metrics.OPEN_CYCLES.replace({(row["kind"],): row["cycles"] for row in running})
+        waiting = await self._pool.fetchrow(sql.waiting)
+        metrics.APPROVALS_WAITING.set(waiting["approvals"])
+        metrics.OUTBOX.set(waiting["unclaimed"])
+        metrics.OUTBOX_SECONDS.set(waiting["unclaimed_s"])
+        behind = await self._pool.fetchrow(sql.unpublished, EVENTS_COUNTED_MAX)
+        metrics.UNPUBLISHED.set(behind["events"])
+        metrics.UNPUBLISHED_SECONDS.set(max(0.0, behind["seconds"]))
+
+    async def books(self) -> None:
+        """What the accounts are worth, and whether the books add up."""
+        equity: dict[tuple[str, ...], float] = defaultdict(float)
+        cash: dict[tuple[str, ...], float] = defaultdict(float)
+        rows = await self._pool.fetch(sql.equity, ACCOUNTS_MAX)
+        for place, row in enumerate(rows):
+            shown = row["account"] if place < metrics.ACCOUNTS_SHOWN_MAX else OTHER
+            equity[shown, row["currency"]] += float(row["equity"])
+            cash[shown, row["currency"]] += float(row["cash"])
+        metrics.EQUITY.replace(equity)
+        metrics.CASH.replace(cash)
+        metrics.IMBALANCE.set(await self._pool.fetchval(sql.imbalanced))
+        metrics.HALTS.set(await self._pool.fetchval(sql.halts))
+
+    async def budget(self) -> None:
+        """What today's models may still use."""
+        at = self._now()
+        rows = await Store(self._pool).day_budgets(at.astimezone(UTC).date(), 1)
+        view = logic.budget_view(rows, at, self._settings)
+        metrics.DAY_TOKENS_LIMIT.set(view.tokens_max)
+        metrics.DAY_COST_LIMIT.set(float(view.cost_usd_max))
+        metrics.DAY_TOKENS_LEFT.set(view.tokens_left)
+        metrics.DAY_COST_LEFT.set(float(view.cost_usd_left))
+
+    async def letters(self) -> None:
+        """How many dead letters are kept."""
+        metrics.LETTERS.set(await self._letters.count())

@@ -1,0 +1,331 @@
+"""The leaderboard from what is on record: read the rows, let libs/quant compute, give the view."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Protocol
+from uuid import UUID
+
+import orjson
+
+from contracts.http import HoldingPoint, HoldingView
+from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardRow, LeaderboardView
+from contracts.memory import OUTCOME_SESSIONS
+from contracts.types import Usage
+from libs.postgres.pool import Record
+from libs.quant import leaderboard as quant
+from services.console import logic
+from services.console.store import Store
+
+CYCLES_MAX = 1_000
+"""Cycles looked at, the newest: four years of one a day. Earlier ones with `since` and `until`."""
+JUDGED_AFTER = OUTCOME_SESSIONS[0]
+"""Sessions after which a pick is a hit or not."""
+COMPLETED = "completed"
+CASH, HOLDING = "cash", "buy-and-hold"
+
+
+class History(Protocol):
+    """Closing prices over time."""
+
+    @property
+    def described(self) -> str:
+        """Where the prices are from."""
+        ...
+
+    async def closes(self, ticker: str, first: date, last: date) -> quant.Closes:
+        """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
+        ...
+
+
+@dataclass
+class _Ran:
+    """What one pipeline did in all its cycles."""
+
+    providers: set[str] = field(default_factory=set)
+    accounts: set[str] = field(default_factory=set)
+    cycles: dict[UUID, date] = field(default_factory=dict)
+    decisions: list[quant.Decision] = field(default_factory=list)
+    failed: set[UUID] = field(default_factory=set)
+
+
+async def board(query: LeaderboardQuery, *, store: Store, history: History) -> LeaderboardView:
+    """How the pipelines did, on the sessions that all compared ones have a return of."""
+    first, last = query.since or date.min, query.until or date.max
+    cycles = await store.decision_cycles(first, last, CYCLES_MAX)
+    everybody = _ran(cycles)
+    ran = {
+        name: each
+        for name, each in everybody.items()
+        if not query.pipelines or name in query.pipelines
+    }
+    if not ran:
+        known = f"; there are {', '.join(everybody)}" if everybody else ""
+        these = " of these" if query.pipelines else ""
+        return LeaderboardView(message=f"no decision cycle{these} has ended here{known}")
+    accounts = sorted({account for each in ran.values() for account in each.accounts})
+    equity, currencies = _equity(await store.equity_of(accounts, first, last))
+    # All decisions for these accounts: whoever took one over ends another's turn.
+    decisions = [decision for other in everybody.values() for decision in other.decisions]
+    steered = quant.steered(sorted(decisions, key=lambda each: each.session), equity)
+    returns = {name: steered.get(name, {}) for name in ran}
+    compared = {name: found for name, found in returns.items() if found}
+    sessions = quant.common(compared.values())
+    began = _began(sessions, equity)
+    counted = await _counted(store, ran, accounts, began, sessions)
+    rows = [_row(name, each, counted[name], returns[name], sessions) for name, each in ran.items()]
+    view = LeaderboardView(
+        first=began,
+        last=sessions[-1] if sessions else None,
+        sessions=len(sessions),
+        currencies=currencies,
+        market_source=history.described,
+        message=_message(compared, sessions, len(cycles)),
+    )
+    held = await _held(store, history, cycles, began, sessions)
+    return view.model_copy(
+        update={
+            "rows": _ranked([*rows, *_beside(held.returns, sessions)])[:ROWS_MAX],
+            "universe": held.tickers,
+            "absent": held.absent,
+        }
+    )
+
+
+async def holding(account: str, points: int, *, store: Store, history: History) -> HoldingView:
+    """What holding would have brought the account, at the sessions that its equity is told of."""
+    row = await store.account(account)
+    if row is None:
+        return HoldingView(found=False)
+    equity = {
+        snapshot["session"]: snapshot["equity"] for snapshot in await store.snapshots(account)
+    }
+    if len(equity) < 2:
+        return HoldingView(message="holding is compared from the account's second session on")
+    opened, newest = min(equity), max(equity)
+    cycles = await store.decision_cycles(date.min, newest, CYCLES_MAX)
+    decided = _first_decision(cycles, account, opened)
+    began = next((day for day in equity if decided is not None and day >= decided), None)
+    sessions = [day for day in equity if began is not None and day > began]
+    held = await _held(store, history, cycles, began if sessions else None, sessions)
+    view = HoldingView(tickers=held.tickers, absent=held.absent)
+    if began is None or not held.returns:
+        text = "there is no holding to compare with before a decision has named priced candidates"
+        return view.model_copy(update={"message": text})
+    # Until the first decision the money waits.
+    waited = {day: Decimal(1) for day in equity if day < began}
+    held_from = [day for day in equity if day >= began]
+    worth = waited | dict(zip(held_from, quant.curve(held.returns, sessions), strict=True))
+    told = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
+    told = [*told, *(day for day in worth if day == row["as_of"])]
+    made = [HoldingPoint(session=day, worth=equity[opened] * worth[day]) for day in told]
+    return view.model_copy(update={"points": tuple(made)})
+
+
+def _first_decision(cycles: Sequence[Record], account: str, opened: date) -> date | None:
+    """The session of the account's opening, where any decision had named candidates by then; else
+    that of its own first decision."""
+    if any(row["as_of"] <= opened for row in cycles):
+        return opened
+    own = (
+        row["as_of"]
+        for row in cycles
+        if any(
+            pipeline["account"] == account for pipeline in orjson.loads(row["request"])["pipelines"]
+        )
+    )
+    return min(own, default=None)
+
+
+def _ran(cycles: Sequence[Record]) -> Mapping[str, _Ran]:
+    """By pipeline."""
+    found: dict[str, _Ran] = {}
+    for row in cycles:
+        lanes = orjson.loads(row["state"])["lanes"]
+        for asked in orjson.loads(row["request"])["pipelines"]:
+            name, account = asked["name"], asked["account"]
+            each = found.setdefault(name, _Ran())
+            each.providers.add(asked["provider"])
+            each.accounts.add(account)
+            each.cycles[row["cycle_id"]] = row["as_of"]
+            if lanes[name]["status"] == COMPLETED:
+                each.decisions.append(quant.Decision(row["as_of"], name, account))
+            else:
+                each.failed.add(row["cycle_id"])
+    return found
+
+
+def _equity(rows: Sequence[Record]) -> tuple[Mapping[str, quant.Closes], tuple[str, ...]]:
+    found: dict[str, dict[date, Decimal]] = {}
+    for row in rows:
+        found.setdefault(row["account"], {})[row["session"]] = row["equity"]
+    return found, tuple(sorted({row["currency"] for row in rows}))
+
+
+def _began(sessions: Sequence[date], equity: Mapping[str, quant.Closes]) -> date | None:
+    """The close that the first of the sessions is compared with."""
+    if not sessions:
+        return None
+    known = {day for closes in equity.values() for day in closes if day < sessions[0]}
+    return max(known)
+
+
+@dataclass
+class _Counted:
+    """What a pipeline used, picked and hit by decisions in the board's time."""
+
+    usage: Usage = Usage()
+    picks: int = 0
+    vetoes: int = 0
+    decisions: int = 0
+    failed: int = 0
+    traded: list[quant.Traded] = field(default_factory=list)
+
+
+async def _counted(
+    store: Store,
+    ran: Mapping[str, _Ran],
+    accounts: Sequence[str],
+    began: date | None,
+    sessions: Sequence[date],
+) -> Mapping[str, _Counted]:
+    """Of the decisions whose sessions are counted; of all where no session is."""
+    last = sessions[-1] if sessions else None
+    found = {name: _Counted() for name in ran}
+    inside = {
+        name: {cycle for cycle, day in each.cycles.items() if _is_inside(day, began, last)}
+        for name, each in ran.items()
+    }
+    for name, cycles in inside.items():
+        found[name].failed = len(cycles & ran[name].failed)
+        found[name].decisions = len(cycles) - found[name].failed
+    every = sorted({cycle for cycles in inside.values() for cycle in cycles})
+    for row in await store.runs_of(every):
+        if row["cycle_id"] in inside.get(row["pipeline"], ()):
+            of_pipeline = found[row["pipeline"]]
+            of_pipeline.usage += logic.usage_of(row)
+            of_pipeline.picks += row["picks"]
+            of_pipeline.vetoes += row["vetoes"]
+    since = began or min(day for each in ran.values() for day in each.cycles.values())
+    # A cycle leaves each account a memory at most, so no outcome of these cycles is left out.
+    told = await store.outcomes_told(accounts, since, JUDGED_AFTER, CYCLES_MAX * len(accounts))
+    once = {(row["cycle_id"], row["pipeline"], row["ticker"], row["action"]): row for row in told}
+    for (cycle, name, _, action), row in once.items():
+        if UUID(cycle) in inside.get(name, ()):
+            found[name].traded.append(quant.Traded(row["return_pct"], sold=action == "sell"))
+    return found
+
+
+def _is_inside(day: date, began: date | None, last: date | None) -> bool:
+    return began is None or last is None or began <= day < last
+
+
+def _row(
+    name: str, ran: _Ran, counted: _Counted, returns: quant.Returns, sessions: Sequence[date]
+) -> LeaderboardRow:
+    worth = quant.curve(returns, sessions) if returns and sessions else None
+    return LeaderboardRow(
+        name=name,
+        kind="pipeline",
+        providers=tuple(sorted(ran.providers)),
+        accounts=tuple(sorted(ran.accounts)),
+        return_pct=quant.return_pct(worth) if worth else None,
+        max_drawdown_pct=quant.max_drawdown_pct(worth) if worth else None,
+        hits=quant.hits(counted.traded),
+        judged=len(counted.traded),
+        picks=counted.picks,
+        vetoes=counted.vetoes,
+        decisions=counted.decisions,
+        failed=counted.failed,
+        usage=counted.usage,
+    )
+
+
+def _beside(held: quant.Returns, sessions: Sequence[date]) -> Sequence[LeaderboardRow]:
+    """What the pipelines are compared with; nothing where there is nothing to compare."""
+    if not sessions:
+        return ()
+    cash = LeaderboardRow(
+        name=CASH, kind="cash", return_pct=Decimal(0), max_drawdown_pct=Decimal(0)
+    )
+    if not held:
+        return (cash,)
+    worth = quant.curve(held, sessions)
+    return (
+        cash,
+        LeaderboardRow(
+            name=HOLDING,
+            kind="buy_and_hold",
+            return_pct=quant.return_pct(worth),
+            max_drawdown_pct=quant.max_drawdown_pct(worth),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Equal parts of all candidates of the board's first decision."""
+
+    returns: quant.Returns = field(default_factory=dict)
+    tickers: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+async def _held(
+    store: Store,
+    history: History,
+    cycles: Sequence[Record],
+    began: date | None,
+    sessions: Sequence[date],
+) -> _Held:
+    if began is None:
+        return _Held()
+    offered = await _candidates(store, [row for row in cycles if row["as_of"] <= began])
+    closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}
+    bought = tuple(name for name in offered if began in closes[name])
+    return _Held(
+        returns=quant.buy_and_hold(closes, began, sessions),
+        tickers=bought,
+        absent=tuple(name for name in offered if name not in bought),
+    )
+
+
+async def _candidates(store: Store, cycles: Sequence[Record]) -> Sequence[str]:
+    """The candidates of the newest of these cycles that has a digest."""
+    for row in reversed(cycles):
+        outputs = orjson.loads(row["state"])["lanes"].get(logic.SHARED, {}).get("outputs", {})
+        if "signal_digest" in outputs:
+            op_id = UUID(outputs["signal_digest"])
+            made = await store.contracts([op_id])
+            if op_id in made:
+                return [
+                    candidate["ticker"] for candidate in orjson.loads(made[op_id])["candidates"]
+                ]
+    return ()
+
+
+def _ranked(rows: Sequence[LeaderboardRow]) -> tuple[LeaderboardRow, ...]:
+    """The best return first; who has none last."""
+
+    def key(row: LeaderboardRow) -> tuple[bool, Decimal, str]:
+        return row.return_pct is None, -(row.return_pct or Decimal(0)), row.name
+
+    return tuple(sorted(rows, key=key))
+
+
+def _message(compared: Mapping[str, quant.Returns], sessions: Sequence[date], cycles: int) -> str:
+    said = []
+    if not compared:
+        said.append(
+            "no session has passed since the first decision: an account's close is known once a "
+            "later cycle has moved its clock on"
+        )
+    elif not sessions:
+        names = ", ".join(sorted(compared))
+        said.append(f"{names} have no session in common; choose some with --pipeline")
+    if cycles == CYCLES_MAX:
+        said.append(
+            f"only the newest {CYCLES_MAX:,} cycles were looked at; earlier ones with --until"
+        )
+    return "; ".join(said)

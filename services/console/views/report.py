@@ -1,0 +1,321 @@
+"""What a session brought to an account, from what is on record, and what needs a person now."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from contracts.cycle import CycleStatus
+from contracts.query import PAGE_MAX
+from contracts.report import (
+    LINES_MAX,
+    Attention,
+    CycleLine,
+    DayReport,
+    DecisionLine,
+    FillLine,
+    Gains,
+    HeldLine,
+    OrderLine,
+    ReportQuery,
+    ReportView,
+    StopLine,
+    Worth,
+)
+from contracts.types import Usage
+from libs.bus.dead_letters import DeadLetters
+from libs.market.calendar import ExchangeCalendar
+from libs.postgres.pool import Record
+from libs.report.account import halted, remedy
+from libs.runtime.errors import few
+from services.console import logic
+from services.console.store import Store
+from services.console.views.accounts import Closes, KeptClose, kept_closes
+from services.console.views.report_text import markdown
+
+REASON_CHARS_MAX = 300
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where a report's facts come from."""
+
+    store: Store
+    letters: DeadLetters
+    closes: Closes
+    calendar: ExchangeCalendar
+    now: Callable[[], datetime]
+
+
+async def report(query: ReportQuery, *, known: Known) -> ReportView:
+    """The session's report, as data and as Markdown."""
+    store = known.store
+    row = await store.account(query.account)
+    if row is None:
+        there = few(await store.accounts(), "none: a cycle opens the account it trades")
+        text = f"no account is named {query.account!r}; there is: {there}"
+        return ReportView(found=False, message=text)
+    session = query.session or row["clock"]
+    if not known.calendar.is_session(session):
+        return ReportView(found=False, message=_no_session(session, known.calendar))
+    made = await _made(row, session, known)
+    return ReportView(report=made, markdown=markdown(made))
+
+
+def _no_session(day: date, calendar: ExchangeCalendar) -> str:
+    """Raises OutsideCalendar."""
+    before = calendar.session_on_or_before(day)
+    return f"{day:%a %Y-%m-%d} is a {calendar.kind(day)}, no session; the one before is {before}"
+
+
+async def _made(row: Record, session: date, known: Known) -> DayReport:
+    name, store = row["account"], known.store
+    cycles = await _cycles(session, name, store)
+    closes = [dict(snapshot) for snapshot in await store.day_snapshots(name, session)]
+    is_closed = bool(closes) and closes[0]["session"] == session
+    # Splits and fills up to a session are in the books once the account's clock is there.
+    held = await _held(closes[0], name, session, row["currency"], known) if is_closed else ()
+    fills = await store.day_fills(name, session, LINES_MAX)
+    orders = await store.day_orders(name, [cycle.cycle_id for cycle in cycles], LINES_MAX)
+    return DayReport(
+        account=name,
+        session=session,
+        currency=row["currency"],
+        made_at=known.now(),
+        worth=_worth(closes, session),
+        attention=(
+            # What stands still now belongs to the newest report, and to no day before it.
+            *(await _waiting(name, known) if session >= row["clock"] else ()),
+            *_unclosed(closes, session, row),
+            *_unpriced(held, session),
+            *_ended_badly(cycles),
+            *await _unchecked(cycles, name, store),
+            *await _slots(session, name, store),
+        ),
+        cycles=cycles,
+        fills=tuple(FillLine(**dict(fill)) for fill in fills),
+        orders=tuple(OrderLine(**dict(order)) for order in orders),
+        held=held,
+        stops=_stops(closes[0]) if is_closed else (),
+        usage=reduce(Usage.__add__, (cycle.usage for cycle in cycles), Usage()),
+    )
+
+
+# --- what it is worth -------------------------------------------------------------------------
+
+
+def _worth(closes: Sequence[Mapping[str, Any]], session: date) -> Worth | None:
+    """At the session's close, and since the newest one before it that could be valued."""
+    if not closes or closes[0]["session"] != session or closes[0]["equity"] is None:
+        return None
+    now = closes[0]
+    before = closes[1] if len(closes) > 1 else None
+    ever = _gains(now)
+    then = (
+        _gains(before)
+        if before
+        else Gains(realised=NOTHING, unrealised=NOTHING, dividends=NOTHING, fees=NOTHING)
+    )
+    earned = Gains(
+        realised=ever.realised - then.realised,
+        unrealised=ever.unrealised - then.unrealised,
+        dividends=ever.dividends - then.dividends,
+        fees=ever.fees - then.fees,
+    )
+    return Worth(
+        cash=now["cash"],
+        positions=now["positions"],
+        equity=now["equity"],
+        previous=before["session"] if before else None,
+        earned=earned,
+        ever=ever,
+    )
+
+
+def _gains(close: Mapping[str, Any]) -> Gains:
+    return Gains(
+        realised=close["realised"],
+        unrealised=close["unrealised"],
+        dividends=close["dividends"],
+        fees=close["fees"],
+    )
+
+
+def _stops(close: Mapping[str, Any]) -> tuple[StopLine, ...]:
+    stops = orjson.loads(close["stops"])
+    return tuple(StopLine.model_validate(stop) for stop in stops[:LINES_MAX])
+
+
+async def _held(
+    close: Mapping[str, Any], account: str, session: date, currency: str, known: Known
+) -> tuple[HeldLine, ...]:
+    """What was held, at the close; at what the snapshot `close` has where there is none."""
+    kept = kept_closes(close["closes"], currency)
+    rows = await known.store.day_held(account, session, LINES_MAX)
+    marks = await asyncio.gather(
+        *(known.closes.close(row["ticker"], session, currency) for row in rows)
+    )
+    return tuple(
+        _held_line(row, mark.amount if mark else None, kept.get(row["ticker"]))
+        for row, mark in zip(rows, marks, strict=True)
+    )
+
+
+def _held_line(row: Record, price: Decimal | None, kept: KeptClose | None) -> HeldLine:
+    line = HeldLine(ticker=row["ticker"], quantity=row["quantity"], cost=row["amount"])
+    priced_on = None
+    if price is None and kept is not None:
+        price, priced_on = kept.amount, kept.priced_on
+    if price is None:
+        return line
+    value = row["quantity"] * price
+    update = {"price": price, "value": value, "gain": value - row["amount"], "priced_on": priced_on}
+    return line.model_copy(update=update)
+
+
+# --- what was decided -------------------------------------------------------------------------
+
+
+async def _cycles(session: date, account: str, store: Store) -> tuple[CycleLine, ...]:
+    rows = await store.day_cycles(session, account, LINES_MAX)
+    ids = [row["cycle_id"] for row in rows]
+    decided = {
+        (row["cycle_id"], row["pipeline"]): row for row in await store.day_decisions(ids, account)
+    }
+    used = {(row["cycle_id"], row["pipeline"]): row for row in await store.runs_of(ids)}
+    return tuple(_lines(rows, account, decided, used))[:LINES_MAX]
+
+
+def _lines(
+    rows: Sequence[Record],
+    account: str,
+    decided: Mapping[tuple[UUID, str], Record],
+    used: Mapping[tuple[UUID, str], Record],
+) -> Iterator[CycleLine]:
+    for row in rows:
+        view = logic.cycle_view(row)
+        for pipeline in view.pipelines:
+            if pipeline.account != account:
+                continue
+            key = (row["cycle_id"], pipeline.name)
+            made = decided.get(key)
+            # A cycle that ends as a whole, such as by its time limit, says why itself.
+            reason = pipeline.reason or view.reason
+            yield CycleLine(
+                cycle_id=row["cycle_id"],
+                kind=view.kind,
+                pipeline=pipeline.name,
+                requester=view.requester,
+                status=pipeline.status,
+                reason=reason[:REASON_CHARS_MAX],
+                decisions=_decisions(made["decisions"]) if made else (),
+                vetoed=tuple(orjson.loads(made["vetoed"] or "[]")) if made else (),
+                usage=logic.usage_of(used[key]) if key in used else Usage(),
+            )
+
+
+def _decisions(listed: str | None) -> tuple[DecisionLine, ...]:
+    return tuple(map(DecisionLine.model_validate, orjson.loads(listed or "[]")))
+
+
+# --- what needs a person ----------------------------------------------------------------------
+
+
+async def _waiting(account: str, known: Known) -> Sequence[Attention]:
+    """What stands still until somebody does something."""
+    found = []
+    for row in await known.store.waiting_approvals(None, PAGE_MAX):
+        if row["account"] == account:
+            until = f"{row['deadline_at']:%Y-%m-%d %H:%M} UTC"
+            short = _short(row["cycle_id"])
+            text = f"a proposal of {row['pipeline']} as of {row['as_of']} waits until {until}"
+            found.append(
+                Attention(what="approval", text=text, todo=f"deskbus approvals approve {short}")
+            )
+    found += [
+        Attention(what="halt", text=halted(halt), todo=remedy(halt))
+        for halt in map(logic.halt_of, await known.store.halts())
+        if halt.account in {None, account}
+    ]
+    letters = await known.letters.newest(PAGE_MAX)
+    if letters:
+        number = f"{len(letters)}{'+' if len(letters) == PAGE_MAX else ''}"
+        many = "dead letter" if len(letters) == 1 else "dead letters; the newest"
+        text = f"{number} {many}: {letters[0].failure.message[:REASON_CHARS_MAX]}"
+        found.append(Attention(what="dead_letters", text=text, todo="deskbus dlq list"))
+    return found
+
+
+def _unclosed(
+    closes: Sequence[Mapping[str, Any]], session: date, row: Record
+) -> Iterator[Attention]:
+    account = row["account"]
+    if not closes or closes[0]["session"] != session:
+        text = f"no close of {session} is on record: the account's clock stands at {row['clock']}"
+        todo = f"deskbus cycle request --kind snapshot --as-of {session} --provider rules@{account}"
+        yield Attention(what="no_close", text=text, todo=todo)
+    elif closes[0]["unpriced"]:
+        names = closes[0]["unpriced"]
+        text = (
+            f"{', '.join(names)} could not be brought into the account's currency at the close, "
+            "so the account could not be valued"
+        )
+        yield Attention(what="no_price", text=text, todo=f"deskbus market show {names[0]}")
+
+
+def _unpriced(held: Sequence[HeldLine], session: date) -> Iterator[Attention]:
+    for each in held:
+        if each.priced_on is not None:
+            text = (
+                f"{each.ticker} had no price at the close: it counts at that of {each.priced_on}, "
+                "and nothing of it is sold before it has one again"
+            )
+            todo = f"deskbus market show {each.ticker} --as-of {session}"
+            yield Attention(what="no_price", text=text, todo=todo)
+
+
+def _ended_badly(cycles: Sequence[CycleLine]) -> Iterator[Attention]:
+    for cycle in cycles:
+        what = f"the {cycle.kind} of {cycle.pipeline}"
+        todo = f"deskbus cycle show {_short(cycle.cycle_id)}"
+        if cycle.status is CycleStatus.FAILED:
+            text = f"{what} failed: {cycle.reason or 'no reason was given'}"
+            yield Attention(what="failed", text=text, todo=todo)
+        elif cycle.status is CycleStatus.EXPIRED:
+            yield Attention(what="expired", text=f"{what} expired: nobody answered", todo=todo)
+
+
+async def _unchecked(
+    cycles: Sequence[CycleLine], account: str, store: Store
+) -> Sequence[Attention]:
+    """Each position once, though it was looked at several times."""
+    rows = await store.day_unchecked([cycle.cycle_id for cycle in cycles], account)
+    newest = {row["ticker"]: row for row in rows}
+    return [
+        Attention(
+            what="not_checked",
+            text=f"the sell check of {ticker} failed: {row['message'][:REASON_CHARS_MAX]}",
+            todo=f"deskbus exit-signals check {ticker} --account {account}",
+        )
+        for ticker, row in newest.items()
+    ]
+
+
+async def _slots(session: date, account: str, store: Store) -> Sequence[Attention]:
+    found = []
+    for row in await store.day_slots(session, account, LINES_MAX):
+        why = f": {row['reason'][:REASON_CHARS_MAX]}" if row["reason"] else ""
+        text = f"job {row['job']} at {row['slot']:%H:%M} UTC was {row['outcome']}{why}"
+        found.append(Attention(what="slot", text=text, todo=f"deskbus schedule run {row['job']}"))
+    return found
+
+
+def _short(cycle_id: UUID) -> str:
+    return str(cycle_id)[:8]

@@ -1,0 +1,123 @@
+"""The relay: publishes state_events in commit-safe order, at least once.
+
+One orchestrator at a time holds the advisory lock. Rows are read below the oldest running
+transaction, so that none can appear behind the cursor; the cursor moves after the publish. An
+event's `sequence` is its rank within its cycle in that order: derived, gapless, the same for all.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+
+import structlog
+
+from libs.bus.publisher import UNPUBLISHED, OutgoingEvent, Publisher
+from libs.postgres.events import Ranks, event_json
+from libs.postgres.pool import Connection, Pool, Record
+from libs.runtime import ids
+from libs.runtime.errors import Unavailable
+from libs.runtime.settings import Settings
+from libs.telemetry import metrics
+from services.orchestrator.store import sql
+
+LOCK_KEY = 0x72656C61  # "rela"
+RETRY_AFTER_S = 0.5
+IDLE_S_MAX = 12
+"""How long the relay's session may be silent; more than the longest wait for NATS."""
+CURSOR_EVERY_S = 0.1
+"""How often the cursor is moved while events flow: what a crash repeats at most."""
+
+log = structlog.get_logger()
+
+
+class Relay:
+    """Publishes what is committed. `wake` after a commit; `run` in one task."""
+
+    def __init__(self, pool: Pool, publisher: Publisher, settings: Settings) -> None:
+        self._pool = pool
+        self._publisher = publisher
+        self._settings = settings
+        self._news = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._ranks = Ranks()
+        self._sent: tuple[int, int] = (0, 0)
+        self._saved = self._sent
+        self._save_at = 0.0
+
+    def wake(self, *, hurry: bool = False) -> None:
+        """Events were committed; `hurry` says that somebody waits for one of them."""
+        self._news.set()
+        if hurry:
+            self._hurry.set()
+
+    async def run(self) -> None:
+        """Wait for the lock, then relay; again after every lost connection; until cancelled."""
+        while True:
+            try:
+                async with self._pool.acquire() as db:
+                    await self._hold(db)
+            except (Unavailable, *UNPUBLISHED) as error:
+                log.warning("relay.interrupted", error=type(error).__name__)
+            await asyncio.sleep(RETRY_AFTER_S)
+
+    async def _hold(self, db: Connection) -> None:
+        if not await db.fetchval("select pg_try_advisory_lock($1)", LOCK_KEY):
+            return
+        log.info("relay.started")
+        # A cursor that is lost in a crash repeats some events, which at-least-once allows.
+        await db.execute("set synchronous_commit = off")
+        # The lock is the session's: a frozen orchestrator must not keep the events to itself.
+        await db.execute(f"set idle_session_timeout = '{IDLE_S_MAX}s'")
+        self._ranks = Ranks()
+        self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
+        try:
+            while True:
+                if not await self._pass(db):
+                    await _either(self._news, self._settings.relay_poll_s)
+                    # Commands go first, and a batch may grow: most events are for watching.
+                    await _either(self._hurry, self._settings.relay_wait_s)
+                await self._save(db)
+        except UNPUBLISHED as error:
+            # The order must hold, so nothing is skipped: begin again at the cursor.
+            log.warning("relay.unpublished", error=type(error).__name__)
+        finally:
+            await db.execute("select pg_advisory_unlock($1)", LOCK_KEY)
+
+    async def _pass(self, db: Connection) -> bool:
+        """Publish one batch; True where it was full, and there may be more."""
+        self._news.clear()
+        self._hurry.clear()
+        rows = await db.fetch(sql.unpublished_events, self._settings.relay_batch_max, *self._sent)
+        if rows:
+            numbers = await self._ranks.of(db, rows, self._sent)
+            for row, number in zip(rows, numbers, strict=True):
+                await self._publisher.event(_outgoing(row, number))
+            for what, events in Counter(row["type"] for row in rows).items():
+                metrics.EVENTS.add(what, by=events)
+            self._sent = (rows[-1]["xid"], rows[-1]["id"])
+        return len(rows) == self._settings.relay_batch_max
+
+    async def _save(self, db: Connection) -> None:
+        """Move the cursor, once the server has what was sent; at most every CURSOR_EVERY_S."""
+        now = time.monotonic()
+        if self._sent == self._saved or now < self._save_at:
+            return
+        await self._publisher.confirmed()
+        await db.execute(sql.move_cursor, *self._sent)
+        self._saved, self._save_at = self._sent, now + CURSOR_EVERY_S
+
+
+def _outgoing(row: Record, sequence: int) -> OutgoingEvent:
+    node = row["op_id"]
+    event_id = ids.event_id(node, row["seq"])
+    body = event_json(row, sequence)
+    return OutgoingEvent(event_id, row["type"], row["owner"], row["cycle_id"], node, body)
+
+
+async def _either(event: asyncio.Event, timeout_s: float) -> None:
+    """Wait for the event or until the time has passed."""
+    # Not `wait_for`: up to Python 3.11 it may swallow a cancellation.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await event.wait()

@@ -1,0 +1,1 @@
+"""One group of inputs, folded into rows under their locks: requests, claims, results."""

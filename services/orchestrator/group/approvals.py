@@ -1,0 +1,175 @@
+"""What a person's answer to a proposal comes to. Pure: the times were read under the lock."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from contracts.approval import AnswerProposal, Approval, Verdict
+from contracts.cycle import CycleRequest, CycleStatus
+from contracts.risk import PortfolioDecision
+from contracts.types import Failure
+from libs.quant.risk.evaluation import proposal_hash
+from libs.runtime.settings import Settings
+from services.orchestrator.group.answers import rejection
+from services.orchestrator.group.inputs import ProposalAnswered
+from services.orchestrator.group.rows import Proposal
+from services.orchestrator.machine.logic import SEQ_ASKED, Fact
+from services.orchestrator.machine.workflow import Workflow
+
+Passes = Mapping[str, tuple[str, ...]]
+"""By pipeline: its optional states."""
+
+
+class Refused(Exception):
+    """The answer does not count; `answer` says why."""
+
+    def __init__(self, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.answer = rejection(code, message, field)
+
+
+def asked_for(request: CycleRequest, workflow: Workflow, settings: Settings) -> Passes | None:
+    """The pipelines whose proposals a person answers, with the states that they pass for it.
+
+    All of them where the request says so, else those of accounts that always need it. None where
+    this kind of cycle cannot ask.
+    """
+    states = tuple(state.name for state in workflow.states if state.optional)
+    always = settings.approval_accounts
+    pipelines = [pipeline for pipeline in request.pipelines if pipeline.account in always]
+    if request.approval_required:
+        pipelines = list(request.pipelines)
+    return {pipeline.name: states for pipeline in pipelines} if states or not pipelines else None
+
+
+def timed(fact: Fact, limit_s: float) -> Fact:
+    """The fact; where it asks a person, with how long it waits."""
+    if fact.seq != SEQ_ASKED:
+        return fact
+    return replace(fact, data={**fact.data, "time_limit_s": limit_s})
+
+
+def nobody_answered(limit_s: float) -> Failure:
+    """How an operation ends that a person did not answer in time."""
+    text = f"nobody answered the proposal within {limit_s:g} s"
+    return Failure(code=CycleStatus.EXPIRED, message=text)
+
+
+def judge(
+    answered: ProposalAnswered,
+    proposals: Sequence[Proposal],
+    live: Collection[UUID],
+    valid_s: float,
+) -> tuple[Proposal, Approval]:
+    """The proposal that is answered, and the approval that stands for it from now on.
+
+    `live` are the operations that still wait. The same answer by the same approver again gives the
+    approval that stands already. Raises `Refused`.
+    """
+    proposal = _match(answered.answer, proposals)
+    approval = _approval(answered, proposal, valid_s)
+    first = proposal.approval
+    if first is not None:
+        if _same(first, approval):
+            return proposal, first
+        raise Refused(
+            "decided",
+            f"{first.approver} has said {first.verdict} at {first.decided_at:%Y-%m-%d %H:%M:%S} "
+            f"UTC, and the first word counts",
+        )
+    if proposal.op_id not in live or not proposal.in_time:
+        over = "it was not answered in time" if not proposal.in_time else "the cycle has ended"
+        raise Refused(
+            "expired" if not proposal.in_time else "too_late",
+            f"the proposal no longer waits: {over}; request a new cycle",
+        )
+    return proposal, approval
+
+
+def _match(answer: AnswerProposal, proposals: Sequence[Proposal]) -> Proposal:
+    lanes = [proposal for proposal in proposals if answer.pipeline in {None, proposal.pipeline}]
+    if not lanes:
+        which = f"pipeline {answer.pipeline}" if answer.pipeline else "the cycle"
+        raise Refused("not_waiting", f"{which} waits for no approval", "cycle_id")
+    matches = [lane for lane in lanes if _hash(lane) == answer.proposal_hash]
+    if not matches:
+        hashes = ", ".join(f"{lane.pipeline}: {_hash(lane)}" for lane in lanes)
+        raise Refused(
+            "proposal_changed",
+            f"what waits has another hash ({hashes}); look at it again",
+            "proposal_hash",
+        )
+    if len(matches) > 1:
+        names = ", ".join(proposal.pipeline for proposal in matches)
+        raise Refused("invalid", f"{names} wait with the same proposal: name one", "pipeline")
+    return matches[0]
+
+
+def _approval(answered: ProposalAnswered, proposal: Proposal, valid_s: float) -> Approval:
+    answer = answered.answer
+    if answer.edits and answer.verdict is not Verdict.EDIT:
+        raise Refused("invalid", f"the verdict {answer.verdict} takes no edits", "edits")
+    decisions: tuple[PortfolioDecision, ...] = ()
+    approved = answer.proposal_hash
+    if answer.verdict is Verdict.EDIT:
+        decisions = edited(answer, proposal.command.decision_validation.decisions)
+        approved = proposal_hash(decisions)
+    return Approval.of(
+        proposal.command,
+        proposal_hash=approved,
+        validated_hash=answer.proposal_hash,
+        verdict=answer.verdict,
+        approver=answered.approver,
+        reason=answer.reason,
+        decided_at=proposal.now,
+        expires_at=proposal.expires_at,
+        not_after=proposal.now + timedelta(seconds=valid_s),
+        decisions=decisions,
+    )
+
+
+def edited(
+    answer: AnswerProposal, decisions: Sequence[PortfolioDecision]
+) -> tuple[PortfolioDecision, ...]:
+    """The decisions with the edits made: downwards only. Raises `Refused`."""
+    quantities: Mapping[str, Decimal] = {edit.asset: edit.quantity for edit in answer.edits}
+    if not quantities:
+        raise Refused("invalid", "an edit names at least one decision", "edits")
+    if len(quantities) < len(answer.edits):
+        raise Refused("invalid", "an asset is named twice", "edits")
+    proposed = {decision.asset: decision.quantity for decision in decisions}
+    for asset, quantity in quantities.items():
+        _require_smaller(asset, quantity, proposed)
+    reduced = tuple(
+        decision.model_copy(update={"quantity": quantities.get(decision.asset, decision.quantity)})
+        for decision in decisions
+        if quantities.get(decision.asset, decision.quantity) > 0
+    )
+    if not reduced:
+        raise Refused("invalid", "the edit leaves nothing to execute: reject it instead", "edits")
+    return reduced
+
+
+def _require_smaller(asset: str, quantity: Decimal, present: Mapping[str, Decimal]) -> None:
+    if asset not in present:
+        known = ", ".join(sorted(present))
+        raise Refused("invalid", f"{asset} is not in the proposal; in it: {known}", "edits")
+    if quantity > present[asset]:
+        text = f"{asset}: {quantity:f} is more than the {present[asset]:f} that the rules allowed"
+        raise Refused("invalid", f"{text}; an edit can only make it smaller", "edits")
+    if quantity != quantity.to_integral_value():
+        raise Refused("invalid", f"{asset}: {quantity:f} is not a number of whole shares", "edits")
+
+
+def _hash(proposal: Proposal) -> str:
+    return proposal.command.decision_validation.proposal_hash
+
+
+def _same(first: Approval, again: Approval) -> bool:
+    return (first.approver, first.verdict, first.proposal_hash) == (
+        again.approver,
+        again.verdict,
+        again.proposal_hash,
+    )

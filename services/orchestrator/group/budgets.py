@@ -1,0 +1,104 @@
+"""The three budgets for models: of an operation, of its cycle, of the UTC day. Pure."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+
+from contracts.cycle import RequestAnswer
+from contracts.operation import RecordAnswer, Reserve
+from libs.runtime.settings import Settings
+from services.orchestrator.group.rows import OperationRow, Purse
+
+CODE = "budget_exhausted"
+REMEDIES = {
+    "operation_tokens_max": "raise DESKBUS_OPERATION_TOKENS_MAX",
+    "operation_cost_usd_max": "raise DESKBUS_OPERATION_COST_USD_MAX",
+    "budgets.tokens": "give the request more budgets.tokens (--max-tokens)",
+    "budgets.cost_usd": "give the request more budgets.cost_usd (--max-cost)",
+    "day_tokens_max": "wait for the next UTC day, or raise DESKBUS_DAY_TOKENS_MAX",
+    "day_cost_usd_max": "wait for the next UTC day, or raise DESKBUS_DAY_COST_USD_MAX",
+}
+"""What to do, by the limit that was reached."""
+
+
+def refused_call(
+    reserve: Reserve, row: OperationRow, cycle: Purse, day: Purse | None, settings: Settings
+) -> RecordAnswer | None:
+    """The answer to a call that one of the budgets does not afford; None where all do.
+
+    What is held back for other calls counts as spent: they may cost it.
+    """
+    for name, purse, limits in _purses(row, cycle, day, settings):
+        short = _short(purse, reserve, with_held=True)
+        if short is not None:
+            message = (
+                f"the {name}'s budget is used up: {_used(purse)}, and the next call may need "
+                f"{reserve.tokens:,} tokens and {reserve.cost_usd:.4f} USD; "
+                f"{REMEDIES[limits[short]]}"
+            )
+            return RecordAnswer(outcome=CODE, message=message, field=limits[short])
+    return None
+
+
+def refused_cycle(
+    needs: Reserve | None, today: Purse | None, now: datetime
+) -> RequestAnswer | None:
+    """The answer to a request whose models the day can no longer pay; None where it can.
+
+    `needs` is the least that a call of the request's dearest model may cost, None where nothing in
+    it is counted. What is held back for calls in flight is not held against it: most of that comes
+    back.
+    """
+    if needs is None or today is None or _short(today, needs, with_held=False) is None:
+        return None
+    retry_at = next_day(now)
+    text = (
+        f"today's budget for models is used up: {_used(today)}; come again from "
+        f"{retry_at:%Y-%m-%d %H:%M} UTC on, raise DESKBUS_DAY_TOKENS_MAX or "
+        "DESKBUS_DAY_COST_USD_MAX, or ask the rules provider, which costs nothing"
+    )
+    return RequestAnswer(outcome="rejected", code=CODE, message=text, retry_at=retry_at)
+
+
+def next_day(now: datetime) -> datetime:
+    """When the next UTC day begins."""
+    tomorrow = now.astimezone(UTC).date() + timedelta(days=1)
+    return datetime.combine(tomorrow, time(), UTC)
+
+
+def _purses(
+    row: OperationRow, cycle: Purse, day: Purse | None, settings: Settings
+) -> Iterator[tuple[str, Purse, tuple[str, str]]]:
+    """Name, purse, and what its limits of tokens and of cost are called; the narrowest first."""
+    # One reservation at a time: what the operation held before has been settled.
+    own = Purse(settings.operation_tokens_max, settings.operation_cost_usd_max)
+    own.spend(row.tokens, row.cost_usd)
+    yield "operation", own, ("operation_tokens_max", "operation_cost_usd_max")
+    yield "cycle", cycle, ("budgets.tokens", "budgets.cost_usd")
+    if day is not None:
+        yield "day", day, ("day_tokens_max", "day_cost_usd_max")
+
+
+def _short(purse: Purse, reserve: Reserve, *, with_held: bool) -> int | None:
+    """What the purse is short of: 0 for tokens, 1 for dollars, None where it affords it."""
+    held_tokens, held_usd = (
+        (purse.tokens_reserved, purse.cost_usd_reserved) if with_held else (0, Decimal(0))
+    )
+    if purse.tokens_spent + held_tokens + reserve.tokens > purse.tokens_max:
+        return 0
+    if purse.cost_usd_spent + held_usd + reserve.cost_usd > purse.cost_usd_max:
+        return 1
+    return None
+
+
+def _used(purse: Purse) -> str:
+    held = ""
+    if purse.tokens_reserved or purse.cost_usd_reserved:
+        held = (
+            f" ({purse.tokens_reserved:,} tokens and {purse.cost_usd_reserved:.4f} USD more are "
+            "reserved for calls in flight)"
+        )
+    return (
+        f"{purse.tokens_spent:,} of {purse.tokens_max:,} tokens and {purse.cost_usd_spent:.4f} of "
+        f"{purse.cost_usd_max:.2f} USD are spent{held}"
+    )

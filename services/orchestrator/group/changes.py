@@ -1,0 +1,186 @@
+"""What a group of inputs leaves to be written and sent, and what it had to load."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from contracts.audit import EventType
+from contracts.operation import JournalEntry, Reserve
+from contracts.types import Usage
+from services.orchestrator.group.rate_limits import Pace
+from services.orchestrator.group.rows import ZERO, CycleRow, OperationRow, Proposal, Purse
+from services.orchestrator.machine.logic import Fact, Start
+
+
+@dataclass(frozen=True)
+class NewOperation:
+    """An operation to insert, in the cycle that it belongs to."""
+
+    cycle: CycleRow
+    start: Start
+
+    def row(self) -> OperationRow:
+        """The operation as it will stand in the database."""
+        step = self.start.step
+        return OperationRow(
+            op_id=self.start.op_id,
+            cycle_id=self.cycle.cycle_id,
+            started_on=self.cycle.started_on,
+            pipeline=self.start.lane,
+            state=self.start.state,
+            step=step.name,
+            service=step.serves.owner,
+            attempt=self.start.attempt,
+            status="pending",
+            claimed=step.serves.claimed,
+            must_answer=step.must_answer,
+            epoch=0,
+            lease_live=False,
+            tokens=0,
+            cost_usd=ZERO,
+            reserved=Reserve(),
+        )
+
+
+@dataclass(frozen=True)
+class NewEntry:
+    """A journal entry to insert."""
+
+    operation: OperationRow
+    entry: JournalEntry
+
+
+@dataclass(frozen=True)
+class NewUsage:
+    """What calls of an operation used."""
+
+    operation: OperationRow
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """A row of state_events to insert; `session_id` as the function of that name gives it."""
+
+    started_on: date
+    node: UUID
+    seq: int
+    cycle_id: UUID
+    type: EventType
+    pipeline: str | None
+    state: str | None
+    session_id: str | None
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An operation that no longer counts: its service is told."""
+
+    op_id: UUID
+    cycle_id: UUID
+    service: str
+    reason: str
+
+
+@dataclass
+class Loaded:
+    """What a group needs to know: locked and read at its begin, or as it was written last.
+
+    `day` is today's budget, locked; `today` the same as it was read for requests, which take
+    nothing from it.
+    """
+
+    cycles: dict[UUID, CycleRow] = field(default_factory=dict)
+    operations: dict[UUID, OperationRow] = field(default_factory=dict)
+    journals: dict[UUID, list[JournalEntry]] = field(default_factory=dict)
+    recorded: set[tuple[UUID, int]] = field(default_factory=set)
+    memories: dict[tuple[str, date], UUID] = field(default_factory=dict)
+    proposals: dict[UUID, list[Proposal]] = field(default_factory=dict)
+    running: int = 0
+    strategies_running: int = 0
+    day: Purse | None = None
+    today: Purse | None = None
+    paces: dict[str, Pace] = field(default_factory=dict)
+
+
+def session_id(row: CycleRow, lane: str | None) -> str:
+    """One exchange session of one account: what an auditor asks for."""
+    return f"{row.pipelines[lane or row.state.main]['account']}/{row.as_of}"
+
+
+def new_event(row: CycleRow, fact: Fact) -> NewEvent:
+    """The row of state_events that a fact of the state machine becomes."""
+    return NewEvent(
+        started_on=row.started_on,
+        node=fact.node,
+        seq=fact.seq,
+        cycle_id=row.cycle_id,
+        type=fact.type,
+        pipeline=fact.lane,
+        state=fact.state,
+        session_id=session_id(row, fact.lane),
+        data=fact.data,
+    )
+
+
+def step_event(
+    cycle: CycleRow,
+    row: OperationRow,
+    node: UUID,
+    seq: int,
+    what: EventType,
+    data: Mapping[str, Any] | None = None,
+) -> NewEvent:
+    """An event about a step's operation, as number `seq` under `node`."""
+    with_step = {"step": row.step, **(data or {})}
+    return new_event(cycle, Fact(node, seq, what, row.pipeline, row.state, with_step))
+
+
+def refused_event(cycle_id: UUID, on: date, data: Mapping[str, Any]) -> NewEvent:
+    """An event about a request that became no cycle; `cycle_id` is the one it would have been."""
+    return NewEvent(
+        started_on=on,
+        node=cycle_id,
+        seq=0,
+        cycle_id=cycle_id,
+        type=EventType.REQUEST_REJECTED,
+        pipeline=None,
+        state=None,
+        session_id=None,
+        data=data,
+    )
+
+
+def command_json(row: CycleRow, start: Start, contracts: Mapping[str, bytes]) -> bytes:
+    """The command as it is stored and sent: the contracts are put in as they were written."""
+    outcome = start.outcome
+    inputs: dict[str, Any] = {name: orjson.Fragment(body) for name, body in contracts.items()}
+    if outcome is not None:
+        inputs |= {"outcome": outcome.status, "reason": outcome.reason}
+    fields = start.step.serves.message.model_fields
+    if "request" in fields:
+        inputs["request"] = orjson.Fragment(row.request)
+    return orjson.dumps(
+        {
+            "version": 1,
+            "cycle_id": row.cycle_id,
+            "op_id": start.op_id,
+            "as_of": row.as_of,
+            "now": row.accepted_at,
+            "pipeline": row.pipelines[start.lane],
+            "state": start.state,
+            "step": start.step.name,
+            "attempt": start.attempt,
+            "workflow_version": row.workflow_version,
+            "seed": row.cycle_id.int & 0xFFFF_FFFF,
+            "deadline": None if start.step.must_answer else row.deadline_at,
+            "errors": start.errors,
+            **inputs,
+        },
+        default=str,
+    )

@@ -1,0 +1,389 @@
+"""One group of inputs, folded into rows: what changes, what is answered, what is sent after.
+
+No I/O: `store.py` loads the rows before and writes them after, in one transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, assert_never
+from uuid import UUID
+
+import orjson
+from pydantic import ValidationError
+
+from contracts.audit import EventType
+from contracts.cycle import STRATEGY, CycleStatus, RequestAnswer
+from contracts.message import Message
+from contracts.operation import (
+    ClaimAnswer,
+    RecordAnswer,
+    Result,
+    ResultAnswer,
+)
+from contracts.types import Failure
+from libs.runtime import ids
+from libs.runtime.settings import Settings
+from libs.runtime.wording import describe
+from services.orchestrator.group import answers, approvals, inputs
+from services.orchestrator.group.budgets import refused_cycle
+from services.orchestrator.group.changes import (
+    Loaded,
+    NewEntry,
+    NewEvent,
+    NewOperation,
+    Stop,
+    new_event,
+    refused_event,
+    step_event,
+)
+from services.orchestrator.group.leases import NO_USAGE, Leases
+from services.orchestrator.group.rows import CycleRow, Ended, OperationRow, Purse
+from services.orchestrator.machine.logic import (
+    SHARED,
+    CancelAsked,
+    Input,
+    Started,
+    StepDone,
+    StepFailed,
+    TimeIsUp,
+    advance,
+    begin,
+    is_waiting,
+    may_cancel,
+)
+from services.orchestrator.machine.workflow import Step, Workflow
+
+
+class WorkflowUnknown(Exception):
+    """The cycle follows a workflow of another version of this program."""
+
+    def __init__(self, row: CycleRow) -> None:
+        super().__init__(
+            f"cycle {row.cycle_id} follows version {row.workflow_version} of {row.kind}, which "
+            "this orchestrator does not know: one that does has to run"
+        )
+
+
+class Group:
+    """The fold. Give it inputs by `take`, then read what has gathered."""
+
+    def __init__(
+        self,
+        workflows: Mapping[tuple[str, int], Workflow],
+        settings: Settings,
+        loaded: Loaded,
+        now: datetime,
+    ) -> None:
+        self._workflows = workflows
+        self._newest = dict(sorted(workflows))
+        self._settings = settings
+        self._loaded = loaded
+        self._now = now
+        self.starts: list[NewOperation] = []
+        self.ends: dict[UUID, tuple[OperationRow | None, Ended]] = {}
+        self.entries: list[NewEntry] = []
+        self.events: list[NewEvent] = []
+        self.stops: list[Stop] = []
+        self._leases = Leases(settings, loaded, self.entries, self.events)
+        self.used = self._leases.used
+
+    @property
+    def day(self) -> Purse | None:
+        """The day's budget, where an input touches it."""
+        return self._loaded.day
+
+    @property
+    def touched(self) -> Sequence[OperationRow]:
+        """Operations that go on: claimed, recorded or renewed."""
+        rows = self._loaded.operations.values()
+        return [row for row in rows if row.touched and not row.ended]
+
+    def take(self, item: inputs.GroupInput) -> Message | None:
+        """Fold one input; returns its answer, which counts once the group has committed."""
+        match item:
+            case inputs.CycleAsked() | inputs.CancelAskedFor() | inputs.ProposalAnswered():
+                return self._request(item)
+            case inputs.Claimed():
+                return self._claim(item)
+            case inputs.Recorded():
+                return self._record(item)
+            case inputs.Resulted():
+                return self._result(item.service, item.result)
+            case inputs.OperationOverdue():
+                self._overdue(item)
+            case inputs.CycleOverdue():
+                self._cycle_overdue(item)
+            case inputs.RequestRefused():
+                self._refused(item)
+            case _:
+                assert_never(item)
+        return None
+
+    # --- requests ---------------------------------------------------------------------------
+
+    def _request(
+        self, item: inputs.CycleAsked | inputs.CancelAskedFor | inputs.ProposalAnswered
+    ) -> RequestAnswer:
+        match item:
+            case inputs.CycleAsked():
+                return self._cycle_asked(item)
+            case inputs.CancelAskedFor():
+                return self._cancel(item)
+            case inputs.ProposalAnswered():
+                return self._answered(item)
+
+    def _cycle_asked(self, asked: inputs.CycleAsked) -> RequestAnswer:
+        running = self._loaded.cycles.get(asked.cycle_id)
+        if running is not None:
+            return answers.repeated(running, asked)
+        if asked.request.kind not in self._newest:
+            return answers.unknown_kind(asked.request.kind, sorted(self._newest))
+        if asked.hindrance is not None:
+            return asked.hindrance
+        workflow = self._workflows[asked.request.kind, self._newest[asked.request.kind]]
+        passes = approvals.asked_for(asked.request, workflow, self._settings)
+        if passes is None:
+            text = f"approval_required: a cycle of kind {asked.request.kind!r} has no such state"
+            return answers.rejection("not_supported", text, "approval_required")
+        if later := self._not_now(asked):
+            return later
+        row = self._new_cycle(asked, passes)
+        self._loaded.running += 1
+        self._loaded.strategies_running += asked.request.kind == STRATEGY
+        self._loaded.cycles[row.cycle_id] = row
+        self._apply(row, Started(self._memories(asked)))
+        return answers.accepted(row)
+
+    def _not_now(self, asked: inputs.CycleAsked) -> RequestAnswer | None:
+        full = answers.too_many(asked.request.kind, self._loaded, self._settings.cycles_running_max)
+        return full or refused_cycle(asked.needs, self._loaded.today, self._now)
+
+    def _new_cycle(self, asked: inputs.CycleAsked, passes: approvals.Passes) -> CycleRow:
+        request = asked.request
+        names = tuple(pipeline.name for pipeline in request.pipelines)
+        budgets = request.budgets
+        return CycleRow(
+            cycle_id=asked.cycle_id,
+            kind=request.kind,
+            workflow_version=self._newest[request.kind],
+            requester=asked.requester,
+            idempotency_key=request.idempotency_key,
+            body_sha256=asked.body_sha256,
+            request=request.model_copy(update={"as_of": asked.as_of}).model_dump_json().encode(),
+            as_of=asked.as_of,
+            started_on=self._now.date(),
+            accepted_at=self._now,
+            state=begin(asked.cycle_id, names, request.main_pipeline, passes, request.attempts),
+            purse=Purse(budgets.tokens, budgets.cost_usd),
+            timeout_s=request.timeout_s,
+            new=True,
+        )
+
+    def _memories(self, asked: inputs.CycleAsked) -> dict[str, UUID]:
+        memories = {
+            pipeline.name: self._loaded.memories.get((pipeline.account, asked.as_of))
+            for pipeline in asked.request.pipelines
+        }
+        return {name: op_id for name, op_id in memories.items() if op_id is not None}
+
+    def _cancel(self, cancel: inputs.CancelAskedFor) -> RequestAnswer:
+        row = self._loaded.cycles.get(cancel.cycle_id)
+        if row is None:
+            return answers.rejection(
+                "not_found", f"there is no cycle {cancel.cycle_id}", "cycle_id"
+            )
+        if row.state.status is CycleStatus.CANCELLED:
+            return answers.accepted(row)
+        if not may_cancel(self._workflow(row), row.state):
+            text = "it is executing or has ended, and orders are not called back by a cancel"
+            return answers.with_status(answers.rejection("too_late", text), row)
+        self._apply(row, CancelAsked(cancel.reason))
+        return answers.accepted(row)
+
+    def _answered(self, answered: inputs.ProposalAnswered) -> RequestAnswer:
+        row = self._loaded.cycles.get(answered.cycle_id)
+        if row is None:
+            return answers.rejection(
+                "not_found", f"there is no cycle {answered.cycle_id}", "cycle_id"
+            )
+        waiting = {
+            op_id for op_id, operation in self._loaded.operations.items() if not operation.ended
+        }
+        proposals = self._loaded.proposals.get(answered.cycle_id, ())
+        try:
+            proposal, approval = approvals.judge(
+                answered, proposals, waiting, self._settings.approval_valid_s
+            )
+        except approvals.Refused as refused:
+            return answers.with_status(refused.answer, row)
+        if proposal.approval is None:
+            proposal.approval = approval
+            contract = approval.model_dump(mode="json")
+            result = Result(op_id=proposal.op_id, contract=contract)
+            self._complete(self._loaded.operations[proposal.op_id], result)
+        return answers.accepted(row)
+
+    def _cycle_overdue(self, overdue: inputs.CycleOverdue) -> None:
+        row = self._loaded.cycles.get(overdue.cycle_id)
+        if row is not None and row.is_late:
+            self._apply(row, TimeIsUp(row.timeout_s))
+
+    def _refused(self, refused: inputs.RequestRefused) -> None:
+        data = {**refused.failure.model_dump(), "requester": refused.requester}
+        self.events.append(refused_event(refused.cycle_id, self._now.date(), data))
+
+    # --- what services ask --------------------------------------------------------------------
+
+    def _owned(
+        self, op_id: UUID, service: str, what: str
+    ) -> OperationRow | Literal["unknown", "forbidden"]:
+        """The operation that a service speaks of; why it may not, where that is so."""
+        row = self._loaded.operations.get(op_id)
+        if row is None:
+            return "unknown"
+        if row.service != service:
+            cycle = self._loaded.cycles[row.cycle_id]
+            node = ids.event_id(row.op_id, hash_of(service, what))
+            data = {"service": service, "what": what, "owner": row.service}
+            kind = EventType.MESSAGE_REFUSED
+            self.events.append(step_event(cycle, row, node, 0, kind, data))
+            return "forbidden"
+        return row
+
+    def _claim(self, claimed: inputs.Claimed) -> ClaimAnswer:
+        row = self._owned(claimed.claim.op_id, claimed.service, "claim")
+        if isinstance(row, str):
+            return ClaimAnswer(outcome=row)
+        if not row.ended and claimed.claim.epoch is None and self._leases.is_poison(row):
+            self._leases.forfeit(row)
+            self._fail(row, Failure(code="poison", message=self._leases.poison(row)))
+        return self._leases.claim(row, claimed.claim)
+
+    def _record(self, recorded: inputs.Recorded) -> RecordAnswer:
+        row = self._owned(recorded.record.op_id, recorded.service, "record")
+        if isinstance(row, str):
+            return RecordAnswer(outcome=row)
+        return self._leases.record(row, recorded.record)
+
+    def _result(self, service: str, result: Result) -> ResultAnswer:
+        row = self._owned(result.op_id, service, "result")
+        if isinstance(row, str):
+            return ResultAnswer(outcome=row)
+        if row.claimed and (row.epoch == 0 or result.epoch != row.epoch):
+            return ResultAnswer(outcome="fenced")
+        if not row.ended:
+            self._end(row, result)
+        return ResultAnswer(outcome="ok")
+
+    def _end(self, row: OperationRow, result: Result) -> None:
+        invalid = None if result.failure else self._invalid(row, result)
+        if result.failure is not None:
+            self._fail(row, result.failure, wrong_answer=result.wrong_answer)
+        elif invalid is not None:
+            self._fail(row, invalid, wrong_answer=True)
+        else:
+            self._complete(row, result)
+
+    def _invalid(self, row: OperationRow, result: Result) -> Failure | None:
+        """Why the contract is not the one that the operation owes; None where it is."""
+        reply = self._step(row).serves.reply
+        try:
+            # A later service may say more; parts that refuse unknown fields do so in requests only.
+            contract = reply.model_validate(result.contract, extra="ignore")
+        except ValidationError as error:
+            return Failure(code="contract_invalid", message=describe(error, reply))
+        owed = (row.cycle_id, row.op_id)
+        if (getattr(contract, "cycle_id", None), getattr(contract, "op_id", None)) != owed:
+            return Failure(code="contract_invalid", message="the contract has other ids")
+        return None
+
+    def _complete(self, row: OperationRow, result: Result) -> None:
+        contract = result.contract if isinstance(result.contract, dict) else {}
+        row.status = "completed"
+        self.ends[row.op_id] = (row, Ended("completed", result=orjson.dumps(contract)))
+        self._leases.settle(row, NO_USAGE)
+        cycle = self._loaded.cycles[row.cycle_id]
+        self._apply(cycle, StepDone(row.pipeline, row.step, row.attempt, contract))
+
+    # --- ends -------------------------------------------------------------------------------
+
+    def _overdue(self, overdue: inputs.OperationOverdue) -> None:
+        row = self._loaded.operations.get(overdue.op_id)
+        if row is None or row.ended:
+            return
+        if self._step(row).asks:
+            self._fail(row, approvals.nobody_answered(self._settings.approval_timeout_s))
+            return
+        self._leases.forfeit(row)
+        self._fail(row, overdue.failure)
+        reason = overdue.failure.message[:400]
+        self.stops.append(Stop(row.op_id, row.cycle_id, row.service, reason))
+
+    def _fail(self, row: OperationRow, failure: Failure, *, wrong_answer: bool = False) -> None:
+        row.status = "failed"
+        self._leases.settle(row, NO_USAGE)
+        self.ends[row.op_id] = (row, Ended("failed", failure=failure.model_dump_json().encode()))
+        cycle = self._loaded.cycles[row.cycle_id]
+        failed = StepFailed(row.pipeline, row.step, row.attempt, failure, wrong_answer)
+        self._apply(cycle, failed)
+
+    # --- the state machine --------------------------------------------------------------------
+
+    def _workflow(self, row: CycleRow) -> Workflow:
+        try:
+            return self._workflows[row.kind, row.workflow_version]
+        except KeyError:
+            raise WorkflowUnknown(row) from None
+
+    def _step(self, row: OperationRow) -> Step:
+        workflow = self._workflow(self._loaded.cycles[row.cycle_id])
+        states = (*workflow.of(shared=row.pipeline == SHARED), *filter(None, (workflow.closing,)))
+        return next(state for state in states if state.name == row.state).step(row.step)
+
+    def _apply(self, row: CycleRow, cause: Input) -> None:
+        after = advance(self._workflow(row), row.state, cause)
+        if not after.changed:
+            return
+        row.state, row.changed = after.cycle, True
+        row.waiting = is_waiting(self._workflow(row), after.cycle)
+        self.starts += [NewOperation(row, start) for start in after.starts]
+        for op_id in after.stops:
+            self._stop(row, op_id)
+        limit_s = self._settings.approval_timeout_s
+        self.events += [new_event(row, approvals.timed(fact, limit_s)) for fact in after.facts]
+
+    def _stop(self, row: CycleRow, op_id: UUID) -> None:
+        operation = self._loaded.operations.get(op_id)
+        if operation is not None:
+            operation.status = "cancelled"
+            self._leases.forfeit(operation)
+        self.ends[op_id] = (operation, Ended("cancelled"))
+        self.starts = [new for new in self.starts if new.start.op_id != op_id]
+        service = operation.service if operation else ""
+        self.stops.append(Stop(op_id, row.cycle_id, service, row.state.reason or "cancelled"))
+
+    def cycle(self, cycle_id: UUID) -> CycleRow:
+        """A cycle that was read or has begun."""
+        return self._loaded.cycles[cycle_id]
+
+    def changed_cycles(self) -> Sequence[CycleRow]:
+        """All cycles to write, with those whose purse alone has changed."""
+        return [row for row in self._loaded.cycles.values() if row.changed]
+
+    # --- after the commit ---------------------------------------------------------------------
+
+    @property
+    def cycles(self) -> Sequence[CycleRow]:
+        """All cycles that were read or have begun."""
+        return list(self._loaded.cycles.values())
+
+    @property
+    def live_operations(self) -> Sequence[OperationRow]:
+        """The operations that run on, old and new."""
+        old = [row for row in self._loaded.operations.values() if not row.ended]
+        return [*old, *(new.row() for new in self.starts)]
+
+
+def hash_of(*parts: str) -> int:
+    """A small stable number for a refused message's kind, so that a flood makes one event."""
+    return sum(map(ord, "/".join(parts))) + 1_000_000

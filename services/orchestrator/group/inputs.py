@@ -1,0 +1,148 @@
+"""What reaches the orchestrator from outside, each with a future for its answer.
+
+An answer is given only after the transaction that it speaks of has committed.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import date
+from uuid import UUID
+
+from contracts.approval import AnswerProposal
+from contracts.cycle import CycleRequest, RequestAnswer
+from contracts.message import Message
+from contracts.operation import Claim, Record, Reserve, Result
+from contracts.types import Failure
+
+
+@dataclass(frozen=True)
+class CycleAsked:
+    """`requester` wants a cycle; `as_of` is the session it will see, `body_sha256` its body's.
+
+    `hindrance` is why a new cycle could not begin; one that there is already goes on. `needs` is
+    the least that a call of its dearest model may cost, None where nothing in it is counted.
+    """
+
+    cycle_id: UUID
+    requester: str
+    request: CycleRequest
+    as_of: date
+    body_sha256: bytes
+    hindrance: RequestAnswer | None = None
+    needs: Reserve | None = None
+
+
+@dataclass(frozen=True)
+class CancelAskedFor:
+    """Somebody wants a cycle to stop."""
+
+    cycle_id: UUID
+    reason: str
+
+
+@dataclass(frozen=True)
+class ProposalAnswered:
+    """`approver` says what becomes of a proposal that waits."""
+
+    approver: str
+    answer: AnswerProposal
+
+    @property
+    def cycle_id(self) -> UUID:
+        """The cycle that waits."""
+        return self.answer.cycle_id
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A service asks for an operation."""
+
+    service: str
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A service has finished calls, or renews its lease."""
+
+    service: str
+    record: Record
+
+
+@dataclass(frozen=True)
+class Resulted:
+    """A service has an operation's result."""
+
+    service: str
+    result: Result
+
+
+@dataclass(frozen=True)
+class OperationOverdue:
+    """An operation's time limit has passed, or it cannot be committed as it is."""
+
+    op_id: UUID
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class CycleOverdue:
+    """A cycle's time limit has passed."""
+
+    cycle_id: UUID
+
+
+@dataclass(frozen=True)
+class RequestRefused:
+    """A request that could not be read: recorded under an id made from its body."""
+
+    cycle_id: UUID
+    failure: Failure
+    requester: str
+
+
+GroupInput = (
+    CycleAsked
+    | CancelAskedFor
+    | ProposalAnswered
+    | Claimed
+    | Recorded
+    | Resulted
+    | OperationOverdue
+    | CycleOverdue
+    | RequestRefused
+)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One input and where its answer goes; None answers an input that nobody waits for."""
+
+    item: GroupInput
+    answer: "asyncio.Future[Message | None]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+def operation_of(item: GroupInput) -> UUID | None:
+    """The operation that an input speaks of."""
+    match item:
+        case Claimed():
+            return item.claim.op_id
+        case Recorded():
+            return item.record.op_id
+        case Resulted():
+            return item.result.op_id
+        case OperationOverdue():
+            return item.op_id
+        case _:
+            return None
+
+
+def cycle_of(item: GroupInput) -> UUID | None:
+    """The cycle that an input names itself."""
+    match item:
+        case CycleAsked() | CancelAskedFor() | ProposalAnswered() | CycleOverdue():
+            return item.cycle_id
+        case _:
+            return None

@@ -1,0 +1,257 @@
+"""Claims, leases and budgets: who has an operation, what it recorded, what it may still spend."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from contracts.audit import EventType
+from contracts.operation import (
+    CallKind,
+    Claim,
+    ClaimAnswer,
+    JournalEntry,
+    Record,
+    RecordAnswer,
+    Reserve,
+)
+from contracts.types import Usage, plainly
+from libs.runtime import recorded_call
+from libs.runtime.journal import batches
+from libs.runtime.settings import Settings
+from services.orchestrator.group.budgets import refused_call
+from services.orchestrator.group.changes import Loaded, NewEntry, NewEvent, NewUsage, step_event
+from services.orchestrator.group.rate_limits import Pace
+from services.orchestrator.group.rows import OperationRow
+from services.orchestrator.machine.logic import SEQ_CALLS, SEQ_STARTED
+
+CALL_EVENTS = {
+    CallKind.MODEL: EventType.LLM_CALLED,
+    CallKind.TOOL: EventType.TOOL_CALLED,
+    CallKind.READ: EventType.DATA_READ,
+}
+SEQ_REQUESTS = 20_000
+"""Numbers of `llm_requested` events begin above those of calls."""
+CALLS_PER_EPOCH = 20_000
+NO_USAGE = Usage()
+NOTHING = Reserve()
+
+
+class Leases:
+    """The claims and records of one group; entries and events go to the group's own lists.
+
+    `used` gathers what calls used, to be added to the sums by sort.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        loaded: Loaded,
+        entries: list[NewEntry],
+        events: list[NewEvent],
+    ) -> None:
+        self._settings = settings
+        self._loaded = loaded
+        self._entries = entries
+        self._events = events
+        self.used: list[NewUsage] = []
+
+    def is_poison(self, row: OperationRow) -> bool:
+        """Whether the operation was begun too often without an end."""
+        return not self._is_held(row) and row.epoch >= self._settings.epochs_max
+
+    def claim(self, row: OperationRow, claim: Claim) -> ClaimAnswer:
+        """Grant the operation, or a further page of its journal, or say why not."""
+        if row.ended:
+            return ClaimAnswer(outcome="done")
+        if claim.epoch is not None:
+            return self._page(row, claim)
+        if self._is_held(row) or self._is_out_of_turn(row):
+            return ClaimAnswer(outcome="busy")
+        return self._grant(row)
+
+    def _is_held(self, row: OperationRow) -> bool:
+        return row.status == "running" and row.lease_live
+
+    def _is_out_of_turn(self, row: OperationRow) -> bool:
+        """Whether this would be its last claim, and the sweep has not sent it for that.
+
+        The sweep lets such suspects run one at a time; NATS, which delivers again what a killed
+        process did not acknowledge, knows nothing of that.
+        """
+        return row.epoch >= self._settings.epochs_max - 1 > 0 and not row.lease_live
+
+    def _grant(self, row: OperationRow) -> ClaimAnswer:
+        if row.epoch == 0:
+            cycle = self._loaded.cycles[row.cycle_id]
+            started = step_event(cycle, row, row.op_id, SEQ_STARTED, EventType.OPERATION_STARTED)
+            self._events.append(started)
+        self.forfeit(row)
+        row.epoch += 1
+        _hold(row)
+        return self._granted(row, 0)
+
+    def _page(self, row: OperationRow, claim: Claim) -> ClaimAnswer:
+        """The next part of a long journal, for the instance that has the work."""
+        if claim.epoch != row.epoch:
+            return ClaimAnswer(outcome="busy")
+        _hold(row)
+        return self._granted(row, claim.after)
+
+    def _granted(self, row: OperationRow, after: int) -> ClaimAnswer:
+        journal = [e for e in self._loaded.journals.get(row.op_id, ()) if e.index >= after]
+        pages = batches(journal)
+        return ClaimAnswer(
+            outcome="granted",
+            epoch=row.epoch,
+            lease_s=self._settings.lease_s,
+            journal=tuple(pages[0]) if pages else (),
+            more=len(pages) > 1,
+        )
+
+    def poison(self, row: OperationRow) -> str:
+        """Why an operation that is never finished is given up."""
+        return (
+            f"{row.step} was begun {row.epoch} times and never ended: it stops its process or "
+            f"outlives its lease of {self._settings.lease_s:g} s; see the log of {row.service}"
+        )
+
+    def record(self, row: OperationRow, record: Record) -> RecordAnswer:
+        """Keep finished calls, settle, reserve, renew."""
+        if row.ended:
+            return RecordAnswer(outcome="cancelled", message=f"the operation is {row.status}")
+        if row.epoch != record.epoch:
+            return RecordAnswer(outcome="fenced", message=f"epoch {row.epoch} has the work")
+        fresh = [e for e in record.entries if (row.op_id, e.index) not in self._loaded.recorded]
+        self._keep(row, fresh)
+        _hold(row)
+        if record.progress is not None:
+            row.progress = record.progress.model_dump_json().encode()
+        return self._reserve(row, record.reserve)
+
+    def _keep(self, row: OperationRow, entries: Sequence[JournalEntry]) -> None:
+        cycle = self._loaded.cycles[row.cycle_id]
+        paid = [entry for entry in entries if entry.kind is CallKind.MODEL]
+        if paid:
+            self._tell_pace(row, paid)
+            self.settle(row, sum((entry.usage for entry in entries), start=NO_USAGE))
+        for entry in entries:
+            self._loaded.recorded.add((row.op_id, entry.index))
+            self._entries.append(NewEntry(row, entry))
+            data = _call_data(entry)
+            is_answer_check = entry.passed is not None
+            seq = SEQ_CALLS + entry.index
+            what = EventType.ANSWER_CHECKED if is_answer_check else CALL_EVENTS[entry.kind]
+            self._events.append(step_event(cycle, row, row.op_id, seq, what, data))
+
+    def _tell_pace(self, row: OperationRow, paid: Sequence[JournalEntry]) -> None:
+        """What the calls left unused others may use; what their endpoint asked, all keep to."""
+        pace = self._loaded.paces.get(paid[0].provider)
+        if pace is None:
+            return
+        pace.give_back(max(0, row.reserved.tokens - sum(entry.usage.tokens for entry in paid)))
+        for entry in paid:
+            pace.close(_retry_after_s(entry))
+
+    def forfeit(self, row: OperationRow) -> None:
+        """Count all that is held back as spent: whoever had the operation may have paid for a call
+        that nobody recorded."""
+        held = row.reserved
+        self.settle(row, Usage(unsorted_tokens=held.tokens, cost_usd=held.cost_usd))
+
+    def settle(self, row: OperationRow, usage: Usage) -> None:
+        """Turn what was held back for the calls in flight into what they used."""
+        held, row.reserved = row.reserved, NOTHING
+        if held == NOTHING and usage == NO_USAGE:
+            return
+        cycle = self._loaded.cycles[row.cycle_id]
+        cycle.changed = True
+        cycle.purse.release(held)
+        cycle.purse.spend(usage.tokens, usage.cost_usd)
+        day = self._loaded.day
+        if day is not None:
+            # What an earlier day held back is not this day's to give back; the spending is.
+            day.release(held if row.reserved_today else NOTHING)
+            day.spend(usage.tokens, usage.cost_usd)
+        row.spend(usage)
+        if usage.tokens:
+            self.used.append(NewUsage(row, usage))
+
+    def _reserve(self, row: OperationRow, reserve: Reserve | None) -> RecordAnswer:
+        lease_s = self._settings.lease_s
+        if reserve is None or reserve == NOTHING:
+            return RecordAnswer(outcome="ok", lease_s=lease_s)
+        # One reservation at a time: a record that comes again, or after a failed call, replaces it.
+        self.settle(row, NO_USAGE)
+        cycle = self._loaded.cycles[row.cycle_id]
+        refused = refused_call(reserve, row, cycle.purse, self._loaded.day, self._settings)
+        if refused is not None:
+            return refused
+        pace = self._loaded.paces.get(reserve.provider) or Pace(reserve.provider)
+        wait_s = pace.wait_s(reserve)
+        if wait_s > self._settings.model_wait_s_max:
+            return _too_late(pace, wait_s, self._settings.model_wait_s_max)
+        pace.take(reserve, wait_s)
+        for purse in (cycle.purse, self._loaded.day):
+            if purse is not None:
+                purse.hold(reserve)
+        cycle.changed = row.reserved_today = True
+        row.reserved = Reserve(tokens=reserve.tokens, cost_usd=reserve.cost_usd)
+        self._announce(row, reserve, wait_s)
+        return RecordAnswer(outcome="ok", lease_s=lease_s, wait_s=wait_s)
+
+    def _announce(self, row: OperationRow, reserve: Reserve, wait_s: float) -> None:
+        """Put on record that a paid call begins; each epoch may begin it once."""
+        if reserve.index is None:
+            return
+        cycle = self._loaded.cycles[row.cycle_id]
+        seq = SEQ_REQUESTS + row.epoch * CALLS_PER_EPOCH + reserve.index
+        data = {
+            "name": reserve.name,
+            "index": reserve.index,
+            "epoch": row.epoch,
+            "tokens_max": reserve.tokens,
+            "cost_usd_max": plainly(reserve.cost_usd),
+            "wait_s": round(wait_s, 3),
+        }
+        self._events.append(step_event(cycle, row, row.op_id, seq, EventType.LLM_REQUESTED, data))
+
+
+def _call_data(entry: JournalEntry) -> dict[str, Any]:
+    """What an event says of a finished call; it is whole in the journal."""
+    data: dict[str, Any] = {
+        "name": entry.name,
+        "index": entry.index,
+        "duration_ms": entry.duration_ms,
+        **recorded_call.outline(entry),
+    }
+    if entry.kind is CallKind.MODEL:
+        request = entry.request if isinstance(entry.request, dict) else {}
+        data["prompt_sha256"] = request.get("system_sha256", "")
+        data["usage"] = entry.usage.model_dump(mode="json")
+        data["fault"] = str(entry.fault.get("code", ""))
+    if entry.passed is not None:
+        data["passed"] = entry.passed
+    return data
+
+
+def _retry_after_s(entry: JournalEntry) -> float:
+    """How long the endpoint asked to be left alone, instead of a reply."""
+    wait_s = entry.fault.get("retry_after_s")
+    return float(wait_s) if isinstance(wait_s, int | float) else 0.0
+
+
+def _too_late(pace: Pace, wait_s: float, longest_s: float) -> RecordAnswer:
+    return RecordAnswer(
+        outcome="budget_exhausted",
+        field=f"providers.{pace.provider}.rate",
+        message=(
+            f"{pace.provider} may be asked in {wait_s:.0f} s only, for {pace.limits()}, and the "
+            f"longest wait is {longest_s:g} s (DESKBUS_MODEL_WAIT_S_MAX): try again later, ask for "
+            f"fewer cycles at once, or set [providers.{pace.provider}.rate] as your account has it"
+        ),
+    )
+
+
+def _hold(row: OperationRow) -> None:
+    """Renew the lease, for this group too: a claim that comes with a record that was just in time
+    must not be granted, on a journal that does not have the record's calls yet."""
+    row.status, row.lease_live, row.touched = "running", True, True

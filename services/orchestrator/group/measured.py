@@ -1,0 +1,110 @@
+"""What a committed group adds to metrics and traces. After the commit: what is on record, once."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from contracts.audit import EventType
+from contracts.cycle import CycleStatus, RequestAnswer
+from contracts.message import Message
+from contracts.operation import CallKind, ClaimAnswer, JournalEntry, RecordAnswer, ResultAnswer
+from contracts.risk import RuleOutcome
+from libs.telemetry import metrics, tracing
+from services.orchestrator.group.changes import NewEvent
+from services.orchestrator.group.fold import Group
+from services.orchestrator.group.rows import CycleRow
+
+ENDS = {
+    EventType.OPERATION_COMPLETED: "completed",
+    EventType.OPERATION_FAILED: "failed",
+    EventType.OPERATION_CANCELLED: "cancelled",
+}
+QUESTIONS = {
+    ClaimAnswer: "claim",
+    RecordAnswer: "record",
+    ResultAnswer: "result",
+    RequestAnswer: "request",
+}
+TOOL_UNKNOWN = "tool_not_allowed"
+TOKENS = ("input", "output", "cache_read", "cache_write", "unsorted")
+
+
+def count(group: Group, answers: Sequence[Message | None]) -> None:
+    """Count what the group wrote and answered."""
+    for answer in answers:
+        if isinstance(answer, ClaimAnswer | RecordAnswer | ResultAnswer | RequestAnswer):
+            metrics.ANSWERS.add(QUESTIONS[type(answer)], answer.outcome)
+    for event in group.events:
+        _event(group, event)
+    for new in group.entries:
+        _call(new.operation.step, new.entry)
+
+
+def _event(group: Group, event: NewEvent) -> None:
+    match event.type:
+        case EventType.CYCLE_ACCEPTED:
+            metrics.CYCLES_ACCEPTED.add(group.cycle(event.cycle_id).kind)
+        case EventType.CYCLE_ENDED:
+            cycle = group.cycle(event.cycle_id)
+            took = datetime.now(UTC) - cycle.accepted_at
+            metrics.CYCLES.add(cycle.kind, str(event.data["status"]))
+            metrics.CYCLE_SECONDS.observe(took.total_seconds(), cycle.kind)
+            if tracing.is_on():
+                _trace(cycle, str(event.data["status"]))
+        case (
+            EventType.OPERATION_COMPLETED
+            | EventType.OPERATION_FAILED
+            | EventType.OPERATION_CANCELLED
+        ):
+            metrics.OPERATIONS.add(event.data["step"], ENDS[event.type])
+            if event.type is EventType.OPERATION_FAILED:
+                metrics.FAILURES.add(event.data["code"])
+        case EventType.LLM_REQUESTED if event.data["wait_s"]:
+            provider = event.data["name"].partition(":")[0]
+            metrics.MODEL_WAIT.add(provider, by=event.data["wait_s"])
+        case EventType.DECISION:
+            for check in event.data.get("checks", ()):
+                if check["outcome"] != RuleOutcome.KEPT:
+                    metrics.RULES.add(check["rule"], check["outcome"])
+        case _:
+            pass
+
+
+def _trace(cycle: CycleRow, status: str) -> None:
+    """The root of the cycle's trace, now that it is over."""
+    what = {
+        "deskbus.cycle_id": str(cycle.cycle_id),
+        "deskbus.kind": cycle.kind,
+        "deskbus.status": status,
+        "deskbus.as_of": str(cycle.as_of),
+    }
+    node = tracing.Node.of_cycle(cycle.cycle_id)
+    failure = "cycle_failed" if status == CycleStatus.FAILED else ""
+    tracing.ended(f"cycle {cycle.kind}", node, cycle.accepted_at, what, failure)
+
+
+def _call(step: str, entry: JournalEntry) -> None:
+    seconds = entry.duration_ms / 1_000
+    if entry.kind is CallKind.TOOL:
+        outcome = _code(entry) or "ok"
+        # A name that a model has invented is no label.
+        tool = "unknown" if outcome == TOOL_UNKNOWN else entry.name
+        metrics.TOOL_CALLS.add(tool, outcome)
+        metrics.TOOL_SECONDS.observe(seconds, tool)
+    elif entry.kind is CallKind.MODEL:
+        _model_call(step, entry, seconds)
+    elif entry.passed is not None:
+        metrics.ANSWERS_CHECKED.add(step, "passed" if entry.passed else "refused")
+
+
+def _model_call(step: str, entry: JournalEntry, seconds: float) -> None:
+    provider, usage = entry.provider, entry.usage
+    metrics.MODEL_CALLS.add(provider, step, _code(entry) or "ok")
+    metrics.MODEL_SECONDS.observe(seconds, provider)
+    metrics.MODEL_COST.add(provider, step, by=float(usage.cost_usd))
+    for sort in TOKENS:
+        metrics.MODEL_TOKENS.add(provider, sort, by=getattr(usage, f"{sort}_tokens"))
+
+
+def _code(entry: JournalEntry) -> str:
+    """The code of the error that stands in place of a reply; empty where there is none."""
+    return str(entry.fault.get("code", ""))

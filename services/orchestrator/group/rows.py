@@ -1,0 +1,243 @@
+"""The rows that one group of inputs works on, between their loading and their writing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from contracts.approval import Approval, AwaitApproval
+from contracts.cycle import CycleStatus
+from contracts.operation import Reserve
+from contracts.types import Usage
+from libs.postgres.pool import Record
+from services.orchestrator.machine.logic import SHARED, Cycle, Lane
+from services.orchestrator.machine.workflow import Ending
+
+ZERO = Decimal(0)
+
+
+@dataclass
+class Purse:
+    """What may be spent, what was, and what is held back for calls in flight."""
+
+    tokens_max: int
+    cost_usd_max: Decimal
+    tokens_spent: int = 0
+    cost_usd_spent: Decimal = ZERO
+    tokens_reserved: int = 0
+    cost_usd_reserved: Decimal = ZERO
+
+    def hold(self, reserve: Reserve) -> None:
+        """Keep `reserve` back."""
+        self.tokens_reserved += reserve.tokens
+        self.cost_usd_reserved += reserve.cost_usd
+
+    def release(self, reserve: Reserve) -> None:
+        """Give `reserve` back."""
+        self.tokens_reserved -= reserve.tokens
+        self.cost_usd_reserved -= reserve.cost_usd
+
+    def spend(self, tokens: int, cost_usd: Decimal) -> None:
+        """Count what was used."""
+        self.tokens_spent += tokens
+        self.cost_usd_spent += cost_usd
+
+
+@dataclass
+class CycleRow:
+    """A cycle as it stands at `revision`: locked, or to be written only if that still holds.
+
+    `state` is the state machine's; the rest is what its commands need. `waited_s` is how long it
+    has waited for people or the desk's clock has stood, which its time limit does not count;
+    `waiting` is whether it waits now; `is_late` whether the limit had passed when it was locked.
+    """
+
+    cycle_id: UUID
+    kind: str
+    workflow_version: int
+    requester: str
+    body_sha256: bytes
+    request: bytes
+    as_of: date
+    started_on: date
+    accepted_at: datetime
+    state: Cycle
+    purse: Purse
+    timeout_s: float
+    waited_s: float = 0.0
+    is_late: bool = True
+    waiting: bool = False
+    revision: int = 0
+    idempotency_key: str = ""
+    new: bool = False
+    changed: bool = False
+
+    @classmethod
+    def of(cls, row: Record) -> "CycleRow":
+        """The row as the statement load_cycles reads it."""
+        return cls(
+            cycle_id=row["cycle_id"],
+            kind=row["kind"],
+            workflow_version=row["workflow_version"],
+            requester=row["requester"],
+            body_sha256=row["body_sha256"],
+            request=row["request"],
+            as_of=row["as_of"],
+            started_on=row["started_on"],
+            accepted_at=row["accepted_at"],
+            state=load_state(row["cycle_id"], row["state"], row["status"], row["reason"]),
+            purse=Purse(
+                row["tokens_max"],
+                row["cost_usd_max"],
+                row["tokens_spent"],
+                row["cost_usd_spent"],
+                row["tokens_reserved"],
+                row["cost_usd_reserved"],
+            ),
+            # As it was asked for: the two times on record come from two clocks.
+            timeout_s=orjson.loads(row["request"])["timeout_s"],
+            waited_s=row["waited_s"],
+            is_late=row["is_late"],
+            waiting=row["waiting"],
+            revision=row["revision"],
+        )
+
+    def stored(self) -> None:
+        """It is in the database as it stands here."""
+        self.revision += self.changed and not self.new
+        self.new = self.changed = False
+
+    @cached_property
+    def pipelines(self) -> Mapping[str, Mapping[str, Any]]:
+        """The request's pipelines by name; the shared lane runs under the main one's settings."""
+        requested = {
+            pipeline["name"]: pipeline for pipeline in orjson.loads(self.request)["pipelines"]
+        }
+        return {SHARED: {**requested[self.state.main], "name": SHARED}, **requested}
+
+    @property
+    def deadline_at(self) -> datetime:
+        """When the cycle's time is up."""
+        return self.accepted_at + timedelta(seconds=self.timeout_s + self.waited_s)
+
+
+@dataclass
+class OperationRow:
+    """An operation, at its cycle's revision.
+
+    `reserved` is held back by its cycle's budget and by that of the UTC day of the reservation;
+    `reserved_today` says whether this is that day.
+    """
+
+    op_id: UUID
+    cycle_id: UUID
+    started_on: date
+    pipeline: str
+    state: str
+    step: str
+    service: str
+    attempt: int
+    status: str
+    claimed: bool
+    must_answer: bool
+    epoch: int
+    lease_live: bool
+    tokens: int
+    cost_usd: Decimal
+    reserved: Reserve
+    reserved_today: bool = False
+    progress: bytes | None = None
+    touched: bool = False
+
+    @classmethod
+    def of(cls, row: Record) -> "OperationRow":
+        """The row as the statement load_operations reads it."""
+        reserved = Reserve(tokens=row["tokens_reserved"], cost_usd=row["cost_usd_reserved"])
+        names = ("tokens_reserved", "cost_usd_reserved")
+        return cls(**{k: v for k, v in row.items() if k not in names}, reserved=reserved)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has its final status."""
+        return self.status not in {"pending", "running"}
+
+    def spend(self, usage: Usage) -> None:
+        """Count what its calls used."""
+        self.tokens += usage.tokens
+        self.cost_usd += usage.cost_usd
+
+
+@dataclass
+class Proposal:
+    """What a person is or was asked; all times are the database's, read under the lock."""
+
+    op_id: UUID
+    pipeline: str
+    command: AwaitApproval
+    now: datetime
+    expires_at: datetime
+    in_time: bool
+    approval: Approval | None = None
+
+    @classmethod
+    def of(cls, row: Record) -> "Proposal":
+        """The row as the statement load_proposals reads it."""
+        result = row["result"]
+        return cls(
+            op_id=row["op_id"],
+            pipeline=row["pipeline"],
+            command=AwaitApproval.model_validate_json(row["command"]),
+            now=row["now"],
+            expires_at=row["deadline_at"],
+            in_time=row["in_time"],
+            approval=Approval.model_validate_json(result) if result else None,
+        )
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an operation is to be written at its end."""
+
+    status: str
+    result: bytes | None = None
+    failure: bytes | None = None
+
+
+def dump_state(cycle: Cycle) -> bytes:
+    """The state machine's state as JSON."""
+    # Ids that come from Postgres are of a subclass of UUID that orjson does not know.
+    return orjson.dumps({"main": cycle.main, "lanes": cycle.lanes}, default=str)
+
+
+def load_state(cycle_id: UUID, state: bytes, status: str, reason: str | None) -> Cycle:
+    """The state as `dump_state` wrote it."""
+    stored = orjson.loads(state)
+    return Cycle(
+        cycle_id=cycle_id,
+        main=stored["main"],
+        lanes={name: _lane(lane) for name, lane in stored["lanes"].items()},
+        status=CycleStatus(status),
+        reason=reason or "",
+    )
+
+
+def _lane(stored: Mapping[str, Any]) -> Lane:
+    ending = stored["ending"]
+    return Lane(
+        name=stored["name"],
+        state=stored["state"],
+        live=stored["live"],
+        done=tuple(stored["done"]),
+        outputs={name: UUID(op_id) for name, op_id in stored["outputs"].items()},
+        ending=Ending(CycleStatus(ending["status"]), ending["reason"]) if ending else None,
+        status=CycleStatus(stored["status"]),
+        entered=stored["entered"],
+        passes=tuple(stored.get("passes", ())),
+        round=stored.get("round", 1),
+        rounds_max=stored.get("rounds_max", 1),
+    )

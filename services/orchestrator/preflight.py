@@ -1,0 +1,147 @@
+"""May this cycle begin, and what does a call of its models cost at least? Asked before a cycle.
+
+A request for what there is not is refused here, whichever way it came in: later it would be a cycle
+that could never have run. What nobody who knows says in time refuses nothing: the work itself will
+find it out.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+import structlog
+
+from contracts.cycle import CycleRequest, RequestAnswer
+from contracts.operation import Reserve
+from contracts.provider import ProvidersQuery
+from contracts.reach import OutOfReach, ReachQuery
+from contracts.schedule import SCHEDULE
+from contracts.subjects import ORCHESTRATOR, PROVIDERS, REACH, Answered, Asked, Subject
+from libs.bus.codec import MessageInvalid, decode, encode
+from libs.bus.connection import Client
+from libs.bus.operation import UNANSWERED
+from libs.market.errors import MarketError, NotASession, OutsideData
+from libs.market.sessions import Sessions
+from libs.runtime.nearest import nearest
+from services.orchestrator.group.answers import mistaken, mistyped_constraint
+
+OFFLINE = "rules"
+"""The provider that every desk has: nobody need be asked for it."""
+ANSWER_TIMEOUT_S = 2.0
+"""How long whoever knows may take to say it; a person waits for it."""
+SOMETHING = Reserve(tokens=1, cost_usd=Decimal("0.00000001"))
+"""What a call of a model costs where nobody knows: more than a spent budget has."""
+
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Why a cycle could not begin, if so, and the least that a call of its models may cost.
+
+    `hindrance` None: nothing speaks against it, or nobody knows. `needs` None: none is counted.
+    """
+
+    hindrance: RequestAnswer | None = None
+    needs: Reserve | None = None
+
+
+# What becomes of the request of somebody for a session.
+OutlookOf = Callable[[str, CycleRequest, date], Awaitable[Outlook]]
+
+
+class Door:
+    """Judges requests: their day by the source's sessions, the rest by who has markets and keys."""
+
+    def __init__(self, client: Client, sessions: Sessions) -> None:
+        self._client = client
+        self._sessions = sessions
+
+    async def __call__(self, requester: str, request: CycleRequest, as_of: date) -> Outlook:
+        """The first thing that speaks against a new cycle, and what a call of it needs."""
+        hindrance = (
+            mistyped_constraint(request)
+            or await self._of_the_day(as_of)
+            or await self._of_the_names(requester, request, as_of)
+        )
+        return Outlook(hindrance) if hindrance else await self._of_the_pipelines(request)
+
+    async def _of_the_day(self, as_of: date) -> RequestAnswer | None:
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                await self._sessions.require(as_of)
+        except (NotASession, OutsideData) as error:
+            day = error.nearest.isoformat()
+            return mistaken(error.code, error.message, "as_of", as_of.isoformat(), day)
+        except (MarketError, TimeoutError) as error:
+            log.warning("orchestrator.sessions_unknown", error=f"{type(error).__name__}: {error}")
+        return None
+
+    async def _of_the_names(
+        self, requester: str, request: CycleRequest, as_of: date
+    ) -> RequestAnswer | None:
+        tickers = tickers_of(request)
+        if not tickers and not request.sources:
+            return None
+        query = ReachQuery(as_of=as_of, universe=tickers, sources=request.sources)
+        view = await self._ask(REACH, query)
+        if view is None:
+            return None
+        if view.sources:
+            return _out_of_reach("sources", view.sources[0])
+        unknown = [ticker for ticker in view.tickers if not ticker.is_known]
+        if unknown and (requester != SCHEDULE or len(view.tickers) == len(tickers)):
+            return _out_of_reach("universe", unknown[0])
+        if tickers and len(view.tickers) == len(tickers):
+            return _out_of_reach("universe", view.tickers[0])
+        # A job whose universe has lost a share goes on with the others: its digest says so.
+        return None
+
+    async def _of_the_pipelines(self, request: CycleRequest) -> Outlook:
+        pipelines = tuple(
+            pipeline
+            for pipeline in request.pipelines
+            if pipeline.provider != OFFLINE or pipeline.models
+        )
+        if not pipelines:
+            return Outlook()
+        view = await self._ask(PROVIDERS, ProvidersQuery(pipelines=pipelines))
+        if view is None:
+            return Outlook(needs=SOMETHING)
+        if not view.problems:
+            return Outlook(needs=view.needs)
+        problem = view.problems[0]
+        text = f"pipeline {problem.pipeline}: {problem.message}"
+        provider = next(
+            pipeline.provider for pipeline in pipelines if pipeline.name == problem.pipeline
+        )
+        usable = [provider.name for provider in view.providers if provider.usable]
+        near = nearest(provider, usable) if problem.code == "provider_unknown" else None
+        answer = mistaken(problem.code, text, "pipelines", provider, near, OFFLINE)
+        return Outlook(answer, view.needs)
+
+    async def _ask(self, row: Subject[Asked, Answered], query: Asked) -> Answered | None:
+        """The answer; None where nobody who could gave one in time."""
+        try:
+            answer = await self._client.request(
+                row.by(ORCHESTRATOR), encode(query), timeout=ANSWER_TIMEOUT_S
+            )
+            return decode(row.reply, answer.data)
+        except (*UNANSWERED, MessageInvalid) as error:
+            log.warning("orchestrator.unanswered", asked=row.what, error=type(error).__name__)
+            return None
+
+
+def tickers_of(request: CycleRequest) -> tuple[str, ...]:
+    """The tickers that a request names: its universe, or that of the strategy it brings."""
+    if request.universe is not None:
+        return request.universe
+    spec = request.strategy.spec if request.strategy else None
+    return spec.universe if spec else ()
+
+
+def _out_of_reach(field: str, error: OutOfReach) -> RequestAnswer:
+    return mistaken(error.code, error.message, field, error.name, error.nearest)

@@ -1,0 +1,163 @@
+"""One term an idea wherever a person reads: no word that the glossary has replaced comes back."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GLOSSARY = ROOT / "docs/glossary.md"
+HEADING = "## What the screen says"
+TEMPLATES = ("services/console/pages/templates", "libs/report/templates")
+MODULES = ("services/cli", "services/console", "libs/report", "libs/llm/rules", "libs/runtime")
+SCRIPTS = "services/console/pages/static"
+TERMS_MIN = 30
+SOURCES_MIN = 150
+"""Files that are read, so that a folder which moves cannot empty the test."""
+OTHER_MEANINGS: Mapping[tuple[str, str], str] = {}
+"""Where a replaced word means something else: file and word, with the reason."""
+
+JINJA = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
+LITERAL = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+COMMENT = re.compile(r"\{#.*?#\}|<script.*?</script>|<style.*?</style>", re.DOTALL)
+TAG = re.compile(r"<[^<>]*>")
+READ_ATTRIBUTE = re.compile(
+    r"\b(?:title|aria-label|placeholder|alt|data-said|data-label)=\"([^\"]*)\""
+)
+JS_TEXT = re.compile(r"\"([^\"\n]*)\"|`([^`]*)`")
+JS_HOLE = re.compile(r"\$\{[^{}]*\}")
+CODE = re.compile(r"`[^`\n]*`")
+
+
+def replaced() -> Mapping[str, str]:
+    """By replaced word: the term that stands in its place."""
+    table = GLOSSARY.read_text(encoding="utf-8").partition(HEADING)[2]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| **")]
+    return {word: row[0].strip("| ") for row in rows for word in re.findall(r"`([^`]+)`", row[2])}
+
+
+def of_template(text: str) -> str:
+    """What a template shows: text, attributes that are read out, string literals of expressions."""
+    text = JINJA.sub(
+        lambda each: " · ".join(a or b for a, b in LITERAL.findall(each[0])), COMMENT.sub(" ", text)
+    )
+    attributes = READ_ATTRIBUTE.findall(text)
+    return "\n".join([TAG.sub(" ", text), *attributes])
+
+
+def of_module(text: str) -> str:
+    """The string literals of a module; of docstrings only a command's, which is its help."""
+    tree = ast.parse(text)
+    hidden: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            hidden.add(id(node.value))
+        # A key is a name for programs, not a text for people.
+        if isinstance(node, ast.Subscript):
+            hidden |= {id(each) for each in ast.walk(node.slice)}
+        if isinstance(node, ast.Dict):
+            hidden |= {id(key) for key in node.keys if key is not None}
+        if isinstance(node, ast.Call) and _name(node) in {"get", "getattr"}:
+            hidden |= {id(each) for each in node.args}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_command(node):
+            hidden -= {id(each.value) for each in node.body[:1] if isinstance(each, ast.Expr)}
+    return "\n".join(
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden
+    )
+
+
+def _name(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def _is_command(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    calls = (each for each in node.decorator_list if isinstance(each, ast.Call))
+    return any(_name(each) in {"command", "callback"} for each in calls)
+
+
+def of_script(text: str) -> str:
+    """The string literals of a script."""
+    lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
+    return "\n".join(JS_HOLE.sub(" ", a or b) for a, b in JS_TEXT.findall(lines))
+
+
+def of_page(text: str) -> str:
+    """A page of the docs, samples included, without inline code: that names fields and files."""
+    return CODE.sub(" ", text)
+
+
+def read() -> Iterator[tuple[str, str]]:
+    """Every file that a person reads from: its path, and what is shown of it."""
+    for folder in TEMPLATES:
+        for path in sorted((ROOT / folder).glob("*.html")):
+            yield _named(path), of_template(path.read_text(encoding="utf-8"))
+    for folder in MODULES:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield _named(path), of_module(path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / SCRIPTS).glob("*.js")):
+        yield _named(path), of_script(path.read_text(encoding="utf-8"))
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        yield _named(path), of_page(path.read_text(encoding="utf-8"))
+
+
+def _named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def found(shown: str, words: Mapping[str, str]) -> Sequence[str]:
+    """The replaced words in a text."""
+    plain = " ".join(shown.split())
+    return [
+        word
+        for word in words
+        if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain, re.IGNORECASE)
+    ]
+
+
+def test_no_word_that_the_glossary_replaces_is_shown_anywhere() -> None:
+    words, sources = replaced(), list(read())
+    assert len(set(words.values())) >= TERMS_MIN
+    assert len(sources) >= SOURCES_MIN
+    wrong = [
+        f"{path}: {word!r}, say {words[word]}"
+        for path, shown in sources
+        for word in found(shown, words)
+        if (path, word) not in OTHER_MEANINGS
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_every_other_meaning_is_still_there() -> None:
+    words, shown = replaced(), dict(read())
+    gone = [each for each in OTHER_MEANINGS if each[1] not in found(shown[each[0]], words)]
+    assert not gone
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_seen"),
+    [
+        (of_template("<td>Deepest\n fall</td>"), True),
+        (of_template("{{ parts.tile('Deepest fall', s.fall | part) }}"), True),
+        (of_template('<p title="the deepest fall">1%</p>'), True),
+        (of_template("{# the deepest fall #}<p class='deepest fall'>{{ s.deepest }}</p>"), False),
+        (of_module('x = f"deepest fall {a}"'), True),
+        (of_module('@app.command()\ndef show():\n    """The deepest fall."""'), True),
+        (
+            of_module('def fall():\n    """The deepest fall."""\n    return a["deepest fall"]'),
+            False,
+        ),
+        (of_script("note.textContent = `Deepest fall: ${value}.`;"), True),
+        (of_script("// the deepest fall\nconst fall = 1;"), False),
+        (of_page("Its deepest fall is small."), True),
+        (of_page("The field `deepest fall` is small, the max drawdown too."), False),
+    ],
+)
+def test_a_replaced_word_is_seen_where_a_person_reads_it(shown: str, is_seen: bool) -> None:
+    assert found(shown, {"deepest fall": "max drawdown"}) == ["deepest fall"] * is_seen

@@ -1,0 +1,225 @@
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from contracts.cycle import UNIVERSE_MAX
+from libs.market.errors import BadReplayData
+from libs.market.replay import files
+from libs.market.replay import store as replay_store
+from libs.market.replay.market import ReplayMarket, ReplayStore
+from tests.data.fixture_market import make_fixture
+
+HEADER = "date,open,high,low,close,volume"
+GOOD = ("2024-01-02,10,11,9,10.5,1000", "2024-01-03,10.5,12,10,11.5,2000")
+DAY = date(2024, 1, 3)
+
+
+def directory_of(folder: Path, *rows: str, header: str = HEADER, name: str = "AAA.csv") -> Path:
+    (folder / name).write_text("\n".join((header, *rows)) + "\n")
+    return folder
+
+
+async def test_a_plain_csv_is_enough(tmp_path: Path) -> None:
+    market = ReplayMarket(ReplayStore(directory_of(tmp_path, *GOOD)))
+    bars = await market.bars("AAA", DAY, 10)
+    assert bars["close"].to_list() == [10.5, 11.5]
+    (listing,) = await market.universe(DAY)
+    assert (listing.sector, listing.currency, listing.exchange) == ("unknown", "USD", "XNYS")
+    assert market.label.name == tmp_path.name
+
+
+async def test_parquet_gives_the_same_as_csv(tmp_path: Path) -> None:
+    csv = ReplayMarket(ReplayStore(directory_of(tmp_path, *GOOD)))
+    expected = await csv.bars("AAA", DAY, 10)
+    other = tmp_path / "parquet"
+    other.mkdir()
+    pl.read_csv(tmp_path / "AAA.csv", try_parse_dates=True).write_parquet(other / "aaa.parquet")
+    assert (await ReplayMarket(ReplayStore(other)).bars("AAA", DAY, 10)).equals(expected)
+
+
+async def test_empty_action_cells_and_yahoos_zero_mean_none(tmp_path: Path) -> None:
+    rows = ("2024-01-02,10,11,9,10,1000,,", "2024-01-03,10,11,9,10,1000,0,0.0")
+    directory_of(tmp_path, *rows, header=f"{HEADER},dividend,split_factor")
+    bars = await ReplayMarket(ReplayStore(tmp_path)).bars("AAA", DAY, 10)
+    assert bars["close"].to_list() == [10, 10]
+
+
+async def test_a_dividend_is_reinvested_at_the_close_of_its_day(tmp_path: Path) -> None:
+    rows = ("2024-01-02,100,100,100,100,1000,0", "2024-01-03,98,98,98,98,1000,2")
+    directory_of(tmp_path, *rows, header=f"{HEADER},dividend")
+    close = (await ReplayMarket(ReplayStore(tmp_path)).bars("AAA", DAY, 2))["close"]
+    assert close[1] / close[0] == pytest.approx((98 + 2) / 100)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (("2024-01-02,10,11,9,NaN,1",), "AAA.csv, row 2: close is not a number"),
+        (("2024-01-02,10,11,9,,1",), "row 2: close is not a number"),
+        (("2024-01-02,10,inf,9,10,1",), "row 2: high is not a number"),
+        (("2024-01-02,ten,11,9,10,1",), "row 2: open is not a number"),
+        ((GOOD[0], "2024-01-03,10,11,-9,10,1"), "row 3: low is not above zero"),
+        ((GOOD[0], "2024-01-03,0,11,9,10,1"), "row 3: open is not above zero"),
+        (("2024-01-02,10,8,9,10,1",), "row 2: high is below low"),
+        (("2024-01-02,10,11,9,10,-1",), "row 2: volume is negative"),
+        (("2024-01-02,10,11,9,10,",), "row 2: volume is not a number"),
+        (("02/01/2024,10,11,9,10,1",), "row 2: no readable date; write dates as YYYY-MM-DD"),
+        ((GOOD[0], GOOD[0]), "row 3: the date comes twice"),
+        ((GOOD[1], GOOD[0]), "row 3: the date goes back; sort the rows by date"),
+        (("2024-01-06,10,11,9,10,1",), "row 2: the date is a weekend"),
+        ((), "AAA.csv: no rows"),
+    ],
+)
+async def test_a_bad_row_is_refused_by_file_row_and_remedy(
+    tmp_path: Path, rows: tuple[str, ...], says: str
+) -> None:
+    market = ReplayMarket(ReplayStore(directory_of(tmp_path, *rows)))
+    with pytest.raises(BadReplayData, match=says):
+        await market.bars("AAA", DAY, 10)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "says"),
+    [
+        ("date,open,high,low,close", "2024-01-02,10,11,9,10", "row 1: no column volume"),
+        (f"{HEADER},adj_close", f"{GOOD[0]},10", "row 1: unknown column adj_close; keep to date"),
+        (f"{HEADER},dividend", f"{GOOD[0]},much", "row 2: dividend is not an amount"),
+        (f"{HEADER},dividend", f"{GOOD[0]},-1", "row 2: dividend is not an amount"),
+        (f"{HEADER},split_factor", f"{GOOD[0]},-2", "row 2: split_factor is not a ratio"),
+    ],
+)
+async def test_a_bad_column_is_refused(tmp_path: Path, header: str, row: str, says: str) -> None:
+    market = ReplayMarket(ReplayStore(directory_of(tmp_path, row, header=header)))
+    with pytest.raises(BadReplayData, match=says):
+        await market.bars("AAA", DAY, 10)
+
+
+async def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "AAA.parquet").write_bytes(b"not parquet at all")
+    with pytest.raises(BadReplayData, match=r"AAA\.parquet: not readable as parquet"):
+        await ReplayMarket(ReplayStore(tmp_path)).bars("AAA", DAY, 10)
+
+
+async def test_a_file_over_the_limit_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "FILE_BYTES_MAX", 10)
+    with pytest.raises(BadReplayData, match="larger than"):
+        await ReplayMarket(ReplayStore(directory_of(tmp_path, *GOOD))).bars("AAA", DAY, 10)
+
+
+async def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
+    directory_of(tmp_path, *GOOD)
+    directory_of(tmp_path, "nonsense", name="BBB.csv")
+    assert (await ReplayMarket(ReplayStore(tmp_path)).bars("AAA", DAY, 10)).height == 2
+
+
+def test_a_directory_that_is_none_or_empty_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadReplayData, match="not a directory; set DESKBUS_REPLAY_DIR"):
+        ReplayStore(tmp_path / "missing")
+    with pytest.raises(BadReplayData, match="0 files of prices"):
+        ReplayStore(tmp_path)
+
+
+def test_two_files_for_one_ticker_are_refused(tmp_path: Path) -> None:
+    directory_of(tmp_path, *GOOD)
+    directory_of(tmp_path, *GOOD, name="aaa.parquet")
+    with pytest.raises(BadReplayData, match="AAA is also in"):
+        ReplayStore(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [("synthetic = 'yes'", "synthetic is unknown or"), ("x = 1", "x is unknown"), ("=", "source")],
+)
+def test_a_bad_label_file_is_refused(tmp_path: Path, settings: str, says: str) -> None:
+    (directory_of(tmp_path, *GOOD) / "source.toml").write_text(settings)
+    with pytest.raises(BadReplayData, match=says):
+        ReplayStore(tmp_path)
+
+
+async def test_a_known_time_without_a_zone_is_refused(tmp_path: Path) -> None:
+    rows = ("AAA,2024-01-02T10:00:00Z,fine", "AAA,2024-01-02T10:00:00,no zone")
+    directory_of(tmp_path, *GOOD)
+    directory_of(tmp_path, *rows, header="ticker,known_at,title", name="news.csv")
+    with pytest.raises(
+        BadReplayData, match=r"news\.csv, row 3: known_at is not a time with a zone"
+    ):
+        await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5)
+
+
+async def test_records_in_parquet_keep_their_zone(tmp_path: Path) -> None:
+    directory_of(tmp_path, *GOOD)
+    known = datetime(2024, 1, 2, 15, tzinfo=UTC)
+    table = pl.DataFrame({"ticker": ["AAA"], "known_at": [known], "title": ["up"]})
+    table.write_parquet(tmp_path / "news.parquet")
+    (item,) = await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5)
+    assert item.known_at == known
+
+
+async def test_records_without_a_known_time_at_all_are_dropped(tmp_path: Path) -> None:
+    directory_of(tmp_path, *GOOD)
+    directory_of(tmp_path, "AAA,up", header="ticker,title", name="news.csv")
+    assert await ReplayMarket(ReplayStore(tmp_path)).news(DAY, ["AAA"], 5) == ()
+
+
+async def test_a_sector_may_change_at_a_known_time(tmp_path: Path) -> None:
+    directory_of(tmp_path, *GOOD)
+    rows = ("AAA,,Technology", "AAA,2024-01-03,Energy")
+    directory_of(tmp_path, *rows, header="ticker,known_at,sector", name="sectors.csv")
+    market = ReplayMarket(ReplayStore(tmp_path))
+    sectors = [(await market.universe(day))[0].sector for day in (date(2024, 1, 2), DAY)]
+    assert sectors == ["Technology", "Energy"]
+
+
+def test_the_prices_of_a_requests_whole_universe_are_kept() -> None:
+    assert replay_store.TICKERS_CACHED_MAX > UNIVERSE_MAX
+
+
+async def test_the_cache_of_prices_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_store, "TICKERS_CACHED_MAX", 8)
+    for n in range(10):
+        directory_of(tmp_path, *GOOD, name=f"T{n:04}.csv")
+    store = ReplayStore(tmp_path)
+    listings = await ReplayMarket(store).universe(DAY)
+    assert len(listings) == 10
+    assert len(store._bars) == 8
+    assert (await ReplayMarket(store).bars("T0000", DAY, 1)).height == 1
+
+
+def test_a_missing_bundled_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "BUNDLED_PACKAGE", "no_such_package_here")
+    with pytest.raises(BadReplayData, match="install bokeh-sampledata"):
+        files.find_bundled()
+
+
+def test_the_fixture_is_what_its_script_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed = make_fixture.HERE
+    monkeypatch.setattr(make_fixture, "HERE", tmp_path)
+    make_fixture.main()
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert written == {path.name: path.read_bytes() for path in committed.glob("*.csv")}
+    assert sum(map(len, written.values())) < 400_000
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("2024-03-15,10,11,9,999,100", "close is not between low and high"),
+        ("2024-03-15,10,11,9,8.9,100", "close is not between low and high"),
+        ("2024-03-15,12,11,9,10,100", "open is not between low and high"),
+    ],
+)
+def test_a_price_outside_its_bar_is_refused_with_its_row_and_column(
+    tmp_path: Path, row: str, what: str
+) -> None:
+    good = "2024-03-14,10,11,9,10,100"
+    (tmp_path / "AAA.csv").write_text(f"date,open,high,low,close,volume\n{good}\n{row}\n")
+    with pytest.raises(BadReplayData, match=rf"AAA.csv, row 3: {what}"):
+        files.read_bars(tmp_path / "AAA.csv")

@@ -1,0 +1,195 @@
+"""Every rule by itself, on its threshold and one step beyond it."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+from contracts.account import OpenOrder, SessionBefore, Side
+from contracts.halt import Halt
+from contracts.reasons import Reason, Speaks
+from contracts.trader import StockPick
+from contracts.types import ExchangeRate, Foreign, Money
+from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from tests.fakes.reasons import settled
+from tests.unit.quant.risk.test_evaluation import WIDE, books, failed, held, judge, known, pick, usd
+
+D = Decimal
+NO = Halt(by="cli", since="2026-11-22T02:00:00Z")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A proposal and what it is judged against; prices are 10."""
+
+    picks: tuple[StockPick, ...]
+    rest: dict[str, object] = field(default_factory=dict)
+
+    def judged(self) -> RuleVerdict:
+        return judge(*self.picks, **self.rest)  # type: ignore[arg-type]
+
+
+def asked(*picks: StockPick, **rest: object) -> Asked:
+    return Asked(picks, rest)
+
+
+def limited(**limits: int) -> object:
+    return WIDE.model_copy(update={name: D(value) for name, value in limits.items()})
+
+
+def waiting(side: Side, quantity: int, hold: int, asset: str = "OLD") -> OpenOrder:
+    order = UUID(int=1)
+    return OpenOrder(
+        order_id=order,
+        asset=asset,
+        side=side,
+        quantity=quantity,
+        hold=usd(hold),
+        as_of="2012-06-29",
+    )
+
+
+def _before(equity: int) -> SessionBefore:
+    return SessionBefore(session="2012-06-28", equity=usd(equity))
+
+
+def _sells(quantity: int) -> OpenOrder:
+    return waiting(Side.SELL, quantity, 0)
+
+
+def _half() -> dict[str, object]:
+    return {"limits": limited(sector_pct_max=50)}
+
+
+def reasoned(*reasons: Reason) -> StockPick:
+    return pick("AAA", 10).model_copy(update={"reasons": reasons})
+
+
+A10, SELL = pick("AAA", 10), pick("OLD", 100, Side.SELL)
+TECH = [known("AAA", sector="tech"), known("BBB", sector="tech")]
+HOLDING = books(60_000, positions=(held("OLD", 4_000, sector="tech"),))
+TEN = {"AAA": D(10)}
+
+EURO = Foreign(
+    price=Money(amount=D(8), currency="EUR"),
+    rate=ExchangeRate(currency="EUR", into="USD", rate=D("1.25"), on="2012-06-29"),
+)
+
+BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
+    "halted": (asked(A10), asked(A10, portfolio=books(halt=NO))),
+    "equities_only": (asked(pick("BRK-B", 10)), asked(pick("BTC-USD", 10))),
+    "research_evidence": (asked(A10), asked(A10, evidence=[known("BBB")], prices=TEN)),
+    "own_reason": (
+        asked(reasoned(settled("BBB"), settled("AAA"))),
+        asked(reasoned(settled("BBB"), settled("AAA", speaks=Speaks.AGAINST))),
+    ),
+    "exchange_rate": (
+        asked(A10, evidence=[known("AAA").model_copy(update={"foreign": EURO})]),
+        asked(A10, evidence=[known("AAA").model_copy(update={"no_rate": "EUR"})]),
+    ),
+    "risk_needs_catalyst": (
+        asked(A10, evidence=[known("AAA", risk_score=7.0)]),
+        asked(A10, evidence=[known("AAA", risk_score=7.1)]),
+    ),
+    "no_doubling_down": (
+        asked(A10, portfolio=books(positions=(held("AAA", 0),))),
+        asked(A10, portfolio=books(positions=(held("AAA", 1),))),
+    ),
+    "daily_loss": (
+        asked(A10, portfolio=books(95_000, before=_before(100_000))),
+        asked(A10, portfolio=books(94_999, before=_before(100_000))),
+    ),
+    "price_drift": (
+        asked(A10, prices={"AAA": D("10.5")}),
+        asked(A10, prices={"AAA": D("10.500001")}),
+    ),
+    "something_to_sell": (
+        asked(SELL, portfolio=books(positions=(held("OLD", 4),), open_orders=(_sells(3),))),
+        asked(SELL, portfolio=books(positions=(held("OLD", 4),), open_orders=(_sells(4),))),
+    ),
+    "allocation_total": (
+        asked(pick("AAA", 60), pick("BBB", 40), budget=1_000),
+        asked(pick("AAA", 60), pick("BBB", "40.0001"), budget=1_000),
+    ),
+    "sector_allocation": (
+        asked(pick("AAA", 25), pick("BBB", 25), evidence=TECH, **_half(), budget=1_000),
+        asked(pick("AAA", 25), pick("BBB", "25.0001"), evidence=TECH, **_half(), budget=1_000),
+    ),
+    "sector_exposure": (
+        asked(A10, evidence=TECH, **_half(), portfolio=HOLDING, budget=100_000),
+        asked(pick("AAA", "10.01"), evidence=TECH, **_half(), portfolio=HOLDING, budget=100_000),
+    ),
+    "position_size": (
+        asked(pick("AAA", 30), limits=limited(position_pct_max=30)),
+        asked(pick("AAA", "30.01"), limits=limited(position_pct_max=30)),
+    ),
+    "order_size": (
+        asked(pick("AAA", 30), limits=limited(order_pct_max=30)),
+        asked(pick("AAA", "30.01"), limits=limited(order_pct_max=30)),
+    ),
+    "gross_exposure": (
+        asked(A10, portfolio=HOLDING, limits=limited(gross_exposure_pct_max=50), budget=100_000),
+        asked(
+            pick("AAA", "10.01"),
+            portfolio=HOLDING,
+            limits=limited(gross_exposure_pct_max=50),
+            budget=100_000,
+        ),
+    ),
+    "cash": (
+        asked(pick("AAA", 100), portfolio=books(10_100), budget=10_000),
+        asked(pick("AAA", 100), portfolio=books("10099.99"), budget=10_000),
+    ),
+    WHOLE_SHARES: (asked(pick("AAA", 1), budget=1_000), asked(pick("AAA", 1), budget=999)),
+}
+
+
+def test_no_rule_is_left_out():
+    named = {rule.name for rule in (*BUY_GATES, *BUY_CEILINGS, *SELL_GATES)}
+    assert set(BOTH_SIDES) == named | {WHOLE_SHARES}
+
+
+@pytest.mark.parametrize("rule", BOTH_SIDES)
+def test_what_stands_on_the_threshold_passes_every_rule(rule):
+    verdict = BOTH_SIDES[rule][0].judged()
+    assert failed(verdict) == set()
+    assert verdict.adjustments == verdict.vetoed == ()
+
+
+@pytest.mark.parametrize("rule", BOTH_SIDES)
+def test_one_step_beyond_it_this_rule_alone_cuts_or_vetoes_and_says_why(rule):
+    verdict = BOTH_SIDES[rule][1].judged()
+    assert failed(verdict) == {rule}
+    assert verdict.adjustments
+    assert all(f": {rule}: " in sentence for sentence in verdict.adjustments)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        ((), "no reason is given for it that could be looked up (no reason;"),
+        (
+            (settled("BBB"),),
+            "none of its reasons is a fact of AAA that speaks for it (0 of 1 reasons;",
+        ),
+        (
+            (settled("AAA", speaks=Speaks.AGAINST),),
+            "none of its reasons is a fact of AAA that speaks for it (0 of 1 reasons;",
+        ),
+        ((settled("AAA", about="account"),), "none of its reasons is a fact of AAA"),
+    ],
+    ids=["none", "another ticker's", "against", "named as its own but of the account"],
+)
+def test_a_buy_that_nothing_of_its_own_speaks_for_is_vetoed_in_words(reasons, told):
+    verdict = asked(reasoned(*reasons)).judged()
+    assert verdict.vetoed == ("AAA",)
+    (sentence,) = verdict.adjustments
+    assert sentence.startswith("AAA: own_reason: buy of 10% vetoed: ")
+    assert told in sentence
+
+
+def test_a_sale_needs_no_reason():
+    portfolio = books(positions=(held("OLD", 4),))
+    assert asked(SELL, portfolio=portfolio).judged().decisions

@@ -1,0 +1,30 @@
+"""What `deskbus exit-signals check` prints of an answer."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from contracts.exit_signal import ExitFormat
+from services.cli.trading.exit_signals import show
+from services.exit_signal.report import shaped
+from tests.unit.services.exit_signal.conftest import CRASHING, result
+
+
+def printed(shape: ExitFormat) -> str:
+    data, words = io.StringIO(), io.StringIO()
+    show(shaped(result(CRASHING, stop_pct=8), shape), Console(file=data), Console(file=words))
+    return " ".join(data.getvalue().split())
+
+
+@pytest.mark.parametrize("shape", ExitFormat)
+def test_the_price_of_the_stop_is_told_in_every_format(shape: ExitFormat) -> None:
+    assert "92.00" in printed(shape)
+
+
+@pytest.mark.parametrize("shape", [ExitFormat.FULL, ExitFormat.AGENT])
+def test_only_the_sale_is_at_the_open(shape: ExitFormat) -> None:
+    words = printed(shape)
+    assert words.count("the open") == 1
+    assert "sell 39 AAPL the open" in words
+    assert "stop 14 AAPL 92.00" in words

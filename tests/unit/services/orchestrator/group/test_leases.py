@@ -1,0 +1,119 @@
+"""Claims and records that reach the orchestrator in one group."""
+
+from datetime import date
+from decimal import Decimal
+from uuid import UUID
+
+from contracts.operation import CallKind, Claim, JournalEntry, Record, Reserve
+from contracts.types import Usage
+from libs.runtime.settings import Settings
+from services.orchestrator.group.changes import Loaded, NewEntry
+from services.orchestrator.group.leases import Leases
+from services.orchestrator.group.rows import CycleRow, OperationRow, Purse
+from tests.unit.services.orchestrator.driven import cycle_row, operation_row
+
+CYCLE, OPERATION = UUID(int=1), UUID(int=2)
+DAY = date(2012, 6, 29)
+
+
+def cycle() -> CycleRow:
+    return cycle_row(cycle_id=CYCLE)
+
+
+def lost_operation() -> OperationRow:
+    """Claimed once; its lease ran out and the sweep has sent it again."""
+    return operation_row(op_id=OPERATION, cycle_id=CYCLE, claimed=True, epoch=1)
+
+
+def record(epoch: int) -> Record:
+    entry = JournalEntry(
+        index=0,
+        kind=CallKind.MODEL,
+        name="fake",
+        request_sha256="0" * 64,
+        request=None,
+        reply="text",
+    )
+    return Record(op_id=OPERATION, epoch=epoch, entries=(entry,))
+
+
+def test_a_record_just_in_time_keeps_the_work_from_a_claim_in_the_same_group() -> None:
+    entries: list[NewEntry] = []
+    row = lost_operation()
+    leases = Leases(Settings(), Loaded(cycles={CYCLE: cycle()}), entries, [])
+    assert leases.record(row, record(epoch=1)).outcome == "ok"
+    assert leases.claim(row, Claim(op_id=OPERATION, instance="other")).outcome == "busy"
+    assert [new.entry.index for new in entries] == [0]
+
+
+def test_a_claim_before_the_late_record_fences_it() -> None:
+    entries: list[NewEntry] = []
+    row = lost_operation()
+    leases = Leases(Settings(), Loaded(cycles={CYCLE: cycle()}), entries, [])
+    granted = leases.claim(row, Claim(op_id=OPERATION, instance="other"))
+    assert (granted.outcome, granted.epoch) == ("granted", 2)
+    assert leases.record(row, record(epoch=1)).outcome == "fenced"
+    assert entries == []
+
+
+def test_a_suspects_last_claim_is_granted_only_when_the_sweep_has_sent_it() -> None:
+    leases = Leases(Settings(epochs_max=5), Loaded(cycles={CYCLE: cycle()}), [], [])
+    claim = Claim(op_id=OPERATION, instance="other")
+    suspect = lost_operation()
+    suspect.epoch = 4
+    assert leases.claim(suspect, claim).outcome == "busy"
+    suspect.lease_live = True  # of a pending operation: it was sent, and waits to be claimed
+    assert leases.claim(suspect, claim).outcome == "granted"
+
+
+def holding(*, today: bool) -> tuple[Leases, OperationRow, Purse]:
+    """An operation with 100 tokens held back, today or the day before, and today's purse."""
+    row, of = lost_operation(), cycle()
+    row.status, row.lease_live = "running", True
+    row.reserved, row.reserved_today = Reserve(tokens=100), today
+    of.purse.hold(row.reserved)
+    day = Purse(1_000, Decimal(1), tokens_reserved=500)
+    return Leases(Settings(), Loaded(cycles={CYCLE: of}, day=day), [], []), row, day
+
+
+def test_what_is_held_back_is_given_back_to_the_same_day() -> None:
+    leases, row, day = holding(today=True)
+    leases.settle(row, Usage(output_tokens=30))
+    assert (day.tokens_reserved, day.tokens_spent) == (400, 30)
+
+
+def test_midnight_leaves_the_new_days_reservations_alone_and_counts_the_spending() -> None:
+    leases, row, day = holding(today=False)
+    leases.settle(row, Usage(output_tokens=30))
+    assert (day.tokens_reserved, day.tokens_spent) == (500, 30)
+
+
+def test_a_record_that_comes_again_reserves_once() -> None:
+    leases, row, day = holding(today=True)
+    again = Record(op_id=OPERATION, epoch=1, reserve=Reserve(tokens=600))
+    row.epoch = 1
+    assert [leases.record(row, again).outcome for _ in range(2)] == ["ok", "ok"]
+    assert (row.reserved.tokens, day.tokens_reserved) == (600, 1_000)
+
+
+def test_what_was_in_flight_when_an_operation_is_given_up_stays_spent() -> None:
+    leases, row, day = holding(today=True)
+    leases.forfeit(row)
+    assert (row.reserved.tokens, row.tokens) == (0, 100)
+    assert (day.tokens_reserved, day.tokens_spent) == (400, 100)
+
+
+def test_what_calls_used_is_gathered_by_sort_and_what_nobody_counted_in_the_whole_only() -> None:
+    leases, row, _ = holding(today=True)
+    used = Usage(input_tokens=20, output_tokens=5, cache_read_tokens=3, cache_write_tokens=2)
+    leases.settle(row, used)
+    row.reserved = Reserve(tokens=70)
+    leases.forfeit(row)
+    assert [new.usage for new in leases.used] == [used, Usage(unsorted_tokens=70)]
+    assert row.tokens == used.tokens + 70
+
+
+def test_a_release_without_a_call_adds_nothing_to_what_was_used() -> None:
+    leases, row, day = holding(today=True)
+    leases.settle(row, Usage())
+    assert (leases.used, day.tokens_spent) == ([], 0)
