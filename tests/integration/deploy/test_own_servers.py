@@ -84,16 +84,16 @@ class OwnServers:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def servers(open_dir: Path) -> AsyncIterator[OwnServers]:
-    secrets = open_dir / "secrets"
+async def servers(module_dir: Path) -> AsyncIterator[OwnServers]:
+    secrets = module_dir / "secrets"
     nats_port = choose_port(None, set())
     monitor_port = choose_port(None, {nats_port})
     http_port = choose_port(None, {nats_port, monitor_port})
-    store = open_dir / "store"
+    store = module_dir / "store"
     provision_secrets(secrets, NatsPlace("127.0.0.1", nats_port, monitor_port, store))
     program = [str(find_nats_server()), "--config", str(secrets / "nats.conf")]
-    with process(program, {}, open_dir) as nats_server:
-        async with embedded_servers(open_dir / "pg", NOBODY, ()) as postgres:
+    with process(program, {}, module_dir) as nats_server:
+        async with embedded_servers(module_dir / "pg", NOBODY, ()) as postgres:
             superuser = PsqlLogin(
                 psql=postgres.psql,
                 port=postgres.postgres_port,

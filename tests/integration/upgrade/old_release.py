@@ -22,7 +22,7 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "2bd9f6f6a4186b76aeca3664057069f92c1e00ea"
+RELEASE = "fdd06e607f3a5bc5010e6c894f9f76deb65ff21a"
 """The commit that counts as the version before: the one that made the tables' baseline."""
 
 PACKAGES = ("contracts", "libs", "services")
