@@ -18,8 +18,8 @@ START_S = 120.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def matrix(open_dir: Path) -> AsyncIterator[Matrix]:
-    folder = open_dir / "models"
+async def matrix(module_dir: Path) -> AsyncIterator[Matrix]:
+    folder = module_dir / "models"
     folder.mkdir(mode=0o755)
     async with mortal_desk(folder, {"trader": 2}) as desk:
         found = Matrix(desk)

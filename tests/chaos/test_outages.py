@@ -14,9 +14,9 @@ LASTS_S = 4.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def own_desk(open_dir: Path) -> AsyncIterator[OwnDesk]:
+async def own_desk(module_dir: Path) -> AsyncIterator[OwnDesk]:
     """`deskbus up` as one process, on servers that it did not start."""
-    folder = open_dir / "outages"
+    folder = module_dir / "outages"
     folder.mkdir(mode=0o755)
     async with (
         own_servers(folder) as servers,

@@ -101,7 +101,7 @@ def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
 
     assert done.code == 0, done.err
     assert "✓ Decision of Fri 2012-06-29  completed" in done.out
-    assert "AAPL MSFT  cut  sector_allocation  73.59%" in done.out
+    assert "AAPL MSFT  cut      sector_allocation  73.59%" in done.out
     assert "bought 39 AAPL and 888 MSFT for 50,024.49 USD" in done.out
     assert "--evidence AAPL" in done.out
     assert "\x1b" not in done.out + done.err
@@ -180,7 +180,10 @@ def test_a_no_is_a_sentence_on_stderr_and_an_exit_code(
     ("typed", "said"),
     [
         ("cycle list --status expired", "no cycle is expired"),
-        ("operations list --status failed --type picks", "no such operation; completed ones are"),
+        (
+            "operations list --status failed --type picks",
+            "no matching operation; completed ones are",
+        ),
     ],
 )
 def test_an_empty_list_is_a_sentence_on_stderr(desk: Path, typed: str, said: str) -> None:

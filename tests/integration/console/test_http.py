@@ -616,7 +616,7 @@ async def test_events_and_empty_lists_are_answered(http: httpx2.AsyncClient, mad
     assert (await http.get(f"/api/v1/approvals?cycle_id={uuid4()}")).json()["approvals"] == []
 
 
-async def test_the_bus_tells_who_answers_and_its_page_who_is_gone(
+async def test_the_bus_tells_who_answers_and_its_page_who_is_down(
     http: httpx2.AsyncClient, settings: Settings
 ) -> None:
     nats = await connect(settings.nats_address, "risk", settings.secrets_path)
@@ -629,7 +629,7 @@ async def test_the_bus_tells_who_answers_and_its_page_who_is_gone(
     assert set(there) == set(expected())
     assert [name for name, count in there.items() if count] == ["risk"]
     assert f"1 of {len(there)}" in page
-    assert "gone: provisioner, " in page or "gone: orchestrator, " in page
+    assert "down: provisioner, " in page or "down: orchestrator, " in page
 
 
 async def test_the_description_names_every_operation_and_its_problems(

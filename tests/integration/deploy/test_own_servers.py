@@ -102,7 +102,7 @@ async def servers(module_dir: Path) -> AsyncIterator[OwnServers]:
             )
             await run_sql(superuser, (secrets / "roles.sql").read_text())
             await run_sql(superuser, (secrets / "roles.sql").read_text())  # again: no harm
-            own = OwnServers(open_dir, secrets, nats_port, monitor_port, http_port, postgres)
+            own = OwnServers(module_dir, secrets, nats_port, monitor_port, http_port, postgres)
             own.running["nats"] = nats_server
             yield own
 

@@ -155,7 +155,7 @@ def test_proposals_are_listed_approved_and_rejected_by_command(
     first = deskbus(f"{asking} rules@asked-one").rows[0]["cycle_id"]
     with deskbus.started(f"{asking} rules@asked-two --wait") as second:
         assert second.stderr is not None
-        line = next(line for line in second.stderr if "waits for you" in line)
+        line = next(line for line in second.stderr if "waits for approval" in line)
         shown = deskbus("approvals list")
         listed = {each["account"]: each for each in deskbus("approvals list --json").rows}
         other = listed["asked-two"]["cycle_id"]

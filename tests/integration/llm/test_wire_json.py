@@ -132,12 +132,12 @@ def test_a_body_that_is_no_reply_is_a_provider_fault_that_shows_its_start(reply_
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ('{"ticker": "A"', "no JSON"),
-        ("[1]", "no JSON object"),
-        ('"{}"', "no JSON object"),
+        ('{"ticker": "A"', "not valid JSON"),
+        ("[1]", "not a JSON object"),
+        ('"{}"', "not a JSON object"),
         ('{"n": NaN}', "cannot be kept"),
         ('{"n": 123456789012345678901234567890}', "cannot be kept"),
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100_000, "not valid JSON"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_told_and_not_guessed(arguments, error):

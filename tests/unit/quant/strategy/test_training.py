@@ -323,13 +323,13 @@ def test_where_a_reading_is_not_known_there_is_no_probability(prices: Panel):
     [
         (lambda kept: kept.replace(b'"format":1', b'"format":2'), "format 2"),
         (lambda kept: kept.replace(b'"kind":"layers"', b'"kind":"pickle"'), "unknown kind"),
-        (lambda kept: kept[:-5], "no model"),
-        (lambda kept: b"cos\nsystem\n(S'echo'\ntR.", "no model"),
-        (lambda kept: b"{}", "no model"),
+        (lambda kept: kept[:-5], "not a model"),
+        (lambda kept: b"cos\nsystem\n(S'echo'\ntR.", "not a model"),
+        (lambda kept: b"{}", "not a model"),
         (lambda kept: kept + b" " * models.MODEL_BYTES_MAX, "is the most"),
     ],
 )
-def test_bytes_that_are_no_model_are_refused(prices: Panel, damage: Any, words: str):
+def test_bytes_that_are_not_a_model_are_refused(prices: Panel, damage: Any, words: str):
     kept = damage(models.to_bytes(train(spec(), prices).model))
     with pytest.raises(models.BadModel, match=words):
         models.from_bytes(kept)
