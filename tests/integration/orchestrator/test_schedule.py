@@ -215,8 +215,8 @@ async def test_a_paused_job_rests_over_a_restart_and_makes_up_for_nothing(
     jobs = {name: daily(missed="all")}
     clock = wound.clock(jobs)
     await clock.look()
-    paused = await clock.told("cli", PauseJob(job=name, reason="on holiday"))
-    again = await clock.told("cli", PauseJob(job=name))
+    paused = await clock.answer("cli", PauseJob(job=name, reason="on holiday"))
+    again = await clock.answer("cli", PauseJob(job=name))
     assert (paused.changed, again.changed) == (True, False)
 
     restarted = wound.clock(jobs)
@@ -224,7 +224,7 @@ async def test_a_paused_job_rests_over_a_restart_and_makes_up_for_nothing(
     assert await wound.slots(name) == []
 
     wound.now = FRIDAY + timedelta(days=4)
-    resumed = await restarted.told("cli", ResumeJob(job=name))
+    resumed = await restarted.answer("cli", ResumeJob(job=name))
     await wound.passes(restarted, wound.now)
     assert (resumed.changed, await wound.slots(name)) == (True, [])
     await wound.passes(restarted, FRIDAY + timedelta(days=6))
@@ -257,9 +257,9 @@ async def test_a_person_s_run_is_one_cycle_however_often_it_is_asked_for(
     wound: Wound, name: str
 ) -> None:
     clock = wound.clock({name: daily()})
-    await clock.told("cli", PauseJob(job=name))
+    await clock.answer("cli", PauseJob(job=name))
     wish = RunJob(job=name, at=datetime.fromisoformat("2012-06-29T15:00:00-04:00"))
-    first, second = [await clock.told("cli", wish) for _ in range(2)]
+    first, second = [await clock.answer("cli", wish) for _ in range(2)]
 
     assert first.run is not None
     assert (first.run.outcome, first.run.by, first.run.as_of) == (
@@ -276,8 +276,8 @@ async def test_a_job_that_is_not_there_and_a_moment_to_come_are_refused(
     wound: Wound, name: str
 ) -> None:
     clock = wound.clock({name: daily()})
-    missing = await clock.told("cli", PauseJob(job="nobodys"))
-    early = await clock.told("cli", RunJob(job=name, at=FRIDAY))
+    missing = await clock.answer("cli", PauseJob(job="nobodys"))
+    early = await clock.answer("cli", RunJob(job=name, at=FRIDAY))
 
     assert (missing.outcome, missing.code) == ("rejected", "not_found")
     assert name in missing.message
@@ -293,7 +293,7 @@ async def test_while_the_desk_is_busy_a_slot_is_asked_for_again_but_not_for_ever
 
     clock = wound.clock({name: daily()}, busy)
     wound.now = datetime.now(UTC)  # rows say when they were made
-    await clock.told("cli", RunJob(job=name, at=wound.now))
+    await clock.answer("cli", RunJob(job=name, at=wound.now))
     await clock.ask_due()
     ((_, outcome),) = await wound.slots(name)
     assert outcome == "due"
@@ -306,7 +306,7 @@ async def test_while_the_desk_is_busy_a_slot_is_asked_for_again_but_not_for_ever
 
 async def test_a_kind_that_the_desk_cannot_run_is_told_in_the_slot(wound: Wound, name: str) -> None:
     clock = wound.clock({name: daily(kind="snapshot", approval=True)})
-    answer = await clock.told("cli", RunJob(job=name, at=wound.now))
+    answer = await clock.answer("cli", RunJob(job=name, at=wound.now))
 
     assert answer.run is not None
     assert answer.run.outcome == "rejected"

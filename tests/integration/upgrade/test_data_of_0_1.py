@@ -14,8 +14,9 @@ from libs.postgres.pool import OWNER_ROLE, ROLES
 from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.embedded_thread import held_in_thread
 from tests.integration.desk.command_line import CommandLine
-from tests.integration.upgrade.conftest import made_open, servers_in, settings_of
+from tests.integration.upgrade.conftest import servers_in, settings_of
 from tests.integration.upgrade.old_release import ROOT, environment_of
+from tests.open_folder import open_folder
 
 RUN_BY_0_1 = (
     *("core", "ledger", "cycle_revision", "reserved_on", "approvals", "stop_first", "halts"),
@@ -75,7 +76,11 @@ def folder(module_dir: Path) -> Path:
     return module_dir / "desk"
 
 
-own_dir = pytest.fixture(made_open, name="own_dir", scope="module")
+@pytest.fixture(scope="module")
+def own_dir() -> Iterator[Path]:
+    """A folder of its own for the operator's servers, beside the one of `module_dir`."""
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
