@@ -40,12 +40,12 @@ def test_the_equity_is_drawn_with_cash_and_holding_and_again_in_another_theme(
 ) -> None:
     holding = got(page, f"/portfolio/holding?account={shown.account}&points=200")
     page.goto(f"/portfolio?account={shown.account}")
-    over_time = page.get_by_role("region", name="Over time")
+    over_time = page.get_by_role("region", name="Equity")
     for name in ("Equity", "Cash", "Buy-and-hold", "Drawdown"):
         expect(over_time.locator(".u-legend .u-label", has_text=name)).to_be_visible()
     last = float(holding["points"][-1]["worth"])
     note = over_time.locator("[data-note]")
-    expect(note).to_contain_text(f"would have come to {last:,.0f}", timeout=WAIT_MS)
+    expect(note).to_contain_text(f": {last:,.0f}.", timeout=WAIT_MS)
     drawn = over_time.locator("canvas").first.evaluate_handle("it => it")
     page.get_by_role("button", name="Switch between dark and light").click()
     assert not drawn.evaluate("it => it.isConnected")

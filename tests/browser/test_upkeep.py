@@ -58,7 +58,7 @@ def test_a_job_is_paused_with_a_reason_and_resumed(page: Page) -> None:
 def test_the_bus_shows_that_every_service_answers(page: Page) -> None:
     page.goto("/bus")
     view = got(page, "/bus")
-    expect(page.get_by_role("row", name="trader answers 1")).to_be_visible()
+    expect(page.get_by_role("row", name="trader up 1")).to_be_visible()
     expect(page.get_by_role("row", name="COMMANDS")).to_be_visible()
     shown = page.locator(".tile", has_text="Services").locator(".value")
     expect(shown).to_have_text(f"{len(view['services'])} of {len(view['services'])}")
