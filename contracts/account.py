@@ -15,6 +15,7 @@ from contracts.types import (
     ExchangeRate,
     Foreign,
     Money,
+    Month,
     Name,
     Percent,
     Quantity,
@@ -24,12 +25,21 @@ from contracts.types import (
 )
 
 RATES_MAX = 50
+RULES_MAX = 10
+"""Exit rules that one position can have."""
+COOLING_OFF_SESSIONS_MAX = 60
+"""About a quarter: who wants longer should not buy the ticker at all."""
 
 
 def is_none(value: object) -> bool:
     """Whether a field is left out of the JSON: what does not apply is not mentioned, to models
     neither."""
     return value is None
+
+
+def is_empty(value: object) -> bool:
+    """Whether a list is left out of the JSON: there is nothing of the kind."""
+    return value == ()
 
 
 class Side(StrEnum):
@@ -51,6 +61,7 @@ class AccountLimits(Value):
 
     `daily_loss_pct_max` is of the equity at the close of the exchange session before as_of. Beyond
     it, measured at as_of's closes, the account buys nothing more at that session; sales pass.
+    `cooling_off_sessions` are whole sessions that lie between a sale and the next buy of a ticker.
     """
 
     sector_pct_max: Percent = Decimal(50)
@@ -60,6 +71,7 @@ class AccountLimits(Value):
     risk_score_max: float = Field(default=7.0, ge=0, le=10)
     price_move_pct_max: Percent = Decimal(5)
     daily_loss_pct_max: Percent = Decimal(5)
+    cooling_off_sessions: int = Field(default=10, ge=0, le=COOLING_OFF_SESSIONS_MAX)
 
 
 class Position(Value):
@@ -108,6 +120,42 @@ class OpenOrder(Value):
         return OrderType.MARKET if self.stop_price is None else OrderType.STOP
 
 
+class ExitAct(Value):
+    """What an exit's sale acts on: the rules that fired, and how much they wanted sold.
+
+    `month` is the calendar month that a signal of a month is of: the last complete one at the
+    check. Of `held` shares `asked` were to be sold; what an order leaves unsold of that, a later
+    one may ask for.
+    """
+
+    rules: tuple[Name, ...] = Field(min_length=1, max_length=RULES_MAX)
+    month: Month
+    held: Quantity
+    asked: Quantity
+
+
+class ActedExit(ExitAct):
+    """An exit order in the ledger: decided at as_of's close, with what was `sold` of it, and at
+    which session. All shares are counted as after the splits since.
+    """
+
+    ticker: Ticker
+    as_of: date
+    sold: Quantity = Decimal(0)
+    sold_on: date | None = Field(default=None, exclude_if=is_none)
+
+
+class CoolingOff(Value):
+    """A ticker that was sold of less than `cooling_off_sessions` before: not to be bought yet.
+
+    `sessions_ago` counts those after the sale's up to as_of: 0 at its own close.
+    """
+
+    ticker: Ticker
+    sold_on: date
+    sessions_ago: int = Field(ge=0)
+
+
 class SessionBefore(Value):
     """The account at the close of the exchange session before as_of: what a day's loss is measured
     from. `equity` None: something held then could not be valued, so nobody can say.
@@ -122,7 +170,8 @@ class Portfolio(Contract):
 
     `before` is None where the account was not open at the session before. `halt` stands when buys
     of the account are blocked now, whatever as_of is. `rates` into the account's currency are those
-    known at as_of's close. `synthetic` says that the market source's prices are made up.
+    known at as_of's close. `synthetic` says that the market source's prices are made up. `exits`
+    are those that acted on what is held, oldest first; `cooling_off` what was sold lately.
     """
 
     account: Name
@@ -135,6 +184,8 @@ class Portfolio(Contract):
     halt: Halt | None = None
     rates: tuple[ExchangeRate, ...] = Field(default=(), max_length=RATES_MAX)
     synthetic: bool = False
+    exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=is_empty)
+    cooling_off: tuple[CoolingOff, ...] = Field(default=(), exclude_if=is_empty)
 
 
 class OpenBooks(Command):

@@ -11,7 +11,16 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from contracts.account import OpenOrder, Portfolio, Position
+from contracts.account import (
+    RULES_MAX,
+    ActedExit,
+    ExitAct,
+    OpenOrder,
+    Portfolio,
+    Position,
+    is_empty,
+    is_none,
+)
 from contracts.cycle import CycleRequest
 from contracts.message import Command, Contract, Message
 from contracts.types import (
@@ -27,8 +36,7 @@ from contracts.types import (
     Value,
 )
 
-SIGNALS_MAX = 10
-"""Rules that one position can have."""
+SIGNALS_MAX = RULES_MAX
 TRIGGERS_MAX = SIGNALS_MAX + 2
 """Its rules, and the orders that wait for a price."""
 DISTANCES_MAX = 200
@@ -143,6 +151,7 @@ class Holdings(Message):
     """What an account holds, and the orders that were open then.
 
     `sold` are tickers of which something was sold at the open after as_of, and is held no more.
+    `exits` are those that acted on what is held, oldest first.
     `accounts` are the names of all that there are; none where they are more than it has room for.
     """
 
@@ -151,6 +160,7 @@ class Holdings(Message):
     positions: tuple[Position, ...] = ()
     open_orders: tuple[OpenOrder, ...] = ()
     sold: tuple[Ticker, ...] = ()
+    exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=is_empty)
     accounts: tuple[Name, ...] = Field(default=(), max_length=ACCOUNTS_TOLD_MAX)
 
 
@@ -170,8 +180,8 @@ class ExitCheck(Value):
 
     `assessment` begins with STRONG EXIT, EXIT, MONITOR, HOLD or ERROR. With a `quantity` a sale of
     that many shares, `sell_pct` percent of the position, is proposed, and then a stop at
-    `stop_price` where there is one; `note` says why there is no sale, or no stop. A `failure` is
-    why the position could not be checked at all.
+    `stop_price` where there is one; `note` says why there is no sale, or no stop. `acts` is what
+    the sale acts on. A `failure` is why the position could not be checked at all.
     """
 
     ticker: Ticker
@@ -180,6 +190,7 @@ class ExitCheck(Value):
     sell_pct: Percent | None = None
     quantity: Quantity | None = None
     stop_price: Money | None = None
+    acts: ExitAct | None = Field(default=None, exclude_if=is_none)
     note: ShortText = ""
     failure: Failure | None = None
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.account import AccountLimits, Portfolio, is_none
+from contracts.account import AccountLimits, ExitAct, Portfolio, is_none
 from contracts.constraints import Constraints
 from contracts.cycle import CycleRequest
 from contracts.exit_signal import ExitReport
@@ -143,10 +143,12 @@ class ExitPlan(Value):
     """What makes a sale an exit: there is at most one an account, ticker and session.
 
     Once it is filled, a stop order at `stop_price` (in the currency that the asset trades in) is
-    placed on what is left, good till cancelled; None: no stop.
+    placed on what is left, good till cancelled; None: no stop. `acts` is what it acts on, where
+    rules proposed it.
     """
 
     stop_price: Money | None = None
+    acts: ExitAct | None = Field(default=None, exclude_if=is_none)
 
 
 class PortfolioDecision(Value):

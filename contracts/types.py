@@ -78,6 +78,8 @@ def plainly(value: Decimal) -> str:
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS_MAX), AfterValidator(_no_nul)]
 ShortText = Annotated[str, StringConstraints(max_length=400), AfterValidator(_no_nul)]
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+Month = Annotated[str, StringConstraints(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
+"""A calendar month: 2012-10."""
 Ticker = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Z0-9][A-Z0-9.^=/-]{0,14}$"),

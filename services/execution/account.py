@@ -8,6 +8,8 @@ from uuid import UUID
 
 from contracts.account import (
     AccountLimits,
+    ActedExit,
+    ExitAct,
     OpenOrder,
     OrderType,
     Portfolio,
@@ -25,6 +27,7 @@ from libs.quant.exchange import PRICE_STEP, cents_in, price_in
 from libs.quant.sizing import CENT
 from services.execution.books import Books, Holding
 from services.execution.errors import ClockBack, CurrencyMismatch, NoExchangeRate
+from services.execution.exits import SplitOf, cooling_off, exits_at
 from services.execution.snapshots import Closes, Valued, valued_at
 
 _ZERO = Decimal(0)
@@ -50,7 +53,8 @@ class BookedOrder:
     """An order as it stands in the books. `fill` where it has one.
 
     `stop_price` triggers a stop order; of a market order that is an `exit`, it is the price of the
-    stop order that follows its fill. It is in the currency that the ticker trades in.
+    stop order that follows its fill. It is in the currency that the ticker trades in. `acts` is
+    what an exit acts on, where rules proposed it.
     """
 
     order_id: UUID
@@ -72,6 +76,7 @@ class BookedOrder:
     type: OrderType = OrderType.MARKET
     stop_price: Decimal | None = None
     exit: bool = False
+    acts: ExitAct | None = None
 
     @property
     def is_working(self) -> bool:
@@ -93,6 +98,9 @@ class Account:
     after it. `snapped` is the newest session that has a snapshot (the day before the opening where
     none has), `before` the equity of the newest one before the session that is looked at, `known`
     what the positions were last valued at, at or before it.
+
+    Where they were loaded: `acted` are the exits of what is held at that session, as they were
+    ordered and filled, `splits` those of their tickers since, `sales` the last sales by ticker.
     """
 
     name: str
@@ -106,6 +114,9 @@ class Account:
     snapped: date = date.min
     before: SessionBefore | None = None
     known: Mapping[str, Valued] = field(default_factory=dict)
+    acted: tuple[ActedExit, ...] = ()
+    splits: tuple[SplitOf, ...] = ()
+    sales: Mapping[str, date] = field(default_factory=dict)
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:
@@ -153,7 +164,8 @@ class Quotes:
     ticker and session, that may trigger a stop order (None: it did not trade); `sectors` what the
     source says at as_of of what is held or asked for, where it says anything; `facts` what it says
     at as_of of what is asked for: the measured risk and the dated events;
-    `synthetic` whether the source's prices are made up.
+    `synthetic` whether the source's prices are made up; `past` the sessions up to as_of that a
+    cooling-off is counted in.
     """
 
     closes: Closes = field(default_factory=dict)
@@ -168,6 +180,7 @@ class Quotes:
     sectors: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, TickerFacts] = field(default_factory=dict)
     synthetic: bool = False
+    past: Sequence[date] = ()
 
     def prices(self, as_of: date) -> Mapping[str, Decimal]:
         """The closes of as_of in the account's currency, where there are any."""
@@ -222,6 +235,8 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
         halt=account.halt,
         rates=tuple(quotes.rates[currency] for currency in sorted(quotes.rates)),
         synthetic=quotes.synthetic,
+        exits=exits_at(account.acted, account.splits, named.as_of),
+        cooling_off=cooling_off(account.sales, quotes.past, account.limits.cooling_off_sessions),
     )
 
 
@@ -273,6 +288,9 @@ def holdings_now(account: Account, as_of: date, quotes: Quotes) -> Holdings:
         positions=tuple(positions[ticker] for ticker in sorted(positions)),
         open_orders=tuple(open_orders),
         sold=tuple(sorted(sold)),
+        exits=exits_at(
+            [each for each in account.acted if each.ticker in positions], account.splits
+        ),
     )
 
 

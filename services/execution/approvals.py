@@ -63,9 +63,24 @@ def require_approved(command: ExecuteDecisions, approval: Approval | None) -> Ex
     why = _why_not_approved(command, decisions)
     if why:
         raise ProposalChanged(f"{why}; nothing was ordered: request the cycle again")
+    if edit:
+        decisions = tuple(_as_edited(each, validation.decisions) for each in decisions)
     update = {"decisions": decisions, "proposal_hash": approval.proposal_hash}
     approved = validation.model_copy(update=update)
     return command.model_copy(update={"decision_validation": approved})
+
+
+def _as_edited(
+    edited: PortfolioDecision, validated: Sequence[PortfolioDecision]
+) -> PortfolioDecision:
+    """With what a person struck off its exit no longer asked for: nobody completes that later."""
+    if edited.exit is None or edited.exit.acts is None:
+        return edited
+    before = next(d for d in validated if (d.action, d.asset) == (edited.action, edited.asset))
+    acts = edited.exit.acts
+    asked = max(acts.asked - (before.quantity - edited.quantity), Decimal(0))
+    acts = acts.model_copy(update={"asked": asked})
+    return edited.model_copy(update={"exit": edited.exit.model_copy(update={"acts": acts})})
 
 
 def _why_not_approved(

@@ -37,6 +37,7 @@ from services.execution.account import (
 )
 from services.execution.changes import Changes
 from services.execution.errors import AheadOfClock, BooksNotOpen, NoExchangeRate, UnknownAccount
+from services.execution.exits import exits_at
 from services.execution.reads import Reads
 from services.execution.record import OnRecord
 from services.execution.snapshots import StaleQuotes
@@ -114,8 +115,10 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
         require_currency(account, record.bounds.budget)
         changes = clock.advance(account, as_of, quotes, trading.broker, cash)
         named = Ids(command.cycle_id, command.op_id, as_of)
-        answer = portfolio(changes.account, named, quotes)
         await store.write(db, changes)
+        # As they are with what has just been filled.
+        brought = await store.with_exits(db, changes.account, as_of)
+        answer = portfolio(brought, named, quotes)
         unpriced = [position for position in answer.positions if position.priced_on is not None]
         if changes.snapshots:  # once a session, whatever asks for it again
             await store.tell_unpriced(db, command, unpriced)
@@ -203,6 +206,7 @@ async def _execute(
         account = await _locked(db, command.pipeline.account, command.as_of, trading)
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
+        account = await store.with_exits(db, account, command.as_of)
         record, done = await _done(db, command, sent.sha256)
         if done is not None:
             return done
@@ -235,7 +239,7 @@ async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfoli
     Raises BooksNotOpen where there is no such account, NotASession, NoPrice, NoExchangeRate.
     """
     require_session(trading.reads.calendar, query.as_of)
-    account = await _glance(trading, query.account, query.as_of)
+    account = await _glance(trading, query.account, query.as_of, exits=True)
     if account is None:
         raise BooksNotOpen(query.account, query.as_of)
     named = Ids(query.cycle_id, ids.pipeline_id(query.cycle_id, query.pipeline), query.as_of)
@@ -257,7 +261,7 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
     require_session(trading.reads.calendar, as_of)
     if as_of > clock_session:
         raise AheadOfClock(query.account, clock_session, as_of)
-    account = await _glance(trading, query.account, as_of)
+    account = await _glance(trading, query.account, as_of, exits=True)
     if account is None:
         raise RuntimeError(f"account {query.account} is gone, and no account is ever deleted")
     quotes = await trading.reads.shown(account, as_of)
@@ -270,6 +274,7 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
         as_of=as_of,
         positions=positions_of(account, as_of, quotes),
         open_orders=open_orders_of(account),
+        exits=exits_at(account.acted, account.splits, as_of),
         accounts=told,
     )
 
@@ -283,13 +288,18 @@ async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:
     raise RuntimeError(f"account {account} changed during each of {READS_MAX} market reads")
 
 
-async def _glance(trading: Trading, account: str, as_of: date) -> Account | None:
-    """The account as one snapshot, without its lock."""
+async def _glance(
+    trading: Trading, account: str, as_of: date, *, exits: bool = False
+) -> Account | None:
+    """The account as one snapshot, without its lock; where asked with what exits acted on."""
     async with (
         trading.pool.acquire() as db,
         db.transaction(isolation="repeatable_read", readonly=True),
     ):
-        return await store.load(db, account, as_of)
+        found = await store.load(db, account, as_of)
+        if found is None or not exits:
+            return found
+        return await store.with_exits(db, found, as_of)
 
 
 def _tell(changes: Changes, *, made: bool) -> None:

@@ -190,6 +190,7 @@ def _new_order(
         foreign=mark.foreign if mark else None,
         stop_price=_stop_price(decision),
         exit=decision.exit is not None,
+        acts=None if decision.exit is None else decision.exit.acts,
     )
 
 

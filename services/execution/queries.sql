@@ -101,6 +101,35 @@ select o.*, a.currency as into, f.price as fill_price, f.quantity as fill_quanti
 from orders o join accounts a using (account) left join fills f using (order_id)
 where o.order_id = any ($1::uuid[])
 
+-- name: acted_exits
+-- The exits decided up to $2 of the tickers $3, each of its position only: since its session of $4.
+select o.ticker, o.as_of, o.exit_rules, o.exit_month, o.exit_held, o.exit_asked,
+       f.quantity as sold, f.session as sold_on
+from unnest($3::text[], $4::date[]) as h (ticker, opened_on)
+join orders o on o.ticker = h.ticker and o.as_of >= h.opened_on
+left join fills f using (order_id)
+where o.account = $1 and o.exit_rules is not null and o.as_of <= $2
+order by o.as_of, o.placed_at, o.ticker
+
+-- name: splits_since
+-- The shares of the tickers $2 before and after each split that came after session $3.
+select e.ticker, e.session, p.quantity as more,
+       (select sum(q.quantity) from postings q join entries b using (entry_id)
+        where q.account = $1 and q.ticker = e.ticker and b.session < e.session) as before
+from entries e join postings p using (entry_id)
+where e.account = $1 and e.kind = 'split' and e.ticker = any ($2::text[]) and e.session > $3
+  and p.book = 'position'
+order by e.session
+
+-- name: last_sales
+-- Of each ticker the newest session, after $2 and up to $3, at which something of it was sold.
+select e.ticker, max(e.session) as sold_on
+from entries e join postings p using (entry_id)
+where e.account = $1 and e.kind = 'fill' and e.session > $2 and e.session <= $3
+  and p.book = 'position' and p.quantity < 0
+group by e.ticker
+order by e.ticker
+
 -- name: sectors
 -- As the source had them when each was ordered last and it had one.
 select distinct on (ticker) ticker, sector from orders
@@ -112,10 +141,10 @@ update accounts set clock = $2 where account = $1 and clock < $2
 
 -- name: insert_order
 insert into orders (order_id, account, cycle_id, started_on, op_id, pipeline, ticker, sector, side,
-                    type, quantity, hold, status, reason, as_of, stop_price, exit, currency,
-                    foreign_price, rate, rate_on)
+                    type, quantity, hold, status, reason, as_of, stop_price, exit, exit_rules,
+                    exit_month, exit_held, exit_asked, currency, foreign_price, rate, rate_on)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-        $21)
+        $21, $22, $23, $24, $25)
 
 -- name: update_order
 update orders set status = $2, quantity = $3, reason = $4, stop_price = $5 where order_id = $1

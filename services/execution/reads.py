@@ -17,6 +17,7 @@ from libs.market.source import CorporateAction, FillPrices, MarketData
 from libs.quant.exchange import PRICE_STEP, Mark, no_rate
 from services.execution.account import Account, Action, Quotes
 from services.execution.errors import NoPrice
+from services.execution.exits import LOOK_BACK_DAYS
 from services.execution.snapshots import Closes
 
 # The source knows that there is no such price. Anything else could not be answered: try again.
@@ -49,6 +50,7 @@ class Reads:
             snapped = as_of - timedelta(days=1)
             synthetic = self.market.label.synthetic
             return Quotes(snapped=snapped, sessions=(as_of,), rates=rates, synthetic=synthetic)
+        past = self._past(as_of)
         keys = {order.key for order in account.working} | {(asset, as_of) for asset in assets}
         sessions = self.calendar.sessions(account.snapped + timedelta(days=1), as_of)
         closes: dict[tuple[str, date], Mark | None] = {}
@@ -69,6 +71,7 @@ class Reads:
             sectors=await self._sectors(tickers, as_of),
             facts=await self._facts(assets, as_of),
             synthetic=self.market.label.synthetic,
+            past=past,
             days={
                 (ticker, session): await self._day(ticker, session, currency)
                 for ticker in account.guarded
@@ -87,7 +90,11 @@ class Reads:
             rates=rates,
             sectors=await self._sectors(held, as_of),
             synthetic=self.market.label.synthetic,
+            past=self._past(as_of),
         )
+
+    def _past(self, as_of: date) -> Sequence[date]:
+        return self.calendar.sessions(as_of - timedelta(days=LOOK_BACK_DAYS), as_of)
 
     async def closes(
         self, tickers: Iterable[str], session: date, currency: str, held: Collection[str] = ()

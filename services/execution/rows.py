@@ -18,6 +18,7 @@ from libs.broker.broker import Filled
 from libs.postgres.pool import Record
 from libs.quant.exchange import Mark, cents_in, price_in
 from libs.runtime import ids
+from services.execution import exit_rows
 from services.execution.account import Account, BookedOrder, foreign, stop_money
 from services.execution.books import Book, Books, Entry, EntryKind, Holding, Line, fill_key
 from services.execution.record import Bounds, OnRecord
@@ -102,7 +103,7 @@ def books(balances: Sequence[Record], lines: Sequence[Record]) -> Books:
         sums=sums,
         holdings={
             row["ticker"]: Holding(
-                _shares(row["quantity"]),
+                exit_rows.shares(row["quantity"]),
                 row["amount"],
                 row["currency"],
                 row["foreign_amount"],
@@ -126,7 +127,7 @@ def _entry(rows: Sequence[Record]) -> Entry:
                 Book(row["book"]),
                 row["amount"],
                 row["ticker"],
-                _shares(row["quantity"]),
+                exit_rows.shares(row["quantity"]),
                 row["currency"],
                 row["foreign_amount"] or Decimal(0),
             )
@@ -144,7 +145,7 @@ def booked_order(row: Record) -> BookedOrder:
         rate = _rate(row, "fill_")
         fill = Filled(
             row["fill_price"] if rate is None else row["fill_foreign_price"],
-            _shares(row["fill_quantity"]),
+            exit_rows.shares(row["fill_quantity"]),
             row["fill_fee"] if rate is None else row["fill_foreign_fee"],
             row["fill_session"],
             rate=rate,
@@ -160,7 +161,7 @@ def booked_order(row: Record) -> BookedOrder:
         ticker=row["ticker"],
         sector=row["sector"],
         side=Side(row["side"]),
-        quantity=_shares(row["quantity"]),
+        quantity=exit_rows.shares(row["quantity"]),
         hold=row["hold"],
         status=OrderStatus.WORKING if row["status"] == WAITING else OrderStatus(row["status"]),
         reason=row["reason"],
@@ -170,6 +171,7 @@ def booked_order(row: Record) -> BookedOrder:
         type=OrderType(row["type"]),
         stop_price=row["stop_price"],
         exit=row["exit"],
+        acts=exit_rows.acts(row),
     )
 
 
@@ -186,11 +188,6 @@ def _rate(row: Record, of: str = "") -> ExchangeRate | None:
 
 def _foreign(price: Decimal, rate: ExchangeRate) -> Foreign:
     return Foreign(price=Money(amount=price, currency=rate.currency), rate=rate)
-
-
-def _shares(stored: Decimal) -> Decimal:
-    """A whole number without the places that the column adds: 276, not 276.000000."""
-    return stored.to_integral_value() if stored == stored.to_integral_value() else stored
 
 
 def order_values(order: BookedOrder) -> tuple[Any, ...]:
@@ -213,6 +210,7 @@ def order_values(order: BookedOrder) -> tuple[Any, ...]:
         order.as_of,
         order.stop_price,
         order.exit,
+        *exit_rows.acts_values(order.acts),
         *_foreign_values(order.foreign),
     )
 

@@ -65,6 +65,7 @@ def _stop_after(sale: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrder
         reason="",
         stop_price=None if price is None else (price / ratio).quantize(PRICE_STEP),
         fill=None,
+        acts=None,
     )
 
 

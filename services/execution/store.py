@@ -15,9 +15,10 @@ from contracts.message import Command
 from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
-from services.execution import rows
+from services.execution import exit_rows, rows
 from services.execution.account import Account, BookedOrder, session_before
 from services.execution.changes import Changes
+from services.execution.exits import LOOK_BACK_DAYS
 from services.execution.record import OnRecord, require_on_record
 
 sql = Queries(Path(__file__).parent / "queries.sql")
@@ -87,6 +88,23 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
         return found
     sectors = await db.fetch(sql.sectors, account, found.touched)
     return replace(found, sectors={row["ticker"]: row["sector"] for row in sectors})
+
+
+async def with_exits(db: Connection, account: Account, as_of: date) -> Account:
+    """The account with what exits acted on of what it holds at as_of, and what was sold lately."""
+    since = as_of - timedelta(days=LOOK_BACK_DAYS)
+    sales = await db.fetch(sql.last_sales, account.name, since, as_of)
+    account = replace(account, sales={row["ticker"]: row["sold_on"] for row in sales})
+    holdings = account.books.as_of(as_of).holdings
+    held = account.held(as_of)
+    opened = [holdings[ticker].opened_on or date.min for ticker in held]
+    found = await db.fetch(sql.acted_exits, account.name, as_of, held, opened)
+    acted = tuple(map(exit_rows.acted_exit, found))
+    if not acted:
+        return account
+    tickers = sorted({each.ticker for each in acted})
+    split = await db.fetch(sql.splits_since, account.name, tickers, acted[0].as_of)
+    return replace(account, acted=acted, splits=tuple(map(exit_rows.split_of, split)))
 
 
 async def now(db: Connection) -> datetime:

@@ -45,7 +45,7 @@ def _up(seen: Values) -> float:
 
 
 WAYS: Mapping[str, tuple[Unit, Callable[[Values], float]]] = {
-    MOMENTUM: ("return", lambda seen: seen["gap"]),
+    MOMENTUM: ("return", lambda seen: seen["gap"] + seen["least_gap"]),
     REGIME: ("return", lambda seen: seen["basket_return"]),
     STOP_LOSS: ("price", _down("loss")),
     TAKE_PROFIT: ("price", _up),

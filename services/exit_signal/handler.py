@@ -119,8 +119,9 @@ async def _result(query: CheckExitSignals, checking: Checking) -> dict[str, Any]
             raise NotHeld(holdings, query.ticker)
         file = await asyncio.to_thread(terms_in, checking.terms_path)
         terms = {query.ticker: file.of(query.account, query.ticker)}
-        sessions = checking.reads.market.calendar.sessions
-        account = Holding.of(holdings)
+        calendar = checking.reads.market.calendar
+        sessions = calendar.sessions
+        account = Holding.of(holdings, calendar.next_session(holdings.as_of))
         named_in_file = file.named(query.account)
         requests = wanted_for([held.position], account, terms, sessions, named_in_file)
         histories = await checking.reads.histories(requests, holdings.as_of)
@@ -149,8 +150,9 @@ async def exit_distances(query: ExitDistancesQuery, *, checking: Checking) -> Ex
     nearest = held[:DISTANCES_MAX]
     file = await asyncio.to_thread(terms_in, checking.terms_path)
     terms = {item.position.ticker: file.of(query.account, item.position.ticker) for item in nearest}
-    sessions = checking.reads.market.calendar.sessions
-    account = Holding.of(holdings)
+    calendar = checking.reads.market.calendar
+    sessions = calendar.sessions
+    account = Holding.of(holdings, calendar.next_session(holdings.as_of))
     named = file.named(query.account)
     requests = wanted_for((item.position for item in nearest), account, terms, sessions, named)
     histories = await checking.reads.histories(requests, holdings.as_of)
@@ -190,6 +192,7 @@ async def check_exits(
         as_of=command.as_of,
         positions=books.positions,
         open_orders=books.open_orders,
+        exits=books.exits,
     )
     requested = {*(command.request.universe or (position.ticker for position in books.positions))}
     held = [
@@ -200,8 +203,9 @@ async def check_exits(
     tickers = [item.position.ticker for item in held]
     file = await _journalled_terms(journal, terms_path, books.account, tickers)
     terms = {ticker: file.of(books.account, ticker) for ticker in tickers}
-    sessions = reads.market.calendar.sessions
-    account = Holding.of(holdings)
+    calendar = reads.market.calendar
+    sessions = calendar.sessions
+    account = Holding.of(holdings, calendar.next_session(holdings.as_of))
     requests = wanted_for((item.position for item in held), account, terms, sessions)
     histories = await reads.journalled(journal, requests, command.as_of)
 

@@ -1,21 +1,23 @@
 """From daily closes to what the rules look at: returns of complete months, and the peak. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 
-from contracts.account import Position
+from contracts.account import ActedExit, Position
 from contracts.exit_signal import Holdings
 from contracts.types import Failure
 from libs.runtime.errors import few
 from libs.runtime.nearest import did_you_mean, nearest
-from services.exit_signal.rules import MONTHS_BEFORE, Facts
+from services.exit_signal.rules import MONTHS_SPREAD, Facts
 from services.exit_signal.terms import ExitTerms
 
-MONTHS = MONTHS_BEFORE + 1
+MONTHS = MONTHS_SPREAD + 1
 """Complete months whose returns the rules look at."""
-SESSIONS_MIN = 140
+SESSIONS_MIN = 350
 """Sessions that surely hold the ends of these months, the end before them, and a month begun."""
+BASKET_SESSIONS_MIN = 140
+"""The same of a member of the basket, of which only the last three months count."""
 PEAK_SESSIONS_MAX = 2_600
 """Sessions back that a trailing stop looks for its peak: about ten years."""
 
@@ -34,37 +36,52 @@ SessionsBetween = Callable[[date, date], Sequence[date]]
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """When an account is looked at, and its largest positions: the basket of the regime, where the
-    terms name none."""
+    """When an account is looked at, the last complete month then, its largest positions (the basket
+    of the regime, where the terms name none), and the exits of what it holds."""
 
     as_of: date
+    month: Month
     largest: tuple[str, ...]
+    exits: tuple[ActedExit, ...] = ()
 
     @classmethod
-    def of(cls, holdings: Holdings) -> "Holding":
-        """Of what an account holds."""
+    def of(cls, holdings: Holdings, next_session: date) -> "Holding":
+        """Of what an account holds; `next_session` is the one after its own."""
         ordered = sorted(
             holdings.positions, key=lambda position: (-position.value, position.ticker)
         )
-        return cls(holdings.as_of, tuple(position.ticker for position in ordered[:BASKET_HELD_MAX]))
+        return cls(
+            as_of=holdings.as_of,
+            month=last_complete(holdings.as_of, next_session),
+            largest=tuple(position.ticker for position in ordered[:BASKET_HELD_MAX]),
+            exits=holdings.exits,
+        )
+
+    def acted_on(self, ticker: str) -> date | None:
+        """The session of the first exit that acted on what is held of the ticker."""
+        return min((each.as_of for each in self.exits if each.ticker == ticker), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be read of one ticker: so many sessions, and its peak where one is looked for."""
+    """What is to be read of one ticker: so many sessions, its peak where one is looked for, and the
+    closes after an exit."""
 
     ticker: str
-    sessions: int = SESSIONS_MIN
+    sessions: int = BASKET_SESSIONS_MIN
     peak_since: date | None = None
+    closes_since: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the closes of one ticker come to at as_of; `peak` where it was asked for."""
+    """What the closes of one ticker come to at as_of; `peak` and `closes_since` where they were
+    asked for."""
 
     months: tuple[float | None, ...] = (None,) * MONTHS
     close: float | None = None
     peak: float | None = None
+    closes_since: Mapping[date, float] = field(default_factory=dict)
 
 
 def last_complete(as_of: date, next_session: date) -> Month:
@@ -81,7 +98,11 @@ def before(month: Month) -> Month:
 
 
 def history_of(
-    days: Sequence[date], closes: Sequence[float], last: Month, peak_since: date | None = None
+    days: Sequence[date],
+    closes: Sequence[float],
+    last: Month,
+    peak_since: date | None = None,
+    closes_since: date | None = None,
 ) -> History:
     """The closes (ascending by day) as returns of the months up to `last`, oldest first.
 
@@ -101,6 +122,11 @@ def history_of(
         months=tuple(reversed(months)),
         close=closes[-1] if closes else None,
         peak=max(since, default=None),
+        closes_since={
+            day: close
+            for day, close in zip(days, closes, strict=True)
+            if closes_since and day > closes_since
+        },
     )
 
 
@@ -122,10 +148,15 @@ def wanted_for(
         terms = terms_of[position.ticker]
         for member in terms.basket or held.largest:
             requests.setdefault(member, Wanted(member))
-        own, since = Wanted(position.ticker), sessions_held(position, held.as_of, sessions)
-        if terms.trailing_stop is not None and since is not None:
+        since, acted_on = (
+            sessions_held(position, held.as_of, sessions),
+            held.acted_on(position.ticker),
+        )
+        own = Wanted(position.ticker, SESSIONS_MIN, closes_since=acted_on)
+        if since is not None and (terms.trailing_stop is not None or acted_on is not None):
             count = min(max(SESSIONS_MIN, since + 1), PEAK_SESSIONS_MAX)
-            own = Wanted(position.ticker, count, position.opened_on)
+            peak_since = None if terms.trailing_stop is None else position.opened_on
+            own = replace(own, sessions=count, peak_since=peak_since)
         requests[position.ticker] = own
     for ticker in sorted(named)[:NAMED_MAX]:
         requests.setdefault(ticker, Wanted(ticker, 1))
@@ -185,6 +216,8 @@ def facts_of(
         sessions_held=sessions_held(position, held.as_of, sessions),
         close=own.close,
         peak=own.close if is_new else own.peak,
+        month="{:04d}-{:02d}".format(*held.month),
+        closes_since=own.closes_since,
     )
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from enum import StrEnum
 
-from contracts.account import OrderType, Position, Side
+from contracts.account import ActedExit, ExitAct, OrderType, Position, Side
 from contracts.exit_signal import ExitCheck, ExitSignal, Holdings
-from contracts.types import Money
+from contracts.types import Money, Month
 from libs.quant.sizing import CENT
+from services.exit_signal.acted import Standing, standing
 from services.exit_signal.rules import Facts, Finding, Fired, NotEvaluated, Rule, rules_of
 from services.exit_signal.terms import ExitTerms
 
@@ -41,12 +42,13 @@ class Held:
     """What may be sold of a position: whole shares, less those that open sales have promised.
 
     A stop order promises nothing: it stands behind a sale and not against it. `sold` is whether
-    the session has sold of it already.
+    the session has sold of it already, `exits` those that acted on the position, oldest first.
     """
 
     position: Position
     promised: Decimal = _ZERO
     sold: bool = False
+    exits: tuple[ActedExit, ...] = ()
 
     @property
     def shares(self) -> Decimal:
@@ -63,14 +65,15 @@ class Held:
 class Sizing:
     """How much to sell, in percent of the position and in shares, and the stop on the rest.
 
-    `stop_price` is in the currency that the ticker trades in; None: no stop, for the reason given
-    where one was asked for.
+    `acts` is what the sale acts on. `stop_price` is in the currency that the ticker trades in;
+    None: no stop, for the reason given where one was asked for.
     """
 
     sell_pct: Decimal
     quantity: Decimal
     remaining: Decimal
     reason: str
+    acts: ExitAct
     stop_price: Decimal | None = None
     no_stop: str = ""
 
@@ -100,7 +103,12 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
         if (open_order.asset, open_order.side, open_order.type)
         == (ticker, Side.SELL, OrderType.MARKET)
     )
-    return Held(position, promised=sum(promised, _ZERO), sold=ticker in holdings.sold)
+    return Held(
+        position,
+        promised=sum(promised, _ZERO),
+        sold=ticker in holdings.sold,
+        exits=tuple(each for each in holdings.exits if each.ticker == ticker),
+    )
 
 
 def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
@@ -108,17 +116,23 @@ def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
     signals = tuple(Signal(rule, rule.judge(facts)) for rule in rules_of(terms))
     verdict, summary = weigh(signals)
     fired = [
-        signal for signal in signals if signal.rule.is_primary and isinstance(signal.finding, Fired)
+        standing(signal.rule, signal.finding, facts, held.exits)
+        for signal in signals
+        if signal.rule.is_primary and isinstance(signal.finding, Fired)
     ]
     if not fired:
         return Assessment(signals, verdict, summary)
+    due = [each for each in fired if not each.is_done]
+    if not due:
+        why = "; ".join(each.told for each in fired)
+        return Assessment(signals, verdict, summary, not_sold=why)
     if held.promised > 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"
         return Assessment(signals, verdict, summary, not_sold=why)
     if held.sold:
         why = "this session has sold of it already; the next one looks at it again"
         return Assessment(signals, verdict, summary, not_sold=why)
-    return Assessment(signals, verdict, summary, sizing=size(fired, held, terms))
+    return Assessment(signals, verdict, summary, sizing=size(due, held, terms, facts.month))
 
 
 def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
@@ -149,31 +163,73 @@ def _told(verdict: Verdict, names: Sequence[str]) -> tuple[Verdict, str]:
     return verdict, f"{verdict} ({', '.join(names)})" if names else verdict.value
 
 
-def size(fired: Sequence[Signal], held: Held, terms: ExitTerms) -> Sizing:
-    """The largest share that a fired primary rule asks for: at least one share, never more than
-    is held; then the stop that the terms name, on what remains.
+def size(due: Sequence[Standing], held: Held, terms: ExitTerms, month: Month) -> Sizing:
+    """The largest sale that a rule asks for, at least one share and never more than is held; all
+    where the rest would be under the least that the terms keep. Then the stop that the terms name,
+    on what remains.
     """
-    most = max(fired, key=lambda signal: _sell_pct(signal.finding))
-    share = _sell_pct(most.finding)
-    exact = (held.free * share / _HUNDRED).to_integral_value(ROUND_FLOOR)
-    quantity = min(held.free, max(_ONE, exact))
-    # Where the share asked for is less than one of the shares held, one of them is asked for.
-    least = (_HUNDRED / held.free).quantize(PCT_STEP, ROUND_CEILING)
-    sell_pct = share if exact == quantity else min(_HUNDRED, least)
+    most = max(due, key=lambda each: _wanted(each, held))
+    quantity, reason = _wanted(most, held), _asks(most)
+    if too_little := _too_little(held, held.shares - quantity, terms):
+        quantity, reason = held.free, f"{reason}; {too_little}"
     remaining = held.shares - quantity
     price, no_stop = stop_of(terms, held.position) if remaining > 0 else (None, "")
     return Sizing(
-        sell_pct=sell_pct,
+        sell_pct=_share(most, quantity, held),
         quantity=quantity,
         remaining=remaining,
-        reason=f"{most.rule.name} sells {share.normalize():f}%",
+        reason=reason,
+        acts=ExitAct(
+            rules=tuple(each.rule.name for each in due),
+            month=month,
+            held=held.shares,
+            asked=quantity,
+        ),
         stop_price=price,
         no_stop=no_stop,
     )
 
 
-def _sell_pct(finding: Finding) -> Decimal:
-    return finding.sell_pct if isinstance(finding, Fired) else _ZERO
+def _wanted(rule: Standing, held: Held) -> Decimal:
+    """Shares that a rule asks for: its part of what is free, or what its last order left unsold."""
+    if rule.left is not None:
+        return min(held.free, rule.left)
+    part = (held.free * rule.finding.sell_pct / _HUNDRED).to_integral_value(ROUND_FLOOR)
+    return min(held.free, max(_ONE, part))
+
+
+def _asks(rule: Standing) -> str:
+    if rule.left is None:
+        return f"{rule.rule.name} sells {rule.finding.sell_pct.normalize():f}%"
+    last = rule.acts[-1]
+    return (
+        f"{rule.rule.name} sells the {rule.left.normalize():f} shares that were left of its "
+        f"{last.asked.normalize():f} on {last.as_of}"
+    )
+
+
+def _too_little(held: Held, rest: Decimal, terms: ExitTerms) -> str:
+    """Why a rest is sold too; empty where it is none, or enough to be kept."""
+    if rest <= 0 or held.promised > 0:
+        return ""
+    if rest < terms.rest_shares_min:
+        return f"a rest of {rest:f} is under {terms.rest_shares_min} shares, so all is sold"
+    price = held.position.price
+    value = (rest * price.amount).quantize(CENT)
+    if value < terms.rest_value_min:
+        least = f"{terms.rest_value_min:,f} {price.currency}"
+        return f"a rest of {value:,f} is under {least}, so all is sold"
+    return ""
+
+
+def _share(rule: Standing, quantity: Decimal, held: Held) -> Decimal:
+    """The part of what is free that the quantity is: as the rule says it where it comes to that,
+    else the least that covers it."""
+    share = rule.finding.sell_pct
+    if (held.free * share / _HUNDRED).to_integral_value(ROUND_FLOOR) == quantity:
+        return share
+    exact = quantity * _HUNDRED / held.free
+    return min(_HUNDRED, exact.quantize(PCT_STEP, ROUND_CEILING))
 
 
 def stop_of(terms: ExitTerms, position: Position) -> tuple[Decimal | None, str]:
@@ -214,6 +270,7 @@ def check_of(held: Held, assessment: Assessment) -> ExitCheck:
         update={
             "sell_pct": sizing.sell_pct,
             "quantity": sizing.quantity,
+            "acts": sizing.acts,
             "stop_price": None if price is None else Money(amount=price, currency=currency),
             "note": sizing.no_stop,
         }

@@ -79,10 +79,7 @@ class Reads:
 
         request: JsonValue = {
             "as_of": as_of.isoformat(),
-            "tickers": {
-                request.ticker: request.peak_since.isoformat() if request.peak_since else None
-                for request in part
-            },
+            "tickers": {request.ticker: _asked(request) for request in part},
         }
         name = f"months of {len(part)} tickers"
         return Call(CallKind.READ, name, request, run, failed=failed)
@@ -91,16 +88,32 @@ class Reads:
         bars = await self.market.bars(request.ticker, as_of, request.sessions)
         last = last_complete(as_of, self.market.calendar.next_session(as_of))
         days, closes = bars["date"].to_list(), bars["close"].to_list()
-        return history_of(days, closes, last, request.peak_since)
+        return history_of(days, closes, last, request.peak_since, request.closes_since)
+
+
+def _asked(request: Wanted) -> JsonValue:
+    peak_since = request.peak_since.isoformat() if request.peak_since else None
+    if request.closes_since is None:
+        return peak_since
+    return {"peak_since": peak_since, "closes_since": request.closes_since.isoformat()}
 
 
 def _told(had: History | Failure) -> JsonValue:
     if isinstance(had, Failure):
         return {"failure": had.model_dump(mode="json")}
-    return {"months": list(had.months), "close": had.close, "peak": had.peak}
+    told: dict[str, JsonValue] = {
+        "months": list(had.months),
+        "close": had.close,
+        "peak": had.peak,
+    }
+    if had.closes_since:
+        told["closes_since"] = {day.isoformat(): c for day, c in had.closes_since.items()}
+    return told
 
 
 def _history(entry: Any) -> History | Failure:
     if "failure" in entry:
         return Failure.model_validate(entry["failure"])
-    return History(tuple(entry["months"]), entry["close"], entry["peak"])
+    since = entry.get("closes_since", {}).items()
+    closes_since = {date.fromisoformat(day): close for day, close in since}
+    return History(tuple(entry["months"]), entry["close"], entry["peak"], closes_since)

@@ -187,6 +187,7 @@ def _condensed(result: Mapping[str, Any]) -> Json:
         "shares": shares,
         "sell_quantity": sold,
         "stop_price": text(sizing.get("stop_price"), "") or None,
+        **({"not_sold": not_sold} if (not_sold := text(result.get("not_sold"), "")) else {}),
     }
 
 

@@ -18,6 +18,9 @@ HOLD_PERIOD, TRAILING_STOP = "hold_period", "trailing_stop"
 
 MONTHS_BEFORE = 3
 """Months that the last complete one is held against; also those of the regime."""
+MONTHS_SPREAD = 12
+"""Months before the last one that its gap is measured against, as far as they are known: the
+deviation of three numbers is hardly known itself, that of a year is to about a fifth."""
 FLAT_SEVERITY = 0.5
 """Of a gap that no spread measures."""
 REGIME_SCALE = 10.0
@@ -36,10 +39,12 @@ _BLUR = 1e-12
 class Facts:
     """All that the rules may look at for one position, as known at as_of's close.
 
-    `months` are the returns of the last MONTHS_BEFORE + 1 complete months, oldest first, None where
-    one is not known; `basket` the same of each of its members. `price` and `average_cost` are in
+    `months` are the returns of the last MONTHS_SPREAD + 1 complete months, oldest first, None where
+    one is not known, and `month` names the last of them; `basket` the months of each of its
+    members. `price` and `average_cost` are in
     the account's currency. `peak` is the highest close since `opened_on` and `close` the last, both
-    adjusted alike; `sessions_held` counts those after `opened_on`.
+    adjusted alike; `sessions_held` counts those after `opened_on`. `closes_since` are those after
+    the first exit that acted on the position, adjusted likewise.
     """
 
     months: Sequence[float | None]
@@ -50,6 +55,8 @@ class Facts:
     sessions_held: int | None = None
     close: float | None = None
     peak: float | None = None
+    month: str = ""
+    closes_since: Mapping[date, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +89,15 @@ Finding = Fired | Quiet | NotEvaluated
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row: its name, whether it decides (primary) or only warns, and how it judges."""
+    """One row: its name, whether it decides (primary) or only warns, and how it judges.
+
+    `monthly`: it looks at complete months, so what it says stays the same until the next is over.
+    """
 
     name: str
     is_primary: bool
     judge: Callable[[Facts], Finding]
+    monthly: bool = False
 
 
 def rules_of(terms: ExitTerms) -> tuple[Rule, ...]:
@@ -98,25 +109,34 @@ def rules_of(terms: ExitTerms) -> tuple[Rule, ...]:
         (TRAILING_STOP, terms.trailing_stop, lambda facts: _trailing_stop(facts, terms)),
     )
     return (
-        Rule(MOMENTUM, True, _momentum),
-        Rule(REGIME, False, _regime),
+        Rule(MOMENTUM, True, lambda facts: _momentum(facts, terms), monthly=True),
+        Rule(REGIME, False, _regime, monthly=True),
         *(Rule(name, own.primary, judge) for name, own, judge in further if own is not None),
     )
 
 
-def _momentum(facts: Facts) -> Finding:
-    """The last complete month's return against the mean of the three before it."""
+def _momentum(facts: Facts, terms: ExitTerms) -> Finding:
+    """The last complete month's return against the mean of the three before it.
+
+    A gap below the least one is noise: acting on it costs more than it can tell.
+    """
     *before, last = _known(facts.months[-MONTHS_BEFORE - 1 :]) or (None,)
     if last is None or len(before) < MONTHS_BEFORE:
         return NotEvaluated(
             f"{len(_returns(facts.months))} of {MONTHS_BEFORE + 1} complete months are known"
         )
     mean = statistics.fmean(before)
-    spread = statistics.stdev(before)
-    gap = last - mean
-    values = {"last_month": last, "mean_before": mean, "gap": gap, "spread_before": spread}
+    spread = statistics.stdev(_returns(facts.months[-MONTHS_SPREAD - 1 : -1]))
+    gap, least = last - mean, terms.momentum.least_gap_pct / 100
+    values = {
+        "last_month": last,
+        "mean_before": mean,
+        "gap": gap,
+        "least_gap": least,
+        "spread_before": spread,
+    }
     reason = f"last month {_pct(last)}, the {MONTHS_BEFORE} before it {_pct(mean)} on average"
-    if gap > -_BLUR:
+    if -gap < max(least - _BLUR, _BLUR):
         return Quiet(reason, values)
     severity = FLAT_SEVERITY if spread < _BLUR else min(-gap / spread, 1.0)
     sell_pct = WIDE_GAP_SELL_PCT if -gap > WIDE_GAP + _BLUR else SELL_PCT

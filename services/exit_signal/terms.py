@@ -35,6 +35,14 @@ from libs.runtime.wording import place_of, worded
 
 BASKET_MAX = 500
 FILE_BYTES_MAX = 1_000_000
+LEAST_GAP_PCT = 0.5
+"""Selling and buying back costs about 0.2% by fee and slippage (5 basis points each, both ways),
+and the open is seldom where the close was: a month that is worse by less than half a point cannot
+pay for it."""
+REST_SHARES_MIN = 5
+"""Of fewer shares no whole number is within 10 points of a half for sure."""
+REST_VALUE_MIN = Decimal(500)
+"""Half a percent of the 100,000 that an account starts with: whatever becomes of it is not seen."""
 STOPS = {"stop_price", "stop_pct"}
 
 Percentage = Annotated[Decimal, Field(gt=0, le=100, decimal_places=4)]
@@ -103,12 +111,24 @@ class TrailingStop(SellTerms):
     pct: Annotated[float, Field(gt=0, lt=100)]
 
 
+class Momentum(Terms):
+    """Fires where the last month is `least_gap_pct` percentage points or more below the mean."""
+
+    least_gap_pct: Annotated[float, Field(ge=0, le=100)] = LEAST_GAP_PCT
+
+
 class ExitTerms(Terms):
     """What holds for one position. Both ways to name a stop at once are refused.
 
     `stop_price` is in the currency that the ticker trades in; `stop_pct` is percent below as_of's
-    close. The basket of the regime is what the account holds, where none is named.
+    close. The basket of the regime is what the account holds, where none is named. A sale that
+    would leave fewer than `rest_shares_min` shares, or less than `rest_value_min` in the account's
+    currency, sells all.
     """
+
+    momentum: Momentum = Momentum()
+    rest_shares_min: int = Field(default=REST_SHARES_MIN, ge=0, le=1_000_000)
+    rest_value_min: Decimal = Field(default=REST_VALUE_MIN, ge=0, max_digits=20, decimal_places=6)
 
     basket: tuple[Ticker, ...] = Field(default=(), max_length=BASKET_MAX)
     stop_price: Decimal | None = Field(default=None, gt=0, max_digits=20, decimal_places=6)

@@ -59,7 +59,11 @@ def _pick(check: ExitCheck) -> StockPick:
 
 
 def _exit(decision: PortfolioDecision, check: ExitCheck) -> PortfolioDecision:
-    return decision.model_copy(update={"exit": ExitPlan(stop_price=check.stop_price)})
+    """The sale as the check asked for it: a percentage has too few places for many shares."""
+    asked = decision.quantity if check.quantity is None else check.quantity
+    plan = ExitPlan(stop_price=check.stop_price, acts=check.acts)
+    quantity = min(decision.quantity, asked)
+    return decision.model_copy(update={"quantity": quantity, "exit": plan})
 
 
 def _told(checks: tuple[Check, ...], proposals: int) -> tuple[Check, ...]:

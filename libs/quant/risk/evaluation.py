@@ -79,9 +79,13 @@ def evaluate(
 
 
 def proposal_hash(decisions: Sequence[PortfolioDecision]) -> str:
-    """SHA-256 of the decisions in canonical JSON: sorted, plain numbers, no spaces."""
+    """SHA-256 of the decisions in canonical JSON: sorted, plain numbers, no spaces.
+
+    What an exit acts on is left out: it says why, and changes nothing of what is traded.
+    """
+    why = {"exit": {"acts"}}
     rows = sorted(
-        (_canonical(decision.model_dump(mode="python")) for decision in decisions),
+        (_canonical(decision.model_dump(mode="python", exclude=why)) for decision in decisions),
         key=lambda row: (row["action"], row["asset"]),
     )
     text = json.dumps(rows, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -12,6 +12,7 @@ from decimal import Decimal
 from contracts.halt import Halt
 from contracts.risk import Evidence
 from libs.quant.exchange import no_rate
+from libs.quant.risk.exits import cooling_off, not_being_sold, one_exit_a_session
 from libs.quant.risk.facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct
 from libs.quant.sizing import BPS_IN_ONE
 
@@ -310,25 +311,13 @@ def _cash(leg: Leg, facts: Facts) -> Finding:
     )
 
 
-def _one_exit_a_session(leg: Leg, facts: Facts) -> Finding:
-    selling = facts.open_sells.get(leg.ticker, _ZERO)
-    return gate(
-        leg,
-        ok=selling == 0,
-        value=f"{selling.normalize():f} shares in an open sale",
-        limit="no open sale",
-        kept="nothing of it is being sold yet",
-        vetoed="it is being sold already, and an account exits a position once a session",
-    )
-
-
 SELL_GATES: tuple[Rule, ...] = (
     Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
     Rule("something_to_sell", "the desk never sells short", _something_to_sell),
 )
 EXIT_GATES: tuple[Rule, ...] = (
     *SELL_GATES,
-    Rule("one_exit_a_session", "one signal must not sell twice", _one_exit_a_session),
+    Rule("one_exit_a_session", "one signal must not sell twice", one_exit_a_session),
 )
 BUY_GATES: tuple[Rule, ...] = (
     Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),
@@ -342,6 +331,8 @@ BUY_GATES: tuple[Rule, ...] = (
         _risk_needs_catalyst,
     ),
     Rule("no_doubling_down", "a loser must not grow by averaging down", _no_doubling_down),
+    Rule("not_being_sold", "two orders against each other only cost money", not_being_sold),
+    Rule("cooling_off", "what was sold for a reason is not bought back next day", cooling_off),
     Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
     Rule("price_drift", "a thesis holds for the price it was made at", _price_drift),
 )

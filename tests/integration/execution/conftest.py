@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import polars as pl
 import pytest
 
-from contracts.account import OpenBooks, Portfolio, Side
+from contracts.account import ExitAct, OpenBooks, Portfolio, Side
 from contracts.cycle import Budgets, CycleRequest
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.message import Pipeline
@@ -189,19 +189,30 @@ class Desk:
         return await self.execute(self.command({ticker: -quantity}, as_of))
 
     async def exit(
-        self, ticker: str, quantity: int, stop: str | None = None, as_of: date = FRIDAY
+        self,
+        ticker: str,
+        quantity: int,
+        stop: str | None = None,
+        as_of: date = FRIDAY,
+        acts: ExitAct | None = None,
     ) -> ExecutionResult:
-        return await self.execute(self.exit_command(ticker, quantity, stop, as_of))
+        return await self.execute(self.exit_command(ticker, quantity, stop, as_of, acts))
 
     def exit_command(
-        self, ticker: str, quantity: int, stop: str | None = None, as_of: date = FRIDAY
+        self,
+        ticker: str,
+        quantity: int,
+        stop: str | None = None,
+        as_of: date = FRIDAY,
+        acts: ExitAct | None = None,
     ) -> ExecuteDecisions:
-        """A sale that an exit check proposed, and the price of the stop that follows it."""
+        """A sale that an exit check proposed, the price of the stop that follows it, and what it
+        acts on."""
         command = self.command({ticker: -quantity}, as_of)
         price = (
             None if stop is None else Money(amount=D(stop), currency=self.prices.currency(ticker))
         )
-        plan = ExitPlan(stop_price=price)
+        plan = ExitPlan(stop_price=price, acts=acts)
         validation = command.decision_validation
         decisions = tuple(d.model_copy(update={"exit": plan}) for d in validation.decisions)
         update = {"decisions": decisions, "proposal_hash": proposal_hash(decisions)}

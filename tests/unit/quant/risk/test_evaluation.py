@@ -141,7 +141,7 @@ def test_a_pick_inside_every_limit_is_kept_whole_and_every_rule_says_so():
     assert verdict.decisions[0].allocation_pct == 40
     assert verdict.adjustments == ()
     assert verdict.vetoed == ()
-    assert len(verdict.checks) == 17
+    assert len(verdict.checks) == 19
     assert all(check.passed and check.outcome is RuleOutcome.KEPT for check in verdict.checks)
 
 

@@ -25,6 +25,7 @@ FURTHER = {WHOLE_SHARES, ONE_PICK_PER_TICKER, REVIEW, REVIEW_ONLY_REDUCES}
 DEFAULTS = {
     "risk_needs_catalyst": f"over {LIMITS.risk_score_max:g} of 10",
     "daily_loss": f"{LIMITS.daily_loss_pct_max}% of equity",
+    "cooling_off": f"{LIMITS.cooling_off_sessions} sessions after a sale",
     "price_drift": f"{LIMITS.price_move_pct_max}% either way",
     "allocation_total": f"{ALLOCATION_PCT_MAX}% of the budget",
     "sector_allocation": f"{LIMITS.sector_pct_max}% of the allocations",

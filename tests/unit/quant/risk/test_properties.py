@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from contracts.account import (
     AccountLimits,
+    CoolingOff,
     OpenOrder,
     Portfolio,
     Position,
@@ -120,7 +121,12 @@ class Case:
             open_orders=orders,
             before=self._before(equity),
             halt=HALT if self.rng.random() < 0.05 else None,
+            cooling_off=tuple(self._sold(t) for t in TICKERS if self.rng.random() < 0.15),
         )
+
+    def _sold(self, ticker: str) -> CoolingOff:
+        ago = self.rng.choice([0, 9, 10, 11])
+        return CoolingOff(ticker=ticker, sold_on="2012-06-15", sessions_ago=ago)
 
     def _before(self, equity: Decimal) -> SessionBefore | None:
         factor = self.rng.choice([None, D(1), D(1), D(1), D("0.9"), D(100) / 95, D("1.2")])
@@ -223,6 +229,7 @@ def assert_inside_every_limit(case: Case, verdict: RuleVerdict) -> None:
 def assert_no_gate_was_passed_by_what_it_bars(case: Case, verdict: RuleVerdict) -> None:
     held = {p.ticker for p in case.portfolio.positions if p.quantity > 0}
     waiting = {o.asset for o in case.portfolio.open_orders if o.side is Side.BUY}
+    selling = {o.asset for o in case.portfolio.open_orders if o.side is Side.SELL and o.quantity}
     for decision in verdict.decisions:
         assert not is_currency_pair(decision.asset)
         assert decision.quantity >= 1
@@ -234,7 +241,10 @@ def assert_no_gate_was_passed_by_what_it_bars(case: Case, verdict: RuleVerdict) 
         assert any(each.about == decision.asset for each in case.reasons_of(decision))
         evidence = case.evidence[decision.asset]
         assert evidence.risk_score <= case.limits.risk_score_max or evidence.catalyst
-        assert decision.asset not in held | waiting
+        assert decision.asset not in held | waiting | selling
+        ago = [each.sessions_ago for each in case.portfolio.cooling_off]
+        sold = [each.ticker for each in case.portfolio.cooling_off]
+        assert dict(zip(sold, ago, strict=True)).get(decision.asset, 99) >= 10
         move = abs(case.prices[decision.asset] - evidence.price)
         assert move * 100 <= case.limits.price_move_pct_max * evidence.price
 

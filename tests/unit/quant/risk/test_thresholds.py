@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from contracts.account import OpenOrder, SessionBefore, Side
+from contracts.account import CoolingOff, OpenOrder, SessionBefore, Side
 from contracts.halt import Halt
 from contracts.reasons import Reason, Speaks
 from contracts.trader import StockPick
@@ -59,6 +59,14 @@ def _sells(quantity: int) -> OpenOrder:
     return waiting(Side.SELL, quantity, 0)
 
 
+def _selling(quantity: int) -> OpenOrder:
+    return _sells(quantity).model_copy(update={"asset": "AAA"})
+
+
+def _sold(sessions_ago: int) -> CoolingOff:
+    return CoolingOff(ticker="AAA", sold_on="2012-06-15", sessions_ago=sessions_ago)
+
+
 def _half() -> dict[str, object]:
     return {"limits": limited(sector_pct_max=50)}
 
@@ -96,6 +104,14 @@ BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
     "no_doubling_down": (
         asked(A10, portfolio=books(positions=(held("AAA", 0),))),
         asked(A10, portfolio=books(positions=(held("AAA", 1),))),
+    ),
+    "not_being_sold": (
+        asked(A10, portfolio=books(open_orders=(_selling(0),))),
+        asked(A10, portfolio=books(open_orders=(_selling(1),))),
+    ),
+    "cooling_off": (
+        asked(A10, portfolio=books(cooling_off=(_sold(10),))),
+        asked(A10, portfolio=books(cooling_off=(_sold(9),))),
     ),
     "daily_loss": (
         asked(A10, portfolio=books(95_000, before=_before(100_000))),

@@ -36,7 +36,14 @@ def position(shares: str = "53", price: str = "100", cost: str = "80") -> Positi
 
 def facts(months: Any = RISING, basket: Any = GOOD, **other: Any) -> Facts:
     return Facts(
-        **{"months": months, "basket": basket, "price": 100.0, "average_cost": 80.0, **other}
+        **{
+            "months": months,
+            "month": "2012-06",
+            "basket": basket,
+            "price": 100.0,
+            "average_cost": 80.0,
+            **other,
+        }
     )
 
 

@@ -114,9 +114,10 @@ async def test_a_position_whose_momentum_has_turned_is_sold_by_three_quarters(
         "last_month": pytest.approx(-0.05),
         "mean_before": pytest.approx(0.1),
         "gap": pytest.approx(-0.15),
-        "spread_before": 0.0,
+        "least_gap": 0.005,
+        "spread_before": pytest.approx(0.004969, abs=1e-6),  # 11.1% from 90 to 100, then 10%
     }
-    assert momentum["severity"] == 0.5
+    assert momentum["severity"] == 1.0
     assert regime["values"]["members"] == 2
     assert told["position"]["shares"] == 40
     assert told["sizing"]["sell_quantity"] == 30

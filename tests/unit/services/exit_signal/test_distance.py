@@ -67,7 +67,8 @@ def test_a_stop_order_that_waits_is_a_trigger_too() -> None:
 
 def test_momentum_tells_the_gap_and_nothing_is_left_of_it_once_it_has_fired() -> None:
     quiet, fired = (trigger(told(months=months), "momentum") for months in (RISING, FALLING))
-    assert (quiet.unit, quiet.distance, quiet.triggered) == ("return", pytest.approx(0.02), False)
+    # 2 points above the mean, and half a point below it before it fires.
+    assert (quiet.unit, quiet.distance, quiet.triggered) == ("return", pytest.approx(0.025), False)
     assert (fired.distance, fired.triggered) == (0.0, True)
 
 
@@ -75,7 +76,7 @@ def test_sessions_left_are_no_distance_that_is_compared_with_prices() -> None:
     found = told(hold_period={"sessions": 10}, seen={"sessions_held": 9})
     assert trigger(found, "hold_period").distance == 1
     assert found.triggers[-1].rule == "hold_period"
-    assert found.nearest == pytest.approx(0.02), "momentum's"
+    assert found.nearest == pytest.approx(0.025), "momentum's"
 
 
 def test_what_cannot_be_evaluated_has_no_distance_and_says_why() -> None:

@@ -5,7 +5,14 @@ from datetime import date
 import pytest
 
 from libs.market.calendar import exchange_calendar
-from services.exit_signal.history import SESSIONS_MIN, history_of, last_complete
+from services.exit_signal.history import (
+    BASKET_SESSIONS_MIN,
+    MONTHS,
+    SESSIONS_MIN,
+    history_of,
+    last_complete,
+)
+from services.exit_signal.rules import MONTHS_BEFORE
 
 CALENDAR = exchange_calendar()
 ENDS = {
@@ -37,7 +44,7 @@ def test_returns_go_from_month_end_to_month_end() -> None:
     days = [*ENDS, date(2012, 6, 1)]
     found = history_of(days, [*ENDS.values(), 50.0], (2012, 5))
 
-    assert found.months == pytest.approx((0.1, -0.1, 0.1, -0.1))
+    assert found.months[-4:] == pytest.approx((0.1, -0.1, 0.1, -0.1))
     assert found.close == 50.0  # the month that has begun counts nowhere else
 
 
@@ -45,21 +52,21 @@ def test_closes_within_a_month_do_not_count_but_its_last() -> None:
     days = sorted([*ENDS, date(2012, 5, 15)])
     found = history_of(days, [ENDS.get(day, 1.0) for day in days], (2012, 5))
 
-    assert found.months == pytest.approx((0.1, -0.1, 0.1, -0.1))
+    assert found.months[-4:] == pytest.approx((0.1, -0.1, 0.1, -0.1))
 
 
 def test_a_month_without_closes_leaves_it_and_the_next_one_unknown() -> None:
     days = [day for day in ENDS if day.month != 3]
     found = history_of(days, [ENDS[day] for day in days], (2012, 5))
 
-    assert found.months == (pytest.approx(0.1), None, None, pytest.approx(-0.1))
+    assert found.months[-4:] == (pytest.approx(0.1), None, None, pytest.approx(-0.1))
 
 
 def test_a_short_history_has_unknown_months_first() -> None:
     days = list(ENDS)[-2:]
     found = history_of(days, [ENDS[day] for day in days], (2012, 5))
 
-    assert found.months == (None, None, None, pytest.approx(-0.1))
+    assert found.months == (*[None] * 12, pytest.approx(-0.1))
 
 
 def test_the_peak_is_of_the_time_since_the_position_was_opened() -> None:
@@ -72,6 +79,7 @@ def test_the_sessions_that_are_read_always_hold_all_months() -> None:
     for year in range(2000, 2014):
         for month in range(1, 13):
             last = CALENDAR.previous_session(date(year + month // 12, month % 12 + 1, 1))
-            sessions = CALENDAR.sessions(date(year - 1, 1, 1), CALENDAR.previous_session(last))
-            read = sessions[-SESSIONS_MIN:]
-            assert len({(day.year, day.month) for day in read}) >= 6
+            sessions = CALENDAR.sessions(date(year - 2, 1, 1), CALENDAR.previous_session(last))
+            for count, months in ((SESSIONS_MIN, MONTHS), (BASKET_SESSIONS_MIN, MONTHS_BEFORE)):
+                read = sessions[-count:]
+                assert len({(day.year, day.month) for day in read}) >= months + 2

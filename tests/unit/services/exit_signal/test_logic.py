@@ -72,8 +72,9 @@ def test_a_primary_rule_that_fires_is_not_silenced_by_one_that_cannot_say() -> N
 def test_a_sale_is_half_or_three_quarters_in_whole_shares_and_at_least_one(
     shares: str, half: int, most: int
 ) -> None:
+    kept = {"rest_shares_min": 0, "rest_value_min": 0}
     for months, quantity in ((FALLING, half), (CRASHING, most)):
-        sizing = assessed(months, shares).sizing
+        sizing = assessed(months, shares, **kept).sizing
         assert sizing is not None
         assert sizing.quantity == quantity
         assert sizing.remaining == D(shares) - quantity

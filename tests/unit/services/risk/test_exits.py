@@ -25,14 +25,16 @@ NAMES = {"cycle_id": UUID(int=7), "op_id": UUID(int=8), "as_of": AS_OF}
 NO_MONEY = Money(amount=D(0))
 
 
-def check(ticker: str = "AAPL", sell_pct: str = "75", **fields: Any) -> ExitCheck:
+def check(
+    ticker: str = "AAPL", sell_pct: str = "75", quantity: str = "30", **fields: Any
+) -> ExitCheck:
     fired = ExitSignal(rule="momentum", primary=True, triggered=True, severity=0.8)
     return ExitCheck(
         ticker=ticker,
         assessment="EXIT (momentum)",
         signals=(fired,),
         sell_pct=D(sell_pct),
-        quantity=D(1),
+        quantity=D(quantity),
         **fields,
     )
 

@@ -1,0 +1,54 @@
+"""The rules about what is being sold or was sold: no order works against an exit or repeats it."""
+
+from decimal import Decimal
+
+from libs.quant.risk.facts import Facts, Finding, Leg, gate
+
+_ZERO = Decimal(0)
+
+
+def cooling_off(leg: Leg, facts: Facts) -> Finding:
+    """Whole sessions lie between a sale and the next buy, which fills at the open after as_of."""
+    limit = facts.limits.cooling_off_sessions
+    sale = next((sold for sold in facts.portfolio.cooling_off if sold.ticker == leg.ticker), None)
+    ok = sale is None or sale.sessions_ago >= limit
+    return gate(
+        leg,
+        ok=ok,
+        value="not sold lately"
+        if sale is None
+        else f"sold on {sale.sold_on}, {_counted(sale.sessions_ago)} ago",
+        limit=f"{_counted(limit)} after a sale",
+        kept="it was not sold so lately that buying it would undo that",
+        vetoed="it was sold too lately to be bought again",
+    )
+
+
+def _counted(sessions: int) -> str:
+    return f"{sessions} session{'' if sessions == 1 else 's'}"
+
+
+def not_being_sold(leg: Leg, facts: Facts) -> Finding:
+    """Nobody buys what an exit, or anybody else, is selling."""
+    selling = facts.open_sells.get(leg.ticker, _ZERO)
+    return gate(
+        leg,
+        ok=selling == 0,
+        value=f"{selling.normalize():f} shares in an open sale",
+        limit="no open sale",
+        kept="nothing of it is being sold",
+        vetoed="it is being sold, and nobody buys what an exit is selling",
+    )
+
+
+def one_exit_a_session(leg: Leg, facts: Facts) -> Finding:
+    """A second exit of a session waits until the first is done."""
+    selling = facts.open_sells.get(leg.ticker, _ZERO)
+    return gate(
+        leg,
+        ok=selling == 0,
+        value=f"{selling.normalize():f} shares in an open sale",
+        limit="no open sale",
+        kept="nothing of it is being sold yet",
+        vetoed="it is being sold already, and an account exits a position once a session",
+    )

@@ -1,0 +1,83 @@
+"""Which rules that fired may still sell: a signal acts once, however often it is looked at. Pure.
+
+A signal of a month acts once a position and calendar month. Any other rule acts once, and again
+only after a close at which it was quiet. An order that sold less than it asked for leaves the rest,
+which the next check may ask for while the signal lasts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from contracts.account import ActedExit
+from services.exit_signal.rules import Facts, Fired, Quiet, Rule
+
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A rule that fired, and its exits for this signal, oldest first: none where it is new."""
+
+    rule: Rule
+    finding: Fired
+    acts: tuple[ActedExit, ...] = ()
+
+    @property
+    def left(self) -> Decimal | None:
+        """Shares that its last order asked for and did not sell; None where it has not acted."""
+        if not self.acts:
+            return None
+        last = self.acts[-1]
+        return max(_ZERO, last.asked - last.sold)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has sold all that it asked for."""
+        return self.left == 0
+
+    @property
+    def told(self) -> str:
+        """When it acted and what it sold, for people."""
+        first = self.acts[0]
+        sold = sum((act.sold for act in self.acts), _ZERO)
+        again = (
+            f"the signal of {first.month} acts once"
+            if self.rule.monthly
+            else "it acts again once it has been quiet"
+        )
+        return (
+            f"{self.rule.name} acted on {first.as_of}, sold {sold.normalize():f} of "
+            f"{first.held.normalize():f} shares; {again}"
+        )
+
+
+def standing(rule: Rule, finding: Fired, facts: Facts, exits: Sequence[ActedExit]) -> Standing:
+    """How a rule that fired stands to what was sold of the position before."""
+    own = [each for each in exits if rule.name in each.rules]
+    if rule.monthly:
+        return Standing(rule, finding, tuple(e for e in own if e.month == facts.month))
+    if not own or _quiet_since(rule, facts, own[-1]):
+        return Standing(rule, finding)
+    return Standing(rule, finding, tuple(own[-1:]))
+
+
+def _quiet_since(rule: Rule, facts: Facts, act: ActedExit) -> bool:
+    """Whether the rule was quiet at a close after it acted.
+
+    All these rules look at one price, and are the quieter the higher it is or the lower: so it is
+    enough to ask at both ends of what the close has been since.
+    """
+    closes = [close for day, close in facts.closes_since.items() if day > act.as_of]
+    if facts.close is None or facts.close <= 0 or not closes:
+        return False
+    return any(
+        isinstance(rule.judge(_at(facts, close / facts.close)), Quiet)
+        for close in (min(closes), max(closes))
+    )
+
+
+def _at(facts: Facts, part: float) -> Facts:
+    """The facts had the close been this part of what it is."""
+    close = None if facts.close is None else facts.close * part
+    return replace(facts, price=facts.price * part, close=close)
