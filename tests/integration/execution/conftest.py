@@ -1,7 +1,7 @@
 """A real Postgres with the shipped migrations, and a small market whose prices a test writes."""
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_CEILING, Decimal
 from uuid import UUID, uuid4
@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import polars as pl
 import pytest
 
-from contracts.account import ExitAct, OpenBooks, Portfolio, Side
+from contracts.account import AccountLimits, ExitAct, OpenBooks, Portfolio, Side
 from contracts.cycle import Budgets, CycleRequest
 from contracts.execution import ExecuteDecisions, ExecutionResult
 from contracts.message import Pipeline
@@ -181,6 +181,11 @@ class Desk:
     def another(self) -> "Desk":
         """Another account on the same market."""
         return Desk(self.trading, self.prices, self.orchestrator, currency=self.currency)
+
+    def without_cooling_off(self) -> "Desk":
+        """This account, which may buy again what it has just sold."""
+        limits = AccountLimits(cooling_off_sessions=0)
+        return replace(self, trading=replace(self.trading, limits_of=lambda _: limits))
 
     async def buy(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
         return await self.execute(self.command({ticker: quantity}, as_of))

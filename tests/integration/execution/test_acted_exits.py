@@ -114,10 +114,9 @@ async def test_a_position_that_was_opened_again_is_another_one(desk: Desk) -> No
     await halved(desk)
     await desk.sell("AAPL", 50, TUESDAY)
     await desk.open(THURSDAY)
-    limits = desk.trading.limits_of(desk.account).model_copy(update={"cooling_off_sessions": 0})
-    object.__setattr__(desk.trading, "limits_of", lambda _: limits)
-    await desk.buy("AAPL", 10, THURSDAY)
-    books = await desk.open(LATER)
+    keen = desk.without_cooling_off()
+    await keen.buy("AAPL", 10, THURSDAY)
+    books = await keen.open(LATER)
 
     assert [each.quantity for each in books.positions] == [10]
     assert (books.exits, books.cooling_off) == ((), ())

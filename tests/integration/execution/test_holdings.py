@@ -129,7 +129,7 @@ async def test_a_position_that_was_closed_and_opened_again_counts_anew(desk: Des
     await desk.sell("AAPL", 100, MONDAY)
     assert await opened(desk, MONDAY) == {"AAPL": MONDAY}
     await desk.open(TUESDAY)
-    await desk.buy("AAPL", 10, TUESDAY)
+    await desk.without_cooling_off().buy("AAPL", 10, TUESDAY)
     await desk.open(THURSDAY)
 
     assert await opened(desk) == {"AAPL": THURSDAY}
