@@ -18,10 +18,10 @@ def gain(held: Position) -> Decimal:
 def unpriced(books: Portfolio) -> Sequence[str]:
     """The positions that stand at an older session's price, a sentence each."""
     return [
-        f"{each.ticker} has no price now: it is valued at its last price, of "
-        f"{amounts.session(each.priced_on)}, and cannot be sold until it has a new one"
-        for each in books.positions
-        if each.priced_on
+        f"{position.ticker} has no price now: it is valued at its last price, of "
+        f"{amounts.session(position.priced_on)}, and cannot be sold until it has a new one"
+        for position in books.positions
+        if position.priced_on
     ]
 
 

@@ -45,7 +45,7 @@ def answer(approval: Approval, validated: Mapping[str, PortfolioDecision]) -> An
     """The answer to what the rules left."""
     if approval.verdict is not Verdict.EDIT:
         return Answer(approval, ())
-    left = {each.asset: each for each in approval.decisions}
+    left = {decision.asset: decision for decision in approval.decisions}
     return Answer(
         approval, [f"{asset} {_edit(whole, left.get(asset))}" for asset, whole in validated.items()]
     )

@@ -68,21 +68,21 @@ def pieces(report: Marked, field: str, text: str) -> Sequence[Piece]:
     A mark that does not fit the text is passed over: the words are shown all the same.
     """
     marks: list[Figure | Loose] = [*report.figures, *report.loose]
-    own = sorted((each for each in marks if each.field == field), key=lambda each: each.start)
-    found: list[Piece] = []
+    own = sorted((mark for mark in marks if mark.field == field), key=lambda mark: mark.start)
+    parts: list[Piece] = []
     done = 0
-    for each in own:
-        end = each.start + len(each.text)
-        if each.start < done or text[each.start : end] != each.text:
+    for mark in own:
+        end = mark.start + len(mark.text)
+        if mark.start < done or text[mark.start : end] != mark.text:
             continue
-        found.append(Piece(text[done : each.start]))
-        found.append(
-            Piece(each.text, each, op_id=report.op_id)
-            if isinstance(each, Figure)
-            else Piece(each.text, loose=True)
+        parts.append(Piece(text[done : mark.start]))
+        parts.append(
+            Piece(mark.text, mark, op_id=report.op_id)
+            if isinstance(mark, Figure)
+            else Piece(mark.text, loose=True)
         )
         done = end
-    return [each for each in (*found, Piece(text[done:])) if each.text]
+    return [piece for piece in (*parts, Piece(text[done:])) if piece.text]
 
 
 def unsigned(report: Marked, field: str, text: str) -> Sequence[Piece]:
@@ -99,12 +99,12 @@ def results_by_id(journal: Sequence[JournalEntry]) -> Mapping[str, int]:
     """
     turns = [entry.index for entry in journal if entry.kind is CallKind.MODEL]
     first = min(turns, default=0)
-    given = [
+    evidence = [
         entry.index
         for entry in journal
         if entry.kind is CallKind.TOOL or (entry.kind is CallKind.READ and entry.index < first)
     ]
-    return {f"E{place}": index for place, index in enumerate(given)}
+    return {f"E{place}": index for place, index in enumerate(evidence)}
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def cited_texts(op_id: UUID, result: JsonValue) -> Sequence[tuple[str, Sequence[
         # Cut to fit into the answer, or a newer desk's: the record itself is shown beside it.
         return []
     every: list[Figure | Loose] = [*marks.figures, *marks.loose]
-    fields = dict.fromkeys(each.field for each in every)
+    fields = dict.fromkeys(mark.field for mark in every)
     texts = {field: _text_at(result, field.split(".")) for field in fields}
     return [(field, pieces(marks, field, text)) for field, text in texts.items() if text]
 

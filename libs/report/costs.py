@@ -64,18 +64,18 @@ def _stage(name: str, nodes: Sequence[OperationView]) -> Stage:
 
 
 def _calls(stages: Sequence[Stage]) -> Mapping[str, int]:
-    return {kind: sum(each.calls[kind] for each in stages) for kind in KINDS}
+    return {kind: sum(stage.calls[kind] for stage in stages) for kind in KINDS}
 
 
 def _whole_s(view: CycleView, stages: Sequence[Stage]) -> float:
     if view.accepted_at and view.ended_at:
         return (view.ended_at - view.accepted_at) / timedelta(seconds=1)
-    return sum(each.took_s for each in stages)
+    return sum(stage.took_s for stage in stages)
 
 
 def _facts(view: CycleView, stages: Sequence[Stage], total: Stage) -> Sequence[Fact]:
     cost = amounts.cost(view.tokens, view.cost_usd)
-    providers = {each.provider for each in view.pipelines}
+    providers = {pipeline.provider for pipeline in view.pipelines}
     is_free = not view.tokens and providers <= {"rules"}
     if not stages:
         return [Fact("Cost", words(f"{cost} ({FREE})" if is_free else cost))]
@@ -84,5 +84,5 @@ def _facts(view: CycleView, stages: Sequence[Stage], total: Stage) -> Sequence[F
     whose = f"the {providers.pop()} provider" if len(providers) == 1 else "the providers"
     calls = f"{amounts.count(total.calls['model'], 'call')} of {whose}, {total.unpaid}"
     free = f", {FREE}" if is_free else ""
-    times = ", ".join(f"{each.name} {amounts.duration(each.took_s)}" for each in stages)
+    times = ", ".join(f"{stage.name} {amounts.duration(stage.took_s)}" for stage in stages)
     return [Fact("Cost", words(f"{cost}{free}; {calls}")), Fact("Time", words(times))]

@@ -43,20 +43,26 @@ class ExitRow:
         """The signals that fired or failed, and the note; or why it could not be checked."""
         if self.check.failure is not None:
             return self.check.failure.message
-        details = [each.detail for each in self.check.signals if each.triggered or each.failed]
+        details = [
+            signal.detail for signal in self.check.signals if signal.triggered or signal.failed
+        ]
         return "; ".join([*details, *([self.check.note] if self.check.note else [])])
 
 
 def rows(report: ExitReport, portfolio: Portfolio | None) -> Sequence[ExitRow]:
     """One row a position, those to be sold first."""
-    held = {each.ticker: each.quantity for each in portfolio.positions} if portfolio else {}
-    ordered = sorted(report.checks, key=lambda each: (each.quantity is None, each.ticker))
-    return [ExitRow(each, held.get(each.ticker)) for each in ordered]
+    held = (
+        {position.ticker: position.quantity for position in portfolio.positions}
+        if portfolio
+        else {}
+    )
+    ordered = sorted(report.checks, key=lambda row: (row.quantity is None, row.ticker))
+    return [ExitRow(check, held.get(check.ticker)) for check in ordered]
 
 
 def nothing_sold(report: ExitReport) -> str:
     """Why nothing was ordered."""
-    wanted = sum(each.quantity is not None for each in report.checks)
+    wanted = sum(row.quantity is not None for row in report.checks)
     if wanted:
         return f"the rules vetoed {amounts.count(wanted, 'exit')}"
     held = amounts.count(len(report.checks), "position")

@@ -30,12 +30,12 @@ def in_short(reports: Reports) -> str:
 def loose(reports: Reports) -> Sequence[str]:
     """The numbers in a model's own words that no fact has, each with the stage that wrote it."""
     return [
-        f"{each.text} ({stage})"
+        f"{mark.text} ({stage})"
         for stage, report in reports.reasoned.items()
-        for each in _own(stage, report.loose)
+        for mark in _own(stage, report.loose)
     ]
 
 
 def _own(stage: str, marks: Sequence[Mark]) -> Sequence[Mark]:
     """Those in the stage's own texts: the review has the trader's too, as far as it left them."""
-    return [each for each in marks if stage != "review" or each.field.startswith(REVIEW_TEXTS)]
+    return [mark for mark in marks if stage != "review" or mark.field.startswith(REVIEW_TEXTS)]

@@ -100,4 +100,4 @@ def learned(memory: AgentMemory | None) -> Listed[Line]:
     if memory is None:
         return Listed()
     known = memory.track_record[: len(memory.outcomes)]
-    return Listed([[Piece(each)] for each in known], LEARNED_LISTED_MAX, "memorize")
+    return Listed([[Piece(text)] for text in known], LEARNED_LISTED_MAX, "memorize")

@@ -86,7 +86,11 @@ class Reports:
     @property
     def validated(self) -> Mapping[str, PortfolioDecision]:
         """What the rules left, by asset."""
-        return {each.asset: each for each in self.validation.decisions} if self.validation else {}
+        return (
+            {decision.asset: decision for decision in self.validation.decisions}
+            if self.validation
+            else {}
+        )
 
     @property
     def decisions(self) -> Mapping[str, PortfolioDecision]:
@@ -94,7 +98,10 @@ class Reports:
         approval = self.approval
         if approval is None or approval.verdict is not Verdict.EDIT:
             return self.validated
-        return {each.asset: _in_proportion(each, self.validated) for each in approval.decisions}
+        return {
+            decision.asset: _in_proportion(decision, self.validated)
+            for decision in approval.decisions
+        }
 
 
 def _in_proportion(

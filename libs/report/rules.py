@@ -23,12 +23,12 @@ class Finding:
     @property
     def names(self) -> str:
         """`AAPL MSFT`; `all` where it is about the whole proposal."""
-        return " ".join(each.ticker for each in self.checks if each.ticker) or "all"
+        return " ".join(check.ticker for check in self.checks if check.ticker) or "all"
 
     @property
     def reason(self) -> str:
         """Why, once for each ticker that has a reason of its own."""
-        return "; ".join(dict.fromkeys(each.reason for each in self.checks))
+        return "; ".join(dict.fromkeys(check.reason for check in self.checks))
 
     @property
     def tone(self) -> Tone:

@@ -107,22 +107,24 @@ class Story:
 
     def of(self, pipeline: str) -> PipelineStory:
         """The story of one pipeline, which must be there."""
-        return next(each for each in self.pipelines if each.name == pipeline)
+        return next(entry for entry in self.pipelines if entry.name == pipeline)
 
 
 def tell(view: CycleView, nodes: Sequence[OperationView] = ()) -> Story:
     """The cycle's story; `nodes` are its operations, for its time and its failures."""
     # A cycle of several pipelines has a reason of its own, which is none of theirs.
     reason = view.reason if len(view.pipelines) == 1 else ""
-    pipelines = [_pipeline(each, nodes, each.reason or reason) for each in view.pipelines]
-    reports = [each.reports for each in pipelines]
-    digest = next((each.digest for each in reports if each.digest), None)
+    pipelines = [
+        _pipeline(pipeline, nodes, pipeline.reason or reason) for pipeline in view.pipelines
+    ]
+    reports = [pipeline.reports for pipeline in pipelines]
+    digest = next((report.digest for report in reports if report.digest), None)
     return Story(
         cycle_id=view.cycle_id,
         title=title(view.kind, view.as_of),
         status=view.status or CycleStatus.RUNNING,
         took=amounts.between(view.accepted_at, view.ended_at),
-        note=MADE_UP if any(each.synthetic for each in reports) else "",
+        note=MADE_UP if any(report.synthetic for report in reports) else "",
         looked_at=_looked_at(digest) if digest else (),
         pipelines=pipelines,
         costs=costs.of(view, nodes),
@@ -147,10 +149,13 @@ def nature(provider: str) -> str:
 def _looked_at(digest: SignalDigest) -> Sequence[Fact]:
     names = " ".join(digest.tickers) or "none"
     count = amounts.count(len(digest.candidates), "candidate")
-    surfaced = [_line(f"{each.ticker}: {tickers.reasons(each)}") for each in digest.candidates]
-    dropped = [_line(f"{each.ticker}: {each.reason}") for each in digest.dropped]
+    surfaced = [
+        _line(f"{candidate.ticker}: {tickers.reasons(candidate)}")
+        for candidate in digest.candidates
+    ]
+    dropped = [_line(f"{pick.ticker}: {pick.reason}") for pick in digest.dropped]
     facts = [Fact("Looked at", words(f"{count}: {names}"))]
-    if any(each.reasons for each in digest.candidates):
+    if any(candidate.reasons for candidate in digest.candidates):
         listed = Listed(surfaced, REASONS_LISTED_MAX, "digest")
         facts.append(Fact("Surfaced by", listed, op_id=digest.op_id))
     facts += [
@@ -169,8 +174,8 @@ def _line(text: str) -> Line:
 
 
 def _sources(sources: Sequence[SourceReport]) -> str:
-    answered = ", ".join(each.name for each in sources if each.ok) or "none answered"
-    silent = ", ".join(_silence(each) for each in sources if not each.ok)
+    answered = ", ".join(source.name for source in sources if source.ok) or "none answered"
+    silent = ", ".join(_silence(source) for source in sources if not source.ok)
     return f"{answered}; no answer from {silent}" if silent else answered
 
 
@@ -274,7 +279,7 @@ def _unordered(reports: Reports, *, is_over: bool) -> Sequence[Fact]:
 def _evidence(pipelines: Sequence[PipelineStory], nodes: Sequence[OperationView]) -> Evidence:
     work = [node for node in nodes if node.type == "operation"]
     stages = list(dict.fromkeys(node.name for node in work))
-    seen = [row.ticker for each in pipelines for row in tickers.rows(each.reports)]
+    seen = [row.ticker for pipeline in pipelines for row in tickers.rows(pipeline.reports)]
     failed = [node.name for node in work if node.status is OperationStatus.FAILED]
     newest = "quant" if "quant" in stages else next(reversed(stages), "")
     return Evidence(

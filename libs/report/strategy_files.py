@@ -68,8 +68,8 @@ def text_of(spec: StrategySpec) -> str:
     fields = spec.model_dump(mode="json", exclude_none=True, exclude={"version"})
     for name in PERIODS:
         fields[name] = {key: date.fromisoformat(day) for key, day in fields[name].items()}
-    made: str = yaml.safe_dump(_plain(fields), sort_keys=False, width=100, allow_unicode=True)
-    return made
+    text: str = yaml.safe_dump(_plain(fields), sort_keys=False, width=100, allow_unicode=True)
+    return text
 
 
 class StrategyFiles:
@@ -113,17 +113,17 @@ class StrategyFiles:
     def _written_over(self, path: Path, body: bytes) -> Path:
         with _exporting(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with beside(path, body) as made:
-                made.replace(path)
+            with beside(path, body) as draft:
+                draft.replace(path)
         return path
 
     def _written_anew(self, path: Path, text: str) -> bool:
         """Whether the file was not there and is now, whole at once."""
         with _exporting(path):
             self._root.mkdir(parents=True, exist_ok=True)
-            with beside(path, text.encode()) as made:
+            with beside(path, text.encode()) as draft:
                 try:
-                    os.link(made, path)
+                    os.link(draft, path)
                 except FileExistsError:
                     return False
         return True

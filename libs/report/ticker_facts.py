@@ -23,7 +23,7 @@ def known(reports: Reports) -> Sequence[str]:
     """Every ticker that the pipeline's reports speak of."""
     digest = reports.digest
     candidates = digest.tickers if digest else ()
-    dropped = [each.ticker for each in digest.dropped] if digest else []
+    dropped = [pick.ticker for pick in digest.dropped] if digest else []
     rows = [row.ticker for row in tickers.rows(reports)]
     return list(dict.fromkeys((*candidates, *dropped, *rows)))
 
@@ -56,14 +56,14 @@ def _candidate(candidate: Candidate, reports: Reports) -> Iterable[Fact]:
     if candidate.slot is not None:
         yield Fact("Slot", words(SLOT_WORDS[candidate.slot]))
     heads = [
-        f"{each.published_at:%Y-%m-%d %H:%M} UTC  {each.source}: {each.title}"
-        for each in candidate.headlines
+        f"{headline.published_at:%Y-%m-%d %H:%M} UTC  {headline.source}: {headline.title}"
+        for headline in candidate.headlines
     ]
     tone = None if heads else Tone.QUIET
     yield Fact("Headlines", words(*(heads or ["none"])), tone)
 
 
-def found(row: tickers.Row) -> Iterable[Fact]:
+def finding_facts(row: tickers.Row) -> Iterable[Fact]:
     """How it is spoken of, how its prices look, and what the analyst thinks of it."""
     if row.mood is not None:
         head = f"{row.mood.score:+.2f} of -1 to 1, confidence {row.mood.confidence:.2f}: "
@@ -147,8 +147,8 @@ def executed(row: tickers.Row) -> Iterable[Fact]:
 
 
 def _check(check: Check) -> str:
-    said = f"{check.rule}: {check.value}, limit {check.limit}; {check.reason}"
-    return f"{check.outcome.value} {said}"
+    text = f"{check.rule}: {check.value}, limit {check.limit}; {check.reason}"
+    return f"{check.outcome.value} {text}"
 
 
 def _order(row: tickers.Row) -> str:

@@ -54,7 +54,7 @@ class Row:
         report = self.reports.sentiment
         if report is None or self.mood is None:
             return ()
-        place = [each.ticker for each in report.tickers].index(self.ticker)
+        place = [asset.ticker for asset in report.tickers].index(self.ticker)
         return unsigned(report, f"tickers.{place}.rationale", self.mood.rationale)
 
     @property
@@ -63,7 +63,7 @@ class Row:
         report = self.reports.quant
         if report is None or self.signal is None:
             return ()
-        place = [each.ticker for each in report.assets].index(self.ticker)
+        place = [asset.ticker for asset in report.assets].index(self.ticker)
         return unsigned(report, f"assets.{place}.reasoning", self.signal.reasoning)
 
     @property
@@ -72,7 +72,7 @@ class Row:
         report = self.reports.research
         if report is None or self.finding is None:
             return ()
-        place = [each.ticker for each in report.tickers].index(self.ticker)
+        place = [asset.ticker for asset in report.tickers].index(self.ticker)
         texts = {name: str(getattr(self.finding, name)) for name in FINDING_TEXTS}
         return [
             unsigned(report, f"tickers.{place}.{name}", text)
@@ -87,11 +87,11 @@ class Row:
         if report is None or self.pick is None:
             return ()
         fields = {
-            f"{name}.{place}.reasoning": each
+            f"{name}.{place}.reasoning": entry
             for name in ("picks", "sell_recommendations")
-            for place, each in enumerate(getattr(report, name))
+            for place, entry in enumerate(getattr(report, name))
         }
-        field = next((name for name, each in fields.items() if each is self.pick), "")
+        field = next((name for name, value in fields.items() if value is self.pick), "")
         return unsigned(report, field, self.pick.reasoning)
 
     @property
@@ -179,17 +179,17 @@ def rows(reports: Reports) -> Sequence[Row]:
     """One row a ticker that was looked into: what was decided on first, then as it was planned."""
     digest, mood, quant = reports.digest, reports.sentiment, reports.quant
     research, execution = reports.research, reports.execution
-    candidates = {each.ticker: each for each in digest.candidates} if digest else {}
-    moods = {each.ticker: each for each in mood.tickers} if mood else {}
-    unscored = {each.ticker: each.reason for each in mood.unscored} if mood else {}
-    signals = {each.ticker: each for each in quant.assets} if quant else {}
-    findings = {each.ticker: each for each in research.tickers} if research else {}
-    picks = {each.ticker: each for each in reports.wanted}
+    candidates = {asset.ticker: asset for asset in digest.candidates} if digest else {}
+    moods = {asset.ticker: asset for asset in mood.tickers} if mood else {}
+    unscored = {asset.ticker: asset.reason for asset in mood.unscored} if mood else {}
+    signals = {asset.ticker: asset for asset in quant.assets} if quant else {}
+    findings = {asset.ticker: asset for asset in research.tickers} if research else {}
+    picks = {pick.ticker: pick for pick in reports.wanted}
     validated, decisions = reports.validated, reports.decisions
     # The stop order that follows a sale comes after it, and is shown on its own line.
     placed = reversed(execution.orders) if execution else ()
-    orders = {each.asset: each for each in placed}
-    fills = {each.asset: each for each in execution.fills} if execution else {}
+    orders = {order.asset: order for order in placed}
+    fills = {asset.asset: asset for asset in execution.fills} if execution else {}
     assets = reports.plan.assets if reports.plan else ()
     names = dict.fromkeys((*validated, *picks, *assets, *signals, *findings))
     checks = reports.validation.checks if reports.validation else ()

@@ -88,8 +88,8 @@ class MarketHistory:
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[PriceBar]:
         """The newest bars up to the session's close. Raises `MarketError`."""
-        found = await self._market.bars(ticker, as_of, sessions)
-        return [PriceBar(session=row.pop("date"), **row) for row in found.to_dicts()]
+        bars = await self._market.bars(ticker, as_of, sessions)
+        return [PriceBar(session=row.pop("date"), **row) for row in bars.to_dicts()]
 
     async def closes(self, ticker: str, first: date, last: date) -> Mapping[date, Decimal]:
         """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
@@ -180,7 +180,7 @@ async def _http(
     from libs.web.monitoring import Watched  # noqa: PLC0415
     from libs.web.server import serving  # noqa: PLC0415 - the web's packages cost 0.6 s
     from libs.web.sessions import Sessions  # noqa: PLC0415
-    from services.console.http.requests import Desk, PassingOn  # noqa: PLC0415
+    from services.console.http.requests import DeskAccess, Requests  # noqa: PLC0415
     from services.console.live.tail import Tail  # noqa: PLC0415
     from services.console.pages.site import Site  # noqa: PLC0415
 
@@ -192,7 +192,7 @@ async def _http(
         open_client(where, settings.secrets_path, CONSOLE) as client,
         Background(tail.run()),
     ):
-        desk = Desk(
+        desk = DeskAccess(
             store=Store(pool),
             closes=closes,
             history=history,
@@ -200,7 +200,7 @@ async def _http(
             letters=letters,
             health=health,
             calendar=exchange_calendar(),
-            passing_on=PassingOn(client),
+            requests=Requests(client),
             settings=settings,
             now=partial(datetime.now, UTC),
             tail=tail,

@@ -91,12 +91,12 @@ def _range(what: str, digits: str) -> tuple[UUID, UUID]:
     return between
 
 
-def _only(what: str, digits: str, found: Sequence[T]) -> T:
-    if not found:
+def _only(what: str, digits: str, matches: Sequence[T]) -> T:
+    if not matches:
         raise NotFound(f"no {what} has the id {digits}")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise NotFound(f"more than one {what} id begins with {digits}: give more characters")
-    return found[0]
+    return matches[0]
 
 
 async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
@@ -105,7 +105,7 @@ async def cycle(query: CycleQuery, *, store: Store) -> CycleView:
         row = await cycle_row(query.cycle_id, store=store)
     except NotFound as error:
         return CycleView(found=False, message=error.message)
-    wanted = {op_id for made in logic.outputs(row).values() for op_id in made.values()}
+    wanted = {op_id for outputs in logic.outputs(row).values() for op_id in outputs.values()}
     view = logic.cycle_view(row, await store.contracts(list(wanted)))
     return logic.within(await _with_outcomes(view, store))
 
@@ -116,8 +116,8 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
         return view
     pipelines = []
     for pipeline in view.pipelines:
-        told = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
-        outcomes = logic.each_once(map(DecisionOutcome.model_validate_json, told))
+        past = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
+        outcomes = logic.each_once(map(DecisionOutcome.model_validate_json, past))
         pipelines.append(pipeline.model_copy(update={"outcomes": outcomes}))
     return view.model_copy(update={"pipelines": tuple(pipelines)})
 
@@ -167,7 +167,7 @@ async def _newest(query: OperationsQuery, store: Store) -> list[OperationView]:
         step = None if query.type == "operation" else strategy.STEPS.get(query.type, query.type)
         rows = await store.newest_operations(query.status, step, query.limit)
         dated += [((r["accepted_at"], r["created_at"]), tree.operation_node(r)) for r in rows]
-    dated.sort(key=lambda each: each[0], reverse=True)
+    dated.sort(key=lambda entry: entry[0], reverse=True)
     return [node for _, node in dated[: query.limit]]
 
 
@@ -189,8 +189,8 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
     row = await store.operation(op_id)
     if row is not None:
         return tree.operation_node(row)
-    found = await store.cycles_between(op_id, op_id)
-    return await _cycle_node(found[0], store) if found else None
+    rows = await store.cycles_between(op_id, op_id)
+    return await _cycle_node(rows[0], store) if rows else None
 
 
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
@@ -267,8 +267,8 @@ async def _cycle_id(digits: str | None, store: Store) -> UUID | None:
         return None
     with contextlib.suppress(ValueError):
         return UUID(digits)
-    found: UUID = (await cycle_row(digits, store=store))["cycle_id"]
-    return found
+    cycle_id: UUID = (await cycle_row(digits, store=store))["cycle_id"]
+    return cycle_id
 
 
 async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
@@ -313,8 +313,8 @@ async def dead_letters(query: DeadLettersQuery, *, letters: DeadLetters) -> Dead
     """The newest dead letters, or one with its body."""
     if query.sequence is None:
         return DeadLettersPage(letters=tuple(fitting(await letters.newest(query.limit))))
-    found = await letters.one(query.sequence)
-    return DeadLettersPage(letters=() if found is None else (found,))
+    letter = await letters.one(query.sequence)
+    return DeadLettersPage(letters=() if letter is None else (letter,))
 
 
 async def storing(_: StoringQuery, *, health: BusHealth) -> Storing:

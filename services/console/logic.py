@@ -63,7 +63,7 @@ def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> Cycle
     """A cycle; with `contracts` (results by operation) all that its pipelines have made."""
     lanes = orjson.loads(row["state"])["lanes"]
     asked = {pipeline["name"]: pipeline for pipeline in orjson.loads(row["request"])["pipelines"]}
-    made = outputs(row) if contracts else {}
+    outputs_of = outputs(row) if contracts else {}
     return CycleView(
         cycle_id=row["cycle_id"],
         kind=row["kind"],
@@ -77,7 +77,8 @@ def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> Cycle
         cost_usd=row["cost_usd"],
         usage=usage_of(row),
         pipelines=tuple(
-            _pipeline(asked[name], lanes[name], made.get(name, {}), contracts) for name in asked
+            _pipeline(asked[name], lanes[name], outputs_of.get(name, {}), contracts)
+            for name in asked
         ),
     )
 
@@ -114,7 +115,7 @@ def budget_view(rows: Sequence[Row], now: datetime, settings: Settings) -> Budge
 
 
 def _pipeline(
-    asked: Row, lane: Row, made: Mapping[str, UUID], contracts: Mapping[UUID, bytes] | None
+    asked: Row, lane: Row, output_ids: Mapping[str, UUID], contracts: Mapping[UUID, bytes] | None
 ) -> PipelineView:
     results = contracts or {}
     ending = lane["ending"] or {}
@@ -126,7 +127,9 @@ def _pipeline(
         status=CycleStatus(lane["status"]),
         reason=_reason(ending.get("reason"), contracts),
         contracts={
-            what: orjson.loads(results[op_id]) for what, op_id in made.items() if op_id in results
+            what: orjson.loads(results[op_id])
+            for what, op_id in output_ids.items()
+            if op_id in results
         },
     )
 
@@ -167,12 +170,12 @@ def halt_of(row: Row) -> Halt:
     return Halt(account=row["account"], reason=row["reason"], by=row["by_whom"], since=row["at"])
 
 
-def each_once(told: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:
+def each_once(outcomes: Iterable[DecisionOutcome]) -> tuple[DecisionOutcome, ...]:
     """The first outcome after each number of sessions."""
-    found: dict[int, DecisionOutcome] = {}
-    for outcome in told:
-        found.setdefault(outcome.sessions, outcome)
-    return tuple(found.values())
+    newest: dict[int, DecisionOutcome] = {}
+    for outcome in outcomes:
+        newest.setdefault(outcome.sessions, outcome)
+    return tuple(newest.values())
 
 
 def _reason(reason: str | None, contracts: object) -> str:
@@ -189,7 +192,7 @@ def within(view: CycleView, bytes_max: int = ANSWER_BYTES_MAX) -> CycleView:
     }
     size = sum(sizes.values())
     left_out: set[tuple[str, str]] = set()
-    for key in sorted(sizes, key=lambda each: sizes[each], reverse=True):
+    for key in sorted(sizes, key=lambda name: sizes[name], reverse=True):
         if size <= bytes_max:
             break
         size -= sizes[key]
@@ -212,9 +215,9 @@ def within(view: CycleView, bytes_max: int = ANSWER_BYTES_MAX) -> CycleView:
     return view.model_copy(update={"pipelines": tuple(pipelines), "message": message[:8_000]})
 
 
-def picked(found: Sequence[T], count: int) -> Sequence[T]:
+def picked(items: Sequence[T], count: int) -> Sequence[T]:
     """At most `count` of them, evenly spread; the first and the last among them."""
-    if len(found) <= count or count < 2:
-        return found[-max(count, 1) :]
-    step = (len(found) - 1) / (count - 1)
-    return [found[round(number * step)] for number in range(count)]
+    if len(items) <= count or count < 2:
+        return items[-max(count, 1) :]
+    step = (len(items) - 1) / (count - 1)
+    return [items[round(number * step)] for number in range(count)]

@@ -16,7 +16,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import (
-    Tool as Told,
+    Tool as ListedTool,
 )
 
 from contracts.subjects import MCP, MCP_REQUESTER
@@ -112,8 +112,8 @@ def _tools(settings: Settings, desk: DeskLink, may_request: bool) -> Sequence[To
     return tools_of(desk, market, latest, may_request=may_request)
 
 
-def _shape_of(tool: Tool) -> Told:
-    return Told(
+def _shape_of(tool: Tool) -> ListedTool:
+    return ListedTool(
         name=tool.name,
         title=tool.title,
         description=tool.description,

@@ -26,15 +26,15 @@ def schema_of(shape: Any, mode: Literal["validation", "serialization"]) -> dict[
 
     def written_out(value: Any) -> Any:
         if isinstance(value, list):
-            return [written_out(each) for each in value]
+            return [written_out(item) for item in value]
         if not isinstance(value, dict):
             return value
-        own = {key: written_out(each) for key, each in value.items() if key != "$ref"}
+        own = {key: written_out(inner) for key, inner in value.items() if key != "$ref"}
         name = value.get("$ref", "").rpartition("/")[2]
         return {**written_out(known[name]), **own} if name else own
 
-    found: dict[str, Any] = written_out(whole)
-    return found
+    schema: dict[str, Any] = written_out(whole)
+    return schema
 
 
 class Shape(BaseModel):
@@ -221,7 +221,7 @@ def cycle(view: CycleView, contracts: Sequence[str] = ()) -> CycleShape:
         {
             **{name: getattr(view, name) for name in CycleShape.model_fields},
             "reason": view.reason[:REASON_CHARS],
-            "pipelines": tuple(_pipeline(each, contracts) for each in view.pipelines),
+            "pipelines": tuple(_pipeline(lane, contracts) for lane in view.pipelines),
         }
     )
 
@@ -248,8 +248,8 @@ def decision(view: DecisionView) -> DecisionShape:
     """A decision."""
     decided, executed = view.decision, view.execution
     changed = [
-        f"{each.names}: {each.check.outcome.value} by {each.check.rule}: {each.reason}"
-        for each in rules.against(decided.checks)
+        f"{check.names}: {check.check.outcome.value} by {check.check.rule}: {check.reason}"
+        for check in rules.against(decided.checks)
     ]
     return DecisionShape(
         cycle_id=view.cycle_id,
@@ -260,36 +260,36 @@ def decision(view: DecisionView) -> DecisionShape:
         decided_at=view.decided_at,
         decisions=tuple(
             ShareShape(
-                action=each.action.value,
-                ticker=each.asset,
-                quantity=each.quantity,
-                price=f"{each.price.amount} {each.price.currency}",
-                why=each.reasoning[:REASON_CHARS],
+                action=pick.action.value,
+                ticker=pick.asset,
+                quantity=pick.quantity,
+                price=f"{pick.price.amount} {pick.price.currency}",
+                why=pick.reasoning[:REASON_CHARS],
             )
-            for each in decided.decisions
+            for pick in decided.decisions
         ),
-        adjustments=tuple(each[:REASON_CHARS] for each in changed),
+        adjustments=tuple(change[:REASON_CHARS] for change in changed),
         vetoed=decided.vetoed_tickers,
         executed=executed is not None,
         outcome=ending.of_decision(view),
         fills=tuple(
             ShareShape(
-                action=each.side.value,
-                ticker=each.asset,
-                quantity=each.quantity,
-                price=f"{each.price.amount} {each.price.currency}",
+                action=fill.side.value,
+                ticker=fill.asset,
+                quantity=fill.quantity,
+                price=f"{fill.price.amount} {fill.price.currency}",
             )
-            for each in (executed.fills if executed else ())
+            for fill in (executed.fills if executed else ())
         ),
     )
 
 
 def operation(view: OperationView) -> OperationShape:
     """An operation."""
-    told = {
+    fields = {
         name: getattr(view, name) for name in OperationShape.model_fields if name != "operation_id"
     }
-    return OperationShape.model_validate({**told, "operation_id": view.op_id})
+    return OperationShape.model_validate({**fields, "operation_id": view.op_id})
 
 
 def operation_detail(detail: OperationDetail) -> OperationDetailShape | None:
@@ -300,8 +300,8 @@ def operation_detail(detail: OperationDetail) -> OperationDetailShape | None:
         operation=operation(detail.operation),
         result=detail.result,
         calls=tuple(
-            CallShape(index=each.index, kind=each.kind.value, name=each.name)
-            for each in detail.journal
+            CallShape(index=call.index, kind=call.kind.value, name=call.name)
+            for call in detail.journal
         ),
     )
 
@@ -321,12 +321,12 @@ def portfolio(view: AccountView) -> Mapping[str, JsonValue] | None:
         "buys_halted": None if halt is None else account.halted(halt),
         "fills": [
             {
-                "session": each.session.isoformat(),
-                "side": each.side.value,
-                "ticker": each.asset,
-                "quantity": str(each.quantity),
-                "price": str(each.price.amount),
+                "session": fill.session.isoformat(),
+                "side": fill.side.value,
+                "ticker": fill.asset,
+                "quantity": str(fill.quantity),
+                "price": str(fill.price.amount),
             }
-            for each in view.fills
+            for fill in view.fills
         ],
     }

@@ -56,7 +56,7 @@ from services.mcp_server.desk import DeskLink
 
 EXIT_SIGNALS_TIMEOUT_S = 60.0
 """A live source may be asked for the prices of a whole basket."""
-LEAVES = {each.value for each in CallKind}
+LEAVES = {kind.value for kind in CallKind}
 
 Answer = Mapping[str, Any]
 Schema = Mapping[str, Any]

@@ -35,7 +35,7 @@ PAST_CHARS_MAX = 400
 BACKTEST_FIGURES = (
     *("sharpe_ratio", "benchmark_sharpe_ratio", "max_drawdown", "win_rate", "total_trades"),
 )
-MADE = {
+OPERATION_COLUMNS = {
     "design": "design_op_id",
     "training": "train_op_id",
     "backtest": "backtest_op_id",
@@ -44,7 +44,7 @@ MADE = {
 """What a row tells, and the column of the operation that made it."""
 POINTS = ("strengths", "weaknesses", "suggestions")
 DESIGN = ("strategy_design", "design")
-FOUND = (
+JUDGING_STEPS = (
     ("strategy_training", "train"),
     ("strategy_backtest", "backtest"),
     ("assessment", "assess"),
@@ -65,7 +65,7 @@ async def keep(db: Connection, group: Group) -> None:
             name, sha256 = result["spec"]["name"], result["spec_sha256"]
             as_of = group.cycle(row.cycle_id).as_of
             await db.execute(sql.designed, row.cycle_id, name, sha256, as_of, op_id)
-        elif step in FOUND:
+        elif step in JUDGING_STEPS:
             result = orjson.loads(end.result)
             name, ratio = result["strategy_name"], result.get("sharpe_ratio")
             await db.execute(sql.found, row.cycle_id, name, row.step, op_id, ratio)
@@ -103,7 +103,7 @@ def _with_fresh(row: Mapping[str, Any], results: Mapping[UUID, bytes]) -> Mappin
     """The row with this group's own results, which are not written yet: after a gate the next
     design begins in the same transaction.
     """
-    fresh = {name: results[row[op]] for name, op in MADE.items() if row[op] in results}
+    fresh = {name: results[row[op]] for name, op in OPERATION_COLUMNS.items() if row[op] in results}
     return {**row, **fresh}
 
 

@@ -109,7 +109,9 @@ async def build_digest(
     tickers = _wanted(request.universe, refused)
     answers = await ask_sources(journal, sources, chosen, command.as_of, tickers)
     if all(answer.error is not None for answer in answers):
-        raise SourcesFailed(f"every candidate source failed ({_told(answers)}); choose others")
+        raise SourcesFailed(
+            f"every candidate source failed ({_answers_text(answers)}); choose others"
+        )
     selection = logic.select(answers, request.universe, refused)
     if not selection.candidates:
         raise NoCandidates(_why_none(selection, answers))
@@ -182,11 +184,11 @@ def _wanted(universe: Sequence[str] | None, refused: Mapping[str, str]) -> list[
 
 def _why_none(selection: logic.Selection, answers: Sequence[logic.SourceAnswer]) -> str:
     parts = [f"{item.ticker}: {item.reason}" for item in selection.dropped[:10]]
-    why = "; ".join([*parts, _told(answers)])
+    why = "; ".join([*parts, _answers_text(answers)])
     return f"no ticker is left to look at ({why}); widen the universe"
 
 
-def _told(answers: Sequence[logic.SourceAnswer]) -> str:
+def _answers_text(answers: Sequence[logic.SourceAnswer]) -> str:
     return "; ".join(
         f"source {answer.name}: {answer.error.message if answer.error else 'named nothing'}"
         for answer in answers

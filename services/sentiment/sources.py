@@ -161,7 +161,7 @@ def sources_of(rows: str, market: MarketData) -> dict[str, CandidateSource]:
     """
     sources: dict[str, CandidateSource] = {}
     for row in filter(None, (part.strip() for part in rows.split(","))):
-        source = _made(row, market)
+        source = _source_of(row, market)
         if source.name in sources:
             raise BadCandidateSource(row, f"has the name {source.name}, which is there already")
         sources[source.name] = source
@@ -170,7 +170,7 @@ def sources_of(rows: str, market: MarketData) -> dict[str, CandidateSource]:
     return sources
 
 
-def _made(row: str, market: MarketData) -> CandidateSource:
+def _source_of(row: str, market: MarketData) -> CandidateSource:
     module, colon, attribute = row.partition(":")
     try:
         factory = getattr(importlib.import_module(module), attribute) if colon else REGISTRY[row]

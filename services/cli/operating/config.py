@@ -44,21 +44,21 @@ def config(json: JsonOption = False) -> None:
     The environment (DESKBUS_...) counts above deskbus.toml in the working directory, which counts
     above the defaults. Secrets are masked.
     """
-    found = in_force(load_settings(), os.environ, Path(SETTINGS_FILE))
+    entries = in_force(load_settings(), os.environ, Path(SETTINGS_FILE))
     if json:
-        emit(found)
+        emit(entries)
         return
-    made = table("setting", ("value", "gives"), "from", "meaning")
-    for each in found:
-        given = each.source != "default"
-        made.add_row(
-            each.name,
-            Text(each.value, style="bold green" if given else ""),
-            Text(each.source, style="green" if given else "dim"),
-            Text(each.meaning, style="dim"),
+    grid = table("setting", ("value", "gives"), "from", "meaning")
+    for entry in entries:
+        is_set = entry.source != "default"
+        grid.add_row(
+            entry.name,
+            Text(entry.value, style="bold green" if is_set else ""),
+            Text(entry.source, style="green" if is_set else "dim"),
+            Text(entry.meaning, style="dim"),
         )
-    write(made, out())
-    example = f"{PREFIX}{found[0].name.upper()}"
+    write(grid, out())
+    example = f"{PREFIX}{entries[0].name.upper()}"
     err().print(f"set one as {example}=... or in {SETTINGS_FILE}", style="dim")
 
 
@@ -66,7 +66,7 @@ def in_force(settings: Settings, environment: Mapping[str, str], file: Path) -> 
     """All settings, in the order of their definition."""
     from_environment = {name.upper() for name in environment}
     from_file = set(tomllib.loads(file.read_text())) if file.exists() else set()
-    told = meanings()
+    meaning_of = meanings()
     return tuple(
         Setting(
             name=name,
@@ -74,7 +74,7 @@ def in_force(settings: Settings, environment: Mapping[str, str], file: Path) -> 
             value=shown(getattr(settings, name)),
             source=_source(name, from_environment, from_file),
             default=shown(field.get_default(call_default_factory=True)),
-            meaning=told.get(name, ""),
+            meaning=meaning_of.get(name, ""),
         )
         for name, field in Settings.model_fields.items()
     )
@@ -91,13 +91,13 @@ def meanings() -> Mapping[str, str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(Settings))).body[0]
     if not isinstance(body, ast.ClassDef):
         raise TypeError("the source of Settings is no class")
-    told = {}
+    texts = {}
     for field, after in zip(body.body, body.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
             text = after.value if isinstance(after, ast.Expr) else None
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                told[field.target.id] = " ".join(text.value.split())
-    return told
+                texts[field.target.id] = " ".join(text.value.split())
+    return texts
 
 
 def shown(value: object) -> str:
@@ -108,7 +108,7 @@ def shown(value: object) -> str:
         url = without_login(value.get_secret_value())
         return url if "://" in url else MASK
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} ({_brief(each)})" for name, each in value.items()) or "-"
+        return ", ".join(f"{name} ({_brief(inner)})" for name, inner in value.items()) or "-"
     return without_login(str(value))
 
 
@@ -116,13 +116,13 @@ def _brief(value: object) -> str:
     """A table of settings in a few words: what is set in it."""
     if not isinstance(value, BaseModel):
         return str(value)
-    told = value.model_dump(mode="json", exclude_unset=True)
-    return ", ".join(f"{name} {each}" for name, each in told.items())
+    fields = value.model_dump(mode="json", exclude_unset=True)
+    return ", ".join(f"{name} {field}" for name, field in fields.items())
 
 
 def without_login(text: str) -> str:
     """A URL, or several separated by commas, with user and password masked; other text as it is."""
-    return ",".join(_without_login(each) for each in _NEXT_URL.split(text))
+    return ",".join(_without_login(url) for url in _NEXT_URL.split(text))
 
 
 def _without_login(text: str) -> str:

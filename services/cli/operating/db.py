@@ -63,10 +63,10 @@ def migrate(json: JsonOption = False) -> None:
             "(deskbus_owner, deskbus_orchestrator, deskbus_execution, deskbus_console)?",
         ) from error
     if json:
-        emit([Migrated(version=each.version, name=each.name) for each in done])
+        emit([Migrated(version=migration.version, name=migration.name) for migration in done])
         return
-    for each in done:
-        out().print(f"{each.version:04} {each.name}")
+    for migration in done:
+        out().print(f"{migration.version:04} {migration.name}")
     if not done:
         err().print(f"nothing to do: version {migrations()[-1].version} is there", style="dim")
 
@@ -109,16 +109,18 @@ def retain(
     Cycles, operations and the ledger stay. `deskbus export` first, where the rest is still wanted.
     """
     dsn = database_dsn(load_settings(), OWNER_ROLE)
-    told = asking(drop_months(dsn, months, dry_run=dry_run))
+    outcomes = asking(drop_months(dsn, months, dry_run=dry_run))
     models = asking(retain_models(dsn, months, dry_run=dry_run))
     if json:
-        emit([*told, models])
+        emit([*outcomes, models])
         return
-    made = table("month", "what", ("cycles", "right"), ("bytes", "right"), "why")
-    for each in told:
-        size = f"{each.size_bytes:,}"
-        made.add_row(f"{each.month:%Y-%m}", each.verdict, f"{each.cycles:,}", size, each.reason)
-    write(made, out())
+    grid = table("month", "what", ("cycles", "right"), ("bytes", "right"), "why")
+    for outcome in outcomes:
+        size = f"{outcome.size_bytes:,}"
+        grid.add_row(
+            f"{outcome.month:%Y-%m}", outcome.verdict, f"{outcome.cycles:,}", size, outcome.reason
+        )
+    write(grid, out())
     count = amounts.count(models.models, "trained model")
     out().print(f"{models.verdict}: {count}, {models.size_bytes:,} bytes")
 

@@ -38,9 +38,9 @@ def list_letters(
     if not letters:
         err().print("no dead letters", style="dim")
         return
-    made = table(("number", "right"), "at", "subject", ("bytes", "right"), "why")
+    grid = table(("number", "right"), "at", "subject", ("bytes", "right"), "why")
     for letter in letters:
-        made.add_row(
+        grid.add_row(
             str(letter.sequence),
             f"{letter.at.astimezone():%Y-%m-%d %H:%M:%S}",
             letter.subject,
@@ -49,7 +49,7 @@ def list_letters(
                 (letter.failure.code, "red"), f" {amounts.cut(letter.failure.message, 300)}"
             ),
         )
-    write(made, out())
+    write(grid, out())
 
 
 @app.command("show")

@@ -99,12 +99,12 @@ def _show(check: Check) -> None:
         out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}", style="yellow"), soft_wrap=True)
 
 
-def _ok(name: str, said: str) -> Check:
-    return Check(name=name, verdict=Verdict.OK, said=said)
+def _ok(name: str, finding: str) -> Check:
+    return Check(name=name, verdict=Verdict.OK, said=finding)
 
 
-def _problem(name: str, said: str, todo: str = "") -> Check:
-    return Check(name=name, verdict=Verdict.PROBLEM, said=said, todo=todo)
+def _problem(name: str, finding: str, todo: str = "") -> Check:
+    return Check(name=name, verdict=Verdict.PROBLEM, said=finding, todo=todo)
 
 
 # --- this machine -------------------------------------------------------------------------------
@@ -163,17 +163,17 @@ def _data_dir(path: Path) -> Check:
         )
     free = os.statvfs(nearest)
     room = free.f_bavail * free.f_frsize
-    said = f"{here}, {room / 1024**3:.1f} GiB free"
+    finding = f"{here}, {room / 1024**3:.1f} GiB free"
     if room < DISK_BYTES_MIN:
-        return _problem("data", said, "make room: Postgres stops when the disk is full")
-    return _ok("data", said if here.exists() else f"{said} (made at the first start)")
+        return _problem("data", finding, "make room: Postgres stops when the disk is full")
+    return _ok("data", finding if here.exists() else f"{finding} (made at the first start)")
 
 
 def _provider(standing: ProviderStanding, rate: Rate) -> Check:
     name = f"model {standing.name}"
     if standing.usable:
-        said = "can be used" if standing.name == "rules" else f"set up; not called here; {rate}"
-        return _ok(name, said)
+        finding = "can be used" if standing.name == "rules" else f"set up; not called here; {rate}"
+        return _ok(name, finding)
     verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
     return Check(name=name, verdict=verdict, said=standing.why)
 
@@ -190,18 +190,18 @@ def _market(settings: Settings) -> str:
 
 def _credentials(directory: Path) -> Check:
     if not directory.exists():
-        said = f"{directory} is made at the first start"
-        return Check(name="credentials", verdict=Verdict.OFF, said=said)
+        finding = f"{directory} is made at the first start"
+        return Check(name="credentials", verdict=Verdict.OFF, said=finding)
     allowed = {directory: DIRECTORY_MODE, **{p: mode_of(p.name) for p in _files(directory)}}
     wide = {
         path: mode for path, mode in allowed.items() if stat.S_IMODE(path.stat().st_mode) & ~mode
     }
     if wide:
-        found = [f"{path.name} is {stat.S_IMODE(path.stat().st_mode):o}" for path in wide]
+        modes = [f"{path.name} is {stat.S_IMODE(path.stat().st_mode):o}" for path in wide]
         todo = [f"chmod {mode:o} {path}" for path, mode in wide.items()]
         return _problem(
             "credentials",
-            f"others may read secrets: {', '.join(found[:MISSES_SHOWN_MAX])}",
+            f"others may read secrets: {', '.join(modes[:MISSES_SHOWN_MAX])}",
             " && ".join(todo[:MISSES_SHOWN_MAX]),
         )
     return _ok("credentials", f"{len(_files(directory))} files in {directory}, secrets yours only")
@@ -219,8 +219,8 @@ async def running(settings: Settings) -> Sequence[Check]:
     try:
         desk = find_desk(settings)
     except Problem as problem:
-        said = problem.message
-        return [Check(name="desk", verdict=Verdict.OFF, said=said, todo=problem.hint)]
+        finding = problem.message
+        return [Check(name="desk", verdict=Verdict.OFF, said=finding, todo=problem.hint)]
     since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
     where = f"process {desk.pid}{since}" if desk.pid else "own servers"
     checks = [_ok("desk", where), *await _bus(desk)]
@@ -258,7 +258,7 @@ async def _answers(client: Client) -> Sequence[Check]:
     try:
         page = await client.ask(CYCLES, CyclesQuery(limit=1))
         newest = page.cycles[0] if page.cycles else None
-        said = (
+        finding = (
             f"answers; newest cycle {amounts.short(newest.cycle_id)}, {newest.status}"
             if newest
             else "answers; no cycle yet"
@@ -267,7 +267,12 @@ async def _answers(client: Client) -> Sequence[Check]:
         halts = await client.ask(HALTS, HaltsQuery())
     except DeskError as error:
         return [_problem("console", error.message, "see the desk's log; restart the desk")]
-    return [_ok("console", said), *_trading(halts), await _models(client), await _storing(client)]
+    return [
+        _ok("console", finding),
+        *_trading(halts),
+        await _models(client),
+        await _storing(client),
+    ]
 
 
 def _trading(halts: Halts) -> Sequence[Check]:
@@ -319,9 +324,9 @@ async def _nats(data_dir: Path) -> Sequence[Check]:
     port = ServerRecord.load(data_dir).ports.get("nats_monitor")
     if port is None:
         return []
-    said = await nats_problem(port)
-    if said:
-        return [_problem("server nats", said, _last_word(data_dir, "nats"))]
+    finding = await nats_problem(port)
+    if finding:
+        return [_problem("server nats", finding, _last_word(data_dir, "nats"))]
     return [_ok("server nats", "is well")]
 
 
@@ -342,10 +347,10 @@ def _monitored(data_dir: Path) -> Sequence[Check]:
         details = monitored(port, "jsz?streams=true")["account_details"]
     except (OSError, KeyError, ValueError) as error:
         return [_problem("monitor", f"port {port} does not answer: {error}")]
-    found = {each["name"] for detail in details for each in detail.get("stream_detail", ())}
+    names = {entry["name"] for detail in details for entry in detail.get("stream_detail", ())}
     wanted = {stream.name or "" for stream in streams()}
     todo = "the provisioner makes them within a second; if not, restart the desk"
-    return [_complete("streams", sorted(wanted - found), sorted(wanted), todo)]
+    return [_complete("streams", sorted(wanted - names), sorted(wanted), todo)]
 
 
 def _complete(name: str, missing: Sequence[str], wanted: Sequence[str], todo: str) -> Check:

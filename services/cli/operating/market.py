@@ -100,17 +100,17 @@ def sources(json: JsonOption = False) -> None:
     if json:
         emit(rows)
         return
-    made = table("", "source", ("tickers", "right"), "newest session", "what it is")
+    grid = table("", "source", ("tickers", "right"), "newest session", "what it is")
     for row in rows:
         mark, style = ("✓", "green") if row.usable else ("✗", "bold red")
-        made.add_row(
+        grid.add_row(
             Text(mark, style=style),
             Text(f"{row.name}{' (chosen)' if row.chosen else ''}"),
             "" if row.tickers is None else f"{row.tickers:,}",
             "" if row.latest_session is None else row.latest_session.isoformat(),
             row.said or row.label,
         )
-    write(made, out())
+    write(grid, out())
 
 
 async def _sources(settings: Settings) -> Sequence[SourceRow]:
@@ -179,7 +179,7 @@ def show(
         made_up = ", made up" if label.synthetic else ""
         out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{made_up}"))
         rows: list[tuple[str, RenderableType]] = [
-            (SHOWN[answer.tool], _told(answer)) for answer in answers
+            (SHOWN[answer.tool], _render(answer)) for answer in answers
         ]
         if odd := _odd(answers):
             rows.insert(1, ("odd", Text("\n".join(odd), style="yellow")))
@@ -209,30 +209,30 @@ def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:
     return list(dict.fromkeys(notes))
 
 
-def _told(answer: ToolAnswer) -> RenderableType:
+def _render(answer: ToolAnswer) -> RenderableType:
     if answer.result is None:
         return Text(f"{answer.code}: {answer.message}", style="yellow")
-    told = {
+    content = {
         key: value
         for key, value in answer.result.items()
         if key not in {"as_of", "newest", "source", "ticker", "note", "session", ODD}
     }
     if answer.tool == "get_news":
-        lines = [f"{each['known_at'][:16]}  {each['title']}" for each in told["items"]]
+        lines = [f"{item['known_at'][:16]}  {item['title']}" for item in content["items"]]
         return Text("\n".join(lines[:HEADLINES_SHOWN]) or "no headlines")
-    return Text(", ".join(_pairs(told)) or "nothing")
+    return Text(", ".join(_pairs(content)) or "nothing")
 
 
-def _pairs(told: dict[str, Any]) -> list[str]:
+def _pairs(content: dict[str, Any]) -> list[str]:
     """Name and value of everything that is there, one level down too."""
-    found = []
-    for key, value in told.items():
+    pairs = []
+    for key, value in content.items():
         if isinstance(value, dict):
             inner = ", ".join(_pairs(value))
-            found += [f"{key}: {inner}"] if inner else []
+            pairs += [f"{key}: {inner}"] if inner else []
         elif value is not None and value != []:
-            found.append(f"{key} {value:,}" if isinstance(value, int | float) else f"{key} {value}")
-    return found
+            pairs.append(f"{key} {value:,}" if isinstance(value, int | float) else f"{key} {value}")
+    return pairs
 
 
 # --- record -------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def record(
     interrupted run continues where it stopped. Exit 1 if a ticker has no prices or a page fails.
     """
     settings = load_settings().model_copy(update={"market": SourceName.YAHOO})
-    names = [name.upper() for each in universe or () for name in each.split(",") if name.strip()]
+    names = [name.upper() for part in universe or () for name in part.split(",") if name.strip()]
     err().print(Text(TERMS, style="dim"), soft_wrap=True)
     rows = asking(_record(settings, directory, names, since.date() if since else None, json=json))
     failed = [_missing(row) for row in rows if row.failure is not None or not row.is_final]
@@ -277,11 +277,11 @@ def record(
 async def _record(
     settings: Settings, directory: Path, names: Sequence[str], since: date | None, *, json: bool
 ) -> Sequence[Recorded]:
-    def tell(each: Recorded) -> None:
+    def tell(recorded: Recorded) -> None:
         if json:
-            emit([RecordedRow.model_validate(each, from_attributes=True)])
+            emit([RecordedRow.model_validate(recorded, from_attributes=True)])
         else:
-            _line(each)
+            _line(recorded)
 
     def pause(wait_s: float) -> None:
         text = f"Yahoo says: too many requests; waiting {amounts.duration(wait_s)}"
@@ -291,17 +291,25 @@ async def _record(
     return await recorder.run(names or None, since)
 
 
-def _missing(each: Recorded) -> str:
+def _missing(recorded: Recorded) -> str:
     """A ticker, and which pages of it are missing where it is not all."""
-    return each.ticker if each.failure else f"{each.ticker} without {', '.join(each.absent)}"
+    return (
+        recorded.ticker
+        if recorded.failure
+        else f"{recorded.ticker} without {', '.join(recorded.absent)}"
+    )
 
 
-def _line(each: Recorded) -> None:
-    if each.failure is not None:
-        out().print(Text(f"✗ {each.ticker:<10} {each.failure}", style="red"))
+def _line(recorded: Recorded) -> None:
+    if recorded.failure is not None:
+        out().print(Text(f"✗ {recorded.ticker:<10} {recorded.failure}", style="red"))
         return
-    told = [f"{count} {kind}" for kind, count in each.rows.items() if kind != "sectors"]
-    told += [f"no {kind} ({why})" for kind, why in each.absent.items()]
-    span = f"{each.sessions:,} sessions {each.first} to {each.last}" if each.sessions else ""
-    mark = "✓" if each.is_final else "~"
-    out().print(Text(f"{mark} {each.ticker:<10} {', '.join(filter(None, [span, *told]))}"))
+    parts = [f"{count} {kind}" for kind, count in recorded.rows.items() if kind != "sectors"]
+    parts += [f"no {kind} ({why})" for kind, why in recorded.absent.items()]
+    span = (
+        f"{recorded.sessions:,} sessions {recorded.first} to {recorded.last}"
+        if recorded.sessions
+        else ""
+    )
+    mark = "✓" if recorded.is_final else "~"
+    out().print(Text(f"{mark} {recorded.ticker:<10} {', '.join(filter(None, [span, *parts]))}"))

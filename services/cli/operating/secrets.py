@@ -73,32 +73,34 @@ def init(
         "tls_dir": tls_dir,
         "nodes": tuple(nats_node) if nats_node else None,
     }
-    given = {name: value for name, value in place.items() if value is not None}
-    kept = replace(kept_place(folder), **given)
+    places = {name: value for name, value in place.items() if value is not None}
+    kept = replace(kept_place(folder), **places)
     done = provision_secrets(folder, kept, tls=tls, hosts=host or ())
-    told = SecretsMade(directory=folder, made=done.made, kept=done.kept, expires=dict(done.expires))
+    answer = SecretsMade(
+        directory=folder, made=done.made, kept=done.kept, expires=dict(done.expires)
+    )
     if json:
-        emit([told])
+        emit([answer])
     else:
-        _tell(told)
+        _tell(answer)
 
 
-def _tell(told: SecretsMade) -> None:
-    for name in told.made:
+def _tell(answer: SecretsMade) -> None:
+    for name in answer.made:
         out().print(name)
     err().print(
-        f"{told.directory}: {amounts.count(len(told.made), 'secret')} made, {told.kept} "
+        f"{answer.directory}: {amounts.count(len(answer.made), 'secret')} made, {answer.kept} "
         "kept; nats.conf and roles.sql written"
     )
-    for name, at in told.expires.items():
+    for name, at in answer.expires.items():
         days = (at - datetime.now(UTC)).days
         err().print(
             f"the certificate of {name} holds until {at:%Y-%m-%d}, {days} days", style="dim"
         )
-    files = "--file compose.yaml --file deploy/compose.tls.yaml " if told.expires else ""
+    files = "--file compose.yaml --file deploy/compose.tls.yaml " if answer.expires else ""
     err().print(
         f"next: `docker compose {files}up --detach --wait`, or start NATS with nats.conf, run "
         "roles.sql as Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
-        f"DESKBUS_SECRETS_DIR={told.directory}; docs/deployment.md has both",
+        f"DESKBUS_SECRETS_DIR={answer.directory}; docs/deployment.md has both",
         soft_wrap=True,
     )

@@ -71,9 +71,9 @@ def up(
     run_loop(_hold(settings, processes=processes, replicas=counts, json=json))
 
 
-def _counts(given: Sequence[str]) -> Mapping[str, int]:
+def _counts(options: Sequence[str]) -> Mapping[str, int]:
     counts = {}
-    for text in given:
+    for text in options:
         name, _, count = text.partition("=")
         if not name or not count.isdecimal() or not 1 <= int(count) <= REPLICAS_MAX:
             raise Problem(

@@ -33,7 +33,7 @@ def drawn(values: Sequence[Decimal], room: int, marks: str = BLOCKS) -> Sequence
     floor = low - spread * FOOT if spread else low - 1
     full = len(marks) - 1
     top = high + 1 if not spread else high
-    heights = [round((each - floor) / (top - floor) * HEIGHT * full) for each in columns]
+    heights = [round((column - floor) / (top - floor) * HEIGHT * full) for column in columns]
     return [
         "".join(marks[min(max(height - row * full, 0), full)] for height in heights).rstrip()
         for row in reversed(range(HEIGHT))
@@ -48,7 +48,9 @@ def sparkline(values: Sequence[Decimal], room: int, marks: str = BLOCKS) -> str:
     low, spread = min(columns), max(columns) - min(columns)
     full = len(marks) - 1
     # The emptiest mark is a blank, which would look like nothing at all.
-    heights = [1 + round((each - low) / spread * (full - 1)) if spread else 1 for each in columns]
+    heights = [
+        1 + round((column - low) / spread * (full - 1)) if spread else 1 for column in columns
+    ]
     return "".join(marks[height] for height in heights)
 
 

@@ -14,7 +14,7 @@ from services.cli.shell.terminal import facts, table
 def drawn(costs: Costs) -> RenderableType:
     """The facts, or where models were paid a line a stage."""
     if costs.facts:
-        return facts([(each.label, Text(text_of(each.lines.items[0]))) for each in costs.facts])
+        return facts([(fact.label, Text(text_of(fact.lines.items[0]))) for fact in costs.facts])
     return facts([("Cost", _by_stage(costs))])
 
 
@@ -22,12 +22,12 @@ def _by_stage(costs: Costs) -> RenderableType:
     # 80 columns hold it all but for lost replies: what stands last is cut, never the dollars.
     lost = bool(costs.total.usage.unsorted_tokens)
     heads = ("secs", "USD", "calls", *PAID, *([LOST] if lost else []))
-    made = table("stage", *((head, "right") for head in heads))
-    for each in costs.stages:
-        made.add_row(each.name, *_figures(each, lost=lost))
+    grid = table("stage", *((head, "right") for head in heads))
+    for stage in costs.stages:
+        grid.add_row(stage.name, *_figures(stage, lost=lost))
     total = (costs.total.name, *_figures(costs.total, lost=lost))
-    made.add_row(*(Text(cell, style="bold") for cell in total))
-    return Group(made, Text(f"and {costs.total.unpaid}"))
+    grid.add_row(*(Text(cell, style="bold") for cell in total))
+    return Group(grid, Text(f"and {costs.total.unpaid}"))
 
 
 def _figures(stage: Stage, *, lost: bool) -> Sequence[str]:

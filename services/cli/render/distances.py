@@ -23,18 +23,18 @@ def show(view: ExitDistances, console: Console) -> None:
     if not view.positions:
         console.print(Text("no open positions", style="dim"))
         return
-    made = table(
+    grid = table(
         *("position", ("shares", "right"), ("price", "right"), "assessment"),
         *("trigger", ("left", "right"), ("at", "right"), ""),
     )
     for position in view.positions:
         head = _head(position)
         for trigger in position.triggers:
-            made.add_row(*head, *_way(trigger))
+            grid.add_row(*head, *_way(trigger))
             head = _nothing()
         if not position.triggers:
-            made.add_row(*head, Text(), Text(), Text(), one_line(_why(position), "red"))
-    write(made, console)
+            grid.add_row(*head, Text(), Text(), Text(), one_line(_why(position), "red"))
+    write(grid, console)
     console.print()
     for note in _notes(view):
         console.print(Text(amounts.plain(note), style="dim"))
@@ -42,13 +42,13 @@ def show(view: ExitDistances, console: Console) -> None:
 
 def _head(position: PositionExits) -> tuple[Text, ...]:
     # The rules that made it follow in brackets, and stand on lines of their own here.
-    found = "not checked" if position.failure else position.assessment.partition(" (")[0]
-    style = "red" if position.failure else STYLES.get(found.split(" ")[0], "green")
+    assessment = "not checked" if position.failure else position.assessment.partition(" (")[0]
+    style = "red" if position.failure else STYLES.get(assessment.split(" ")[0], "green")
     return (
         Text(position.ticker, style="bold"),
         Text(amounts.quantity(position.quantity)),
         Text(amounts.money(position.price.amount, position.price.currency)),
-        Text(amounts.plain(found), style=style),
+        Text(amounts.plain(assessment), style=style),
     )
 
 

@@ -48,22 +48,22 @@ def line(event: Event, paint: Paint) -> str:
     at = event.at.astimezone()
     style = "bold red" if is_failure(event) else STYLES.get(event.type, "")
     what = f"{event.type.value:<19}"
-    said = amounts.cut(detail(event), TEXT_CHARS)
+    text = amounts.cut(detail(event), TEXT_CHARS)
     return "  ".join(
         (
             paint(f"{at:%H:%M:%S}.{at.microsecond // 1000:03}", "dim"),
             paint(f"{amounts.short(event.cycle_id)} {event.sequence:>4}", "dim"),
             f"{event.pipeline or '':<10}",
             paint(what, style) if style else what,
-            said,
+            text,
         )
     ).rstrip()
 
 
 def detail(event: Event) -> str:
     """What there is to say, by type."""
-    told = DETAILS.get(event.type)
-    return told(event) if told else ""
+    describe = DETAILS.get(event.type)
+    return describe(event) if describe else ""
 
 
 def _step(event: Event) -> str:
@@ -75,8 +75,8 @@ def _step(event: Event) -> str:
 def _call(event: Event) -> str:
     data: Mapping[str, Any] = event.data
     # What other reads were asked for is no line's matter.
-    given = data.get("arguments") if event.type is EventType.TOOL_CALLED else None
-    name = recorded_call.label(str(data.get("name")), recorded_call.about(given))
+    arguments = data.get("arguments") if event.type is EventType.TOOL_CALLED else None
+    name = recorded_call.label(str(data.get("name")), recorded_call.about(arguments))
     text = f"{event.state}/{data.get('step')}  {name}"
     if "duration_ms" in data:
         text += f"  {amounts.duration(float(data['duration_ms']) / 1000)}"
@@ -109,8 +109,8 @@ def _decision(event: Event) -> str:
 
 def _exits(event: Event) -> str:
     checks: Sequence[Mapping[str, Any]] = event.data.get("checks", ())  # type: ignore[assignment]
-    told = [f"{c.get('ticker')} {c.get('assessment') or 'not checked'}" for c in checks]
-    return ", ".join(told) or "nothing is held"
+    assessments = [f"{c.get('ticker')} {c.get('assessment') or 'not checked'}" for c in checks]
+    return ", ".join(assessments) or "nothing is held"
 
 
 def _unpriced(event: Event) -> str:

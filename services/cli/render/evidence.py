@@ -70,7 +70,7 @@ def _asks_about(entry: JournalEntry, ticker: str) -> bool:
 
 def _known(view: CycleView) -> Sequence[str]:
     reports = map(Reports.of, view.pipelines)
-    return list(dict.fromkeys(name for each in reports for name in ticker_facts.known(each)))
+    return list(dict.fromkeys(name for report in reports for name in ticker_facts.known(report)))
 
 
 def tell_ticker(
@@ -102,13 +102,13 @@ def _of_pipeline(
     pipeline: PipelineView, ticker: str, width: int
 ) -> Sequence[tuple[str, RenderableType]]:
     reports = Reports.of(pipeline)
-    row = next((each for each in rows(reports) if each.ticker == ticker), None)
+    row = next((candidate for candidate in rows(reports) if candidate.ticker == ticker), None)
     facts = list(ticker_facts.named(reports, ticker))
     if row is None:
         unplanned = words("not among the tickers that were looked into")
         facts += [Fact("Plan", unplanned)] if reports.plan else []
         return _shown(facts, width)
-    facts += ticker_facts.found(row)
+    facts += ticker_facts.finding_facts(row)
     facts += ticker_facts.decided(row)
     facts += ticker_facts.executed(row)
     sourced = sources.of_ticker(row)
@@ -120,7 +120,7 @@ def _of_pipeline(
 
 
 def _shown(facts: Iterable[Fact], width: int) -> Sequence[tuple[str, RenderableType]]:
-    return [(each.label, _whole(each, width)) for each in facts]
+    return [(fact.label, _whole(fact, width)) for fact in facts]
 
 
 def _whole(fact: Fact, width: int) -> RenderableType:
@@ -135,7 +135,7 @@ def _whole(fact: Fact, width: int) -> RenderableType:
 def cited(line: Line) -> Text:
     """A text, with the numbers dimmed that are from nowhere."""
     return Text.assemble(
-        *((amounts.plain(each.text), LOOSE if each.loose else "") for each in line)
+        *((amounts.plain(piece.text), LOOSE if piece.loose else "") for piece in line)
     )
 
 
@@ -196,8 +196,8 @@ def _operation(node: OperationView, record: Recording, width: int) -> Iterable[R
     under = f"{cost} · service {node.service} · pipeline {node.pipeline} · attempt {node.attempt}"
     yield Text(f"  {under}", style="dim")
     if record.failure is not None:
-        told = f"{amounts.plain(record.failure.message)} ({record.failure.code})"
-        yield Padding(Text(told, style="red"), (0, 0, 0, 2))
+        failure = f"{amounts.plain(record.failure.message)} ({record.failure.code})"
+        yield Padding(Text(failure, style="red"), (0, 0, 0, 2))
     if record.result is not None:
         yield Text("\n  Answer", style="cyan")
         yield Padding(_answer(record, width), (0, 0, 0, 4))
@@ -223,18 +223,18 @@ def _answer(record: Recording, width: int) -> RenderableType:
 def _without_indicators(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {
-            key: _without_indicators(each)
-            for key, each in value.items()
+            key: _without_indicators(inner)
+            for key, inner in value.items()
             if key != "technical_indicators"
         }
-    return [_without_indicators(each) for each in value] if isinstance(value, list) else value
+    return [_without_indicators(item) for item in value] if isinstance(value, list) else value
 
 
 def _views(value: JsonValue) -> Sequence[AssetView]:
     assets = value.get("assets") if isinstance(value, dict) else None
-    if not isinstance(assets, list) or not all(isinstance(each, dict) for each in assets):
+    if not isinstance(assets, list) or not all(isinstance(asset, dict) for asset in assets):
         return ()
-    return [AssetView.model_validate(each) for each in assets]
+    return [AssetView.model_validate(asset) for asset in assets]
 
 
 def _indicator_tables(views: Sequence[AssetView], width: int) -> Iterable[Table]:
@@ -243,11 +243,11 @@ def _indicator_tables(views: Sequence[AssetView], width: int) -> Iterable[Table]
     across = max(1, (width - FIELD_WIDTH) // TICKER_WIDTH)
     for start in range(0, len(views), across):
         part = views[start : start + across]
-        made = table("indicator", *((view.ticker, "right") for view in part))
+        grid = table("indicator", *((view.ticker, "right") for view in part))
         for name in names:
             values = [view.technical_indicators.get(name) for view in part]
-            made.add_row(name, *("-" if each is None else f"{each:,.2f}" for each in values))
-        yield made
+            grid.add_row(name, *("-" if value is None else f"{value:,.2f}" for value in values))
+        yield grid
 
 
 # --- calls --------------------------------------------------------------------------------------
@@ -287,5 +287,5 @@ def _got(entry: JournalEntry, reply: JsonValue) -> str:
     text = outline.flat(reply.get("text") or "")
     if text.startswith("{"):
         text = "the answer above"
-    told = filter(None, (text, f"asks for {tools}" if tools else ""))
-    return "; ".join(told) or f"ends ({reply.get('stop_reason', '')})"
+    parts = filter(None, (text, f"asks for {tools}" if tools else ""))
+    return "; ".join(parts) or f"ends ({reply.get('stop_reason', '')})"

@@ -13,10 +13,10 @@ DETAIL_CHARS = 160
 
 def drawn(rows: Listed[ExitRow]) -> Table:
     """One line a position: what its rules come to, what is to be sold, and the stop on the rest."""
-    made = table("position", "assessment", ("sell", "right"), ("then a stop at", "right"), "why")
+    grid = table("position", "assessment", ("sell", "right"), ("then a stop at", "right"), "why")
     for row in rows.shown:
         quantity = row.check.quantity
-        made.add_row(
+        grid.add_row(
             Text(row.check.ticker, style="bold"),
             Text(row.assessment, style=TONE_STYLES[row.tone] if quantity is not None else ""),
             amounts.quantity(quantity) if quantity is not None else "",
@@ -24,5 +24,5 @@ def drawn(rows: Listed[ExitRow]) -> Table:
             Text(amounts.cut(row.why, DETAIL_CHARS), style="dim"),
         )
     for line in rest(rows):
-        made.add_row(Text(line, style="dim"))
-    return made
+        grid.add_row(Text(line, style="dim"))
+    return grid

@@ -17,7 +17,7 @@ REASON_CHARS = 160
 def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
     """One line an order with its fill; below the values what they did to the cash."""
     currency = result.cash_after.currency
-    made = table(
+    grid = table(
         "order",
         "status",
         ("shares", "right"),
@@ -27,20 +27,20 @@ def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
         (f"fee {currency}", "right"),
     )
     for row in rows:
-        _add(made, row)
+        _add(grid, row)
     before, after = result.cash_before.amount, result.cash_after.amount
     for label, value in (
         ("cash before", amounts.money(before)),
         ("change", amounts.change(after - before)),
         ("cash after", amounts.money(after)),
     ):
-        made.add_row(Text(label, "cyan"), "", "", "", "", value, "")
-    return made
+        grid.add_row(Text(label, "cyan"), "", "", "", "", value, "")
+    return grid
 
 
-def _add(made: Table, row: OrderRow) -> None:
+def _add(grid: Table, row: OrderRow) -> None:
     order, fill = row.order, row.fill
-    made.add_row(
+    grid.add_row(
         Text(row.name, "bold green" if order.side is Side.BUY else "bold red"),
         order.status.value,
         amounts.quantity(order.quantity),

@@ -14,16 +14,16 @@ from services.cli.shell.terminal import table
 
 def drawn(outcomes: Sequence[DecisionOutcome]) -> RenderableType:
     """One line a pick and one for all candidates, one column an outcome; then what is missing."""
-    columns = ((f"after {each.sessions}\n{each.session}", "right") for each in outcomes)
-    made = table("ticker", "outcome", "counted from", *columns)
+    columns = ((f"after {outcome.sessions}\n{outcome.session}", "right") for outcome in outcomes)
+    grid = table("ticker", "outcome", "counted from", *columns)
     for row in past.rows(outcomes):
         cells = (
-            _change(row.returns[each.sessions]) if each.sessions in row.returns else Text()
-            for each in outcomes
+            _change(row.returns[outcome.sessions]) if outcome.sessions in row.returns else Text()
+            for outcome in outcomes
         )
-        made.add_row(Text(row.name, "bold"), row.fate, row.counted_from, *cells)
+        grid.add_row(Text(row.name, "bold"), row.fate, row.counted_from, *cells)
     missing = list(past.missing(outcomes))
-    return Group(made, Text("\n".join(missing), style="dim")) if missing else made
+    return Group(grid, Text("\n".join(missing), style="dim")) if missing else grid
 
 
 def _change(return_pct: Decimal | None) -> Text:

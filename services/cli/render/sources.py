@@ -12,14 +12,14 @@ from libs.report.tickers import Row
 
 def of_ticker(row: Row) -> RenderableType | None:
     """Each figure once, with the stage that wrote it first and its facts; None without figures."""
-    found: dict[tuple[str, Sequence[str]], tuple[str, Piece]] = {}
+    pieces: dict[tuple[str, Sequence[str]], tuple[str, Piece]] = {}
     for stage, lines in row.texts.items():
-        for piece in (each for line in lines for each in line):
+        for piece in (entry for line in lines for entry in line):
             if piece.figure is not None:
-                found.setdefault((piece.text, piece.figure.facts), (stage, piece))
-    if not found:
+                pieces.setdefault((piece.text, piece.figure.facts), (stage, piece))
+    if not pieces:
         return None
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for stage, piece in found.values():
+    for stage, piece in pieces.values():
         grid.add_row(amounts.plain(piece.text), stage, amounts.plain(piece.source))
     return grid

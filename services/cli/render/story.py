@@ -40,42 +40,42 @@ def tell(view: CycleView, console: Console, nodes: Sequence[OperationView] = ())
     write(Group(*_parts(story.tell(view, nodes), console.width)), console)
 
 
-def _parts(told: story.Story, width: int) -> Iterable[RenderableType]:
-    several = len(told.pipelines) > 1
+def _parts(cycle: story.Story, width: int) -> Iterable[RenderableType]:
+    several = len(cycle.pipelines) > 1
     yield Text()
-    yield from _title(told, narrow=width < NARROW)
+    yield from _title(cycle, narrow=width < NARROW)
     if not several:
-        for pipeline in told.pipelines:
+        for pipeline in cycle.pipelines:
             yield from _ending(pipeline)
     yield Text()
-    yield shown(told.looked_at)
-    for pipeline in told.pipelines:
+    yield shown(cycle.looked_at)
+    for pipeline in cycle.pipelines:
         if several:
             yield Text()
             yield _pipeline_title(pipeline)
             yield from _ending(pipeline)
         yield from _pipeline(pipeline, width)
-    yield costs.drawn(told.costs)
-    yield facts(_evidence(told))
-    if told.message:
-        yield Text(told.message, style="dim")
+    yield costs.drawn(cycle.costs)
+    yield facts(_evidence(cycle))
+    if cycle.message:
+        yield Text(cycle.message, style="dim")
     yield Text()
 
 
-def _title(told: story.Story, *, narrow: bool) -> Iterable[RenderableType]:
-    style = STATUS_STYLES[told.status]
+def _title(cycle: story.Story, *, narrow: bool) -> Iterable[RenderableType]:
+    style = STATUS_STYLES[cycle.status]
     yield Text.assemble(
-        (f"{STATUS_MARKS[told.status]} ", style),
-        (told.title, "bold"),
-        (f"  {told.status.value}", style),
-        (f" in {told.took}" if told.took else "", style),
+        (f"{STATUS_MARKS[cycle.status]} ", style),
+        (cycle.title, "bold"),
+        (f"  {cycle.status.value}", style),
+        (f" in {cycle.took}" if cycle.took else "", style),
     )
-    under = [f"cycle {amounts.short(told.cycle_id) if narrow else told.cycle_id}"]
-    if len(told.pipelines) == 1:
-        under += _whose(told.pipelines[0])
+    under = [f"cycle {amounts.short(cycle.cycle_id) if narrow else cycle.cycle_id}"]
+    if len(cycle.pipelines) == 1:
+        under += _whose(cycle.pipelines[0])
     yield Text("  " + " · ".join(under), style="dim")
-    if told.note:
-        yield Text(f"  {told.note}", style="yellow")
+    if cycle.note:
+        yield Text(f"  {cycle.note}", style="yellow")
 
 
 def _whose(pipeline: story.PipelineStory) -> list[str]:
@@ -134,9 +134,9 @@ def _pipeline(pipeline: story.PipelineStory, width: int) -> Iterable[RenderableT
     yield shown(pipeline.learned)
 
 
-def shown(told: Sequence[Fact]) -> Table:
+def shown(entries: Sequence[Fact]) -> Table:
     """The facts of a summary, each line cut to what can be taken in at a glance."""
-    return facts([(fact.label, _cut(fact)) for fact in told if not fact.detail])
+    return facts([(fact.label, _cut(fact)) for fact in entries if not fact.detail])
 
 
 def _cut(fact: Fact) -> Text:
@@ -157,9 +157,9 @@ def _rationale(pipeline: story.PipelineStory, width: int) -> Text:
     return Text("\n".join(lines))
 
 
-def _evidence(told: story.Story) -> Sequence[tuple[str, RenderableType]]:
+def _evidence(cycle: story.Story) -> Sequence[tuple[str, RenderableType]]:
     """The commands that show what it stands on."""
-    show, evidence = f"deskbus cycle show {amounts.short(told.cycle_id)}", told.evidence
+    show, evidence = f"deskbus cycle show {amounts.short(cycle.cycle_id)}", cycle.evidence
     lines = [f"{show} --evidence {evidence.ticker}"] if evidence.ticker else []
     lines += [f"{show} --stage {evidence.stage}"] if evidence.stage else []
     if len(evidence.stages) > 1:

@@ -35,12 +35,12 @@ def tell(node: OperationView, view: StrategyView | None, console: Console) -> No
     took = amounts.between(node.started_at, node.finished_at)
     head = f"{mark} strategy cycle {amounts.short(node.op_id)} {node.status.value}"
     console.print(Text(f"{head} in {took}" if took else head, style=style))
-    told: Mapping[str, Any] = node.metadata
+    metadata: Mapping[str, Any] = node.metadata
     rows: list[Row] = []
     if node.error_message:
         rows.append(("why", Text(amounts.plain(node.error_message))))
-    if int(told.get("attempts", 1)) > 1:
-        rows.append(("design", Text(f"{told['attempt']} of at most {told['attempts']}")))
+    if int(metadata.get("attempts", 1)) > 1:
+        rows.append(("design", Text(f"{metadata['attempt']} of at most {metadata['attempts']}")))
     rows += _rows(view, console) if view else ()
     rows.append(("cost", Text(amounts.cost(node.tokens, node.cost_usd))))
     write(facts(rows), console)
@@ -63,20 +63,20 @@ def end_of(view: StrategyView) -> Text:
     return Text(ended.words, style=TONE_STYLES[ended.tone])
 
 
-def tell_phase(found: Mapping[str, Any], console: Console) -> None:
+def tell_phase(output: Mapping[str, Any], console: Console) -> None:
     """Where the strategy cycle is, in a line or two."""
-    if found["operation_id"] is None:
+    if output["operation_id"] is None:
         console.print("idle: no strategy cycle yet; start one: deskbus agent trigger --wait")
         return
-    name = found["metadata"].get("strategy_name") or "not named yet"
-    short = amounts.short(found["operation_id"])
-    if found["phase"] is None:
-        why = f": {found['error_message']}" if found["error_message"] else ""
-        line = f"idle; {short} ({name}) {found['operation_status']}{why}"
+    name = output["metadata"].get("strategy_name") or "not named yet"
+    short = amounts.short(output["operation_id"])
+    if output["phase"] is None:
+        why = f": {output['error_message']}" if output["error_message"] else ""
+        line = f"idle; {short} ({name}) {output['operation_status']}{why}"
         console.print(line, soft_wrap=True)
         return
-    progress = found["progress"]
-    console.print(f"active: {found['phase']}; {short} ({name})")
+    progress = output["progress"]
+    console.print(f"active: {output['phase']}; {short} ({name})")
     if progress["step"]:
         console.print(f"{progress['percentage']:.0f}% {progress['step']}", style="dim")
 
@@ -96,43 +96,44 @@ def _rows(view: StrategyView, console: Console) -> Sequence[Row]:
         rows.append(("assessment", Text.assemble(end_of(view), f"  {folder}/assessment.json")))
         for mark, name in (("+", "strengths"), ("-", "weaknesses"), ("→", "suggestions")):
             for place, point in enumerate(getattr(view.assessment, name)):
-                told = cited(pieces(view.assessment, f"{name}.{place}", point))
-                rows.append(("", Text.assemble(f"{mark} ", told)))
+                words = cited(pieces(view.assessment, f"{name}.{place}", point))
+                rows.append(("", Text.assemble(f"{mark} ", words)))
     if view.training:
         rows.append(("report", Text(f"{folder}/report.html")))
     return rows
 
 
-def _training(found: TrainingFigures) -> Sequence[Row]:
+def _training(figures: TrainingFigures) -> Sequence[Row]:
     line = (
-        f"out-of-sample accuracy {part(found.accuracy)}, base rate {part(found.base_rate)}; "
-        f"loss {found.initial_loss:.3f} to {found.final_loss:.3f}"
+        f"out-of-sample accuracy {part(figures.accuracy)}, base rate {part(figures.base_rate)}; "
+        f"loss {figures.initial_loss:.3f} to {figures.final_loss:.3f}"
     )
-    return (("training", Text(line)), *_gate(found.gate))
+    return (("training", Text(line)), *_gate(figures.gate))
 
 
-def _backtest(found: BacktestFigures, console: Console) -> Sequence[Row]:
+def _backtest(figures: BacktestFigures, console: Console) -> Sequence[Row]:
     first = (
-        f"return {part(found.total_return)}, buy-and-hold {part(found.benchmark_return)}; "
-        f"Sharpe {ratio(found.sharpe_ratio)}, buy-and-hold {ratio(found.benchmark_sharpe_ratio)}"
+        f"return {part(figures.total_return)}, buy-and-hold {part(figures.benchmark_return)}; "
+        f"Sharpe {ratio(figures.sharpe_ratio)}, "
+        f"buy-and-hold {ratio(figures.benchmark_sharpe_ratio)}"
     )
     second = (
-        f"max drawdown {part(found.max_drawdown)}; {found.total_trades} trades, "
-        f"{_won(found)}; turnover {found.turnover:.1f} per year"
+        f"max drawdown {part(figures.max_drawdown)}; {figures.total_trades} trades, "
+        f"{_won(figures)}; turnover {figures.turnover:.1f} per year"
     )
-    tried = f"best of {found.trials} trials" if found.trials > 1 else "trial 1"
-    third = f"deflated Sharpe {part(found.deflated_sharpe)} (1 - chance of it by luck; {tried})"
+    tried = f"best of {figures.trials} trials" if figures.trials > 1 else "trial 1"
+    third = f"deflated Sharpe {part(figures.deflated_sharpe)} (1 - chance of it by luck; {tried})"
     return (
         ("backtest", Text(first)),
         ("", Text(second)),
         ("", Text(third)),
-        *_equity(found.equity, console),
-        *_gate(found.gate),
+        *_equity(figures.equity, console),
+        *_gate(figures.gate),
     )
 
 
-def _won(found: BacktestFigures) -> str:
-    return "no closed trades" if found.win_rate is None else f"{part(found.win_rate)} won"
+def _won(figures: BacktestFigures) -> str:
+    return "no closed trades" if figures.win_rate is None else f"{part(figures.win_rate)} won"
 
 
 def _equity(values: Sequence[float], console: Console) -> Sequence[Row]:
@@ -149,11 +150,11 @@ def _gate(gate: GateResult | None) -> Sequence[Row]:
         (
             "" if place else "gate",
             Text(
-                f"{'✓' if each.passed else '✗'} {each.reason}",
-                style="green" if each.passed else "red",
+                f"{'✓' if check.passed else '✗'} {check.reason}",
+                style="green" if check.passed else "red",
             ),
         )
-        for place, each in enumerate(gate.checks if gate else ())
+        for place, check in enumerate(gate.checks if gate else ())
     ]
 
 

@@ -33,15 +33,15 @@ class Column:
 
 def drawn(rows: Sequence[Row], width: int) -> Table:
     """One line a ticker. What has no value at all is left out, then what matters least."""
-    columns = [each for each in _columns(rows) if each.title in ALWAYS or _has(each, rows)]
-    while _width(columns, rows) > width and any(each.keep < KEEP for each in columns):
-        columns.remove(min(columns, key=lambda each: each.keep))
-    made = table(*((each.title, "right") if each.is_number else each.title for each in columns))
-    for column in made.columns:
+    columns = [kind for kind in _columns(rows) if kind.title in ALWAYS or _has(kind, rows)]
+    while _width(columns, rows) > width and any(kind.keep < KEEP for kind in columns):
+        columns.remove(min(columns, key=lambda kind: kind.keep))
+    grid = table(*((kind.title, "right") if kind.is_number else kind.title for kind in columns))
+    for column in grid.columns:
         column.no_wrap = True
     for row in rows:
-        made.add_row(*(each.cell(row) for each in columns))
-    return made
+        grid.add_row(*(kind.cell(row) for kind in columns))
+    return grid
 
 
 def _has(column: Column, rows: Sequence[Row]) -> bool:
@@ -80,8 +80,8 @@ def _price(row: Row) -> Text:
 
 
 def _priced_in(row: Row) -> Text:
-    found = row.finding
-    return Text(amounts.money(found.current_price, found.currency) if found else "")
+    finding = row.finding
+    return Text(amounts.money(finding.current_price, finding.currency) if finding else "")
 
 
 def _mood(row: Row) -> Text:
@@ -100,10 +100,10 @@ def _quant(row: Row) -> Text:
     return Text(f"{view.signal.value} {view.confidence:.2f}", TONE_STYLES[tone(view.signal)])
 
 
-def _indicator(name: str, told: Callable[[float], str]) -> Callable[[Row], Text]:
+def _indicator(name: str, text_of: Callable[[float], str]) -> Callable[[Row], Text]:
     def cell(row: Row) -> Text:
         value = row.signal.technical_indicators.get(name) if row.signal else None
-        return Text(amounts.UNKNOWN if value is None else told(value))
+        return Text(amounts.UNKNOWN if value is None else text_of(value))
 
     return cell
 
@@ -134,15 +134,15 @@ def _shares(row: Row) -> Text:
 
 def ruled(findings: Listed[Finding]) -> Iterable[RenderableType]:
     """What the rules cut or vetoed: the value against the limit, one line for equal findings."""
-    made = table("tickers", "outcome", "rule", "value", "limit")
-    made.columns[3].no_wrap = False
-    for each in findings.shown:
-        made.add_row(
-            Text(each.names, style="bold"),
-            Text(each.check.outcome.value, style=TONE_STYLES[each.tone]),
-            each.check.rule,
-            Text(amounts.plain(each.check.value)),
-            Text(amounts.plain(each.check.limit)),
+    grid = table("tickers", "outcome", "rule", "value", "limit")
+    grid.columns[3].no_wrap = False
+    for rule in findings.shown:
+        grid.add_row(
+            Text(rule.names, style="bold"),
+            Text(rule.check.outcome.value, style=TONE_STYLES[rule.tone]),
+            rule.check.rule,
+            Text(amounts.plain(rule.check.value)),
+            Text(amounts.plain(rule.check.limit)),
         )
-    yield made
+    yield grid
     yield from (Text(line, style="dim") for line in rest(findings))

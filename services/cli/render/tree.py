@@ -36,17 +36,17 @@ def draw(nodes: Sequence[OperationView], width: int) -> Table:
     sorts = [*PAID, *([LOST] if lost else [])] if width >= SORTS_WIDTH_MIN else [SUM]
     heads = [*sorts, "USD"] if paid else []
     spent = ((head, "right") for head in heads)
-    made = table("what", "", ("took", "right"), *spent, "id", "result")
+    grid = table("what", "", ("took", "right"), *spent, "id", "result")
     for branch, node in walk(gathered(nodes)):
-        made.add_row(
+        grid.add_row(
             Text.assemble((branch, "dim"), _name(node)),
             _mark(node),
             Text(took(node), style="dim" if node.type in CALLS else ""),
             *_spent(node, sorts)[: len(heads)],
             Text("" if node.type in CALLS else amounts.short(node.op_id), style="dim"),
-            one_line(said(node), "red" if node.error_message else "dim"),
+            one_line(result_text(node), "red" if node.error_message else "dim"),
         )
-    return made
+    return grid
 
 
 def _spent(node: OperationView, sorts: Sequence[str]) -> Sequence[str]:
@@ -154,20 +154,20 @@ def took(node: OperationView) -> str:
     return amounts.between(node.started_at, node.finished_at)
 
 
-def said(node: OperationView) -> str:
+def result_text(node: OperationView) -> str:
     """Its failure, its progress while it runs, else what it came to."""
     if node.error_message:
         return node.error_message
     if node.status is OperationStatus.RUNNING and node.progress.step:
         return f"{node.progress.percentage:.0f}% {node.progress.step}"
     missing = node.metadata.get("calls_cut")
-    told = _told(node.result_summary)
-    return f"{told}; {missing} calls not shown" if missing else told
+    summary = _flat(node.result_summary)
+    return f"{summary}; {missing} calls not shown" if missing else summary
 
 
-def _told(value: JsonValue) -> str:
+def _flat(value: JsonValue) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_told(each)}" for key, each in value.items() if each != [])
+        return ", ".join(f"{key} {_flat(inner)}" for key, inner in value.items() if inner != [])
     if isinstance(value, list):
-        return " ".join(map(_told, value))
+        return " ".join(map(_flat, value))
     return "" if value is None else str(value)

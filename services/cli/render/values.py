@@ -20,8 +20,10 @@ Fields = Mapping[str, JsonValue]
 def flat(value: JsonValue) -> str:
     """On one line: `price 584.0, currency USD, (…)`."""
     if isinstance(value, dict):
-        shown = {key: each for key, each in value.items() if key not in HIDDEN and not _empty(each)}
-        return ", ".join(f"{key} {_nested(each)}" for key, each in shown.items())
+        shown = {
+            key: inner for key, inner in value.items() if key not in HIDDEN and not _empty(inner)
+        }
+        return ", ".join(f"{key} {_nested(inner)}" for key, inner in shown.items())
     if isinstance(value, list):
         return _listed(value)
     return _scalar(value)
@@ -33,12 +35,12 @@ def _nested(value: JsonValue) -> str:
 
 
 def _listed(items: Sequence[JsonValue]) -> str:
-    if not any(isinstance(each, dict | list) for each in items):
+    if not any(isinstance(item, dict | list) for item in items):
         return " ".join(map(flat, items)) or "none"
     half = ITEMS_SHOWN_MAX // 2
     if len(items) <= ITEMS_SHOWN_MAX:
-        return "; ".join(f"({flat(each)})" for each in items)
-    ends = [f"({flat(each)})" for each in (*items[:half], *items[-half:])]
+        return "; ".join(f"({flat(item)})" for item in items)
+    ends = [f"({flat(item)})" for item in (*items[:half], *items[-half:])]
     return f"{len(items)} items: {'; '.join(ends[:half])} … {'; '.join(ends[half:])}"
 
 
@@ -59,16 +61,16 @@ def lines(value: JsonValue, leave_out: Iterable[str] = ()) -> Sequence[tuple[str
     left_out = {*HIDDEN, *leave_out}
     return [
         line
-        for key, each in value.items()
-        if key not in left_out and not _empty(each)
-        for line in _field(key, each)
+        for key, inner in value.items()
+        if key not in left_out and not _empty(inner)
+        for line in _field(key, inner)
     ]
 
 
 def _field(key: str, value: JsonValue) -> Iterable[tuple[str, str]]:
-    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-        for number, each in enumerate(value):
-            yield ("" if number else key, flat(each))
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        for number, item in enumerate(value):
+            yield ("" if number else key, flat(item))
     else:
         yield key, flat(value)
 
@@ -76,16 +78,16 @@ def _field(key: str, value: JsonValue) -> Iterable[tuple[str, str]]:
 def names(value: JsonValue, ticker: str) -> bool:
     """Whether a recorded value is about the ticker: it stands there as a whole value or key."""
     if isinstance(value, dict):
-        return ticker in value or any(names(each, ticker) for each in value.values())
+        return ticker in value or any(names(inner, ticker) for inner in value.values())
     if isinstance(value, list):
-        return any(names(each, ticker) for each in value)
+        return any(names(inner, ticker) for inner in value)
     return value == ticker
 
 
 def about(value: JsonValue, ticker: str) -> JsonValue:
     """The value without what lists in it say of other tickers."""
     if isinstance(value, dict):
-        return {key: about(each, ticker) for key, each in value.items()}
+        return {key: about(inner, ticker) for key, inner in value.items()}
     if isinstance(value, list) and any(isinstance(e, dict) and names(e, ticker) for e in value):
-        return [about(each, ticker) for each in value if names(each, ticker)]
+        return [about(inner, ticker) for inner in value if names(inner, ticker)]
     return value

@@ -58,22 +58,22 @@ def merged(parts: Iterable[Recording]) -> Sequence[Recording]:
     return list(whole.values())
 
 
-def tell(found: Replayed) -> None:
+def tell(replayed: Replayed) -> None:
     """Say whether the replay came out the same, and where it did not."""
     work = (
-        f"{found.operations} operations run again on {found.calls} recorded calls, "
-        f"{found.from_record} taken from the record; no model and no data was asked"
+        f"{replayed.operations} operations run again on {replayed.calls} recorded calls, "
+        f"{replayed.from_record} taken from the record; no model and no data was asked"
     )
-    if found.same:
-        head = Text.assemble(("✓ the same decision", "bold green"), f"  {found.status}")
+    if replayed.same:
+        head = Text.assemble(("✓ the same decision", "bold green"), f"  {replayed.status}")
     else:
-        count = len(found.differences)
+        count = len(replayed.differences)
         word = "difference" if count == 1 else "differences"
-        head = Text.assemble((f"✗ {count} {word}", "bold red"), f"  {found.status}")
+        head = Text.assemble((f"✗ {count} {word}", "bold red"), f"  {replayed.status}")
     out().print(head)
     out().print(Text(f"  {work}", style="dim"), soft_wrap=True)
-    for difference in found.differences[:DIFFERENCES_SHOWN_MAX]:
+    for difference in replayed.differences[:DIFFERENCES_SHOWN_MAX]:
         line = f"  {difference.step} {amounts.short(difference.op_id)}: {difference.what}"
         out().print(Text(line, style="red"), soft_wrap=True)
-    if not found.same:
+    if not replayed.same:
         err().print("the code, the settings or the record are not those of the cycle", style="dim")

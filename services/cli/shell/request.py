@@ -95,21 +95,21 @@ def build(wish: Wish) -> CycleRequest:
         budgets["tokens"] = wish.tokens
     if wish.cost_usd is not None:
         budgets["cost_usd"] = _number("--max-cost", wish.cost_usd)
-    given: dict[str, object] = {} if wish.timeout_s is None else {"timeout_s": wish.timeout_s}
+    fields: dict[str, object] = {} if wish.timeout_s is None else {"timeout_s": wish.timeout_s}
     if wish.approval_required:
-        given["approval_required"] = True
+        fields["approval_required"] = True
     if budgets:
-        given["budgets"] = budgets
+        fields["budgets"] = budgets
     if wish.constraints:
-        given["constraints"] = _constraints(wish.constraints)
+        fields["constraints"] = _constraints(wish.constraints)
     if wish.strategy is not None:
-        given["strategy"] = wish.strategy
+        fields["strategy"] = wish.strategy
     if wish.universe:
-        given["universe"] = tuple(_tickers(wish.universe))
+        fields["universe"] = tuple(_tickers(wish.universe))
     if wish.rotation and wish.kind != EXIT:
-        given["rotation"] = Rotation(account=MAIN_ACCOUNT, order=tuple(wish.rotation))
+        fields["rotation"] = Rotation(account=MAIN_ACCOUNT, order=tuple(wish.rotation))
     if wish.sources:
-        given["sources"] = tuple(_sources(wish.sources))
+        fields["sources"] = tuple(_sources(wish.sources))
     try:
         return CycleRequest.model_validate(
             {
@@ -117,7 +117,7 @@ def build(wish: Wish) -> CycleRequest:
                 "kind": wish.kind,
                 "as_of": _day(wish.as_of),
                 "pipelines": pipelines(wish.providers, wish.account),
-                **given,
+                **fields,
             }
         )
     except ValidationError as error:
@@ -125,7 +125,7 @@ def build(wish: Wish) -> CycleRequest:
 
 
 def _constraints(typed: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for text in typed:
         name, is_pair, value = text.partition("=")
         key = name.strip().lower().replace("-", "_")
@@ -135,16 +135,16 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
                 f"--constraint {text!r} is not valid",
                 "write KEY=VALUE, for example --constraint max_positions=3",
             )
-        found[key] = value.strip()
+        versions[key] = value.strip()
     # The desk refuses it too; here it is told before `deskbus run` has started one.
-    if mistyped := slip(found, ENFORCED):
+    if mistyped := slip(versions, ENFORCED):
         name, near = mistyped
         raise Problem(
             ExitCode.USAGE,
             f"--constraint {name} would only be a note to the agents; did you mean {near}?",
             f"enforced constraints: {', '.join(ENFORCED)}",
         )
-    return found
+    return versions
 
 
 def invalid(what: str, error: ValidationError, model: type[BaseModel] | None = None) -> Problem:
@@ -159,34 +159,34 @@ def pipelines(providers: Sequence[str], account: str | None = None) -> Sequence[
 
     Which one trades what where none was named is the request's to say.
     """
-    made = []
+    chosen = []
     for number, text in enumerate(providers):
-        found = _PROVIDER.match(text)
-        if found is None:
+        match = _PROVIDER.match(text)
+        if match is None:
             raise Problem(
                 ExitCode.USAGE,
                 f"--provider {text!r} is not valid",
                 "write NAME, or PIPELINE=PROVIDER@ACCOUNT, for example --provider rules",
             )
-        provider = found["provider"]
-        name = found["name"] or provider
-        named = found["account"] or (account if number == 0 else None)
-        made.append({"name": name, "provider": provider, **({"account": named} if named else {})})
+        provider = match["provider"]
+        name = match["name"] or provider
+        named = match["account"] or (account if number == 0 else None)
+        chosen.append({"name": name, "provider": provider, **({"account": named} if named else {})})
     try:
-        return [Pipeline.model_validate(each) for each in made]
+        return [Pipeline.model_validate(pipeline) for pipeline in chosen]
     except ValidationError as error:
         raise invalid("--provider", error) from error
 
 
-def _listed(given: Sequence[str]) -> Sequence[str]:
+def _listed(options: Sequence[str]) -> Sequence[str]:
     """`a,b` or several options: each name once."""
-    names = (name.strip() for text in given for name in text.split(","))
+    names = (name.strip() for text in options for name in text.split(","))
     return list(dict.fromkeys(filter(None, names)))
 
 
-def _sources(given: Sequence[str]) -> Sequence[str]:
+def _sources(options: Sequence[str]) -> Sequence[str]:
     """An empty list would mean all sources: said by mistake, it must not pass."""
-    names = _listed(given)
+    names = _listed(options)
     if not names:
         raise Problem(
             ExitCode.USAGE,
@@ -196,9 +196,9 @@ def _sources(given: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _tickers(given: Sequence[str]) -> Sequence[str]:
+def _tickers(options: Sequence[str]) -> Sequence[str]:
     """An empty universe is a mistake, not everything."""
-    names = [name.upper() for name in _listed(given)]
+    names = [name.upper() for name in _listed(options)]
     if not names:
         raise Problem(
             ExitCode.USAGE,
@@ -254,24 +254,24 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
     raise Problem(code, f"{answer.message}{where} [{answer.code}]", hint)
 
 
-def corrected(arguments: Sequence[str], field: str, given: str, suggestion: str | None) -> str:
+def corrected(arguments: Sequence[str], field: str, value: str, suggestion: str | None) -> str:
     """The command as typed, with what would do in place of what was given; without it where
     nothing does."""
-    word = re.compile(rf"(?<![\w.-]){re.escape(given)}(?![\w.-])", re.IGNORECASE)
+    word = re.compile(rf"(?<![\w.-]){re.escape(value)}(?![\w.-])", re.IGNORECASE)
     if suggestion is None:
         without = re.compile(rf",{word.pattern}|{word.pattern},?", re.IGNORECASE)
-        made = [without.sub("", argument) for argument in arguments]
+        words = [without.sub("", argument) for argument in arguments]
         # An option whose only value is gone goes with it.
         kept = [
-            each
-            for each, after in zip(made, [*made[1:], "-"], strict=True)
-            if each and after and not each.endswith("=")
+            before
+            for before, after in zip(words, [*words[1:], "-"], strict=True)
+            if before and after and not before.endswith("=")
         ]
         return shlex.join(["deskbus", *kept])
-    made = [word.sub(suggestion, argument) for argument in arguments]
-    if made == list(arguments):
-        made += [_OPTIONS.get(field, f"--{field}"), suggestion]
-    return shlex.join(["deskbus", *made])
+    words = [word.sub(suggestion, argument) for argument in arguments]
+    if words == list(arguments):
+        words += [_OPTIONS.get(field, f"--{field}"), suggestion]
+    return shlex.join(["deskbus", *words])
 
 
 async def cancelled(client: Client, cycle_id: UUID, reason: str) -> RequestAnswer:
@@ -289,17 +289,17 @@ async def show(client: Client, cycle_id: str) -> CycleView:
 
 
 @dataclass(frozen=True)
-class Told:
+class CycleTree:
     """A cycle with its operation tree: all that its story is made of."""
 
     view: CycleView
     nodes: Sequence[OperationView] = ()
 
 
-async def with_nodes(client: Client, view: CycleView) -> Told:
+async def with_nodes(client: Client, view: CycleView) -> CycleTree:
     """The cycle with its operations and calls."""
     page = await client.ask(OPERATIONS, OperationsQuery(cycle_id=view.cycle_id, limit=PAGE_MAX))
-    return Told(view, page.operations)
+    return CycleTree(view, page.operations)
 
 
 async def request_and_follow(

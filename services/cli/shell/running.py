@@ -102,10 +102,10 @@ def is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     try:
-        told = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:  # a system without it, or the process is gone by now
         return not Path("/proc/self/stat").exists()
-    return told.rpartition(")")[2].split()[0] not in ENDED
+    return stat.rpartition(")")[2].split()[0] not in ENDED
 
 
 @asynccontextmanager

@@ -98,13 +98,13 @@ def table(*columns: str | tuple[str, str]) -> Table:
     Where the line is too narrow, the last column gives way and those that say so, the widest first;
     what must stay on one line there is written with `one_line`.
     """
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, column in enumerate(columns, start=1):
         title, side = (column, "left") if isinstance(column, str) else column
         justify: Literal["left", "right"] = "right" if side == "right" else "left"
         stays = side != "gives" and number < len(columns)
-        made.add_column(title, justify=justify, no_wrap=stays)
-    return made
+        grid.add_column(title, justify=justify, no_wrap=stays)
+    return grid
 
 
 def facts(rows: Sequence[tuple[str, RenderableType]]) -> Table:

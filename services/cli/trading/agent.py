@@ -116,11 +116,11 @@ def status(json: JsonOption = False) -> None:
             newest = await _newest(client)
             return AgentStatus.of(() if newest is None else await _nodes(client, newest))
 
-    found = asking(work())
+    view = asking(work())
     if json:
-        emit([found])
+        emit([view])
     else:
-        strategy_story.tell_phase(found.model_dump(), out())
+        strategy_story.tell_phase(view.model_dump(), out())
 
 
 @app.command()
@@ -168,19 +168,19 @@ def _spec(path: Path) -> StrategySpec:
 
 
 async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
-    made = build(wish)
+    request = build(wish)
     async with desk_client(settings) as client:
-        return await send(client, made)
+        return await send(client, request)
 
 
 async def _request_and_wait(
     settings: Settings, wish: Wish
 ) -> tuple[OperationView, StrategyView | None]:
     """The cycle's parent operation at its end, and the strategy that it designed last."""
-    made = build(wish)
+    request = build(wish)
     async with desk_client(settings) as client:
         with meanwhile.Progress(err()) as progress:
-            view = await request_and_follow(client, made, progress.heard)
+            view = await request_and_follow(client, request, progress.heard)
         if view.cycle_id is None:
             raise Problem(ExitCode.NOT_FOUND, view.message)
         node = (await _nodes(client, view.cycle_id))[0]

@@ -165,7 +165,7 @@ def _answer(
                     "review it again: deskbus approvals list",
                 )
             try:
-                said = AnswerProposal(
+                decision = AnswerProposal(
                     cycle_id=asked.cycle_id,
                     pipeline=asked.pipeline,
                     proposal_hash=known,
@@ -175,7 +175,7 @@ def _answer(
                 )
             except ValidationError as error:
                 raise invalid("answer", error) from error
-            answer = await client.ask(ANSWER_PROPOSAL, said)
+            answer = await client.ask(ANSWER_PROPOSAL, decision)
             return accepted(answer)
 
     answer = asking(work())
@@ -190,12 +190,13 @@ async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
     """The proposal that is meant. Raises `Problem`: not found, none was asked, or several wait."""
     view = await show(client, cycle_id)
     page = await client.ask(APPROVALS, ApprovalsQuery(cycle_id=view.cycle_id))
-    found = [
-        Asked(each.cycle_id, each.pipeline, each.proposal.proposal_hash) for each in page.approvals
+    waiting = [
+        Asked(entry.cycle_id, entry.pipeline, entry.proposal.proposal_hash)
+        for entry in page.approvals
     ]
     # Where none waits, the desk itself says what became of the one that did.
-    found = [each for each in found or _answered(view) if pipeline in {None, each.pipeline}]
-    if not found:
+    waiting = [entry for entry in waiting or _answered(view) if pipeline in {None, entry.pipeline}]
+    if not waiting:
         status = view.status.value if view.status else "unknown"
         whose = f"pipeline {pipeline} of cycle" if pipeline else "cycle"
         raise Problem(
@@ -203,19 +204,19 @@ async def _asked(client: Client, cycle_id: str, pipeline: str | None) -> Asked:
             f"{whose} {view.cycle_id} ({status}) does not wait for approval",
             "`deskbus approvals list` shows the waiting proposals",
         )
-    if len(found) > 1:
-        names = ", ".join(each.pipeline for each in found)
+    if len(waiting) > 1:
+        names = ", ".join(entry.pipeline for entry in waiting)
         raise Problem(ExitCode.USAGE, f"several pipelines wait: {names}", "name one: --pipeline")
-    return found[0]
+    return waiting[0]
 
 
 def _answered(view: CycleView) -> list[Asked]:
-    found = []
-    for each in view.pipelines:
-        made = each.contracts.get("approval")
-        if view.cycle_id is not None and isinstance(made, dict):
-            found.append(Asked(view.cycle_id, each.name, str(made.get("validated_hash"))))
-    return found
+    answered = []
+    for entry in view.pipelines:
+        contract = entry.contracts.get("approval")
+        if view.cycle_id is not None and isinstance(contract, dict):
+            answered.append(Asked(view.cycle_id, entry.name, str(contract.get("validated_hash"))))
+    return answered
 
 
 def proposal_screen(waiting: WaitingApproval) -> RenderableType:
@@ -241,7 +242,7 @@ def proposal_screen(waiting: WaitingApproval) -> RenderableType:
     parts: list[RenderableType] = [head, until, Text()]
     parts += [Padding(_decisions(waiting.proposal.decisions), (0, 0, 0, 2)), Text()]
     if findings.items:
-        parts += [Padding(each, (0, 0, 0, 2)) for each in tickers.ruled(findings)]
+        parts += [Padding(part, (0, 0, 0, 2)) for part in tickers.ruled(findings)]
         parts.append(Text())
     return Group(*parts, how)
 
@@ -253,18 +254,18 @@ def _stop(decision: PortfolioDecision) -> str:
 
 
 def _decisions(decisions: Sequence[PortfolioDecision]) -> Table:
-    made = table(
+    grid = table(
         "", ("shares", "right"), ("price", "right"), ("value", "right"), ("share", "right"), "why"
     )
-    for each in decisions:
-        style = "green" if each.action.value == Side.BUY.value else "red"
-        value = each.price.amount * each.quantity
-        made.add_row(
-            Text(f"{each.action.value} {each.asset}", style=f"bold {style}"),
-            amounts.quantity(each.quantity),
-            amounts.money(each.price.amount),
-            amounts.money(value, each.price.currency),
-            amounts.percent(each.allocation_pct),
-            one_line(each.reasoning.removeprefix("rules: ") + _stop(each), "dim"),
+    for decision in decisions:
+        style = "green" if decision.action.value == Side.BUY.value else "red"
+        value = decision.price.amount * decision.quantity
+        grid.add_row(
+            Text(f"{decision.action.value} {decision.asset}", style=f"bold {style}"),
+            amounts.quantity(decision.quantity),
+            amounts.money(decision.price.amount),
+            amounts.money(value, decision.price.currency),
+            amounts.percent(decision.allocation_pct),
+            one_line(decision.reasoning.removeprefix("rules: ") + _stop(decision), "dim"),
         )
-    return made
+    return grid

@@ -74,26 +74,26 @@ def _today(view: BudgetView) -> DayUsage:
 
 def _left(view: BudgetView) -> Table:
     used = _today(view).usage
-    made = table("", *((head, "right") for head in ("limit", "spent", "reserved", "left")))
+    grid = table("", *((head, "right") for head in ("limit", "spent", "reserved", "left")))
     held, left = f"{view.tokens_held:,}", f"{view.tokens_left:,}"
     spent = f"{used.tokens:,}"
     style = "bold" if view.tokens_left and view.cost_usd_left else "bold red"
-    made.add_row(Text("tokens", "cyan"), f"{view.tokens_max:,}", spent, held, Text(left, style))
-    made.add_row(
+    grid.add_row(Text("tokens", "cyan"), f"{view.tokens_max:,}", spent, held, Text(left, style))
+    grid.add_row(
         Text("USD", "cyan"),
         f"{view.cost_usd_max:,.4f}",
         f"{used.cost_usd:,.4f}",
         f"{view.cost_usd_held:,.4f}",
         Text(f"{view.cost_usd_left:,.4f}", style),
     )
-    return made
+    return grid
 
 
 def _days(days: Sequence[DayUsage]) -> Table:
-    made = table("day", *((head, "right") for head in (*PAID, LOST, "USD")))
+    grid = table("day", *((head, "right") for head in (*PAID, LOST, "USD")))
     for day in days:
         usage = day.usage
-        made.add_row(
+        grid.add_row(
             amounts.session(day.day),
             f"{usage.input_tokens:,}",
             f"{usage.output_tokens:,}",
@@ -101,4 +101,4 @@ def _days(days: Sequence[DayUsage]) -> Table:
             f"{usage.unsorted_tokens:,}",
             f"{usage.cost_usd:,.4f}",
         )
-    return made
+    return grid

@@ -21,7 +21,7 @@ from services.cli.shell.progress import Progress
 from services.cli.shell.recordings import Differs, Replayed
 from services.cli.shell.request import (
     ENDS,
-    Told,
+    CycleTree,
     Wish,
     build,
     cancelled,
@@ -117,9 +117,9 @@ def request(
         approval_required=approval,
     )
     if wait:
-        told = asking(_request_and_wait(settings, wish))
-        _tell(told, json=json)
-        raise typer.Exit(ENDS[told.view.status or CycleStatus.RUNNING])
+        outcome = asking(_request_and_wait(settings, wish))
+        _tell(outcome, json=json)
+        raise typer.Exit(ENDS[outcome.view.status or CycleStatus.RUNNING])
     answer = asking(_request(settings, wish))
     if json:
         emit([answer])
@@ -129,24 +129,24 @@ def request(
 
 
 async def _request(settings: Settings, wish: Wish) -> RequestAnswer:
-    made = build(wish)
+    cycle_request = build(wish)
     async with desk_client(settings) as client:
-        return await send(client, made)
+        return await send(client, cycle_request)
 
 
-async def _request_and_wait(settings: Settings, wish: Wish) -> Told:
-    made = build(wish)
+async def _request_and_wait(settings: Settings, wish: Wish) -> CycleTree:
+    cycle_request = build(wish)
     async with desk_client(settings) as client:
         with Progress(err()) as progress:
-            view = await request_and_follow(client, made, progress.heard)
+            view = await request_and_follow(client, cycle_request, progress.heard)
         return await with_nodes(client, view)
 
 
-def _tell(told: Told, *, json: bool) -> None:
+def _tell(outcome: CycleTree, *, json: bool) -> None:
     if json:
-        emit([told.view])
+        emit([outcome.view])
     else:
-        story.tell(told.view, out(), told.nodes)
+        story.tell(outcome.view, out(), outcome.nodes)
 
 
 @app.command("show")
@@ -173,28 +173,28 @@ def show_cycle(
             ExitCode.USAGE, "--evidence and --stage cannot be combined", "use one of them"
         )
 
-    async def work() -> tuple[Told, Sequence[Recording]]:
+    async def work() -> tuple[CycleTree, Sequence[Recording]]:
         async with reading_client(settings) as client:
             view = await show(client, cycle_id or str(await newest(client)))
-            told = await with_nodes(client, view)
+            outcome = await with_nodes(client, view)
             if view.cycle_id is None or (evidence_of is None and stage is None):
-                return told, ()
-            return told, await recordings.fetch(client, view.cycle_id)
+                return outcome, ()
+            return outcome, await recordings.fetch(client, view.cycle_id)
 
-    told, records = asking(work())
+    outcome, records = asking(work())
     if evidence_of is not None:
-        found = evidence.of_ticker(told.view, records, evidence_of.upper())
+        output = evidence.of_ticker(outcome.view, records, evidence_of.upper())
     elif stage is not None:
-        found = evidence.of_stage(told.nodes, records, stage)
+        output = evidence.of_stage(outcome.nodes, records, stage)
     else:
-        _tell(told, json=json)
+        _tell(outcome, json=json)
         return
     if json:
-        emit(found)
+        emit(output)
     elif evidence_of is not None:
-        evidence.tell_ticker(told.view, found, evidence_of.upper(), out())
+        evidence.tell_ticker(outcome.view, output, evidence_of.upper(), out())
     else:
-        evidence.tell_stage(told.nodes, found, out())
+        evidence.tell_stage(outcome.nodes, output, out())
 
 
 @app.command("list")
@@ -221,10 +221,10 @@ def list_cycles(
         err().print(f"no cycle is {status}" if status else none, style="dim")
         return
     figures = (("took", "right"), ("tokens", "right"), ("USD", "right"))
-    made = table("cycle", "kind", "as of", "status", *figures, ("pipelines", "gives"), "why")
+    grid = table("cycle", "kind", "as of", "status", *figures, ("pipelines", "gives"), "why")
     for view in cycles:
         state = view.status or CycleStatus.RUNNING
-        made.add_row(
+        grid.add_row(
             amounts.short(view.cycle_id),
             view.kind,
             str(view.as_of),
@@ -234,7 +234,7 @@ def list_cycles(
             ", ".join(f"{pipeline.name}@{pipeline.account}" for pipeline in view.pipelines),
             one_line(view.reason or _now(view)),
         )
-    write(made, out())
+    write(grid, out())
 
 
 def _now(view: CycleView) -> str:
@@ -256,10 +256,10 @@ def cancel(
 
     async def work() -> RequestAnswer:
         async with desk_client(settings) as client:
-            found = (await show(client, cycle_id)).cycle_id
-            if found is None:
+            full_id = (await show(client, cycle_id)).cycle_id
+            if full_id is None:
                 raise Problem(ExitCode.NOT_FOUND, f"no cycle has the id {cycle_id}")
-            return await cancelled(client, found, reason)
+            return await cancelled(client, full_id, reason)
 
     answer = asking(work())
     if json:
@@ -276,12 +276,12 @@ def replay(cycle_id: CycleArgument = None, json: JsonOption = False) -> None:
     nothing is written.
     """
     settings = load_settings()
-    found = asking(_replay(settings, cycle_id))
+    replayed = asking(_replay(settings, cycle_id))
     if json:
-        emit([found])
+        emit([replayed])
     else:
-        recordings.tell(found)
-    raise typer.Exit(ExitCode.OK if found.same else ExitCode.FAILED)
+        recordings.tell(replayed)
+    raise typer.Exit(ExitCode.OK if replayed.same else ExitCode.FAILED)
 
 
 async def _replay(settings: Settings, cycle_id: str | None) -> Replayed:

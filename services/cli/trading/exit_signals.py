@@ -122,26 +122,26 @@ def distances(
 
 def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
     """Print an answer of any format for people; what went wrong on stderr."""
-    told = answer.get("snapshot", answer)
+    snapshot = answer.get("snapshot", answer)
     failed = answer["status"] != "success"
-    found = told.get("error") or told.get("overall_assessment")
-    verdict = told.get("verdict") or f"{told['ticker']}: {found}"
+    assessment = snapshot.get("error") or snapshot.get("overall_assessment")
+    verdict = snapshot.get("verdict") or f"{snapshot['ticker']}: {assessment}"
     console = words if failed else data
     console.print(Text(str(verdict), style="red" if failed else "bold"), soft_wrap=True)
     for flag in answer.get("flags", ()):
         style = SEVERITY_STYLES[flag["severity"]]
         console.print(Text(f"  {flag['severity']:<8} {flag['message']}", style=style))
-    if told.get("signals"):
+    if snapshot.get("signals"):
         data.print()
-        write(_signals(told["signals"]), data)
-    if told.get("recommended_actions"):
+        write(_signals(snapshot["signals"]), data)
+    if snapshot.get("recommended_actions"):
         data.print()
-        write(_actions(told["recommended_actions"], told.get("stop_price")), data)
-    elif told.get("stop_price"):
-        data.print(Text(f"  then a stop on what remains at {told['stop_price']}"))
-    if told.get("not_sold"):
-        data.print(Text(f"\nnothing is proposed: {told['not_sold']}", style="yellow"))
-    sizing = told.get("sizing") or {}
+        write(_actions(snapshot["recommended_actions"], snapshot.get("stop_price")), data)
+    elif snapshot.get("stop_price"):
+        data.print(Text(f"  then a stop on what remains at {snapshot['stop_price']}"))
+    if snapshot.get("not_sold"):
+        data.print(Text(f"\nnothing is proposed: {snapshot['not_sold']}", style="yellow"))
+    sizing = snapshot.get("sizing") or {}
     if sizing.get("no_stop"):
         data.print(Text(f"\nno stop: {sizing['no_stop']}", style="yellow"))
     for warning in answer.get("warnings", ()):
@@ -153,32 +153,32 @@ def show(answer: Mapping[str, Any], data: Console, words: Console) -> None:
 
 
 def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
-    made = table("rule", "", "", ("severity", "right"), "")
+    grid = table("rule", "", "", ("severity", "right"), "")
     for signal in signals:
         failed = signal["status"] != "ok"
         state = "failed" if failed else "triggered" if signal["triggered"] else "quiet"
         style = "red" if failed else "yellow" if signal["triggered"] else "dim"
-        made.add_row(
+        grid.add_row(
             Text(signal["rule_name"], style="bold"),
             "primary" if signal["is_primary"] else "secondary",
             Text(state, style=style),
             f"{signal['severity']:.2f}",
             signal.get("detail", ""),
         )
-    return made
+    return grid
 
 
 def _actions(actions: Sequence[Mapping[str, Any]], stop_price: str | None) -> Table:
     """The stop's price is in the action of a full answer, and beside those of an agent's."""
-    made = table("proposed", ("shares", "right"), "", ("at", "right"), "")
+    grid = table("proposed", ("shares", "right"), "", ("at", "right"), "")
     for action in actions:
         at_market = action["order_type"] == "market"
         price = "the open" if at_market else action.get("stop_price") or stop_price or "-"
-        made.add_row(
+        grid.add_row(
             Text(action["action"], style="red"),
             f"{action['quantity']:,}",
             action["ticker"],
             price,
             action.get("reason", ""),
         )
-    return made
+    return grid

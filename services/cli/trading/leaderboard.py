@@ -86,10 +86,10 @@ def show(view: LeaderboardView, console: Console) -> None:
 
 def _table(rows: Sequence[LeaderboardRow]) -> Table:
     heads = ("return", "max drawdown", "hits", "vetoes", "cycles", "tokens", "USD")
-    made = table("pipeline", *((head, "right") for head in heads), "accounts")
+    grid = table("pipeline", *((head, "right") for head in heads), "accounts")
     for row in rows:
         is_pipeline = row.kind == "pipeline"
-        made.add_row(
+        grid.add_row(
             Text(_name(row), style="bold" if is_pipeline else "dim"),
             _return(row),
             amounts.UNKNOWN
@@ -98,7 +98,7 @@ def _table(rows: Sequence[LeaderboardRow]) -> Table:
             *(_counts(row) if is_pipeline else [""] * 5),
             one_line(", ".join(row.accounts), "dim"),
         )
-    return made
+    return grid
 
 
 def _name(row: LeaderboardRow) -> str:

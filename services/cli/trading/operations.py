@@ -21,7 +21,7 @@ from contracts.subjects import OPERATION, OPERATIONS
 from libs.facts import amounts
 from libs.runtime.recorded_call import called
 from libs.runtime.settings import Settings
-from services.cli.render.tree import CALLS, draw, said, took
+from services.cli.render.tree import CALLS, draw, result_text, took
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import show
@@ -72,8 +72,8 @@ def list_operations(
 
     async def work() -> OperationsPage:
         async with reading_client(settings) as client:
-            found = (await show(client, cycle)).cycle_id if cycle else None
-            query = OperationsQuery(cycle_id=found, type=kind, status=status, limit=limit)
+            full_id = (await show(client, cycle)).cycle_id if cycle else None
+            query = OperationsQuery(cycle_id=full_id, type=kind, status=status, limit=limit)
             return await client.ask(OPERATIONS, query)
 
     nodes = asking(work()).operations
@@ -87,18 +87,18 @@ def list_operations(
         return
     paid = (("tokens", "right"), ("USD", "right"))
     what = ("what", "gives")
-    made = table("id", "cycle", what, "status", ("took", "right"), *paid, "result")
+    grid = table("id", "cycle", what, "status", ("took", "right"), *paid, "result")
     for node in nodes:
-        made.add_row(
+        grid.add_row(
             amounts.short(node.op_id),
             amounts.short(node.cycle_id),
             "/".join(filter(None, (node.pipeline, node.state, node.name))),
             _status(node),
             took(node),
             *amounts.spent(node.tokens, node.cost_usd),
-            one_line(said(node), "red" if node.error_message else ""),
+            one_line(result_text(node), "red" if node.error_message else ""),
         )
-    write(made, out())
+    write(grid, out())
 
 
 @app.command("show")
@@ -206,7 +206,7 @@ def tree(
 
 async def _tree(settings: Settings, cycle_id: str | None) -> tuple[OperationView, ...]:
     async with reading_client(settings) as client:
-        found = (await show(client, cycle_id)).cycle_id if cycle_id else await newest(client)
-        query = OperationsQuery(cycle_id=found, limit=PAGE_MAX)
+        full_id = (await show(client, cycle_id)).cycle_id if cycle_id else await newest(client)
+        query = OperationsQuery(cycle_id=full_id, limit=PAGE_MAX)
         page = await client.ask(OPERATIONS, query)
         return page.operations

@@ -116,14 +116,14 @@ def _worth(view: AccountView, books: Portfolio) -> Table:
 def _exposure(view: AccountView, books: Portfolio) -> str:
     """Gross and net in percent of equity; one number where they are the same."""
     equity = books.equity.amount
-    told = [
+    notes = [
         amounts.percent(part / equity * 100)
         for part in (view.exposure_gross, view.exposure_net)
         if equity
     ]
-    if len(set(told)) == 2:
-        return f"{told[0]} gross, {told[1]} net"
-    return told[0] if told else ""
+    if len(set(notes)) == 2:
+        return f"{notes[0]} gross, {notes[1]} net"
+    return notes[0] if notes else ""
 
 
 def _change(amount: Decimal) -> Text:
@@ -147,7 +147,7 @@ def _chart(points: Sequence[EquityPoint], console: Console) -> Iterable[Renderab
 
 
 def _positions(books: Portfolio, *, narrow: bool) -> Table:
-    made = table(
+    grid = table(
         "position",
         ("shares", "right"),
         ("cost", "right"),
@@ -160,7 +160,7 @@ def _positions(books: Portfolio, *, narrow: bool) -> Table:
     for held in books.positions:
         gain = of_account.gain(held)
         share = held.value / books.equity.amount * 100 if books.equity.amount else Decimal(0)
-        made.add_row(
+        grid.add_row(
             Text(held.ticker, style="bold"),
             amounts.quantity(held.quantity),
             amounts.money(held.average_cost.amount),
@@ -170,19 +170,19 @@ def _positions(books: Portfolio, *, narrow: bool) -> Table:
             Text(_signed(gain, held.value - gain), style=_style(gain)),
             *([] if narrow else [held.sector]),
         )
-    return made
+    return grid
 
 
 def _traded(held: Position) -> Text:
-    told = amounts.foreign(held.foreign) if held.foreign else ""
-    return Text(f"{held.ticker}: {told}", style="dim")
+    foreign = amounts.foreign(held.foreign) if held.foreign else ""
+    return Text(f"{held.ticker}: {foreign}", style="dim")
 
 
 def _fills(view: AccountView) -> Table:
-    made = table("session", "fill", ("shares", "right"), "", ("price", "right"), ("fee", "right"))
+    grid = table("session", "fill", ("shares", "right"), "", ("price", "right"), ("fee", "right"))
     for fill in view.fills:
         style = "green" if fill.side is Side.BUY else "red"
-        made.add_row(
+        grid.add_row(
             amounts.session(fill.session),
             Text(fill.side.value, style=style),
             amounts.quantity(fill.quantity),
@@ -190,7 +190,7 @@ def _fills(view: AccountView) -> Table:
             amounts.money(fill.price.amount),
             amounts.money(fill.fee.amount),
         )
-    return made
+    return grid
 
 
 def _signed(gain: Decimal, base: Decimal) -> str:

@@ -21,7 +21,7 @@ from services.cli.shell.problem import Problem
 from services.cli.shell.progress import Progress
 from services.cli.shell.request import (
     ENDS,
-    Told,
+    CycleTree,
     Wish,
     build,
     new_key,
@@ -90,19 +90,19 @@ def run(
     level = settings.log_level if "log_level" in settings.model_fields_set else "error"
     configure_logging(level, settings.log_format)
 
-    async def decide() -> Told:
+    async def decide() -> CycleTree:
         with Progress(err()) as progress:
             async with _desk(settings, progress) as (client, lost):
                 following = request_and_follow(client, request, progress.heard)
                 view = await _unless_lost(asyncio.ensure_future(following), lost)
                 return await with_nodes(client, view)
 
-    told = run_loop(decide())
-    view = told.view
+    outcome = run_loop(decide())
+    view = outcome.view
     if json:
         emit([view])
     else:
-        story.tell(view, out(), told.nodes)
+        story.tell(view, out(), outcome.nodes)
         if view.cycle_id is not None:
             _tell_where(settings, view)
     raise typer.Exit(ENDS[view.status] if view.status else 0)
@@ -113,10 +113,10 @@ async def _desk(
     settings: Settings, progress: Progress
 ) -> AsyncIterator[tuple[Client, "asyncio.Future[None] | None"]]:
     """A client of the running desk, or of one that lives as long as the block and may be lost."""
-    found = _running(settings)
-    if found is not None:
-        progress.says(f"using the running desk (process {found.pid})")
-        async with open_client(found.nats_url, found.secrets_dir) as client:
+    running = _running(settings)
+    if running is not None:
+        progress.says(f"using the running desk (process {running.pid})")
+        async with open_client(running.nats_url, running.secrets_dir) as client:
             yield client, None
         return
     progress.says("starting NATS, Postgres and the services")
@@ -167,8 +167,8 @@ def _tell_where(settings: Settings, view: CycleView) -> None:
 
 def _console(settings: Settings) -> str:
     """Where the console is, or would be: it shows the same record in a browser."""
-    found = _running(settings)
-    if found is not None and found.http_url is not None:
-        return found.http_url
+    running = _running(settings)
+    if running is not None and running.http_url is not None:
+        return running.http_url
     host = settings.http_host if settings.http_host != "0.0.0.0" else "127.0.0.1"  # noqa: S104
     return f"http://{host}:{settings.http_port or 8000} once `deskbus up` runs"

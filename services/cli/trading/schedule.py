@@ -70,9 +70,9 @@ def list_jobs(json: JsonOption = False) -> None:
         err().print(f"no job is configured; {DOCS_HINT}", style="dim")
         return
     zone = ZoneInfo(view.zone)
-    made = table("job", "kind", "accounts", "next", "last", "result")
+    grid = table("job", "kind", "accounts", "next", "last", "result")
     for job in view.jobs:
-        made.add_row(
+        grid.add_row(
             Text(job.name, "bold"),
             job.kind,
             ", ".join(job.accounts),
@@ -80,7 +80,7 @@ def list_jobs(json: JsonOption = False) -> None:
             "-" if job.last is None else _moment(job.last.slot, zone),
             _ended(job.last) if job.last else Text("-", "dim"),
         )
-    write(made, out())
+    write(grid, out())
     err().print(f"times are {view.zone}, sessions those of {view.exchange}", style="dim")
 
 
@@ -213,14 +213,14 @@ def _steps(
     """The slots of all jobs on these sessions, in order; jobs at one moment as they are listed."""
     before = datetime.combine(first, time(), calendar.zone) - OFFSET_MAX
     after = datetime.combine(last + timedelta(days=1), time(), calendar.zone) + OFFSET_MAX
-    found = [
+    runs = [
         (slot.at, number, job.name, slot)
         for number, job in enumerate(jobs)
         if job.paused_at is None
-        for slot in slots([parse(each) for each in job.when], calendar, before, after)
+        for slot in slots([parse(text) for text in job.when], calendar, before, after)
         if first <= slot.session <= last
     ]
-    for _, _, name, slot in sorted(found):
+    for _, _, name, slot in sorted(runs):
         yield name, slot
 
 
@@ -228,10 +228,10 @@ async def _view(client: Client) -> ScheduleView:
     return await client.ask(SCHEDULE_QUERY, ScheduleQuery())
 
 
-def _ask(row: Subject[Asked, JobAnswer], given: dict[str, str]) -> JobAnswer:
+def _ask(row: Subject[Asked, JobAnswer], fields: dict[str, str]) -> JobAnswer:
     settings = load_settings()
     try:
-        wish = row.message.model_validate(given)
+        wish = row.message.model_validate(fields)
     except ValidationError as error:
         raise invalid("request", error) from None
 
@@ -304,7 +304,7 @@ def _ended(run: JobRun) -> Text:
 def _summary(runs: Sequence[JobRun]) -> None:
     """How often each job ended how."""
     counted = Counter((run.job, run.status.value if run.status else run.outcome) for run in runs)
-    made = table("job", "ended", ("runs", "right"))
+    grid = table("job", "ended", ("runs", "right"))
     for (job, status), count in sorted(counted.items()):
-        made.add_row(job, Text(status, STATUS_STYLES.get(status, "")), f"{count:,}")
-    write(made, out())
+        grid.add_row(job, Text(status, STATUS_STYLES.get(status, "")), f"{count:,}")
+    write(grid, out())

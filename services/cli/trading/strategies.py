@@ -105,11 +105,11 @@ def show(
     name: Annotated[str, typer.Argument(help="The strategy's name.")], json: JsonOption = False
 ) -> None:
     """Show one strategy: its design, gates, backtest and assessment."""
-    found = _named([name])
+    views = _named([name])
     if json:
-        emit(found)
+        emit(views)
     else:
-        strategy_story.show(found[0], out())
+        strategy_story.show(views[0], out())
 
 
 @app.command()
@@ -122,11 +122,11 @@ def compare(
         raise Problem(
             ExitCode.USAGE, "compare needs at least two different names", "deskbus strategies list"
         )
-    found = _named(names)
+    views = _named(names)
     if json:
-        emit(found)
+        emit(views)
     else:
-        _compare(found, out())
+        _compare(views, out())
 
 
 async def strategy_named(client: Client, name: str) -> StrategyView | None:
@@ -152,27 +152,31 @@ def _named(names: Sequence[str]) -> Sequence[StrategyView]:
     except ValidationError as error:
         raise invalid("strategies", error) from None
     page = _asked(query)
-    for each in page.unknown:
-        near = f"did you mean {' or '.join(each.near)}?" if each.near else "deskbus strategies list"
-        raise Problem(ExitCode.NOT_FOUND, f"no strategy is named {each.name!r}", near)
+    for unknown in page.unknown:
+        near = (
+            f"did you mean {' or '.join(unknown.near)}?"
+            if unknown.near
+            else "deskbus strategies list"
+        )
+        raise Problem(ExitCode.NOT_FOUND, f"no strategy is named {unknown.name!r}", near)
     if page.more:
         raise Problem(ExitCode.FAILED, "they do not fit one answer", "name fewer at once")
     return page.strategies
 
 
-def _list(found: Sequence[StrategyView], console: Console) -> None:
+def _list(views: Sequence[StrategyView], console: Console) -> None:
     """Names come again and again: the day and the cycle's first digits tell runs apart."""
     wide, narrow = console.width >= WIDE, console.width < NARROW
     figures = LISTED if wide else LISTED_NARROW
     days, curves = [() if narrow else (head,) for head in ("designed", "equity")]
     numbers = [(head, "right") for head, *_ in figures]
-    made = table("strategy", *days, "cycle", "ended", *numbers, *curves)
+    grid = table("strategy", *days, "cycle", "ended", *numbers, *curves)
     marks = chart.levels(console.encoding)
-    for view in found:
+    for view in views:
         end = strategy_story.end_of(view)
         name = amounts.cut(view.name, NAME_CHARS_NARROW if narrow else NAME_CHARS_MAX)
         at = view.designed_at.astimezone(UTC)
-        made.add_row(
+        grid.add_row(
             Text(name, style="bold"),
             *(at.strftime("%Y-%m-%d %H:%M" if wide else "%Y-%m-%d") for _ in days),
             str(view.cycle_id)[:ID_DIGITS],
@@ -180,18 +184,18 @@ def _list(found: Sequence[StrategyView], console: Console) -> None:
             *(_figure(view, field, form) for _, field, form in figures),
             *(Text(_curve(view, marks), style="cyan", no_wrap=True) for _ in curves),
         )
-    write(made, console)
+    write(grid, console)
 
 
-def _compare(found: Sequence[StrategyView], console: Console) -> None:
-    made = table("", *((amounts.cut(view.name, NAME_CHARS_MAX), "right") for view in found))
+def _compare(views: Sequence[StrategyView], console: Console) -> None:
+    grid = table("", *((amounts.cut(view.name, NAME_CHARS_MAX), "right") for view in views))
     for label, of in (*DESIGN, *((label, _of(*figure)) for label, *figure in FIGURES)):
-        made.add_row(Text(label, style="cyan"), *(of(view) for view in found))
+        grid.add_row(Text(label, style="cyan"), *(of(view) for view in views))
     marks = chart.levels(console.encoding)
-    curves = [Text(_curve(view, marks), style="cyan", no_wrap=True) for view in found]
-    made.add_row(Text("equity", style="cyan"), *curves)
-    write(made, console)
-    if len({(view.held_out.first, view.held_out.last) for view in found}) > 1:
+    curves = [Text(_curve(view, marks), style="cyan", no_wrap=True) for view in views]
+    grid.add_row(Text("equity", style="cyan"), *curves)
+    write(grid, console)
+    if len({(view.held_out.first, view.held_out.last) for view in views}) > 1:
         note = "their held-out periods differ, so their returns are hard to compare"
         console.print(Text(note, style="yellow"))
 
@@ -207,6 +211,6 @@ def _of(field: str, form: str) -> Callable[[StrategyView], str]:
 
 def _figure(view: StrategyView, field: str, form: str) -> str:
     """A figure of the training or the backtest; a dash where there is none."""
-    found = next((part for part in (view.backtest, view.training) if hasattr(part, field)), None)
-    value = getattr(found, field, None)
+    tested = next((part for part in (view.backtest, view.training) if hasattr(part, field)), None)
+    value = getattr(tested, field, None)
     return NONE if value is None else format(value, form)

@@ -42,13 +42,13 @@ from libs.web.problem import Refused
 from services.console import handler
 from services.console.http import upkeep
 from services.console.http.boards import boards, tried
-from services.console.http.bodies import asked, body_of, described, problems, said
+from services.console.http.bodies import asked, body_of, described, json_of, problems
 from services.console.http.books import books, exits
 from services.console.http.cycle_ids import cycle_asked, cycle_named
 from services.console.http.events import events
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.http.session import session
 
 ROOT = "/api/v1"
@@ -67,7 +67,7 @@ Key = Annotated[
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
 
 
-def api(desk: Desk) -> FastAPI:
+def api(desk: DeskAccess) -> FastAPI:
     """The application."""
     app = FastAPI(
         title=TITLE,
@@ -117,7 +117,7 @@ def _of_cycle(answer: RequestAnswer) -> CycleAccepted:
 # --- the strategy cycle -------------------------------------------------------------------------
 
 
-def agent(desk: Desk) -> APIRouter:
+def agent(desk: DeskAccess) -> APIRouter:
     """Design, train, backtest and assess a strategy."""
     router = APIRouter(prefix="/agent", tags=["agent"])
 
@@ -133,20 +133,20 @@ def agent(desk: Desk) -> APIRouter:
         idempotency_key: Key = None,
     ) -> Response:
         """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
-        made = _of_cycle(await desk.passing_on.cycle(idempotency_key, wish.request))
-        body = Triggered(operation_id=made.cycle_id, status=made.status)
-        where = {"Location": f"{ROOT}/operations/{made.cycle_id}"}
-        return said(body, HTTPStatus.ACCEPTED, where)
+        request = _of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
+        body = Triggered(operation_id=request.cycle_id, status=request.status)
+        where = {"Location": f"{ROOT}/operations/{request.cycle_id}"}
+        return json_of(body, HTTPStatus.ACCEPTED, where)
 
     @router.get("/status", response_model=AgentStatus)
     async def agent_status() -> Response:
         """Where the strategy cycle is: `active` with its phase, or `idle`."""
         page = await handler.cycles(CyclesQuery(kind=STRATEGY, limit=1), store=desk.store)
         if not page.cycles:
-            return said(AgentStatus.of(()))
+            return json_of(AgentStatus.of(()))
         asked = OperationsQuery(cycle_id=page.cycles[0].cycle_id)
         nodes = (await handler.operations(asked, store=desk.store)).operations
-        return said(AgentStatus.of(nodes))
+        return json_of(AgentStatus.of(nodes))
 
     @router.delete("/cancel", response_model=AgentCycle, responses=problems(404, 409))
     async def cancel_agent(reason: ShortText = REASON_DEFAULT) -> Response:
@@ -155,8 +155,8 @@ def agent(desk: Desk) -> APIRouter:
         page = await handler.cycles(running, store=desk.store)
         if not page.cycles or page.cycles[0].cycle_id is None:
             raise Refused(404, "no_active_cycle", "no strategy cycle is running")
-        ended = _of_cycle(await desk.passing_on.cancel(page.cycles[0].cycle_id, reason))
-        return said(AgentCycle(operation_id=ended.cycle_id, status=ended.status))
+        ended = _of_cycle(await desk.requests.cancel(page.cycles[0].cycle_id, reason))
+        return json_of(AgentCycle(operation_id=ended.cycle_id, status=ended.status))
 
     return router
 
@@ -164,7 +164,7 @@ def agent(desk: Desk) -> APIRouter:
 # --- operations ---------------------------------------------------------------------------------
 
 
-def operations(desk: Desk) -> APIRouter:
+def operations(desk: DeskAccess) -> APIRouter:
     """Tracked work."""
     router = APIRouter(prefix="/operations", tags=["operations"])
 
@@ -188,7 +188,7 @@ def operations(desk: Desk) -> APIRouter:
         node = await handler.node(operation_id, store=desk.store)
         if node is None:
             raise not_found(f"no operation has the id {operation_id}")
-        return said(OperationBody(data=node))
+        return json_of(OperationBody(data=node))
 
     @router.get("/{operation_id}/record", response_model=OperationDetail, responses=problems(404))
     async def get_record(operation_id: UUID) -> Response:
@@ -197,19 +197,19 @@ def operations(desk: Desk) -> APIRouter:
         detail = await handler.operation(query, store=desk.store)
         if not detail.found:
             raise not_found(f"no operation has the id {operation_id}; cycles have no record")
-        return said(detail)
+        return json_of(detail)
 
     return router
 
 
 def _listed(page: OperationsPage) -> Response:
-    return said(OperationsBody(data=page.operations))
+    return json_of(OperationsBody(data=page.operations))
 
 
 # --- cycles and decisions -----------------------------------------------------------------------
 
 
-def cycles(desk: Desk) -> APIRouter:
+def cycles(desk: DeskAccess) -> APIRouter:
     """One run of a workflow each."""
     router = APIRouter(tags=["cycles"])
 
@@ -224,9 +224,9 @@ def cycles(desk: Desk) -> APIRouter:
         wish: Annotated[CycleWish, Depends(body_of(CycleWish))], idempotency_key: Key = None
     ) -> Response:
         """Ask for a cycle. The answer comes once it is on record."""
-        made = _of_cycle(await desk.passing_on.cycle(_key(wish, idempotency_key), wish.request))
-        where = {"Location": f"{ROOT}/cycles/{made.cycle_id}"}
-        return said(made, HTTPStatus.ACCEPTED, where)
+        request = _of_cycle(await desk.requests.cycle(_key(wish, idempotency_key), wish.request))
+        where = {"Location": f"{ROOT}/cycles/{request.cycle_id}"}
+        return json_of(request, HTTPStatus.ACCEPTED, where)
 
     @router.get("/cycles", response_model=CyclesPage)
     async def list_cycles(
@@ -234,12 +234,12 @@ def cycles(desk: Desk) -> APIRouter:
     ) -> Response:
         """The newest cycles, without their contracts."""
         query = CyclesQuery(status=status, kind=kind, limit=limit)
-        return said(await handler.cycles(query, store=desk.store))
+        return json_of(await handler.cycles(query, store=desk.store))
 
     return router
 
 
-def one_cycle(desk: Desk) -> APIRouter:
+def one_cycle(desk: DeskAccess) -> APIRouter:
     """A single one, named by its id or the first digits of it."""
     router = APIRouter(tags=["cycles"])
     named = cycle_named(desk)
@@ -247,14 +247,14 @@ def one_cycle(desk: Desk) -> APIRouter:
     @router.get("/cycles/{cycle_id}", response_model=CycleView, responses=problems(404))
     async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
         """A cycle with all the contracts that its pipelines have made."""
-        return said(await _cycle(desk, cycle_id))
+        return json_of(await _cycle(desk, cycle_id))
 
     @router.delete("/cycles/{cycle_id}", response_model=CycleAccepted, responses=problems(404, 409))
     async def cancel_cycle(
         cycle_id: Annotated[UUID, Depends(named)], reason: ShortText = REASON_DEFAULT
     ) -> Response:
         """Stop a cycle that has not begun to execute."""
-        return said(_of_cycle(await desk.passing_on.cancel(cycle_id, reason)))
+        return json_of(_of_cycle(await desk.requests.cancel(cycle_id, reason)))
 
     @router.get(
         "/cycles/{cycle_id}/operations", response_model=OperationsBody, responses=problems(404)
@@ -275,7 +275,7 @@ def one_cycle(desk: Desk) -> APIRouter:
     ) -> Response:
         """A cycle's events in order, from the one after `after` on."""
         query = EventsAfter(cycle_id=cycle_id, sequence=after, limit=limit)
-        return said(await handler.events_after(query, store=desk.store))
+        return json_of(await handler.events_after(query, store=desk.store))
 
     return router
 
@@ -289,7 +289,7 @@ def _key(wish: CycleWish, header: str | None) -> str | None:
     return header or body
 
 
-async def _cycle(desk: Desk, cycle_id: UUID) -> CycleView:
+async def _cycle(desk: DeskAccess, cycle_id: UUID) -> CycleView:
     view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
     if not view.found:
         raise not_found(view.message)
@@ -299,7 +299,7 @@ async def _cycle(desk: Desk, cycle_id: UUID) -> CycleView:
 # --- decisions and approvals --------------------------------------------------------------------
 
 
-def decisions(desk: Desk) -> APIRouter:
+def decisions(desk: DeskAccess) -> APIRouter:
     """What was decided."""
     router = APIRouter(tags=["decisions"])
     asked_of = cycle_asked(desk)
@@ -312,12 +312,12 @@ def decisions(desk: Desk) -> APIRouter:
     ) -> Response:
         """The newest decisions, each with what was executed of it."""
         query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
-        return said(await handler.decisions(query, store=desk.store))
+        return json_of(await handler.decisions(query, store=desk.store))
 
     return router
 
 
-def approvals(desk: Desk) -> APIRouter:
+def approvals(desk: DeskAccess) -> APIRouter:
     """Proposals that wait for a person."""
     router = APIRouter(prefix="/approvals", tags=["approvals"])
     answered = problems(404, 409, 413, 415)
@@ -329,7 +329,7 @@ def approvals(desk: Desk) -> APIRouter:
     ) -> Response:
         """The proposals that wait, the one that expires first on top."""
         query = ApprovalsQuery(cycle_id=cycle_id, limit=limit)
-        return said(await handler.approvals(query, store=desk.store))
+        return json_of(await handler.approvals(query, store=desk.store))
 
     @router.post(
         "/{cycle_id}/approve",
@@ -343,8 +343,8 @@ def approvals(desk: Desk) -> APIRouter:
     ) -> Response:
         """Approve a proposal, whole or smaller."""
         verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
-        answer = await desk.passing_on.answer(cycle_id, verdict, word, word.edits)
-        return said(_of_cycle(answer))
+        answer = await desk.requests.answer(cycle_id, verdict, word, word.edits)
+        return json_of(_of_cycle(answer))
 
     @router.post(
         "/{cycle_id}/reject",
@@ -357,7 +357,7 @@ def approvals(desk: Desk) -> APIRouter:
         word: Annotated[ProposalAnswer, Depends(body_of(ProposalAnswer))],
     ) -> Response:
         """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
-        answer = await desk.passing_on.answer(cycle_id, Verdict.REJECT, word)
-        return said(_of_cycle(answer))
+        answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)
+        return json_of(_of_cycle(answer))
 
     return router

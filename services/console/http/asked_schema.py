@@ -37,11 +37,11 @@ def _parameters(name: str, indicator: Indicator) -> dict[str, Any]:
     """An indicator takes its own parameters, within their bounds."""
     properties = {
         key: {
-            "type": "integer" if each.whole else "number",
-            "minimum": each.least,
-            "maximum": each.most,
+            "type": "integer" if parameter.whole else "number",
+            "minimum": parameter.least,
+            "maximum": parameter.most,
         }
-        for key, each in indicator.parameters.items()
+        for key, parameter in indicator.parameters.items()
     }
     taken = {"properties": properties, "additionalProperties": False}
     return {
@@ -62,7 +62,7 @@ WHOLES: Mapping[str, Mapping[str, Any]] = {
     **{model: {"required": ["kind"]} for model in ("MlpSpec", "LogisticSpec", "BoostingSpec")},
     "Condition": {"anyOf": [_set("above"), _set("below")]},
     "EntryRules": {"anyOf": [_set("long", SOME), _set("short", SOME)]},
-    "FeatureSpec": {"allOf": [_parameters(*each) for each in INDICATORS.items()]},
+    "FeatureSpec": {"allOf": [_parameters(*indicator) for indicator in INDICATORS.items()]},
     "StrategySpec": {"allOf": [_opens_and_closes(side) for side in ("long", "short")]},
     **{
         model: {
@@ -100,19 +100,23 @@ class Asked(GenerateJsonSchema):
 
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
         """No text on the bus has a NUL."""
-        made = super().str_schema(schema)
-        return made if "pattern" in made else {**made, "pattern": NO_NUL}
+        written = super().str_schema(schema)
+        return written if "pattern" in written else {**written, "pattern": NO_NUL}
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         """No name has one either."""
-        made = super().dict_schema(schema)
-        return {**made, "additionalProperties": False} if "patternProperties" in made else made
+        written = super().dict_schema(schema)
+        return (
+            {**written, "additionalProperties": False}
+            if "patternProperties" in written
+            else written
+        )
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """Unknown fields are refused however deep, and some fields take less than their type."""
-        made = super().model_schema(schema)
+        written = super().model_schema(schema)
         name = schema["cls"].__name__
         for (model, field), more in FIELDS.items():
             if model == name:
-                made["properties"][field] |= more
-        return {**made, **WHOLES.get(name, {}), "additionalProperties": False}
+                written["properties"][field] |= more
+        return {**written, **WHOLES.get(name, {}), "additionalProperties": False}

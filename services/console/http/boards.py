@@ -11,9 +11,9 @@ from contracts.report import ReportQuery, ReportView
 from contracts.strategy import STRATEGY_NAME_PATTERN
 from contracts.strategy_query import NAMES_MAX, StrategiesPage, StrategiesQuery
 from contracts.types import Name
-from services.console.http.bodies import Day, problems, said
+from services.console.http.bodies import Day, json_of, problems
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.views import leaderboard, report, strategies
 
 HTML = "text/html; charset=utf-8"
@@ -24,7 +24,7 @@ StrategyName = Annotated[str, Path(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 
 
-def boards(desk: Desk) -> APIRouter:
+def boards(desk: DeskAccess) -> APIRouter:
     """What pipelines and sessions brought."""
     router = APIRouter(tags=["results"])
 
@@ -36,7 +36,7 @@ def boards(desk: Desk) -> APIRouter:
     ) -> Response:
         """How the pipelines did, beside cash and holding, on the same sessions."""
         query = LeaderboardQuery(since=since, until=until, pipelines=pipeline)
-        return said(await leaderboard.board(query, store=desk.store, history=desk.history))
+        return json_of(await leaderboard.board(query, store=desk.store, history=desk.history))
 
     @router.get("/report", response_model=ReportView, responses=problems(404))
     async def get_report(account: Name = "main", session: Day | None = None) -> Response:
@@ -45,12 +45,12 @@ def boards(desk: Desk) -> APIRouter:
         view = await report.report(query, known=desk.known)
         if not view.found:
             raise not_found(view.message)
-        return said(view)
+        return json_of(view)
 
     return router
 
 
-def tried(desk: Desk) -> APIRouter:
+def tried(desk: DeskAccess) -> APIRouter:
     """The strategies that the desk has tried."""
     router = APIRouter(prefix="/strategies", tags=["strategies"])
 
@@ -64,15 +64,15 @@ def tried(desk: Desk) -> APIRouter:
     ) -> Response:
         """The newest strategies, or those named; each as its newest run left it."""
         query = StrategiesQuery(names=name, limit=limit)
-        return said(await strategies.strategies(query, store=desk.store))
+        return json_of(await strategies.strategies(query, store=desk.store))
 
     @router.get("/{name}", response_model=StrategyDetail, responses=problems(404))
     async def get_strategy(name: StrategyName) -> Response:
         """One strategy with its loss curve and folds."""
-        found = await strategies.strategy(name, store=desk.store)
-        if found is None:
+        detail = await strategies.strategy(name, store=desk.store)
+        if detail is None:
             raise not_found(f"no strategy is named {name}")
-        return said(found)
+        return json_of(detail)
 
     @router.get(
         "/{name}/report",
@@ -81,9 +81,9 @@ def tried(desk: Desk) -> APIRouter:
     )
     async def get_strategy_report(name: StrategyName) -> Response:
         """The strategy on one page of HTML, in a sandbox: it may run and load nothing."""
-        made = await strategies.report(name, store=desk.store)
-        if made is None:
+        whole = await strategies.report(name, store=desk.store)
+        if whole is None:
             raise not_found(f"no strategy named {name} has been trained: there is no report")
-        return Response(made, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)
+        return Response(whole, headers={"Content-Security-Policy": REPORT_POLICY}, media_type=HTML)
 
     return router

@@ -82,17 +82,17 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def described(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document, made once."""
     if app.openapi_schema is None:
-        made = get_openapi(
+        document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
-        parts = made["components"]
+        parts = document["components"]
         parts["schemas"] |= _schemas(Problem, SAID_REF, "")
         for model in ASKED:
             parts["schemas"] |= _schemas(model, ASKED_REF, ASKED_SUFFIX, Asked)
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         # Without a token set, the desk's own machine needs none.
-        made["security"] = [{"token": []}, {}]
-        app.openapi_schema = made
+        document["security"] = [{"token": []}, {}]
+        app.openapi_schema = document
     return app.openapi_schema
 
 
@@ -104,11 +104,11 @@ def _schemas(
 ) -> dict[str, Any]:
     """The model's schema and those that it refers to, by the names that `ref` makes."""
     schema = model.model_json_schema(ref_template=ref, schema_generator=generator)
-    made = {**schema.pop("$defs", {}), model.__name__: schema}
-    return {f"{name}{suffix}": each for name, each in made.items()}
+    schemas = {**schema.pop("$defs", {}), model.__name__: schema}
+    return {f"{name}{suffix}": part for name, part in schemas.items()}
 
 
-def said(
+def json_of(
     body: BaseModel, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The body as it is: pydantic writes it once, FastAPI need not look at it again."""

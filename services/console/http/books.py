@@ -27,16 +27,16 @@ from libs.bus.client import QuestionRefused
 from libs.runtime.errors import few
 from libs.web.problem import Refused
 from services.console import handler
-from services.console.http.bodies import Day, problems, said
+from services.console.http.bodies import Day, json_of, problems
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.views import accounts, leaderboard
 
 MAIN_ACCOUNT = "main"
 NO_POSITION = {"not_held", "unknown_account", "unknown_ticker"}
 
 
-def books(desk: Desk) -> APIRouter:
+def books(desk: DeskAccess) -> APIRouter:
     """What accounts hold, and what models may still use."""
     router = APIRouter()
 
@@ -80,12 +80,12 @@ def books(desk: Desk) -> APIRouter:
         """What models may still use today, and what the last days used."""
         query = BudgetQuery(days=days)
         view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
-        return said(view)
+        return json_of(view)
 
     return router
 
 
-def exits(desk: Desk) -> APIRouter:
+def exits(desk: DeskAccess) -> APIRouter:
     """The exit rules."""
     router = APIRouter()
 
@@ -95,10 +95,10 @@ def exits(desk: Desk) -> APIRouter:
     async def list_exit_distances(account: Name = MAIN_ACCOUNT) -> Response:
         """How far each open position is from what would sell it; the nearest first."""
         try:
-            view = await desk.passing_on.distances(ExitDistancesQuery(account=account))
+            view = await desk.requests.distances(ExitDistancesQuery(account=account))
         except QuestionRefused as error:
             raise _no_position(error) from error
-        return said(view)
+        return json_of(view)
 
     @router.post(
         "/exit-signals/{ticker}/check",
@@ -118,10 +118,10 @@ def exits(desk: Desk) -> APIRouter:
             ticker=ticker, account=account, as_of=as_of, format=format, output=output
         )
         try:
-            answer = await desk.passing_on.check(query)
+            answer = await desk.requests.check(query)
         except QuestionRefused as error:
             raise _no_position(error) from error
-        return said(ExitAnswer.model_validate(answer))
+        return json_of(ExitAnswer.model_validate(answer))
 
     return router
 
@@ -134,10 +134,10 @@ def _no_position(error: QuestionRefused) -> Exception:
 
 
 async def _of_account(
-    view: AccountView | EquityView | HoldingView, account: str, desk: Desk
+    view: AccountView | EquityView | HoldingView, account: str, desk: DeskAccess
 ) -> Response:
     """What is told of an account. Raises `Refused` where there is none of this name."""
     if not view.found:
         there = few(await desk.store.accounts(), "none yet: a cycle opens them")
         raise not_found(f"no account is named {account}; there are: {there}")
-    return said(view)
+    return json_of(view)

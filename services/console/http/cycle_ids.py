@@ -10,26 +10,26 @@ from fastapi import Path, Query
 
 from libs.web.problem import Refused
 from services.console import handler
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 
 ID_CHARS_MAX = 40
 """A whole id with its dashes has 36."""
 
 
-def cycle_named(desk: Desk) -> Callable[[str], Awaitable[UUID]]:
+def cycle_named(desk: DeskAccess) -> Callable[[str], Awaitable[UUID]]:
     """For `Depends`: the id of the cycle that `cycle_id` of a path names. Raises NotFound."""
 
     async def cycle_id_of(cycle_id: Annotated[str, Path(max_length=ID_CHARS_MAX)]) -> UUID:
         with contextlib.suppress(ValueError):
             return UUID(cycle_id)  # whole: whoever is asked says whether there is such a cycle
         row = await handler.cycle_row(cycle_id, store=desk.store)
-        found: UUID = row["cycle_id"]
-        return found
+        full_id: UUID = row["cycle_id"]
+        return full_id
 
     return cycle_id_of
 
 
-def cycle_asked(desk: Desk) -> Callable[[str | None], Awaitable[UUID | None]]:
+def cycle_asked(desk: DeskAccess) -> Callable[[str | None], Awaitable[UUID | None]]:
     """The same of a query's `cycle_id`, which may be left out or sent empty: a filter that names no
     cycle is refused."""
     named = cycle_named(desk)

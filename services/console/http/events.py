@@ -11,7 +11,7 @@ from libs.bus.event_types import require_known
 from libs.web.problem import Refused
 from libs.web.stream import EVENT_STREAM, EventStream
 from services.console.http.cycle_ids import cycle_asked
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.live.event_log import Start
 from services.console.live.frames import ALL, Wanted, position_of
 
@@ -29,7 +29,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def events(desk: Desk) -> APIRouter:
+def events(desk: DeskAccess) -> APIRouter:
     """Everything that happens, as it happens."""
     router = APIRouter(prefix="/events", tags=["events"])
     asked_of = cycle_asked(desk)
@@ -68,11 +68,11 @@ def events(desk: Desk) -> APIRouter:
     return router
 
 
-def _start(given: str | None, back: int) -> Start:
+def _start(last_id: str | None, back: int) -> Start:
     """A browser that connects again sends the newest position; the URL has that of its page."""
-    if not given:
+    if not last_id:
         return back
-    position = position_of(given)
+    position = position_of(last_id)
     if position is None:
         text = "no position of this stream: send the `id` of one of its frames, or leave it out"
         raise Refused(422, "invalid", text, field="after")

@@ -9,14 +9,14 @@ from contracts.http import PriceBars
 from contracts.types import Ticker
 from libs.market.errors import MarketError, UnknownTicker
 from libs.web.problem import Refused
-from services.console.http.bodies import problems, said
+from services.console.http.bodies import json_of, problems
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 
 BARS_MAX = 1_000
 
 
-def market(desk: Desk) -> APIRouter:
+def market(desk: DeskAccess) -> APIRouter:
     """What the market source knows."""
     router = APIRouter(prefix="/market", tags=["market"])
 
@@ -32,6 +32,6 @@ def market(desk: Desk) -> APIRouter:
         except MarketError as error:
             raise Refused(422, error.code, str(error)) from error
         source = desk.prices.described
-        return said(PriceBars(ticker=ticker, as_of=as_of, source=source, bars=tuple(bars)))
+        return json_of(PriceBars(ticker=ticker, as_of=as_of, source=source, bars=tuple(bars)))
 
     return router

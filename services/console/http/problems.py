@@ -133,13 +133,13 @@ def _of_the_framework(request: Request, error: HTTPException) -> Refused:
 
 def _allowed(app: FastAPI, path: str) -> str:
     """The methods of a path; the framework tells only those of the first function that fits."""
-    found = (
+    rows = (
         method.upper()
         for template, methods in app.openapi()["paths"].items()
         if compile_path(template)[0].match(path)
         for method in methods
     )
-    return ", ".join(sorted(found))
+    return ", ".join(sorted(rows))
 
 
 def _no_message(_: Request, error: DeskError) -> Refused:

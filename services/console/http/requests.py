@@ -41,16 +41,18 @@ ASK_AGAIN_MAX = 2
 """Sendings of one request: its key makes the second one harmless."""
 
 
-class PassingOn:
+class Requests:
     """Asks the orchestrator, and gives its yes. Its no is a `Refused`."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def cycle(self, key: str | None, made: Callable[[str], CycleRequest]) -> RequestAnswer:
+    async def cycle(
+        self, key: str | None, request_of: Callable[[str], CycleRequest]
+    ) -> RequestAnswer:
         """Request the cycle that `made` makes under the key, or under a new one."""
         try:
-            request = made(key or f"http-{secrets.token_hex(8)}")
+            request = request_of(key or f"http-{secrets.token_hex(8)}")
         except ValidationError as error:
             raise invalid(error.errors()) from error
         for left in reversed(range(ASK_AGAIN_MAX)):
@@ -70,10 +72,10 @@ class PassingOn:
 
     async def check(self, query: CheckExitSignals) -> dict[str, JsonValue]:
         """The exit signals of a position. Raises QuestionRefused where it could not be checked."""
-        said = await self._client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
-        if said.answer.get("status") != "success":
-            raise QuestionRefused(str(said.answer["error_code"]), str(said.answer["error"]))
-        return said.answer
+        answer = await self._client.ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S)
+        if answer.answer.get("status") != "success":
+            raise QuestionRefused(str(answer.answer["error_code"]), str(answer.answer["error"]))
+        return answer.answer
 
     async def distances(self, query: ExitDistancesQuery) -> ExitDistances:
         """How far an account's positions are from being sold. Raises QuestionRefused."""
@@ -91,24 +93,24 @@ class PassingOn:
         self,
         cycle_id: UUID,
         verdict: Verdict,
-        said: ProposalAnswer,
+        approval: ProposalAnswer,
         edits: tuple[QuantityEdit, ...] = (),
     ) -> RequestAnswer:
         """Answer the proposal that a cycle waits with."""
         answer = AnswerProposal(
             cycle_id=cycle_id,
-            pipeline=said.pipeline,
-            proposal_hash=said.proposal_hash,
+            pipeline=approval.pipeline,
+            proposal_hash=approval.proposal_hash,
             verdict=verdict,
             edits=edits,
-            reason=said.reason,
+            reason=approval.reason,
         )
-        told = await self._client.ask(ANSWER_PROPOSAL, answer)
-        return accepted(told)
+        reply = await self._client.ask(ANSWER_PROPOSAL, answer)
+        return accepted(reply)
 
 
 @dataclass(frozen=True)
-class Desk:
+class DeskAccess:
     """What the API and the pages have of the desk: its tables to read, its events, and a voice to
     ask with.
 
@@ -122,7 +124,7 @@ class Desk:
     health: BusHealth
     calendar: ExchangeCalendar
     prices: Prices
-    passing_on: PassingOn
+    requests: Requests
     settings: Settings
     now: Callable[[], datetime]
     tail: Tail

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from contracts.http import LogIn
 from services.console.http.bodies import asked, body_of, problems
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 
 HTTPS = "https"
 
 
-def session(desk: Desk) -> APIRouter:
+def session(desk: DeskAccess) -> APIRouter:
     """Log in, log out."""
     router = APIRouter(prefix="/session", tags=["session"])
 
@@ -24,7 +24,7 @@ def session(desk: Desk) -> APIRouter:
         openapi_extra=asked(LogIn),
     )
     async def log_in(
-        request: Request, given: Annotated[LogIn, Depends(body_of(LogIn))]
+        request: Request, login: Annotated[LogIn, Depends(body_of(LogIn))]
     ) -> Response:
         """Give the desk's token; a cookie then stands for it. Without a token set, nothing is
         needed and none is given."""
@@ -32,7 +32,7 @@ def session(desk: Desk) -> APIRouter:
         sessions = desk.sessions
         if sessions is not None:
             caller = request.client.host if request.client else ""
-            value = sessions.begin(given.token.get_secret_value(), caller)
+            value = sessions.begin(login.token.get_secret_value(), caller)
             answer.set_cookie(
                 sessions.cookie,
                 value,

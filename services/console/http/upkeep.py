@@ -22,9 +22,9 @@ from contracts.subjects import (
 from contracts.types import Name
 from libs.web.problem import Refused
 from services.console import handler
-from services.console.http.bodies import asked, body_of, problems, said
+from services.console.http.bodies import asked, body_of, json_of, problems
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.views import bus, costs, schedule
 
 DAYS_MAX = 31
@@ -36,7 +36,7 @@ Limit = Annotated[int, Query(ge=1, le=PAGE_MAX)]
 CHANGED = problems(404, 409, 413, 415)
 
 
-def letters(desk: Desk) -> APIRouter:
+def letters(desk: DeskAccess) -> APIRouter:
     """Messages that could not be used."""
     router = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 
@@ -44,21 +44,21 @@ def letters(desk: Desk) -> APIRouter:
     async def list_dead_letters(limit: Limit = 20) -> Response:
         """The newest dead letters, without their bodies."""
         query = DeadLettersQuery(limit=limit)
-        return said(await handler.dead_letters(query, letters=desk.letters))
+        return json_of(await handler.dead_letters(query, letters=desk.letters))
 
     @router.get("/{number}", response_model=DeadLetter, responses=problems(404))
     async def get_dead_letter(number: Number) -> Response:
         """One dead letter with its body as text; null where that is no longer kept."""
         query = DeadLettersQuery(sequence=number)
-        found = (await handler.dead_letters(query, letters=desk.letters)).letters
-        if not found:
+        waiting = (await handler.dead_letters(query, letters=desk.letters)).letters
+        if not waiting:
             raise not_found(f"there is no dead letter {number}")
-        return said(found[0])
+        return json_of(waiting[0])
 
     @router.post("/{number}/retry", response_model=LetterAnswer, responses=problems(404, 409, 413))
     async def retry_dead_letter(number: Number) -> Response:
         """Have the command of the letter's operation sent again, while that is open."""
-        return said(await desk.passing_on.request(RETRY_LETTER, RetryLetter(sequence=number)))
+        return json_of(await desk.requests.request(RETRY_LETTER, RetryLetter(sequence=number)))
 
     @router.post(
         "/{number}/discard",
@@ -71,12 +71,12 @@ def letters(desk: Desk) -> APIRouter:
     ) -> Response:
         """Delete a letter. Who did it, and why, stays on record; its operation is not touched."""
         wish = DiscardLetter(sequence=number, reason=why.reason)
-        return said(await desk.passing_on.request(DISCARD_LETTER, wish))
+        return json_of(await desk.requests.request(DISCARD_LETTER, wish))
 
     return router
 
 
-def jobs(desk: Desk) -> APIRouter:
+def jobs(desk: DeskAccess) -> APIRouter:
     """What runs by itself."""
     router = APIRouter(prefix="/schedule", tags=["schedule"])
 
@@ -90,7 +90,7 @@ def jobs(desk: Desk) -> APIRouter:
             calendar=desk.calendar,
             now=desk.now,
         )
-        return said(view)
+        return json_of(view)
 
     @router.post(
         "/{job}/pause",
@@ -102,12 +102,12 @@ def jobs(desk: Desk) -> APIRouter:
         job: Name, why: Annotated[Why, Depends(body_of(Why, needed=False))]
     ) -> Response:
         """Let a job rest until it is resumed."""
-        return said(await desk.passing_on.request(PAUSE_JOB, PauseJob(job=job, reason=why.reason)))
+        return json_of(await desk.requests.request(PAUSE_JOB, PauseJob(job=job, reason=why.reason)))
 
     @router.post("/{job}/resume", response_model=JobAnswer, responses=problems(404, 409))
     async def resume_job(job: Name) -> Response:
         """Let a paused job run again, from its next slot on."""
-        return said(await desk.passing_on.request(RESUME_JOB, ResumeJob(job=job)))
+        return json_of(await desk.requests.request(RESUME_JOB, ResumeJob(job=job)))
 
     @router.post(
         "/{job}/run",
@@ -120,22 +120,22 @@ def jobs(desk: Desk) -> APIRouter:
     ) -> Response:
         """Run a job once, also while it is paused; the same moment again is the same run."""
         at = wish.at or desk.now().replace(microsecond=0)
-        answer = await desk.passing_on.request(RUN_JOB, RunJob(job=job, at=at))
+        answer = await desk.requests.request(RUN_JOB, RunJob(job=job, at=at))
         if answer.run is not None and answer.run.outcome == "rejected":
             raise Refused(HTTPStatus.CONFLICT, "run_refused", answer.run.reason)
-        return said(answer)
+        return json_of(answer)
 
     return router
 
 
-def switch(desk: Desk) -> APIRouter:
+def switch(desk: DeskAccess) -> APIRouter:
     """The kill switch."""
     router = APIRouter(prefix="/halts", tags=["halts"])
 
     @router.get("", response_model=Halts)
     async def list_halts() -> Response:
         """The halts that stand; empty where buys are free."""
-        return said(await handler.halts(HaltsQuery(), store=desk.store))
+        return json_of(await handler.halts(HaltsQuery(), store=desk.store))
 
     @router.post(
         "",
@@ -147,7 +147,7 @@ def switch(desk: Desk) -> APIRouter:
         wish: Annotated[HaltTrading, Depends(body_of(HaltTrading))],
     ) -> Response:
         """Block buys at once, of one account or of all. Sales pass."""
-        return said(await desk.passing_on.switch(HALT, wish))
+        return json_of(await desk.requests.switch(HALT, wish))
 
     @router.post(
         "/resume",
@@ -159,23 +159,23 @@ def switch(desk: Desk) -> APIRouter:
         wish: Annotated[ResumeTrading, Depends(body_of(ResumeTrading))],
     ) -> Response:
         """End the halt of one account, or the one of all."""
-        return said(await desk.passing_on.switch(RESUME, wish))
+        return json_of(await desk.requests.switch(RESUME, wish))
 
     return router
 
 
-def watch(desk: Desk) -> APIRouter:
+def watch(desk: DeskAccess) -> APIRouter:
     """What the desk's parts use and do."""
     router = APIRouter()
 
     @router.get("/costs", response_model=CostsView, tags=["budget"])
     async def get_costs(days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = 7) -> Response:
         """What models were paid for, by day, provider, model and step; the budget is apart."""
-        return said(await costs.costs(days, store=desk.store, now=desk.now))
+        return json_of(await costs.costs(days, store=desk.store, now=desk.now))
 
     @router.get("/bus", response_model=BusView, tags=["bus"])
     async def get_bus() -> Response:
         """Streams, consumers with what waits for them, services and embedded servers."""
-        return said(await bus.view(desk.health, desk.store, desk.settings))
+        return json_of(await bus.view(desk.health, desk.store, desk.settings))
 
     return router

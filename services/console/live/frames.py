@@ -54,10 +54,10 @@ BEGINNING = Position((0, 0), "0" * 8)
 
 def position_of(text: str) -> Position | None:
     """The position that a client gives; None where it is none."""
-    found = _POSITION.fullmatch(text)
-    if found is None or int(found[1]) > _XID_MAX:
+    match = _POSITION.fullmatch(text)
+    if match is None or int(match[1]) > _XID_MAX:
         return None
-    return Position((int(found[1]), int(found[2])), found[3])
+    return Position((int(match[1]), int(match[2])), match[3])
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ class Line:
         return self.row["xid"], self.row["id"]
 
     @cached_property
-    def told(self) -> Mapping[str, Any]:
+    def data(self) -> Mapping[str, Any]:
         """The event's data."""
-        found: dict[str, Any] = orjson.loads(self.row["data"])
-        return found
+        data: dict[str, Any] = orjson.loads(self.row["data"])
+        return data
 
     @property
     def service(self) -> str:
         """Whose work it tells of."""
         owner: str = self.row["owner"]
-        return _SERVICE_OF_STEP.get(self.told.get("step", ""), owner)
+        return _SERVICE_OF_STEP.get(self.data.get("step", ""), owner)
 
 
 def line_of(row: Row, sequence: int) -> Line:
@@ -110,7 +110,7 @@ class Wanted:
         return (
             self.cycle_id in {None, row["cycle_id"]}
             and (self.pattern == ALL or fits(self.pattern, row["owner"], row["type"]))
-            and (not self.errors or tells_failure(row["type"], line.told.get("status")))
+            and (not self.errors or tells_failure(row["type"], line.data.get("status")))
             and self.service in {None, line.service if self.service else None}
         )
 

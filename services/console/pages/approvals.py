@@ -4,11 +4,11 @@ from fastapi import APIRouter, Request, Response
 
 from contracts.query import PAGE_MAX, ApprovalsQuery
 from services.console import handler
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
 
 
-def approvals(desk: Desk, show: Show) -> APIRouter:
+def approvals(desk: DeskAccess, show: Show) -> APIRouter:
     """The page; its buttons call the API's paths below /approvals."""
     router = APIRouter()
 

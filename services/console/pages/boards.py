@@ -16,7 +16,7 @@ from libs.facts import amounts
 from libs.report.cited import pieces
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages import prose, words
 from services.console.pages.money import moment
 from services.console.pages.show import Show
@@ -29,7 +29,7 @@ Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 Figure = tuple[str, Callable[[StrategyView], str]]
 
 
-def boards(desk: Desk, show: Show) -> APIRouter:
+def boards(desk: DeskAccess, show: Show) -> APIRouter:
     """Leaderboard, strategies, daily reports."""
     router = APIRouter()
 
@@ -51,16 +51,16 @@ def boards(desk: Desk, show: Show) -> APIRouter:
 
     @router.get("/strategies/{name}")
     async def strategy_page(request: Request, name: StrategyName) -> Response:
-        found = await strategies.strategy(name, store=desk.store)
-        if found is None:
+        detail = await strategies.strategy(name, store=desk.store)
+        if detail is None:
             raise not_found(f"no strategy is named {name}")
         return show(
             request,
             "strategy.html",
-            it=found,
-            s=found.strategy,
+            it=detail,
+            s=detail.strategy,
             figures=FIGURES,
-            plots=_plots(found),
+            plots=_plots(detail),
             pieces=pieces,
         )
 
@@ -80,7 +80,7 @@ def boards(desk: Desk, show: Show) -> APIRouter:
             "report.html",
             it=view.report,
             blocks=prose.blocks(view.markdown),
-            cycles={amounts.short(each.cycle_id): each.cycle_id for each in view.report.cycles},
+            cycles={amounts.short(cycle.cycle_id): cycle.cycle_id for cycle in view.report.cycles},
             account=account,
             accounts=names,
         )
@@ -88,18 +88,18 @@ def boards(desk: Desk, show: Show) -> APIRouter:
     return router
 
 
-def _plots(found: StrategyDetail) -> dict[str, Any]:
-    told, backtest = found.loss_curve, found.strategy.backtest
+def _plots(detail: StrategyDetail) -> dict[str, Any]:
+    losses, backtest = detail.loss_curve, detail.strategy.backtest
     plots: dict[str, Any] = {
         "loss": {
-            "x": list(range(len(told))),
+            "x": list(range(len(losses))),
             "axis": "epoch",
-            "lines": [{"name": "Training loss", "values": list(told)}],
+            "lines": [{"name": "Training loss", "values": list(losses)}],
         }
     }
     if backtest is not None:
         plots["equity"] = {
-            "x": [moment(day) for day in found.sessions],
+            "x": [moment(day) for day in detail.sessions],
             "lines": [
                 {"name": "Strategy", "values": list(backtest.equity)},
                 {"name": "Buy-and-hold", "values": list(backtest.benchmark)},
@@ -108,12 +108,12 @@ def _plots(found: StrategyDetail) -> dict[str, Any]:
     return plots
 
 
-def _trained(told: Callable[[Any], str]) -> Callable[[StrategyView], str]:
-    return lambda view: told(view.training) if view.training else words.UNKNOWN
+def _trained(text_of: Callable[[Any], str]) -> Callable[[StrategyView], str]:
+    return lambda view: text_of(view.training) if view.training else words.UNKNOWN
 
 
-def _tested(told: Callable[[Any], str]) -> Callable[[StrategyView], str]:
-    return lambda view: told(view.backtest) if view.backtest else words.UNKNOWN
+def _tested(text_of: Callable[[Any], str]) -> Callable[[StrategyView], str]:
+    return lambda view: text_of(view.backtest) if view.backtest else words.UNKNOWN
 
 
 FIGURES: Sequence[Figure] = (

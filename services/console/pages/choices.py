@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 
-def _given(value: Any) -> Any:
+def _unless_empty(value: Any) -> Any:
     return value if value != "" else None
 
 
-OrAll = BeforeValidator(_given)
+OrAll = BeforeValidator(_unless_empty)
 """For a query parameter that may be left out or sent empty: `Annotated[Kind | None, OrAll]`."""
 Word = Annotated[str | None, OrAll]
 """Any text, or None."""

@@ -13,7 +13,7 @@ from contracts.types import Name
 from services.console import handler, logic
 from services.console.http.cycle_ids import cycle_named
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
 from services.console.pages.waterfall import CALLS, lines
@@ -24,7 +24,7 @@ PROVIDERS = ("rules", "claude", "openai", "minimax")
 """Suggested in the form; any that the desk knows may be named."""
 
 
-def cycles(desk: Desk, show: Show) -> APIRouter:
+def cycles(desk: DeskAccess, show: Show) -> APIRouter:
     """The pages below /cycles."""
     router = APIRouter(prefix="/cycles")
 
@@ -36,12 +36,12 @@ def cycles(desk: Desk, show: Show) -> APIRouter:
         before: Annotated[datetime | None, OrAll, Query()] = None,
     ) -> Response:
         rows = await desk.store.cycles_before(status, kind, before, CYCLES_SHOWN + 1)
-        found = tuple(map(logic.cycle_view, rows[:CYCLES_SHOWN]))
-        older = found[-1].accepted_at if len(rows) > CYCLES_SHOWN else None
+        views = tuple(map(logic.cycle_view, rows[:CYCLES_SHOWN]))
+        older = views[-1].accepted_at if len(rows) > CYCLES_SHOWN else None
         return show(
             request,
             "cycles.html",
-            cycles=found,
+            cycles=views,
             kinds=KINDS,
             statuses=CycleStatus,
             status=status,
@@ -62,7 +62,7 @@ def cycles(desk: Desk, show: Show) -> APIRouter:
         pipeline: Word = None,
         calls: bool = False,
     ) -> Response:
-        view = await _found(desk, cycle_id)
+        view = await _cycle_view(desk, cycle_id)
         asked = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
         nodes = (await handler.operations(asked, store=desk.store)).operations
         tree = [
@@ -86,7 +86,7 @@ def cycles(desk: Desk, show: Show) -> APIRouter:
     return router
 
 
-async def _found(desk: Desk, cycle_id: UUID) -> CycleView:
+async def _cycle_view(desk: DeskAccess, cycle_id: UUID) -> CycleView:
     """The cycle without its contracts. Raises `Refused`."""
     rows = await desk.store.cycles_between(cycle_id, cycle_id)
     if not rows:

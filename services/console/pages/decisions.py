@@ -18,7 +18,7 @@ from libs.report.story import PipelineStory
 from services.console import handler
 from services.console.http.cycle_ids import cycle_named
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.choices import OrAll
 from services.console.pages.show import Show
 
@@ -29,7 +29,7 @@ TRADES_MAX = 200
 """Orders of the account that are drawn into the prices."""
 
 
-def decisions(desk: Desk, show: Show) -> APIRouter:
+def decisions(desk: DeskAccess, show: Show) -> APIRouter:
     """The pages below /decisions."""
     router = APIRouter(prefix="/decisions")
     named = cycle_named(desk)
@@ -56,12 +56,12 @@ def decisions(desk: Desk, show: Show) -> APIRouter:
         view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
         if not view.found:
             raise not_found(view.message)
-        if pipeline not in {each.name for each in view.pipelines}:
+        if pipeline not in {entry.name for entry in view.pipelines}:
             raise not_found(f"cycle {cycle_id} has no pipeline {pipeline}")
         asked = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)
         nodes = (await handler.operations(asked, store=desk.store)).operations
-        told = story.tell(view, nodes)
-        one = told.of(pipeline)
+        cycle = story.tell(view, nodes)
+        one = cycle.of(pipeline)
         charted = _charted(one)
         orders = await desk.store.orders_of_tickers(one.account, charted, TRADES_MAX)
         account = await desk.store.account(one.account)
@@ -69,7 +69,7 @@ def decisions(desk: Desk, show: Show) -> APIRouter:
             request,
             "decision.html",
             it=view,
-            story=told,
+            story=cycle,
             one=one,
             reports=one.reports,
             charted=charted,
@@ -80,10 +80,10 @@ def decisions(desk: Desk, show: Show) -> APIRouter:
     return router
 
 
-def _charted(told: PipelineStory) -> Sequence[str]:
+def _charted(entry: PipelineStory) -> Sequence[str]:
     """Tickers to draw: those that were looked into, or the positions that were checked."""
-    looked_into = [row.ticker for row in told.tickers]
-    names = dict.fromkeys([*looked_into, *(row.check.ticker for row in told.exits.items)])
+    looked_into = [row.ticker for row in entry.tickers]
+    names = dict.fromkeys([*looked_into, *(row.check.ticker for row in entry.exits.items)])
     return list(names)[:CHARTED_MAX]
 
 
@@ -120,4 +120,4 @@ def _marks(orders: Sequence[Record]) -> str:
 def _until(as_of: date | None, account: Record | None) -> date | None:
     """The newest session that the account has seen: prices are shown up to there."""
     clock = account["as_of"] if account is not None else None
-    return max((each for each in (as_of, clock) if each is not None), default=None)
+    return max((day for day in (as_of, clock) if day is not None), default=None)

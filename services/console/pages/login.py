@@ -3,13 +3,13 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
 
 LOGIN = "/login"
 
 
-def login(desk: Desk, show: Show) -> APIRouter:
+def login(desk: DeskAccess, show: Show) -> APIRouter:
     """The page; without a token set there is nothing to log in to."""
     router = APIRouter()
 

@@ -15,7 +15,7 @@ from contracts.types import Name
 from libs.runtime.errors import DeskError, few
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
 from services.console.views import accounts
 
@@ -31,7 +31,7 @@ class Fall:
     day: date | None
 
 
-def money(desk: Desk, show: Show) -> APIRouter:
+def money(desk: DeskAccess, show: Show) -> APIRouter:
     """Two pages of one account each."""
     router = APIRouter()
 
@@ -63,7 +63,7 @@ def money(desk: Desk, show: Show) -> APIRouter:
             return _no_account(request, account, names)
         # The rules are another service's: without it the page says who does not answer.
         try:
-            view, why = await desk.passing_on.distances(ExitDistancesQuery(account=account)), ""
+            view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
         except DeskError as error:
             view, why = None, str(error)
         return show(request, "exits.html", it=view, why=why, account=account, accounts=names)
@@ -80,36 +80,36 @@ def money(desk: Desk, show: Show) -> APIRouter:
 def stops_of(books: Portfolio) -> dict[str, str]:
     """By ticker: the price of the stop order that waits."""
     return {
-        each.asset: f"{each.stop_price.amount.normalize():f} {each.stop_price.currency}"
-        for each in books.open_orders
-        if each.stop_price is not None
+        order.asset: f"{order.stop_price.amount.normalize():f} {order.stop_price.currency}"
+        for order in books.open_orders
+        if order.stop_price is not None
     }
 
 
 def fall_of(points: Sequence[EquityPoint]) -> Fall:
     """How deep the equity fell, and when."""
-    highest, found = Decimal(0), Fall(0.0, None)
-    for each in points:
-        highest = max(highest, each.equity)
-        fall = float(1 - each.equity / highest) if highest else 0.0
-        if fall > found.deepest:
-            found = Fall(fall, each.session)
-    return found
+    highest, deepest = Decimal(0), Fall(0.0, None)
+    for point in points:
+        highest = max(highest, point.equity)
+        fall = float(1 - point.equity / highest) if highest else 0.0
+        if fall > deepest.deepest:
+            deepest = Fall(fall, point.session)
+    return deepest
 
 
 def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
     """Both charts as `charts.js` draws them."""
-    at = [moment(each.session) for each in points]
+    at = [moment(point.session) for point in points]
     highest, falls = Decimal(0), []
-    for each in points:
-        highest = max(highest, each.equity)
-        falls.append(float(each.equity / highest - 1) * 100 if highest else 0.0)
+    for point in points:
+        highest = max(highest, point.equity)
+        falls.append(float(point.equity / highest - 1) * 100 if highest else 0.0)
     return {
         "equity": {
             "x": at,
             "lines": [
-                {"name": "Equity", "values": [float(each.equity) for each in points]},
-                {"name": "Cash", "values": [float(each.cash) for each in points]},
+                {"name": "Equity", "values": [float(point.equity) for point in points]},
+                {"name": "Cash", "values": [float(point.cash) for point in points]},
             ],
         },
         "drawdown": {"x": at, "unit": "%", "lines": [{"name": "Drawdown", "values": falls}]},

@@ -14,7 +14,7 @@ from contracts.query import OperationQuery
 from libs.report.cited import cited_texts, results_by_id
 from services.console import handler
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages import words
 from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
@@ -27,7 +27,7 @@ PANEL_CHARS_OPEN = 700
 """What is not larger is shown without a click."""
 
 
-def operations(desk: Desk, show: Show) -> APIRouter:
+def operations(desk: DeskAccess, show: Show) -> APIRouter:
     """The pages below /operations."""
     router = APIRouter(prefix="/operations")
 
@@ -86,7 +86,7 @@ def recorded(value: JsonValue) -> Recorded | None:
     if value is None:
         return None
     fields = value if isinstance(value, dict) else {"value": value}
-    facts = [(name, each) for name, each in fields.items() if not isinstance(each, dict | list)]
+    facts = [(name, field) for name, field in fields.items() if not isinstance(field, dict | list)]
     rest = [(name, words.json(e)) for name, e in fields.items() if isinstance(e, dict | list) and e]
     panels = [(name, text, len(text) <= PANEL_CHARS_OPEN) for name, text in rest]
     return Recorded(facts, panels)

@@ -21,7 +21,7 @@ from contracts.query import (
 )
 from libs.postgres.pool import Record
 from services.console import handler, logic
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
 from services.console.views import tree
 
@@ -86,7 +86,7 @@ class Overview:
     budget: BudgetView
 
 
-def overview(desk: Desk, show: Show) -> APIRouter:
+def overview(desk: DeskAccess, show: Show) -> APIRouter:
     """The page at the root."""
     router = APIRouter()
 
@@ -97,7 +97,7 @@ def overview(desk: Desk, show: Show) -> APIRouter:
     return router
 
 
-async def _read(desk: Desk) -> Overview:
+async def _read(desk: DeskAccess) -> Overview:
     store, now = desk.store, desk.now()
     # NATS is asked while Postgres answers; a connection answers one question at a time anyway.
     letters = asyncio.ensure_future(_letters(desk))
@@ -109,9 +109,9 @@ async def _read(desk: Desk) -> Overview:
     stuck = await store.stuck_operations(STUCK_SENDS, due, SHOWN_MAX)
     decided = await handler.decisions(DecisionsQuery(limit=SHOWN_MAX), store=store)
     halts = tuple(map(logic.halt_of, await store.halts()))
-    found = await letters
+    letter_page = await letters
     return Overview(
-        counts=Counts(**counted, halts=len(halts), letters=len(found or ())),
+        counts=Counts(**counted, halts=len(halts), letters=len(letter_page or ())),
         running=tuple(map(logic.cycle_view, running)),
         failed=tuple(map(logic.cycle_view, failed)),
         approvals=tuple(map(logic.waiting_approval, waiting)),
@@ -121,7 +121,7 @@ async def _read(desk: Desk) -> Overview:
         budget=await handler.budget(
             BudgetQuery(), store=store, settings=desk.settings, now=desk.now
         ),
-        letters=None if found is None else found[:SHOWN_MAX],
+        letters=None if letter_page is None else letter_page[:SHOWN_MAX],
     )
 
 
@@ -129,7 +129,7 @@ def _stuck(row: Record) -> Stuck:
     return Stuck(tree.operation_node(row), row["sends"])
 
 
-async def _letters(desk: Desk) -> Sequence[DeadLetter] | None:
+async def _letters(desk: DeskAccess) -> Sequence[DeadLetter] | None:
     try:
         async with asyncio.timeout(LETTERS_S_MAX):
             return await desk.letters.newest(LETTERS_MAX)

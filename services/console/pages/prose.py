@@ -34,7 +34,7 @@ class Block:
 
 def blocks(markdown: str) -> Sequence[Block]:
     """The text's blocks in order."""
-    return [_block(each) for each in markdown.strip().split("\n\n") if each.strip()]
+    return [_block(part) for part in markdown.strip().split("\n\n") if part.strip()]
 
 
 def _block(text: str) -> Block:
@@ -44,29 +44,29 @@ def _block(text: str) -> Block:
         marks, _, title = first.partition(" ")
         return Block(f"h{len(marks)}", ((spans(title),),))
     if first.startswith("- "):
-        return Block("list", tuple((spans(each.removeprefix("- ")),) for each in lines))
+        return Block("list", tuple((spans(line.removeprefix("- ")),) for line in lines))
     if first.startswith("|") and len(lines) > 1:
         rule = _cells(lines[1])
         rows = (first, *lines[2:])
         return Block(
             "table",
-            tuple(tuple(map(spans, _cells(each))) for each in rows),
-            tuple(each.endswith(":") for each in rule),
+            tuple(tuple(map(spans, _cells(row))) for row in rows),
+            tuple(cell.endswith(":") for cell in rule),
         )
     return Block("p", ((spans(" ".join(lines)),),))
 
 
 def _cells(line: str) -> Sequence[str]:
-    return [each.strip() for each in line.strip().strip("|").split("|")]
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def spans(text: str) -> Line:
     """The text in pieces, without the marks."""
-    found, place = [], 0
-    for each in MARKED.finditer(text):
-        found.append(Span("text", html.unescape(text[place : each.start()])))
-        kind = str(each.lastgroup)
-        found.append(Span(kind, html.unescape(each[kind])))
-        place = each.end()
-    found.append(Span("text", html.unescape(text[place:])))
-    return tuple(each for each in found if each.text)
+    parts, place = [], 0
+    for match in MARKED.finditer(text):
+        parts.append(Span("text", html.unescape(text[place : match.start()])))
+        kind = str(match.lastgroup)
+        parts.append(Span(kind, html.unescape(match[kind])))
+        place = match.end()
+    parts.append(Span("text", html.unescape(text[place:])))
+    return tuple(part for part in parts if part.text)

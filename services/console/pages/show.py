@@ -66,11 +66,11 @@ class Show:
 
     def __call__(self, request: Request, template: str, /, **facts: Any) -> Response:
         """The page `template` with its facts."""
-        return HTMLResponse(self._made(request, template, facts), HTTPStatus.OK, HEADERS)
+        return HTMLResponse(self._html(request, template, facts), HTTPStatus.OK, HEADERS)
 
-    def _made(self, request: Request, template: str, facts: Mapping[str, Any]) -> str:
-        made = self._templates.get_template(template)
-        return made.render(now=self._now(), path=request.url.path, **facts)
+    def _html(self, request: Request, template: str, facts: Mapping[str, Any]) -> str:
+        page = self._templates.get_template(template)
+        return page.render(now=self._now(), path=request.url.path, **facts)
 
     def problem(self, request: Request, refused: Refused) -> Response:
         """A refusal as a page that says what to do."""
@@ -80,4 +80,4 @@ class Show:
         detail = "" if problem.detail == NO_SUCH_PATH else words.begun_large(problem.detail)
         facts = {"problem": problem, "title": title, "detail": detail, "todo": todo}
         headers = {**HEADERS, **refused.headers}
-        return HTMLResponse(self._made(request, "problem.html", facts), problem.status, headers)
+        return HTMLResponse(self._html(request, "problem.html", facts), problem.status, headers)

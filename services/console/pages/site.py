@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from libs.web.problem import Refused
 from services.console.http.api import ROOT, api
 from services.console.http.problems import tell_problems
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.approvals import approvals
 from services.console.pages.boards import boards
 from services.console.pages.cycles import cycles
@@ -31,20 +31,20 @@ PAGES = (overview, approvals, tail, cycles, decisions, operations, money, boards
 class Site:
     """The application, and the door that browsers come through."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: DeskAccess) -> None:
         statics = Statics()
         self._sessions = desk.sessions
         self._show = Show(statics, desk.now, has_login=desk.sessions is not None)
         self._api = api(desk)
         self._pages = self._app(desk, statics)
 
-    def _app(self, desk: Desk, statics: Statics) -> FastAPI:
+    def _app(self, desk: DeskAccess, statics: Statics) -> FastAPI:
         app = FastAPI(openapi_url=None, redirect_slashes=False)
         app.include_router(statics.router())
         app.include_router(login(desk, self._show))
         for routes in PAGES:
             app.include_router(routes(desk, self._show))
-        tell_problems(app, self._told)
+        tell_problems(app, self._answer)
         return app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,9 +65,9 @@ class Site:
 
     def refusal(self, scope: Scope, refused: Refused) -> ASGIApp:
         """A refusal as a page where a person asked, to log in first where that is all."""
-        return self._told(Request(scope), refused)
+        return self._answer(Request(scope), refused)
 
-    def _told(self, request: Request, refused: Refused) -> ASGIApp:
+    def _answer(self, request: Request, refused: Refused) -> ASGIApp:
         if _is_api(request.scope) or not _is_for_a_person(request.scope):
             return refused.response
         if refused.problem.code == "unauthorized":

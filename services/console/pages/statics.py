@@ -37,8 +37,8 @@ class Statics:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._files = _read(folder)
         digest = hashlib.sha256()
-        for name, each in sorted(self._files.items()):
-            digest.update(f"{name}\0{len(each.body)}\0".encode() + each.body)
+        for name, file in sorted(self._files.items()):
+            digest.update(f"{name}\0{len(file.body)}\0".encode() + file.body)
         self.version = digest.hexdigest()[:VERSION_CHARS]
 
     def url(self, name: str) -> str:
@@ -56,17 +56,17 @@ class Statics:
 
         @router.get(PREFIX + "/{version}/{name:path}")
         async def static(version: str, name: str, request: Request) -> Response:
-            found = self._files.get(name)
-            if found is None:
+            file = self._files.get(name)
+            if file is None:
                 raise not_found(f"there is no file {name}")
             # A page of the release before this one still asks for its own: it gets today's.
             headers = {"Cache-Control": FOREVER if version == self.version else "no-store"}
             headers["X-Content-Type-Options"] = "nosniff"
             packs = "gzip" in request.headers.get("accept-encoding", "")
-            if not packs or len(found.body) <= SMALL_BYTES:
-                return Response(found.body, 200, headers, found.media_type)
+            if not packs or len(file.body) <= SMALL_BYTES:
+                return Response(file.body, 200, headers, file.media_type)
             headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-            return Response(found.packed, 200, headers, found.media_type)
+            return Response(file.packed, 200, headers, file.media_type)
 
         return router
 

@@ -4,11 +4,11 @@ from fastapi import APIRouter, Request, Response
 
 from contracts.audit import EventType
 from services.console.http.events import SERVICES
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
 
 
-def tail(_: Desk, show: Show) -> APIRouter:
+def tail(_: DeskAccess, show: Show) -> APIRouter:
     """The page with its filter; what the filter is stands in the URL."""
     router = APIRouter()
 
@@ -18,7 +18,7 @@ def tail(_: Desk, show: Show) -> APIRouter:
             request,
             "tail.html",
             query=request.query_params,
-            types=[each.value for each in EventType],
+            types=[kind.value for kind in EventType],
             services=SERVICES,
         )
 

@@ -14,7 +14,7 @@ from contracts.schedule import ScheduleQuery
 from contracts.types import Usage
 from services.console import handler
 from services.console.http.problems import not_found
-from services.console.http.requests import Desk
+from services.console.http.requests import DeskAccess
 from services.console.http.upkeep import DAYS_MAX, Number
 from services.console.pages.show import Show
 from services.console.views import bus, costs, schedule
@@ -23,7 +23,7 @@ LETTERS_SHOWN = 50
 DAYS_SHOWN = 7
 
 
-def upkeep(desk: Desk, show: Show) -> APIRouter:
+def upkeep(desk: DeskAccess, show: Show) -> APIRouter:
     """One page each."""
     router = APIRouter()
 
@@ -47,10 +47,10 @@ def upkeep(desk: Desk, show: Show) -> APIRouter:
     @router.get("/letters/{number}")
     async def letter_page(request: Request, number: Number) -> Response:
         query = DeadLettersQuery(sequence=number)
-        found = (await handler.dead_letters(query, letters=desk.letters)).letters
-        if not found:
+        waiting = (await handler.dead_letters(query, letters=desk.letters)).letters
+        if not waiting:
             raise not_found(f"there is no dead letter {number}; it may have been discarded")
-        return show(request, "letter.html", it=found[0], body=readable(found[0].body))
+        return show(request, "letter.html", it=waiting[0], body=readable(waiting[0].body))
 
     @router.get("/costs")
     async def costs_page(
@@ -95,5 +95,5 @@ def summed(
     for row in rows:
         calls[key(row)] += row.calls
         usage[key(row)] += row.usage
-    made = [(name, calls[name], usage[name]) for name in usage]
-    return sorted(made, key=lambda each: (-each[2].cost_usd, -each[2].tokens, each[0]))
+    spent = [(name, calls[name], usage[name]) for name in usage]
+    return sorted(spent, key=lambda line: (-line[2].cost_usd, -line[2].tokens, line[0]))

@@ -86,16 +86,16 @@ def _span(nodes: Sequence[OperationView], now: datetime) -> _Span:
 
 def _children(nodes: Sequence[OperationView]) -> Mapping[UUID | None, Sequence[OperationView]]:
     known = {node.op_id for node in nodes}
-    found: dict[UUID | None, list[OperationView]] = {}
+    children: dict[UUID | None, list[OperationView]] = {}
     for node in nodes:
-        found.setdefault(node.parent_id if node.parent_id in known else None, []).append(node)
-    return found
+        children.setdefault(node.parent_id if node.parent_id in known else None, []).append(node)
+    return children
 
 
 def _calls_below(
     node: OperationView, children: Mapping[UUID | None, Sequence[OperationView]]
 ) -> int:
-    return sum(1 for each in children.get(node.op_id, ()) if each.type in CALLS)
+    return sum(1 for child in children.get(node.op_id, ()) if child.type in CALLS)
 
 
 def _walk(
@@ -106,7 +106,7 @@ def _walk(
         node, depth, count = waiting.pop()
         yield node, depth, count
         inner = _gathered(children.get(node.op_id, ()))
-        waiting += [(each, depth + 1, number) for each, number in reversed(inner)]
+        waiting += [(child, depth + 1, number) for child, number in reversed(inner)]
 
 
 def _gathered(nodes: Iterable[OperationView]) -> Sequence[tuple[OperationView, int]]:

@@ -69,7 +69,7 @@ def share(part: Any, whole: Any) -> Decimal:
 
 def by(items: Iterable[Any], name: str) -> Mapping[Any, Any]:
     """The items by one of their fields."""
-    return {getattr(each, name): each for each in items}
+    return {getattr(item, name): item for item in items}
 
 
 def digits(amount: Decimal) -> str:
@@ -84,27 +84,27 @@ def begun_large(text: str) -> str:
 
 def query(**chosen: object) -> str:
     """The chosen ones as an address's query."""
-    return urlencode({name: str(each) for name, each in chosen.items() if each})
+    return urlencode({name: str(value) for name, value in chosen.items() if value})
 
 
-def said(value: JsonValue, told: Callable[[object], str] = str) -> str:
+def flat(value: JsonValue, text_of: Callable[[object], str] = str) -> str:
     """A summary in one line: `buys AAPL MSFT, confidence 0.5`; `told` says its single values."""
     if isinstance(value, dict):
         return ", ".join(
-            f"{key.replace('_', ' ')} {said(each, told)}"
-            for key, each in value.items()
-            if each != []
+            f"{key.replace('_', ' ')} {flat(inner, text_of)}"
+            for key, inner in value.items()
+            if inner != []
         )
     if isinstance(value, list):
-        return " ".join(said(each, told) for each in value)
-    return "" if value is None else told(value)
+        return " ".join(flat(inner, text_of) for inner in value)
+    return "" if value is None else text_of(value)
 
 
 def brief(value: JsonValue) -> str:
     """The same for a list of many: figures rounded, and no path of a file."""
     if isinstance(value, dict):
-        value = {key: each for key, each in value.items() if not key.endswith("_path")}
-    return said(value, _rounded)
+        value = {key: inner for key, inner in value.items() if not key.endswith("_path")}
+    return flat(value, _rounded)
 
 
 def _rounded(value: object) -> str:
@@ -166,7 +166,7 @@ def scored(score: float | None) -> str:
 def facts_of(row: Row, outcomes: Sequence[DecisionOutcome]) -> Iterable[Fact]:
     """All that a page says of one ticker beside its tables."""
     yield from ticker_facts.named(row.reports, row.ticker)
-    yield from ticker_facts.found(row)
+    yield from ticker_facts.finding_facts(row)
     yield from ticker_facts.decided(row)
     yield from ticker_facts.outcome(outcomes, row.ticker)
 

@@ -127,7 +127,7 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
         if snapshot["session"] < now.as_of
     ]
     kept = logic.picked(taken, query.points - 1)
-    return EquityView(points=(*(EquityPoint(**dict(each)) for each in kept), last))
+    return EquityView(points=(*(EquityPoint(**dict(close)) for close in kept), last))
 
 
 async def _portfolio(
@@ -144,8 +144,8 @@ async def _portfolio(
     kept = kept_closes(row["closes"], currency)
     marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
     positions = tuple(
-        _position(each, facts.get(ticker), mark, kept.get(ticker), row)
-        for (ticker, each), mark in zip(held.items(), marked, strict=True)
+        _position(holding, facts.get(ticker), mark, kept.get(ticker), row)
+        for (ticker, holding), mark in zip(held.items(), marked, strict=True)
     )
     last = await store.last_order(name)
     return Portfolio(
@@ -181,15 +181,15 @@ def kept_closes(kept: str | None, into: str) -> Mapping[str, KeptClose]:
     return {row["ticker"]: _kept(row, into) for row in rows if row["amount"] is not None}
 
 
-def _kept(told: Mapping[str, Any], into: str) -> KeptClose:
+def _kept(fields: Mapping[str, Any], into: str) -> KeptClose:
     foreign = None
-    if told["rate"] is not None:
-        currency = told["currency"]
-        rate = ExchangeRate(currency=currency, into=into, rate=told["rate"], on=told["rate_on"])
-        foreign = Foreign(price=Money(amount=told["price"], currency=currency), rate=rate)
-    on = told["priced_on"]
+    if fields["rate"] is not None:
+        currency = fields["currency"]
+        rate = ExchangeRate(currency=currency, into=into, rate=fields["rate"], on=fields["rate_on"])
+        foreign = Foreign(price=Money(amount=fields["price"], currency=currency), rate=rate)
+    on = fields["priced_on"]
     return KeptClose(
-        Decimal(told["amount"]), foreign, None if on is None else date.fromisoformat(on)
+        Decimal(fields["amount"]), foreign, None if on is None else date.fromisoformat(on)
     )
 
 

@@ -27,7 +27,7 @@ def watched(
     pool: Pool, letters: DeadLetters, settings: Settings, now: Callable[[], datetime]
 ) -> Iterator[None]:
     """The desk's figures are read at each scrape, while the block runs."""
-    desk = _Desk(pool, letters, settings, now)
+    desk = _Gauges(pool, letters, settings, now)
     what_waits = (
         *(metrics.OPEN_CYCLES, metrics.APPROVALS_WAITING, metrics.OUTBOX, metrics.OUTBOX_SECONDS),
         *(metrics.UNPUBLISHED, metrics.UNPUBLISHED_SECONDS),
@@ -45,7 +45,7 @@ def watched(
         yield
 
 
-class _Desk:
+class _Gauges:
     def __init__(
         self, pool: Pool, letters: DeadLetters, settings: Settings, now: Callable[[], datetime]
     ) -> None:

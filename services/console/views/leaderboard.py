@@ -56,25 +56,25 @@ async def board(query: LeaderboardQuery, *, store: Store, history: History) -> L
     cycles = await store.decision_cycles(first, last, CYCLES_MAX)
     everybody = _ran(cycles)
     ran = {
-        name: each
-        for name, each in everybody.items()
+        name: past
+        for name, past in everybody.items()
         if not query.pipelines or name in query.pipelines
     }
     if not ran:
         known = f"; there are {', '.join(everybody)}" if everybody else ""
         these = " of these" if query.pipelines else ""
         return LeaderboardView(message=f"no decision cycle{these} has ended here{known}")
-    accounts = sorted({account for each in ran.values() for account in each.accounts})
+    accounts = sorted({account for past in ran.values() for account in past.accounts})
     equity, currencies = _equity(await store.equity_of(accounts, first, last))
     # All decisions for these accounts: whoever took one over ends another's turn.
     decisions = [decision for other in everybody.values() for decision in other.decisions]
-    steered = quant.steered(sorted(decisions, key=lambda each: each.session), equity)
+    steered = quant.steered(sorted(decisions, key=lambda choice: choice.session), equity)
     returns = {name: steered.get(name, {}) for name in ran}
-    compared = {name: found for name, found in returns.items() if found}
+    compared = {name: returned for name, returned in returns.items() if returned}
     sessions = quant.common(compared.values())
     began = _began(sessions, equity)
     counted = await _counted(store, ran, accounts, began, sessions)
-    rows = [_row(name, each, counted[name], returns[name], sessions) for name, each in ran.items()]
+    rows = [_row(name, past, counted[name], returns[name], sessions) for name, past in ran.items()]
     view = LeaderboardView(
         first=began,
         last=sessions[-1] if sessions else None,
@@ -117,10 +117,10 @@ async def holding(account: str, points: int, *, store: Store, history: History) 
     waited = {day: Decimal(1) for day in equity if day < began}
     held_from = [day for day in equity if day >= began]
     worth = waited | dict(zip(held_from, quant.curve(held.returns, sessions), strict=True))
-    told = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
-    told = [*told, *(day for day in worth if day == row["as_of"])]
-    made = [HoldingPoint(session=day, worth=equity[opened] * worth[day]) for day in told]
-    return view.model_copy(update={"points": tuple(made)})
+    days = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
+    days = [*days, *(day for day in worth if day == row["as_of"])]
+    points_of = [HoldingPoint(session=day, worth=equity[opened] * worth[day]) for day in days]
+    return view.model_copy(update={"points": tuple(points_of)})
 
 
 def _first_decision(cycles: Sequence[Record], account: str, opened: date) -> date | None:
@@ -140,27 +140,27 @@ def _first_decision(cycles: Sequence[Record], account: str, opened: date) -> dat
 
 def _ran(cycles: Sequence[Record]) -> Mapping[str, _Ran]:
     """By pipeline."""
-    found: dict[str, _Ran] = {}
+    ran: dict[str, _Ran] = {}
     for row in cycles:
         lanes = orjson.loads(row["state"])["lanes"]
         for asked in orjson.loads(row["request"])["pipelines"]:
             name, account = asked["name"], asked["account"]
-            each = found.setdefault(name, _Ran())
-            each.providers.add(asked["provider"])
-            each.accounts.add(account)
-            each.cycles[row["cycle_id"]] = row["as_of"]
+            past = ran.setdefault(name, _Ran())
+            past.providers.add(asked["provider"])
+            past.accounts.add(account)
+            past.cycles[row["cycle_id"]] = row["as_of"]
             if lanes[name]["status"] == COMPLETED:
-                each.decisions.append(quant.Decision(row["as_of"], name, account))
+                past.decisions.append(quant.Decision(row["as_of"], name, account))
             else:
-                each.failed.add(row["cycle_id"])
-    return found
+                past.failed.add(row["cycle_id"])
+    return ran
 
 
 def _equity(rows: Sequence[Record]) -> tuple[Mapping[str, quant.Closes], tuple[str, ...]]:
-    found: dict[str, dict[date, Decimal]] = {}
+    worth: dict[str, dict[date, Decimal]] = {}
     for row in rows:
-        found.setdefault(row["account"], {})[row["session"]] = row["equity"]
-    return found, tuple(sorted({row["currency"] for row in rows}))
+        worth.setdefault(row["account"], {})[row["session"]] = row["equity"]
+    return worth, tuple(sorted({row["currency"] for row in rows}))
 
 
 def _began(sessions: Sequence[date], equity: Mapping[str, quant.Closes]) -> date | None:
@@ -192,29 +192,31 @@ async def _counted(
 ) -> Mapping[str, _Counted]:
     """Of the decisions whose sessions are counted; of all where no session is."""
     last = sessions[-1] if sessions else None
-    found = {name: _Counted() for name in ran}
+    counted = {name: _Counted() for name in ran}
     inside = {
-        name: {cycle for cycle, day in each.cycles.items() if _is_inside(day, began, last)}
-        for name, each in ran.items()
+        name: {cycle for cycle, day in past.cycles.items() if _is_inside(day, began, last)}
+        for name, past in ran.items()
     }
     for name, cycles in inside.items():
-        found[name].failed = len(cycles & ran[name].failed)
-        found[name].decisions = len(cycles) - found[name].failed
+        counted[name].failed = len(cycles & ran[name].failed)
+        counted[name].decisions = len(cycles) - counted[name].failed
     every = sorted({cycle for cycles in inside.values() for cycle in cycles})
     for row in await store.runs_of(every):
         if row["cycle_id"] in inside.get(row["pipeline"], ()):
-            of_pipeline = found[row["pipeline"]]
+            of_pipeline = counted[row["pipeline"]]
             of_pipeline.usage += logic.usage_of(row)
             of_pipeline.picks += row["picks"]
             of_pipeline.vetoes += row["vetoes"]
-    since = began or min(day for each in ran.values() for day in each.cycles.values())
+    since = began or min(day for past in ran.values() for day in past.cycles.values())
     # A cycle leaves each account a memory at most, so no outcome of these cycles is left out.
-    told = await store.outcomes_told(accounts, since, JUDGED_AFTER, CYCLES_MAX * len(accounts))
-    once = {(row["cycle_id"], row["pipeline"], row["ticker"], row["action"]): row for row in told}
+    outcomes = await store.outcomes_told(accounts, since, JUDGED_AFTER, CYCLES_MAX * len(accounts))
+    once = {
+        (row["cycle_id"], row["pipeline"], row["ticker"], row["action"]): row for row in outcomes
+    }
     for (cycle, name, _, action), row in once.items():
         if UUID(cycle) in inside.get(name, ()):
-            found[name].traded.append(quant.Traded(row["return_pct"], sold=action == "sell"))
-    return found
+            counted[name].traded.append(quant.Traded(row["return_pct"], sold=action == "sell"))
+    return counted
 
 
 def _is_inside(day: date, began: date | None, last: date | None) -> bool:
@@ -297,10 +299,10 @@ async def _candidates(store: Store, cycles: Sequence[Record]) -> Sequence[str]:
         outputs = orjson.loads(row["state"])["lanes"].get(logic.SHARED, {}).get("outputs", {})
         if "signal_digest" in outputs:
             op_id = UUID(outputs["signal_digest"])
-            made = await store.contracts([op_id])
-            if op_id in made:
+            bodies = await store.contracts([op_id])
+            if op_id in bodies:
                 return [
-                    candidate["ticker"] for candidate in orjson.loads(made[op_id])["candidates"]
+                    candidate["ticker"] for candidate in orjson.loads(bodies[op_id])["candidates"]
                 ]
     return ()
 
@@ -315,17 +317,17 @@ def _ranked(rows: Sequence[LeaderboardRow]) -> tuple[LeaderboardRow, ...]:
 
 
 def _message(compared: Mapping[str, quant.Returns], sessions: Sequence[date], cycles: int) -> str:
-    said = []
+    parts = []
     if not compared:
-        said.append(
+        parts.append(
             "no session has passed since the first decision: an account's close is known once a "
             "later cycle has moved its clock on"
         )
     elif not sessions:
         names = ", ".join(sorted(compared))
-        said.append(f"{names} have no session in common; choose some with --pipeline")
+        parts.append(f"{names} have no session in common; choose some with --pipeline")
     if cycles == CYCLES_MAX:
-        said.append(
+        parts.append(
             f"only the newest {CYCLES_MAX:,} cycles were looked at; earlier ones with --until"
         )
-    return "; ".join(said)
+    return "; ".join(parts)

@@ -65,8 +65,8 @@ async def report(query: ReportQuery, *, known: Known) -> ReportView:
     session = query.session or row["clock"]
     if not known.calendar.is_session(session):
         return ReportView(found=False, message=_no_session(session, known.calendar))
-    made = await _made(row, session, known)
-    return ReportView(report=made, markdown=markdown(made))
+    day_report = await _build(row, session, known)
+    return ReportView(report=day_report, markdown=markdown(day_report))
 
 
 def _no_session(day: date, calendar: ExchangeCalendar) -> str:
@@ -75,7 +75,7 @@ def _no_session(day: date, calendar: ExchangeCalendar) -> str:
     return f"{day:%a %Y-%m-%d} is a {calendar.kind(day)}, no session; the one before is {before}"
 
 
-async def _made(row: Record, session: date, known: Known) -> DayReport:
+async def _build(row: Record, session: date, known: Known) -> DayReport:
     name, store = row["account"], known.store
     cycles = await _cycles(session, name, store)
     closes = [dict(snapshot) for snapshot in await store.day_snapshots(name, session)]
@@ -205,7 +205,7 @@ def _lines(
             if pipeline.account != account:
                 continue
             key = (row["cycle_id"], pipeline.name)
-            made = decided.get(key)
+            validation = decided.get(key)
             # A cycle that ends as a whole, such as by its time limit, says why itself.
             reason = pipeline.reason or view.reason
             yield CycleLine(
@@ -215,8 +215,8 @@ def _lines(
                 requester=view.requester,
                 status=pipeline.status,
                 reason=reason[:REASON_CHARS_MAX],
-                decisions=_decisions(made["decisions"]) if made else (),
-                vetoed=tuple(orjson.loads(made["vetoed"] or "[]")) if made else (),
+                decisions=_decisions(validation["decisions"]) if validation else (),
+                vetoed=tuple(orjson.loads(validation["vetoed"] or "[]")) if validation else (),
                 usage=logic.usage_of(used[key]) if key in used else Usage(),
             )
 
@@ -230,16 +230,16 @@ def _decisions(listed: str | None) -> tuple[DecisionLine, ...]:
 
 async def _waiting(account: str, known: Known) -> Sequence[Attention]:
     """What stands still until somebody does something."""
-    found = []
+    lines = []
     for row in await known.store.waiting_approvals(None, PAGE_MAX):
         if row["account"] == account:
             until = f"{row['deadline_at']:%Y-%m-%d %H:%M} UTC"
             short = _short(row["cycle_id"])
             text = f"a proposal of {row['pipeline']} as of {row['as_of']} waits until {until}"
-            found.append(
+            lines.append(
                 Attention(what="approval", text=text, todo=f"deskbus approvals approve {short}")
             )
-    found += [
+    lines += [
         Attention(what="halt", text=halted(halt), todo=remedy(halt))
         for halt in map(logic.halt_of, await known.store.halts())
         if halt.account in {None, account}
@@ -249,8 +249,8 @@ async def _waiting(account: str, known: Known) -> Sequence[Attention]:
         number = f"{len(letters)}{'+' if len(letters) == PAGE_MAX else ''}"
         many = "dead letter" if len(letters) == 1 else "dead letters; the newest"
         text = f"{number} {many}: {letters[0].failure.message[:REASON_CHARS_MAX]}"
-        found.append(Attention(what="dead_letters", text=text, todo="deskbus dlq list"))
-    return found
+        lines.append(Attention(what="dead_letters", text=text, todo="deskbus dlq list"))
+    return lines
 
 
 def _unclosed(
@@ -271,13 +271,13 @@ def _unclosed(
 
 
 def _unpriced(held: Sequence[HeldLine], session: date) -> Iterator[Attention]:
-    for each in held:
-        if each.priced_on is not None:
+    for row in held:
+        if row.priced_on is not None:
             text = (
-                f"{each.ticker} had no price at the close: it counts at that of {each.priced_on}, "
+                f"{row.ticker} had no price at the close: it counts at that of {row.priced_on}, "
                 "and nothing of it is sold before it has one again"
             )
-            todo = f"deskbus market show {each.ticker} --as-of {session}"
+            todo = f"deskbus market show {row.ticker} --as-of {session}"
             yield Attention(what="no_price", text=text, todo=todo)
 
 
@@ -309,12 +309,12 @@ async def _unchecked(
 
 
 async def _slots(session: date, account: str, store: Store) -> Sequence[Attention]:
-    found = []
+    lines = []
     for row in await store.day_slots(session, account, LINES_MAX):
         why = f": {row['reason'][:REASON_CHARS_MAX]}" if row["reason"] else ""
         text = f"job {row['job']} at {row['slot']:%H:%M} UTC was {row['outcome']}{why}"
-        found.append(Attention(what="slot", text=text, todo=f"deskbus schedule run {row['job']}"))
-    return found
+        lines.append(Attention(what="slot", text=text, todo=f"deskbus schedule run {row['job']}"))
+    return lines
 
 
 def _short(cycle_id: UUID) -> str:

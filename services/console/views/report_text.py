@@ -64,19 +64,19 @@ def _headline(report: DayReport) -> str:
 def _attention(report: DayReport) -> str:
     if not report.attention:
         return "Nothing."
-    return "\n".join(f"- {_cell(each.text, None)}: `{each.todo}`" for each in report.attention)
+    return "\n".join(f"- {_cell(line.text, None)}: `{line.todo}`" for line in report.attention)
 
 
 def _decided(cycles: Sequence[CycleLine]) -> Iterator[tuple[str, ...]]:
-    for each in cycles:
-        made = [f"{d.action.value} {_shares(d.quantity)} {d.asset}" for d in each.decisions]
-        said = orders.proposal(made, each.vetoed)
+    for cycle in cycles:
+        decided = [f"{d.action.value} {_shares(d.quantity)} {d.asset}" for d in cycle.decisions]
+        proposed = orders.proposal(decided, cycle.vetoed)
         yield (
-            f"{str(each.cycle_id)[:8]}",
-            each.kind,
-            each.pipeline,
-            each.status.value,
-            said or each.reason or "nothing",
+            f"{str(cycle.cycle_id)[:8]}",
+            cycle.kind,
+            cycle.pipeline,
+            cycle.status.value,
+            proposed or cycle.reason or "nothing",
         )
 
 
@@ -141,14 +141,14 @@ def _whole(gains: Gains) -> Decimal:
 def _held(held: Sequence[HeldLine]) -> str:
     rows = (
         (
-            each.ticker,
-            _shares(each.quantity),
-            _money(each.cost / each.quantity) if each.quantity else "",
-            _price(each),
-            _money(each.value) if each.value is not None else "",
-            _signed(each.gain) if each.gain is not None else "",
+            position.ticker,
+            _shares(position.quantity),
+            _money(position.cost / position.quantity) if position.quantity else "",
+            _price(position),
+            _money(position.value) if position.value is not None else "",
+            _signed(position.gain) if position.gain is not None else "",
         )
-        for each in held
+        for position in held
     )
     return _table(
         ("asset", "shares", "cost", "price", "value", "gain"), rows, right=(1, 2, 3, 4, 5)
@@ -165,12 +165,12 @@ def _price(held: HeldLine) -> str:
 def _stops(stops: Sequence[StopLine]) -> str:
     rows = (
         (
-            each.ticker,
-            _shares(each.quantity),
-            f"{_money(each.stop_price)} {each.currency}",
-            _day(each.as_of),
+            stop.ticker,
+            _shares(stop.quantity),
+            f"{_money(stop.stop_price)} {stop.currency}",
+            _day(stop.as_of),
         )
-        for each in stops
+        for stop in stops
     )
     return _table(("stop on", "shares", "at", "decided"), rows, right=(1, 2))
 

@@ -37,17 +37,17 @@ async def strategies(query: StrategiesQuery, *, store: Store) -> StrategiesPage:
 
 
 async def _named(names: Sequence[str], store: Store) -> StrategiesPage:
-    found = {row["name"]: row for row in await store.strategies_named(names)}
-    kept = fitting(strategy_view(found[name]) for name in dict.fromkeys(names) if name in found)
+    rows = {row["name"]: row for row in await store.strategies_named(names)}
+    kept = fitting(strategy_view(rows[name]) for name in dict.fromkeys(names) if name in rows)
     unknown: list[UnknownStrategy] = []
-    if missing := [name for name in dict.fromkeys(names) if name not in found]:
+    if missing := [name for name in dict.fromkeys(names) if name not in rows]:
         known = await store.strategy_names()
         unknown = [
             UnknownStrategy(name=name, near=tuple(get_close_matches(name, known, NEAR_MAX, 0.5)))
             for name in missing
         ]
     return StrategiesPage(
-        strategies=tuple(kept), unknown=tuple(unknown), more=len(kept) < len(found)
+        strategies=tuple(kept), unknown=tuple(unknown), more=len(kept) < len(rows)
     )
 
 
@@ -86,15 +86,15 @@ def strategy_view(row: Row) -> StrategyView:
     """One strategy as the statements read it."""
     design = orjson.loads(row["design"])
     spec = StrategySpec.model_validate(design["spec"], extra="ignore")
-    made = {
+    outputs = {
         name: orjson.loads(row[name]) if row[name] else None
         for name in ("training", "backtest", "assessment")
     }
-    if made["backtest"]:
-        made["backtest"] |= {
-            name: tuple(picked(made["backtest"][name], CURVE_POINTS_MAX)) for name in CURVES
+    if outputs["backtest"]:
+        outputs["backtest"] |= {
+            name: tuple(picked(outputs["backtest"][name], CURVE_POINTS_MAX)) for name in CURVES
         }
-    ended, reason = _end(row, made)
+    ended, reason = _end(row, outputs)
     return StrategyView.model_validate(
         {
             "name": spec.name,
@@ -109,18 +109,18 @@ def strategy_view(row: Row) -> StrategyView:
             "held_out": spec.held_out,
             "ended": ended,
             "reason": reason,
-            **made,
+            **outputs,
         },
         extra="ignore",
     )
 
 
-def _end(row: Row, made: Mapping[str, Any]) -> tuple[str, str]:
+def _end(row: Row, outputs: Mapping[str, Any]) -> tuple[str, str]:
     """How far it came, and why no further: a gate's reason, else its cycle's."""
-    if made["assessment"]:
+    if outputs["assessment"]:
         return "assessed", ""
     for name in ("backtest", "training"):
-        gate = (made[name] or {}).get("gate")
+        gate = (outputs[name] or {}).get("gate")
         if gate and not gate["passed"]:
             return f"{name}_gate", gate["reason"]
     if row["status"] in {CycleStatus.RUNNING, CycleStatus.CANCELLED}:

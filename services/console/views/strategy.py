@@ -47,7 +47,7 @@ def is_strategy(cycle: Row) -> bool:
 def parent(node: OperationView, cycle: Row, operations: Sequence[Row]) -> OperationView:
     """The cycle's node with what its steps have made so far, of its newest design."""
     lane = next(
-        each for name, each in orjson.loads(cycle["state"])["lanes"].items() if name != SHARED
+        state for name, state in orjson.loads(cycle["state"])["lanes"].items() if name != SHARED
     )
     running = cycle["status"] == CycleStatus.RUNNING
     newest = _of_newest_design(operations)
@@ -57,7 +57,7 @@ def parent(node: OperationView, cycle: Row, operations: Sequence[Row]) -> Operat
         "attempt": lane.get("round", 1),
         "attempts": lane.get("rounds_max", 1),
         **{IDS[step]: str(row["op_id"]) for step, row in newest.items()},
-        **_told({step: orjson.loads(r["result"]) for step, r in newest.items() if r["result"]}),
+        **_written({step: orjson.loads(r["result"]) for step, r in newest.items() if r["result"]}),
     }
     summary = None if running else _summary(node, metadata)
     return node.model_copy(update={"type": PARENT, "metadata": metadata, "result_summary": summary})
@@ -78,27 +78,27 @@ def child_summary(row: Row, summary: JsonValue) -> JsonValue:
 
 def _of_newest_design(operations: Sequence[Row]) -> Mapping[str, Row]:
     """By step, its newest operation; those of an earlier design are left out."""
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for row in operations:
         if row["step"] == "design" and row["attempt"] == 1:
-            found = {}
-        found[row["step"]] = row
-    return {step: row for step, row in found.items() if step in IDS}
+            rows = {}
+        rows[row["step"]] = row
+    return {step: row for step, row in rows.items() if step in IDS}
 
 
-def _told(made: Mapping[str, Any]) -> Mapping[str, JsonValue]:
-    told: dict[str, JsonValue] = {}
-    if "design" in made:
-        told["strategy_name"] = made["design"]["spec"]["name"]
-        told["strategy_path"] = made["design"]["path"]
-    if "train" in made:
-        told["training_result"] = {name: made["train"][name] for name in TRAINING_TOLD}
-    if "backtest" in made:
-        told["backtest_result"] = {name: made["backtest"][name] for name in BACKTEST_TOLD}
-    if "assess" in made:
-        told["assessment_verdict"] = made["assess"]["verdict"]
-        told["assessment_path"] = made["assess"]["path"]
-    return told
+def _written(output: Mapping[str, Any]) -> Mapping[str, JsonValue]:
+    summary: dict[str, JsonValue] = {}
+    if "design" in output:
+        summary["strategy_name"] = output["design"]["spec"]["name"]
+        summary["strategy_path"] = output["design"]["path"]
+    if "train" in output:
+        summary["training_result"] = {name: output["train"][name] for name in TRAINING_TOLD}
+    if "backtest" in output:
+        summary["backtest_result"] = {name: output["backtest"][name] for name in BACKTEST_TOLD}
+    if "assess" in output:
+        summary["assessment_verdict"] = output["assess"]["verdict"]
+        summary["assessment_path"] = output["assess"]["path"]
+    return summary
 
 
 def _summary(node: OperationView, metadata: Mapping[str, JsonValue]) -> JsonValue:

@@ -57,7 +57,7 @@ def tree(cycle: Row, operations: Sequence[Row], called: Sequence[Row]) -> Sequen
     room = ANSWER_BYTES_MAX - sum(len(node.model_dump_json()) + 60 for node in (*nodes, *inner))
     kept = fitting(leaves, max(room, 0))
     missing = Counter(leaf.parent_id for leaf in leaves[len(kept) :])
-    shown = (_told(node, missing[node.op_id]) for node in inner)
+    shown = (_with_calls_cut(node, missing[node.op_id]) for node in inner)
     return fitting([*nodes, *shown, *kept])
 
 
@@ -159,13 +159,13 @@ def operation_node(row: Row, parent: Any = None) -> OperationView:
 
 
 def _progress(row: Row) -> Progress:
-    told = Progress.model_validate_json(row["progress"]) if row["progress"] else Progress()
-    return _done(told) if row["status"] == OperationStatus.COMPLETED else told
+    progress = Progress.model_validate_json(row["progress"]) if row["progress"] else Progress()
+    return _done(progress) if row["status"] == OperationStatus.COMPLETED else progress
 
 
-def _done(told: Progress) -> Progress:
+def _done(progress: Progress) -> Progress:
     """What has ended well is whole, however seldom it said how far it was."""
-    return told.model_copy(update={"percentage": 100.0})
+    return progress.model_copy(update={"percentage": 100.0})
 
 
 def _kind_of(failure: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -194,7 +194,7 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
         metadata={
             "index": row["index"],
             "duration_ms": row["duration_ms"],
-            **({"arguments": _given(row["given"])} if row["given"] else {}),
+            **({"arguments": _arguments(row["given"])} if row["given"] else {}),
         },
         created_at=began,
         started_at=began,
@@ -202,7 +202,7 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
     )
 
 
-def _given(text: str) -> dict[str, JsonValue]:
+def _arguments(text: str) -> dict[str, JsonValue]:
     """What a tool was asked with; arguments that were too long to be read are not told here."""
     try:
         return recorded_call.arguments(orjson.loads(text))
@@ -210,7 +210,7 @@ def _given(text: str) -> dict[str, JsonValue]:
         return {}
 
 
-def _told(node: OperationView, calls_missing: int) -> OperationView:
+def _with_calls_cut(node: OperationView, calls_missing: int) -> OperationView:
     if not calls_missing:
         return node
     return node.model_copy(update={"metadata": {**node.metadata, "calls_cut": calls_missing}})
@@ -244,8 +244,8 @@ def _validated(contract: Mapping[str, Any]) -> JsonValue:
     cut = {check["ticker"] for check in contract["checks"] if check["outcome"] == "cut"}
     return {
         "decisions": [
-            f"{each['action']} {Decimal(each['quantity']).normalize():f} {each['asset']}"
-            for each in contract["decisions"]
+            f"{pick['action']} {Decimal(pick['quantity']).normalize():f} {pick['asset']}"
+            for pick in contract["decisions"]
         ],
         "cut": sorted(filter(None, cut)),
         "vetoed": contract["vetoed_tickers"],
@@ -277,7 +277,7 @@ SUMMARIES: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
     "validate": _validated,
     "check_exits": lambda c: {
         "checked": _tickers(c["checks"]),
-        "sell": _tickers([each for each in c["checks"] if each.get("quantity") is not None]),
+        "sell": _tickers([check for check in c["checks"] if check.get("quantity") is not None]),
     },
     "validate_exits": _validated,
     "execute": lambda c: {

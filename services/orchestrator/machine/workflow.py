@@ -14,7 +14,9 @@ from contracts.cycle import CycleStatus
 from contracts.message import Command
 from contracts.subjects import AnySubject
 
-GIVEN = frozenset({"request", "outcome", "reason", "past_decisions", "past_strategies", "trials"})
+FILLED_IN = frozenset(
+    {"request", "outcome", "reason", "past_decisions", "past_strategies", "trials"}
+)
 """Command fields that the orchestrator itself fills."""
 
 STEP_TIME_LIMIT_S = 300.0
@@ -82,7 +84,7 @@ class Step:
 
     @property
     def _fields(self) -> Sequence[tuple[str, bool]]:
-        own = set(self.serves.message.model_fields) - set(Command.model_fields) - GIVEN
+        own = set(self.serves.message.model_fields) - set(Command.model_fields) - FILLED_IN
         fields = self.serves.message.model_fields
         return [(name, fields[name].is_required()) for name in sorted(own)]
 

@@ -19,10 +19,10 @@ MADE = {
 
 
 def test_a_summary_is_one_line_with_what_is_on_record() -> None:
-    assert words.said({"buys": ["AAPL", "MSFT"], "sells": [], "cash": "1.50"}) == (
+    assert words.flat({"buys": ["AAPL", "MSFT"], "sells": [], "cash": "1.50"}) == (
         "buys AAPL MSFT, cash 1.50"
     )
-    assert words.said(None) == ""
+    assert words.flat(None) == ""
 
 
 def test_a_share_is_rounded_once_and_never_cut() -> None:

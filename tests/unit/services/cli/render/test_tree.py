@@ -13,7 +13,7 @@ from contracts.operation import JournalEntry, OperationStatus, OperationView
 from contracts.query import Recording
 from contracts.types import Usage
 from libs.facts import amounts
-from services.cli.render.tree import draw, gathered, said, took, walk
+from services.cli.render.tree import draw, gathered, result_text, took, walk
 from services.cli.shell.recordings import merged
 from services.cli.shell.terminal import table
 
@@ -154,10 +154,10 @@ def test_equal_calls_in_a_row_add_up_by_sort_too() -> None:
 def test_a_node_says_why_it_failed_how_far_it_is_or_what_it_came_to() -> None:
     running = {"status": OperationStatus.RUNNING, "progress": {"percentage": 40, "step": "reading"}}
 
-    assert said(_node(1, error_message="no such ticker")) == "no such ticker"
-    assert said(_node(1, **running)) == "40% reading"
-    assert said(_node(1, result_summary={"buys": ["A", "B"], "sells": []})) == "buys A B"
-    assert said(_node(1, metadata={"calls_cut": 3})) == "; 3 calls not shown"
+    assert result_text(_node(1, error_message="no such ticker")) == "no such ticker"
+    assert result_text(_node(1, **running)) == "40% reading"
+    assert result_text(_node(1, result_summary={"buys": ["A", "B"], "sells": []})) == "buys A B"
+    assert result_text(_node(1, metadata={"calls_cut": 3})) == "; 3 calls not shown"
 
 
 def test_parts_of_one_operation_are_one_record_again() -> None:
