@@ -106,8 +106,8 @@ class ExitTrigger(Value):
 class PositionExits(Value):
     """A position with its triggers, the nearest first; `assessment` as in `ExitCheck`.
 
-    `nearest` is the smallest distance in price or return. A `failure` is why it could not be
-    checked.
+    `nearest` is the smallest distance in price or return. `note` says why nothing is sold although
+    a primary rule fired: that it has acted, for one. A `failure` is why it could not be checked.
     """
 
     ticker: Ticker
@@ -118,6 +118,7 @@ class PositionExits(Value):
     assessment: ShortText = ""
     nearest: float | None = None
     triggers: tuple[ExitTrigger, ...] = Field(default=(), max_length=TRIGGERS_MAX)
+    note: ShortText = ""
     failure: Failure | None = None
 
 

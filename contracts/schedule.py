@@ -98,9 +98,13 @@ class JobView(Value):
 
 
 class ScheduleView(Message):
-    """The schedule: its clock (`wall` or `replay`), and its jobs in the settings' order."""
+    """The schedule: its clock (`wall` or `replay`), and its jobs in the settings' order.
+
+    `warnings` are jobs that can see nothing new: exit checks of one account at one close.
+    """
 
     clock: ShortText
     exchange: ShortText
     zone: ShortText
     jobs: tuple[JobView, ...] = ()
+    warnings: tuple[Text, ...] = ()

@@ -82,6 +82,7 @@ def exits_of(
     return exits.model_copy(
         update={
             "assessment": assessment.told,
+            "note": assessment.not_sold,
             "triggers": tuple(triggers),
             "nearest": _nearest(triggers),
         }

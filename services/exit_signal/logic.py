@@ -13,6 +13,8 @@ from services.exit_signal.acted import Standing, standing
 from services.exit_signal.rules import Facts, Finding, Fired, NotEvaluated, Rule, rules_of
 from services.exit_signal.terms import ExitTerms
 
+WHY_CHARS_MAX = 400
+"""As a contract's short text."""
 PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
 _ZERO = Decimal(0)
 _ONE = Decimal(1)
@@ -124,7 +126,7 @@ def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
         return Assessment(signals, verdict, summary)
     due = [each for each in fired if not each.is_done]
     if not due:
-        why = "; ".join(each.told for each in fired)
+        why = "; ".join(each.told for each in fired)[:WHY_CHARS_MAX]
         return Assessment(signals, verdict, summary, not_sold=why)
     if held.promised > 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"

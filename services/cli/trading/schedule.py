@@ -82,6 +82,7 @@ def list_jobs(json: JsonOption = False) -> None:
         )
     write(grid, out())
     err().print(f"times are {view.zone}, sessions those of {view.exchange}", style="dim")
+    _warn(view)
 
 
 @app.command()
@@ -160,6 +161,7 @@ def replay(
         done = []
         async with desk_client(settings) as client:
             view = await _view(client)
+            _warn(view)
             with Progress(err()) as progress:
                 one = _One(client, settings, progress)
                 for name, slot in _steps(view.jobs, calendar, first, last):
@@ -222,6 +224,11 @@ def _steps(
     ]
     for _, _, name, slot in sorted(runs):
         yield name, slot
+
+
+def _warn(view: ScheduleView) -> None:
+    for warning in view.warnings:
+        err().print(Text(warning, "yellow"), soft_wrap=True)
 
 
 async def _view(client: Client) -> ScheduleView:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from contracts.schedule import JobRun, JobView, ScheduleQuery, ScheduleView
 from libs.market.calendar import ExchangeCalendar
+from libs.market.same_close import same_close
 from libs.market.slots import next_slot
 from libs.postgres.pool import Record
 from libs.runtime.schedule_settings import Job
@@ -37,6 +38,7 @@ async def schedule(
             _view(name, job, known.get(name), coming(job) if ticking else None)
             for name, job in jobs.items()
         ),
+        warnings=tuple(same_close(jobs, calendar, at)),
     )
 
 
