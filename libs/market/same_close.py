@@ -32,8 +32,8 @@ def same_close(jobs: Mapping[str, Job], calendar: ExchangeCalendar, at: datetime
             for name, job in jobs.items()
             if job.kind == CHECKS and account in job.accounts
         }
-        found = sorted(_checks(checks, calendar, at))
-        for close, group in groupby(found, key=itemgetter(0)):
+        ordered = sorted(_checks(checks, calendar, at))
+        for close, group in groupby(ordered, key=itemgetter(0)):
             seen = [(slot, name) for _, slot, name in group]
             if again := _again(seen, jobs):
                 warnings.append(_worded(account, close, again, calendar))
@@ -70,11 +70,11 @@ def _share(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> bool:
 def _worded(
     account: str, close: date, again: Sequence[tuple[Slot, str]], calendar: ExchangeCalendar
 ) -> str:
-    told = ", ".join(
+    listed = ", ".join(
         f"{name} {slot.at.astimezone(calendar.zone):%Y-%m-%d %H:%M}" for slot, name in again
     )
     return (
         f"account {account}: {len(again)} exit checks look at the same close, that of {close} "
-        f"({told}); prices are daily, so all but one can see nothing new: check once a session, "
+        f"({listed}); prices are daily, so all but one can see nothing new: check once a session, "
         f"after the close, with {ONCE_A_DAY}"
     )

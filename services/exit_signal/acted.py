@@ -25,11 +25,17 @@ class Standing:
 
     @property
     def left(self) -> Decimal | None:
-        """Shares that its last order asked for and did not sell; None where it has not acted."""
+        """Shares that its last order left unsold, up to what it asked for at first: another rule
+        may have asked for more beside it since. None where it has not acted."""
         if not self.acts:
             return None
-        last = self.acts[-1]
-        return max(_ZERO, last.asked - last.sold)
+        first, last = self.acts[0], self.acts[-1]
+        return max(_ZERO, min(last.asked - last.sold, first.asked - self.sold))
+
+    @property
+    def sold(self) -> Decimal:
+        """Shares that were sold on it."""
+        return sum((act.sold for act in self.acts), _ZERO)
 
     @property
     def is_done(self) -> bool:
@@ -40,14 +46,13 @@ class Standing:
     def told(self) -> str:
         """When it acted and what it sold, for people."""
         first = self.acts[0]
-        sold = sum((act.sold for act in self.acts), _ZERO)
         again = (
             f"the signal of {first.month} acts once"
             if self.rule.monthly
             else "it acts again once it has been quiet"
         )
         return (
-            f"{self.rule.name} acted on {first.as_of}, sold {sold.normalize():f} of "
+            f"{self.rule.name} acted on {first.as_of}, sold {self.sold.normalize():f} of "
             f"{first.held.normalize():f} shares; {again}"
         )
 

@@ -46,6 +46,7 @@ class SnapshotShape(Shape):
     shares: int = 0
     sell_quantity: int = 0
     stop_price: str | None = Field(None, description="Of the stop on what remains")
+    not_sold: str | None = Field(None, description="Why nothing is sold although a rule fired")
 
 
 class FlagShape(Shape):
@@ -114,4 +115,4 @@ class ExitShape(Shape):
     recommended_actions: tuple[ActionShape, ...] = ()
     position: HeldShape | None = None
     sizing: SizingShape | None = None
-    not_sold: str | None = None
+    not_sold: str | None = Field(None, description="In summary and full: as in the snapshot")

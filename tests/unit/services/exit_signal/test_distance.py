@@ -1,12 +1,13 @@
 """How far a position is from each of its triggers, and which position is nearest to one."""
 
+from datetime import date
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from contracts.account import OpenOrder, Side
+from contracts.account import ActedExit, OpenOrder, Side
 from contracts.exit_signal import ExitTrigger, PositionExits
 from contracts.types import Failure, Money
 from services.exit_signal.distance import by_distance, exits_of
@@ -70,6 +71,22 @@ def test_momentum_tells_the_gap_and_nothing_is_left_of_it_once_it_has_fired() ->
     # 2 points above the mean, and half a point below it before it fires.
     assert (quiet.unit, quiet.distance, quiet.triggered) == ("return", pytest.approx(0.025), False)
     assert (fired.distance, fired.triggered) == (0.0, True)
+
+
+def test_a_position_whose_signal_has_acted_says_so() -> None:
+    act = ActedExit(
+        ticker="AAPL",
+        as_of=date(2012, 6, 29),
+        rules=("momentum",),
+        month="2012-06",
+        held=Decimal(53),
+        asked=Decimal(26),
+        sold=Decimal(26),
+    )
+    held = Held(position("27"), exits=(act,))
+    found = exits_of(held, [], assess(facts(FALLING), ExitTerms(), held))
+    assert trigger(found, "momentum").triggered
+    assert found.note.startswith("momentum acted on 2012-06-29, sold 26 of 53 shares")
 
 
 def test_sessions_left_are_no_distance_that_is_compared_with_prices() -> None:

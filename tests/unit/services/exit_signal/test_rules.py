@@ -1,6 +1,7 @@
 """The exit rules: when each fires, how severely, and when it cannot say."""
 
 import math
+import statistics
 from datetime import date
 from typing import Any
 
@@ -39,6 +40,35 @@ def test_momentum_fires_where_the_last_month_is_below_the_mean_of_the_three_befo
 def test_momentum_is_quiet_at_the_mean_itself_and_above_it() -> None:
     assert isinstance(judged("momentum", months=(0.01, 0.02, 0.03, 0.02)), Quiet)
     assert isinstance(judged("momentum", months=RISING), Quiet)
+
+
+@pytest.mark.parametrize(
+    ("gap", "terms", "fires"),
+    [
+        (0.005, {}, True),
+        (0.0049, {}, False),
+        (0.02, {"momentum": {"least_gap_pct": 2}}, True),
+        (0.0199, {"momentum": {"least_gap_pct": 2}}, False),
+        (0.000002, {"momentum": {"least_gap_pct": 0}}, True),
+        (0.0, {"momentum": {"least_gap_pct": 0}}, False),
+    ],
+)
+def test_momentum_fires_at_its_least_gap_and_beyond(gap: float, terms: Any, fires: bool) -> None:
+    found = judged("momentum", terms=terms, months=(0.01, 0.02, 0.03, 0.02 - gap))
+    assert isinstance(found, Fired if fires else Quiet)
+
+
+def test_momentums_severity_is_by_the_deviation_of_up_to_a_year() -> None:
+    last = (0.01, 0.02, 0.03, -0.01)
+    wild = (0.2, -0.2) * 5
+    year = fired("momentum", months=(*wild[:9], *last))
+    assert year.values["spread_before"] == pytest.approx(statistics.stdev((*wild[:9], *last[:3])))
+    assert year.severity == pytest.approx(0.03 / year.values["spread_before"])
+    # A thirteenth month before counts no more, and one that is not known is left out.
+    assert fired("momentum", months=(9.9, *wild[:9], *last)) == year
+    some = fired("momentum", months=(None, *wild[:4], None, *last))
+    assert some.values["spread_before"] == pytest.approx(statistics.stdev((*wild[:4], *last[:3])))
+    assert fired("momentum", months=last).severity == 1.0
 
 
 def test_momentums_severity_is_at_most_one() -> None:
