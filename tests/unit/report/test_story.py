@@ -341,6 +341,13 @@ def test_a_cut_pick_says_what_was_wanted_and_what_was_allowed(cycle_view: CycleV
     assert aapl.mood.score == 0.5
 
 
+def test_a_pick_whose_checks_all_passed_is_no_warning(cycle_view: CycleView) -> None:
+    checks = cycle_view.pipelines[0].contracts["decision_validation"]["checks"][:1]
+    view = with_contracts(cycle_view, decision_validation={"checks": checks})
+
+    assert one(view).tickers[0].allowed_tone is Tone.GOOD
+
+
 def test_a_vetoed_pick_is_none_of_it_and_what_was_not_picked_says_nothing(
     cycle_view: CycleView,
 ) -> None:

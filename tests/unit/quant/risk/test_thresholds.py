@@ -182,6 +182,12 @@ def test_one_step_beyond_it_this_rule_alone_cuts_or_vetoes_and_says_why(rule):
     assert all(f": {rule}: " in sentence for sentence in verdict.adjustments)
 
 
+@pytest.mark.parametrize(("ago", "words"), [(1, "1 session ago"), (9, "9 sessions ago")])
+def test_a_buy_too_soon_after_a_sale_is_told_when_that_was(ago: int, words: str):
+    (sentence,) = asked(A10, portfolio=books(cooling_off=(_sold(ago),))).judged().adjustments
+    assert f"sold on 2012-06-15, {words}; limit 10 sessions" in sentence
+
+
 @pytest.mark.parametrize(
     ("reasons", "told"),
     [

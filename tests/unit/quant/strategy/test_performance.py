@@ -78,6 +78,14 @@ def test_exposure_and_turnover_are_parts_of_equity():
     assert figures.turnover == pytest.approx(2 * 0.5)
 
 
+def test_the_same_trades_in_half_a_year_are_twice_the_turnover_a_year():
+    prices = panels.of([10.0] * 127)
+    sides = np.zeros((1, 127), dtype=np.int8)
+    sides[0, :63] = 1
+    figures = measure.performance(backtest(prices, sides, Sizing(1_000, 0.5), Terms()))
+    assert figures.turnover == pytest.approx(2 * 0.5 * 2)
+
+
 def test_the_fees_are_those_of_all_fills():
     prices = panels.of([10.0] * 4)
     sides = np.array([[1, 0, 0, 0]], dtype=np.int8)

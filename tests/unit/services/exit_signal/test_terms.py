@@ -32,6 +32,14 @@ def test_without_a_file_there_are_momentum_and_regime_and_no_stop(path: Path) ->
     assert terms_in(path).of("main", "AAPL") == ExitTerms()
 
 
+def test_what_concerns_some_positions_is_theirs_by_ticker_and_by_account(path: Path) -> None:
+    path.write_text(TOML + "\n[position.IBM]\nstop_pct = 3\n")
+    file = terms_in(path)
+
+    assert set(file.only("growth", ["AAPL"]).position) == {"AAPL", "growth/AAPL"}
+    assert set(file.only("main", ["AAPL"]).position) == {"AAPL"}
+
+
 def test_the_most_particular_entry_that_names_something_wins(path: Path) -> None:
     path.write_text(TOML)
     file = terms_in(path)

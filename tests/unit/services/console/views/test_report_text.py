@@ -128,6 +128,12 @@ def test_what_was_spent_is_told_in_tokens_and_dollars() -> None:
     assert section(text, "Spent").startswith("1,200 tokens, 0.2500 USD on models.")
 
 
+def test_tokens_that_cost_nothing_were_still_spent() -> None:
+    text = markdown(EMPTY.model_copy(update={"usage": Usage(input_tokens=1200)}))
+
+    assert section(text, "Spent").startswith("1,200 tokens, 0.0000 USD on models.")
+
+
 def test_what_needs_a_person_comes_with_what_to_do() -> None:
     halted = Attention(what="halt", text="buys of main are halted", todo="deskbus resume")
     text = markdown(EMPTY.model_copy(update={"attention": (halted,)}))
