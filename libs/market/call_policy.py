@@ -20,7 +20,8 @@ FAULTS_MAX = 5
 DOWN_S = 30.0
 """How long a service that is down is left alone before it is tried with one question."""
 LIMITED_S = 60.0
-"""The same after it said that there were too many requests; doubled each time it says so again."""
+"""The same after it said that there were too many requests, where it names no other time; doubled
+each time it says so again."""
 LIMITED_S_MAX = 900.0
 
 
@@ -64,10 +65,14 @@ class Refusal:
 
 
 class Breaker:
-    """Open after FAULTS_MAX faults in a row or one rate limit; then one question tries it."""
+    """Open after FAULTS_MAX faults in a row or one rate limit; then one question tries it.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    `limited_s` is the rest after the first rate limit.
+    """
+
+    def __init__(self, clock: Callable[[], float], limited_s: float = LIMITED_S) -> None:
         self._clock = clock
+        self._limited_s = limited_s
         self._faults = 0
         self._limits = 0
         self._open_until: float | None = None
@@ -106,7 +111,7 @@ class Breaker:
             self._faults += 1
             if limited:
                 self._limits += 1
-                rest_s = min(LIMITED_S_MAX, LIMITED_S * 2 ** (self._limits - 1))
+                rest_s = min(LIMITED_S_MAX, self._limited_s * 2 ** (self._limits - 1))
             elif self._open_until is not None or self._faults >= FAULTS_MAX:
                 rest_s = DOWN_S
             else:

@@ -222,13 +222,17 @@ MARKET_CALLS = Counter(
     "deskbus_market_calls_total",
     "Questions to a live market source.",
     (
-        Label("what", "chart, news, search, info, reports, calendar, screen"),
+        Label(
+            "what",
+            "chart, news, search, info, reports, calendar, screen; EDGAR: tickers, filings, facts",
+        ),
         Label("outcome", "kept (from the cache), ok, none (it has none), unavailable"),
     ),
 )
 MARKET_RESTS = Gauge(
     "deskbus_market_rests_seconds",
     "How long a live market source was to be left alone when it was asked last; 0: not at all.",
+    (Label("source", "yahoo, edgar"),),
 )
 
 # --- orders and books -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import CapturingLogger
 
-from libs.market import sources
+from libs.market import questions, sources
 from libs.market.yahoo import feed as yahoo_feed
 from libs.market.yahoo import market as yahoo
 from libs.market.yahoo.calls import YahooCalls
@@ -81,7 +81,7 @@ def live_fixture(patch: pytest.MonkeyPatch, tmp: Path) -> Iterator[Live]:
         redirected(patch, server.port)
         live = live_source(server, tmp / "yahoo")
         patch.setattr(sources, "feed_of", lambda _: live.feed)
-        for module in (yahoo, yahoo_feed):
+        for module in (yahoo, yahoo_feed, questions):
             patch.setattr(module, "log", CapturingLogger())
         try:
             yield live

@@ -1,7 +1,6 @@
 """Yahoo's answers, asked with care and kept for a while: what `YahooMarket` reads from.
 
-One feed a process: pace, breaker and cache only help when all questions share them. Questions run
-in a few daemon threads (yfinance is synchronous), each under a time limit for whoever waits.
+One feed a process, since its questions share pace, breaker and memory (libs/market/questions.py).
 
 An answer is kept with the moment it was given, and that moment decides what it may be used for:
 
@@ -11,35 +10,25 @@ An answer is kept with the moment it was given, and that moment decides what it 
   close if it was given between that close and the next open, and else not at all.
 """
 
-import asyncio
-import contextlib
-import queue
-import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeVar
 
 import structlog
 
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
-from libs.market.call_policy import ATTEMPTS_MAX, Breaker, Pace, backoff_s
-from libs.market.errors import MarketError, NoHistory, NotInSource, RateLimited, SourceUnavailable
-from libs.market.kept_answers import Answer, AnswerCache
+from libs.market.call_policy import Pace
+from libs.market.errors import NoHistory, NotInSource
+from libs.market.kept_answers import Answer
+from libs.market.questions import Questions
 from libs.market.source import NewsItem, refuse_crypto
 from libs.market.yahoo.bars import SETTLED_AFTER, Quote, Series, quotes_of, series_of
 from libs.market.yahoo.calls import SOURCE, Report, YahooCalls
 from libs.market.yahoo.shapes import news_of
-from libs.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
-THREADS = 4
-PENDING_MAX = 2_000
-"""Questions that may wait for a thread."""
-ANSWER_S_MAX = 90.0
-"""How long one question may take, with its retries and its wait for a thread."""
 HISTORY_DAYS = 1_100
 """Days of prices before as_of that are asked for at once: three years."""
 RATE_DAYS = 30
@@ -57,39 +46,6 @@ T = TypeVar("T")
 _COST = {"chart": 2, "search": 1, "info": 3, "news": 1, "reports": 1, "calendar": 1, "screen": 1}
 
 
-class Workers:
-    """A few daemon threads: a question that hangs must not keep the process from ending."""
-
-    def __init__(self, threads: int) -> None:
-        self._jobs: queue.Queue[tuple[Future[Any], Callable[[], Any]] | None]
-        self._jobs = queue.Queue(PENDING_MAX)
-        self._threads = threads
-        for number in range(threads):
-            threading.Thread(target=self._work, name=f"yahoo-{number}", daemon=True).start()
-
-    def submit(self, what: str, job: Callable[[], T]) -> Future[T]:
-        """Run `job` in a thread when one is free. Raises SourceUnavailable where too many wait."""
-        future: Future[T] = Future()
-        try:
-            self._jobs.put_nowait((future, job))
-        except queue.Full:
-            raise SourceUnavailable(what, f"{PENDING_MAX} questions wait already") from None
-        return future
-
-    def close(self) -> None:
-        """End each thread, and with it its connections, once the questions before are answered."""
-        for _ in range(self._threads):
-            self._jobs.put(None)
-
-    def _work(self) -> None:
-        while (waiting := self._jobs.get()) is not None:
-            future, job = waiting
-            try:
-                future.set_result(job())
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits, whatever it is
-                future.set_exception(error)
-
-
 class YahooFeed:
     """Questions with pace, retries, breaker and memory. `now` gives aware UTC; `sleep` waits."""
 
@@ -105,17 +61,12 @@ class YahooFeed:
         self.now = now
         self.calendar: ExchangeCalendar = exchange_calendar()
         self._calls = calls
-        self._sleep = sleep
-        self._pace = Pace(requests_per_s, clock)
-        self._breaker = Breaker(clock)
-        self._kept = AnswerCache()
-        self._workers = Workers(THREADS)
-        self._asking: dict[Hashable, Future[Answer]] = {}
-        self._lock = threading.Lock()
+        pace = Pace(requests_per_s, clock)
+        self._questions = Questions("Yahoo", pace, _COST, now=now, sleep=sleep, clock=clock)
 
     def close(self) -> None:
         """Let go of threads and connections; ask nothing afterwards."""
-        self._workers.close()
+        self._questions.close()
 
     # --- what was known when ------------------------------------------------------------------
 
@@ -131,8 +82,7 @@ class YahooFeed:
 
     def resting_s(self) -> float | None:
         """The seconds for which Yahoo is left alone after a rate limit or faults, if it is."""
-        refusal = self._breaker.rest()
-        return None if refusal is None else refusal.wait_s
+        return self._questions.resting_s()
 
     # --- questions ----------------------------------------------------------------------------
 
@@ -161,7 +111,7 @@ class YahooFeed:
             series = series_of(ticker, chart, since, now, self.calendar)
             return series, int(series.frame.estimated_size())
 
-        known: Series = (await self._ask(("chart", symbol), load, covers)).value
+        known: Series = (await self._questions.ask(("chart", symbol), load, covers)).value
         return known
 
     async def rates(
@@ -180,7 +130,9 @@ class YahooFeed:
             quotes = quotes_of(symbol, chart, now)
             return (first, quotes), 120 * len(quotes)
 
-        known: Sequence[Quote] = (await self._ask(("chart", symbol), load, covers)).value[1]
+        known: Sequence[Quote] = (await self._questions.ask(("chart", symbol), load, covers)).value[
+            1
+        ]
         return known
 
     async def news(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
@@ -198,7 +150,9 @@ class YahooFeed:
                 log.warning("market.undated_dropped", ticker=ticker, rows=dropped)
             return items, sum(len(item.title) + len(item.summary) + 400 for item in items)
 
-        answer = await self._ask(("news", symbol), load, lambda answer: answer.at >= close)
+        answer = await self._questions.ask(
+            ("news", symbol), load, lambda answer: answer.at >= close
+        )
         items: Sequence[NewsItem] = answer.value
         reaches = bool(items) and items[-1].known_at <= close
         # A page that is far from full has all there is.
@@ -254,7 +208,7 @@ class YahooFeed:
     async def _undated(self, kind: str, name: str, as_of: date, ask: Callable[[], Any]) -> Answer:
         """Something that Yahoo tells without a date, if it was seen in the night after as_of."""
         key = (kind, name, as_of)
-        if self._kept.get(key, self.now()) is None and self.counts_for(self.now()) != as_of:
+        if self._questions.kept(key) is None and self.counts_for(self.now()) != as_of:
             raise self._not_then({"search": "names and sectors"}.get(kind, kind), as_of)
 
         def load() -> tuple[Any, int]:
@@ -263,7 +217,7 @@ class YahooFeed:
             value = ask()
             return value, 200 + 60 * len(value or ())
 
-        return await self._ask(key, load, lambda _: True)
+        return await self._questions.ask(key, load)
 
     def _not_then(self, what: str, as_of: date) -> NotInSource:
         return NotInSource(
@@ -272,106 +226,6 @@ class YahooFeed:
             "it does not say since when it knows them, so it can be asked only for the newest "
             "session, between its close and the next open; replay recorded data for other days",
         )
-
-    async def _ask(
-        self,
-        key: tuple[Hashable, ...],
-        load: Callable[[], tuple[T, int]],
-        covers: Callable[[Answer], bool],
-    ) -> Answer:
-        cached = self._kept.get(key, self.now())
-        if cached is not None and covers(cached):
-            metrics.MARKET_CALLS.add(str(key[0]), "kept")
-            if cached.refused is not None:
-                raise cached.refused.with_traceback(None)
-            return cached
-        what = " ".join(str(part) for part in key if part)
-        with self._lock:
-            asking = self._asking.get(key)
-            if asking is None:
-                job = self._job(key, what, load)
-                asking = self._asking[key] = self._workers.submit(what, job)
-                asking.add_done_callback(lambda _: self._asking.pop(key, None))
-        try:
-            async with asyncio.timeout(ANSWER_S_MAX):
-                answer = await _result(asking)
-        except TimeoutError:
-            raise SourceUnavailable(what, f"no answer within {ANSWER_S_MAX:g} s") from None
-        if answer.refused is not None:
-            raise answer.refused.with_traceback(None)
-        return answer
-
-    def _job(
-        self, key: tuple[Hashable, ...], what: str, load: Callable[[], tuple[T, int]]
-    ) -> Callable[[], Answer]:
-        def job() -> Answer:
-            value, size_bytes, refused = None, 200, None
-            # Before the question: what comes in meanwhile is not claimed to be complete.
-            at = self.now()
-            try:
-                value, size_bytes = self._patiently(str(key[0]), what, load)
-                metrics.MARKET_CALLS.add(str(key[0]), "ok")
-            except SourceUnavailable:
-                metrics.MARKET_CALLS.add(str(key[0]), "unavailable")
-                raise
-            except MarketError as error:
-                metrics.MARKET_CALLS.add(str(key[0]), "none")
-                refused = error
-            finally:
-                metrics.MARKET_RESTS.set(self.resting_s() or 0.0)
-            answer = Answer(at, value, refused, size_bytes)
-            self._kept.put(key, answer)
-            return answer
-
-        return job
-
-    def _patiently(self, kind: str, what: str, load: Callable[[], tuple[T, int]]) -> tuple[T, int]:
-        """Ask up to ATTEMPTS_MAX times. Raises what the last try raised."""
-        self._admit(what)
-        for attempt in range(1, ATTEMPTS_MAX + 1):
-            self._sleep(self._pace.take(_COST[kind]))
-            try:
-                loaded = load()
-            except SourceUnavailable as error:
-                limited = isinstance(error, RateLimited)
-                wait_s = backoff_s(attempt)
-                log.warning("yahoo.failed", what=what, attempt=attempt, why=error.message[:200])
-                if attempt == ATTEMPTS_MAX:
-                    self._breaker.failed(error.message, limited=limited)
-                    raise
-                if limited:
-                    self._pace.hold(wait_s)
-                self._sleep(wait_s)
-            except MarketError:
-                self._breaker.succeeded()
-                raise
-            else:
-                self._breaker.succeeded()
-                return loaded
-        raise AssertionError("the last attempt returned or raised")
-
-    def _admit(self, what: str) -> None:
-        refusal = self._breaker.admit()
-        if refusal is None:
-            return
-        if refusal.limited:
-            raise RateLimited(what, refusal.wait_s)
-        raise SourceUnavailable(
-            what, f"Yahoo is down, it is tried again in {refusal.wait_s:.0f} s ({refusal.why})"
-        )
-
-
-async def _result(asking: Future[T]) -> T:
-    """Wait for a thread's answer. Who stops waiting does not stop it: others may wait too."""
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-    def tell(_: Future[T]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(done.set)
-
-    asking.add_done_callback(tell)
-    await done.wait()
-    return asking.result()
 
 
 def symbol_of(ticker: str) -> str:

@@ -9,11 +9,10 @@ import peewee
 import pytest
 from yfinance import cache
 
-from libs.market import kept_answers
+from libs.market import kept_answers, questions
 from libs.market.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
 from libs.market.errors import BadVendorData, RateLimited, SourceUnavailable, UnknownTicker
 from libs.market.kept_answers import REFUSED_S, Answer, AnswerCache
-from libs.market.yahoo import feed
 from libs.market.yahoo.calls import YahooCalls, _own_directory
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
 
@@ -186,7 +185,7 @@ async def test_a_question_that_hangs_has_a_time_limit(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await live.market.bars("BRVO", AS_OF, 1)  # yfinance is loaded
-    monkeypatch.setattr(feed, "ANSWER_S_MAX", 0.2)
+    monkeypatch.setattr(questions, "ANSWER_S_MAX", 0.2)
     gate = threading.Event()
     live.server.fails(CHART, wait=gate, status=503)
     with pytest.raises(SourceUnavailable, match=r"no answer within 0.2 s"):
@@ -204,7 +203,7 @@ def _until(happened: object) -> None:
 async def test_too_many_waiting_questions_are_refused(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, free = threading.Event(), feed.Workers(1)
+    gate, free = threading.Event(), questions.Workers("yahoo", 1)
     monkeypatch.setattr(free._jobs, "maxsize", 1)
     first = free.submit("a", gate.wait)
     await asyncio.to_thread(_until, free._jobs.empty)

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from libs.market import call_policy
+from libs.market import call_policy, questions
 from libs.market.errors import NotInSource, RateLimited, SourceUnavailable, UnknownTicker
-from libs.market.yahoo import feed
 from libs.market.yahoo.market import YahooMarket
 from tests.fakes.yahoo_live import AS_OF, Live
 from tests.fakes.yahoo_server import REFUSALS, envelope
@@ -75,7 +74,7 @@ QUESTIONS = {
 async def test_a_refusal_is_no_answer_is_counted_and_not_kept(
     live: Live, name: str, refusal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "ATTEMPTS_MAX", 1)
+    monkeypatch.setattr(questions, "ATTEMPTS_MAX", 1)
     monkeypatch.setattr(call_policy, "FAULTS_MAX", 1)
     question = QUESTIONS[name]
     status, body = REFUSALS[refusal]

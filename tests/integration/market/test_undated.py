@@ -116,7 +116,7 @@ async def test_the_market_value_is_yahoos_own_whatever_share_classes_there_are(l
     assert found["market_cap"] == pytest.approx(price * company.shares, rel=1e-4)
     assert company.info["sharesOutstanding"] < company.shares / 2
     company.info["marketCap"] = None
-    live.feed._kept._answers.clear()
+    live.feed._questions._kept._answers.clear()
     unknown = (await tools.call("get_fundamentals", {"ticker": "ALFA"}))["figures"]
     assert (unknown["market_cap"], unknown["shares_outstanding"]) == (None, None)
 
