@@ -133,10 +133,25 @@ class RateLimited(SourceUnavailable):
 
     code = "rate_limited"
 
-    def __init__(self, what: str, wait_s: float | None = None) -> None:
+    def __init__(
+        self, what: str, wait_s: float | None = None, why: str = "too many requests"
+    ) -> None:
         later = "" if wait_s is None else f", it is asked again in {wait_s:.0f} s"
-        super().__init__(what, f"too many requests{later}")
+        super().__init__(what, f"{why}{later}")
         self.wait_s = wait_s
+        self.why = why
+
+
+class ContactMissing(MarketError):
+    """A source that wants to know whom to write to was not asked, because nobody is named."""
+
+    code = "contact_missing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "EDGAR is asked only by whom the SEC can write to: set DESKBUS_EDGAR_CONTACT to a mail "
+            "address of yours; it is sent to the SEC and shown nowhere"
+        )
 
 
 def is_silence(answer: object) -> TypeGuard[Failure]:
@@ -149,10 +164,10 @@ class BadVendorData(MarketError):
 
     code = "bad_vendor_data"
 
-    def __init__(self, what: str, why: str) -> None:
+    def __init__(self, what: str, why: str, reader: str = "yfinance") -> None:
         super().__init__(
             f"the answer for {what} cannot be used: {why}; leave it out, and see whether a newer "
-            f"yfinance reads it"
+            f"{reader} reads it"
         )
 
 

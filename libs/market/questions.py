@@ -201,7 +201,8 @@ class Questions:
                 if limited and (is_last or attempt < ATTEMPTS_MAX):
                     self._pace.hold(wait_s)
                 if is_last or attempt == ATTEMPTS_MAX:
-                    self._breaker.failed(error.message, limited=limited)
+                    why = error.why if isinstance(error, RateLimited) else error.message
+                    self._breaker.failed(why, limited=limited)
                     raise
                 self._sleep(wait_s)
             except MarketError:
@@ -217,7 +218,7 @@ class Questions:
         if refusal is None:
             return
         if refusal.limited:
-            raise RateLimited(what, refusal.wait_s)
+            raise RateLimited(what, refusal.wait_s, refusal.why)
         why = f"{self._name} is down, it is tried again in {refusal.wait_s:.0f} s ({refusal.why})"
         raise SourceUnavailable(what, why)
 

@@ -25,6 +25,7 @@ from pydantic_settings import (
 from contracts.account import AccountLimits
 from contracts.gate import STRICT, GateThresholds
 from contracts.types import Currency, Name
+from libs.runtime.contact import Contact
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import (
     ENDPOINT_NAME,
@@ -103,7 +104,16 @@ class Settings(BaseSettings):
     pg_bindir: Path | None = None
     """A system Postgres' binaries for the embedded server."""
     market: str = Field(default="replay", pattern="^(replay|yahoo)$")
-    """Where market data comes from: recorded (`replay`), or live and unofficial (`yahoo`)."""
+    """Where market data comes from: recorded (`replay`), or live and unofficial (`yahoo`). Prices,
+    listings and rates always do; other kinds of data may have a source of their own."""
+    fundamentals: str | None = Field(default=None, pattern="^(replay|yahoo|edgar)$")
+    """Where companies' figures come from, if not from `market`."""
+    events: str | None = Field(default=None, pattern="^(replay|edgar)$")
+    """Where companies' filings come from, if not from `market`."""
+    headlines: str | None = Field(default=None, pattern="^(replay|yahoo)$")
+    """Where headlines come from, if not from `market`."""
+    calendar: str | None = Field(default=None, pattern="^(replay|yahoo)$")
+    """Where earnings dates come from, if not from `market`."""
     replay_dir: Path | None = None
     """Recorded market data; None is the data bundled with bokeh-sampledata."""
     yahoo_tickers: str = ""
@@ -115,6 +125,17 @@ class Settings(BaseSettings):
     is told with the prices."""
     yahoo_requests_per_s: float = Field(default=4.0, gt=0, le=50)
     """How fast one process asks Yahoo; replicas do not share it."""
+    edgar_contact: Contact | None = None
+    """A mail address of yours that the SEC can write to, maybe with a name before it; it is sent
+    with each request to EDGAR and shown nowhere. Without it EDGAR is not asked."""
+    edgar_requests_per_s: float = Field(default=8.0, gt=0, le=10)
+    """How fast all processes that share a data directory ask EDGAR together; the SEC allows 10. Of
+    services with data directories of their own, such as containers, each takes this much."""
+    edgar_ciks: str = Field(default="", pattern=r"^([A-Za-z0-9.-]{1,15}=[0-9]{1,10}(,|$))*$")
+    """Companies' numbers by ticker that count above EDGAR's list, as FB=1326801, separated by
+    commas: for tickers that changed."""
+    edgar_url: str | None = Field(default=None, pattern="^https?://[^@]+$")
+    """Another address that answers in EDGAR's place; None is the SEC's own."""
     http: bool = False
     """Whether the console answers HTTP too; `deskbus up` does so unless it is told --no-http."""
     http_host: str = Field(default="127.0.0.1", min_length=1)
@@ -340,8 +361,9 @@ class Settings(BaseSettings):
         """The settings that differ from the defaults, as the environment of another process."""
         values = self.model_dump(mode="json", exclude_defaults=True)
         values["postgres_dsn"] = self.postgres_address
-        if self.http_token is not None:
-            values["http_token"] = self.http_token.get_secret_value()
+        for name in values:
+            if isinstance(secret := getattr(self, name), SecretStr) and name != "postgres_dsn":
+                values[name] = secret.get_secret_value()
         # Tables of settings travel as JSON, in which the environment is read.
         return {
             f"DESKBUS_{name.upper()}": json.dumps(value) if isinstance(value, dict) else str(value)

@@ -1,0 +1,1 @@
+"""The SEC's EDGAR as a live source: filings as dated events, and the figures that they reported."""

@@ -1,0 +1,140 @@
+"""The one place that speaks to EDGAR: one GET a question, its page judged before it is used.
+
+Each request names a contact in its User-Agent, because the SEC refuses callers that do not; it is
+the mail address of a person, so it stands in no error, log or answer, and no redirect is followed.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import httpx2
+from pydantic import SecretStr
+
+from libs.market.edgar.pages import Sort, read
+from libs.market.errors import (
+    BadVendorData,
+    ContactMissing,
+    MarketError,
+    NotInSource,
+    RateLimited,
+    SourceUnavailable,
+)
+
+SOURCE = "edgar"
+DATA_URL = "https://data.sec.gov"
+FILES_URL = "https://www.sec.gov"
+FACTS_BYTES_MAX = 64 * 1024 * 1024
+"""Of the figures of one company, unpacked: large companies have some 10 MB."""
+PAGE_BYTES_MAX = 16 * 1024 * 1024
+"""Of every other page, unpacked: the list of tickers has about 1 MB."""
+CONNECT_TIMEOUT_S = 10.0
+SILENCE_S = 15.0
+"""How long EDGAR may say nothing within an answer."""
+WHOLE_S = 60.0
+"""How long one answer may take."""
+
+
+class EdgarCalls:
+    """Questions to EDGAR, each one HTTP request. Safe to share between threads.
+
+    `url` is another address that answers in EDGAR's place, for both of its hosts.
+    """
+
+    def __init__(self, contact: SecretStr | None, url: str | None = None) -> None:
+        self._contact = contact
+        self._data_url = url or DATA_URL
+        self._files_url = url or FILES_URL
+        self._client = httpx2.Client(
+            timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_TIMEOUT_S),
+            follow_redirects=False,
+            headers={"Accept-Encoding": "gzip", "Accept": "application/json"},
+        )
+
+    def require_contact(self) -> str:
+        """The contact. Raises ContactMissing."""
+        if self._contact is None:
+            raise ContactMissing
+        return self._contact.get_secret_value()
+
+    def tickers(self) -> Mapping[str, Any]:
+        """EDGAR's list of tickers and companies, as it is now."""
+        page: Mapping[str, Any] = self._page(
+            "list of tickers", f"{self._files_url}/files/company_tickers.json", ("0",)
+        )
+        return page
+
+    def submissions(self, cik: int) -> Mapping[str, Any]:
+        """A company's page: its newest thousand filings or so, and where older ones are."""
+        page: Mapping[str, Any] = self._page(
+            f"filings of CIK {cik}",
+            f"{self._data_url}/submissions/CIK{cik:010d}.json",
+            ("filings", "recent"),
+        )
+        return page
+
+    def older(self, name: str) -> Mapping[str, Any]:
+        """A file of older filings: columns, as in `filings.recent`."""
+        page: Mapping[str, Any] = self._page(
+            f"older filings {name}", f"{self._data_url}/submissions/{name}", ("accessionNumber",)
+        )
+        return page
+
+    def facts(self, cik: int) -> Mapping[str, Any]:
+        """All figures that a company reported in XBRL. Raises NotInSource where it has none."""
+        url = f"{self._data_url}/api/xbrl/companyfacts/CIK{cik:010d}.json"
+        page: Mapping[str, Any] = self._page(
+            f"figures of CIK {cik}", url, ("facts",), FACTS_BYTES_MAX
+        )
+        return page
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._client.close()
+
+    def _page(self, what: str, url: str, holds: Sequence[str], bytes_max: int | None = None) -> Any:
+        agent = f"Deskbus/{version('deskbus')} {self.require_contact()}"
+        try:
+            with self._client.stream("GET", url, headers={"User-Agent": agent}) as response:
+                body = _body(what, response, bytes_max or PAGE_BYTES_MAX)
+                kind = response.headers.get("Content-Type", "")
+        except httpx2.HTTPError as error:
+            # Not from the error: it holds the request, and that holds the contact.
+            raise SourceUnavailable(what, _words(error)) from None
+        page, refusal = read(response.status_code, kind, body, holds)
+        if refusal is not None:
+            raise _ours(what, refusal.sort, refusal.why)
+        return page
+
+
+def _body(what: str, response: httpx2.Response, bytes_max: int) -> bytes:
+    ends = time.monotonic() + WHOLE_S
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > bytes_max:
+            raise BadVendorData(what, f"it has more than {bytes_max // 1024**2} MB", "Deskbus")
+        if time.monotonic() > ends:
+            raise SourceUnavailable(what, f"the answer took longer than {WHOLE_S:g} s")
+    return bytes(body)
+
+
+def _words(error: httpx2.HTTPError) -> str:
+    return " ".join(f"{type(error).__name__} {error}".split())[:160]
+
+
+def _ours(what: str, sort: Sort, why: str) -> MarketError:
+    match sort:
+        case Sort.LIMITED:
+            return RateLimited(what)
+        case Sort.UNDECLARED:
+            return RateLimited(
+                what,
+                why="EDGAR refuses the contact that it was told: set DESKBUS_EDGAR_CONTACT to a "
+                "mail address that the SEC can write to",
+            )
+        case Sort.NONE:
+            return NotInSource(what, SOURCE, "EDGAR has none; leave it out")
+        case Sort.UNAVAILABLE:
+            return SourceUnavailable(what, why)

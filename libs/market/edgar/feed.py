@@ -1,0 +1,220 @@
+"""EDGAR's answers, asked with care and kept for a while: what `EdgarMarket` reads from.
+
+An answer given after a session's close holds all that was filed up to it, so it serves that session
+and all before. Figures serve later ones too, as long as no report has been filed since.
+
+What EDGAR says of the past does not change (filings and figures are only added), but for its list
+of tickers: that is today's, and a ticker means the company that has it today.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, TypeVar
+
+import structlog
+
+from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.market.edgar.calls import SOURCE, EdgarCalls
+from libs.market.edgar.shapes import FORMS, Older, ciks_of, filings_of, older_of, reported_of
+from libs.market.errors import BadVendorData, NothingTraded, NotInSource
+from libs.market.filings.reported import Filing, ReportedFact
+from libs.market.kept_answers import Answer
+from libs.market.questions import Paced, Questions
+from libs.market.source import refuse_crypto, require_session
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+LIMITED_S = 600.0
+"""The SEC blocks for ten minutes, and whoever asks meanwhile starts them anew."""
+HISTORY_DAYS = 1_100
+"""Days before as_of whose filings are read: three years of reports."""
+LAG = timedelta(minutes=10)
+"""How far EDGAR's pages may lie behind the acceptance of a filing: it says a minute at most."""
+REPORTS = FORMS - {"8-K", "8-K/A", "6-K", "6-K/A"}
+"""The forms that state figures."""
+FACT_BYTES = 300
+ROW_BYTES = 200
+"""About what a figure, and a row of a page, take in memory."""
+OLDER_MAX = 8
+"""Files of older filings read for one question. A bank that files notes daily has dozens."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Company:
+    """A company's page: its newest filings, and the files of the older ones."""
+
+    recent: Mapping[str, Any]
+    older: Sequence[Older]
+
+
+class EdgarFeed:
+    """Questions with pace, retries, breaker and memory. `now` gives aware UTC; `sleep` waits.
+
+    `ciks` are companies' numbers by ticker that count above EDGAR's list.
+    """
+
+    def __init__(
+        self,
+        calls: EdgarCalls,
+        pace: Paced,
+        concepts: Collection[str],
+        ciks: Mapping[str, int] | None = None,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.now = now
+        self.calendar: ExchangeCalendar = exchange_calendar()
+        self._calls = calls
+        self._concepts = frozenset(concepts)
+        self._ciks = {_name(ticker): cik for ticker, cik in (ciks or {}).items()}
+        self._questions = Questions(
+            "EDGAR",
+            pace,
+            limited_s=LIMITED_S,
+            tries_when_limited=False,
+            now=now,
+            sleep=sleep,
+            clock=clock,
+        )
+
+    def close(self) -> None:
+        """Let go of threads and connections; ask nothing afterwards."""
+        self._questions.close()
+        self._calls.close()
+
+    def resting_s(self) -> float | None:
+        """The seconds for which EDGAR is left alone after a rate limit or faults, if it is."""
+        return self._questions.resting_s()
+
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
+        """The filings of HISTORY_DAYS up to as_of's close, oldest first.
+
+        Raises NotInSource for a ticker that EDGAR does not list, ContactMissing, and
+        SourceUnavailable where there is no answer.
+        """
+        require_session(self.calendar, as_of)
+        close = self.calendar.close(as_of)
+        if close > self.now():
+            raise NothingTraded(
+                f"{as_of} is not over in source {SOURCE}: it closes at {close.isoformat()}; "
+                f"use {self.calendar.last_closed(self.now())} or an earlier session"
+            )
+        cik = await self._cik(ticker)
+        tables = await self._tables(ticker, as_of, cik)
+        filings = _shaped(f"filings of {ticker}", lambda: filings_of(ticker, tables, self.calendar))
+        since = as_of - timedelta(days=HISTORY_DAYS)
+        return tuple(each for each in filings if since <= each.filed and each.known_at <= close)
+
+    async def reported(self, ticker: str, as_of: date) -> tuple[ReportedFact, ...]:
+        """The figures that these filings stated. Raises as `filings` does, and NotInSource for a
+        company that reports none in XBRL by US-GAAP."""
+        filings = await self.filings(ticker, as_of)
+        cik = await self._cik(ticker)
+        close = self.calendar.close(as_of)
+        reports = [filing.known_at for filing in filings if filing.form in REPORTS]
+        newest = max(reports, default=close)
+
+        def covers(answer: Answer) -> bool:
+            return answer.refused is not None or answer.at >= min(close, newest) + LAG
+
+        def load() -> tuple[Sequence[ReportedFact], int]:
+            facts, torn = _shaped(
+                f"figures of {ticker}",
+                lambda: reported_of(ticker, self._calls.facts(cik), self._concepts),
+            )
+            if torn:
+                log.warning("market.figures_dropped", ticker=ticker, rows=torn)
+            return facts, FACT_BYTES * len(facts)
+
+        try:
+            facts = (await self._questions.ask(("facts", cik), load, covers)).value
+        except NotInSource as error:
+            raise _no_figures(ticker) from error
+        if not facts:
+            raise _no_figures(ticker)
+        known = {filing.accession for filing in filings}
+        # Of two share classes each asks under its own ticker, and both find one answer.
+        return tuple(replace(fact, ticker=ticker) for fact in facts if fact.accession in known)
+
+    async def _cik(self, ticker: str) -> int:
+        refuse_crypto(ticker)
+        self._calls.require_contact()
+        name = _name(ticker)
+        if name in self._ciks:
+            return self._ciks[name]
+
+        def load() -> tuple[Mapping[str, int], int]:
+            ciks = _shaped("list of tickers", lambda: ciks_of(self._calls.tickers()))
+            return ciks, ROW_BYTES * len(ciks)
+
+        ciks: Mapping[str, int] = (await self._questions.ask(("tickers",), load)).value
+        if name not in ciks:
+            raise NotInSource(
+                f"filings of {ticker}",
+                SOURCE,
+                "it lists US filers by the tickers that they have today; if it changed, name the "
+                "company's number in DESKBUS_EDGAR_CIKS, else leave it out",
+            )
+        return ciks[name]
+
+    async def _tables(self, ticker: str, as_of: date, cik: int) -> Sequence[Mapping[str, Any]]:
+        """The company's newest filings, and those older ones that HISTORY_DAYS reach into."""
+        close = self.calendar.close(as_of)
+
+        def covers(answer: Answer) -> bool:
+            return answer.refused is not None or answer.at >= close + LAG
+
+        def load() -> tuple[_Company, int]:
+            page = self._calls.submissions(cik)
+            older = _shaped(f"filings of {ticker}", lambda: older_of(page))
+            company = _Company(page["filings"]["recent"], older)
+            return company, _bytes_of(company.recent)
+
+        company: _Company = (await self._questions.ask(("filings", cik), load, covers)).value
+        since = as_of - timedelta(days=HISTORY_DAYS)
+        wanted = [each for each in company.older if each.last >= since and each.first <= as_of]
+        wanted.sort(key=lambda each: each.last, reverse=True)
+        if len(wanted) > OLDER_MAX:
+            log.warning("market.filings_cut", ticker=ticker, files=len(wanted))
+
+        async def older(name: str) -> Mapping[str, Any]:
+            def load() -> tuple[Mapping[str, Any], int]:
+                table = self._calls.older(name)
+                return table, _bytes_of(table)
+
+            return (await self._questions.ask(("filings", cik, name), load, covers)).value  # type: ignore[no-any-return]
+
+        return [company.recent, *[await older(each.name) for each in wanted[:OLDER_MAX]]]
+
+
+def _no_figures(ticker: str) -> NotInSource:
+    return NotInSource(
+        f"figures of {ticker}",
+        SOURCE,
+        "the company reports none in XBRL by US-GAAP (a fund, or a foreign one); use another "
+        "source of figures, or leave it out",
+    )
+
+
+def _bytes_of(table: Mapping[str, Any]) -> int:
+    return ROW_BYTES * len(table.get("form") or ())
+
+
+def _name(ticker: str) -> str:
+    """EDGAR's way of writing a ticker: BRK.B is BRK-B there."""
+    return ticker.upper().replace(".", "-")
+
+
+def _shaped(what: str, shape: Callable[[], T]) -> T:
+    """What `shape` makes of an answer. Raises BadVendorData where the answer has another shape."""
+    try:
+        return shape()
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        why = f"{type(error).__name__} {str(error)[:80]}"
+        raise BadVendorData(what, why, "Deskbus") from error

@@ -1,0 +1,183 @@
+"""EDGAR's JSON as the desk's rows. Pure: nothing here asks, waits or knows the time.
+
+Every figure stays with the filing that stated it, in all its vintages; `frame`, EDGAR's own choice
+of one of them (the last), is never looked at: it would show restatements before they were made.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from libs.market.calendar import ExchangeCalendar
+from libs.market.edgar.accepted import Stamp, accepted_at
+from libs.market.edgar.known import known_at
+from libs.market.filings.reported import Filing, ReportedFact
+
+FORMS = frozenset(
+    form + change
+    for form in ("8-K", "10-K", "10-Q", "10-KT", "10-QT", "20-F", "40-F", "6-K")
+    for change in ("", "/A")
+)
+"""The forms that are kept: reports and events of the company itself, and their amendments."""
+TAXONOMIES = ("us-gaap", "dei")
+ITEMS_MAX = 12
+"""Item numbers kept of one 8-K; the form has some thirty."""
+
+# Days of a period, first and last included, for so many quarters: 12 to 14 weeks each, since some
+# companies have quarters of 12 and years of 53 weeks.
+_QUARTERS = {1: (84, 98), 2: (161, 196), 3: (245, 287), 4: (350, 378)}
+_UNIT = re.compile(r"[A-Z]{3}(/shares)?|shares")
+_ACCESSION = re.compile(r"\d{10}-\d{2}-\d{6}")
+_OLDER = re.compile(r"CIK\d{10}-submissions-\d{3}\.json")
+_ITEM = re.compile(r"\d{1,2}(\.\d{2})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """A file of older filings that a company's page names, with the days that it spans."""
+
+    name: str
+    first: date
+    last: date
+
+
+def ciks_of(page: Mapping[str, Any]) -> Mapping[str, int]:
+    """The company's number by ticker; of two share classes both have the same."""
+    ciks = {}
+    for row in page.values():
+        ticker, cik = row.get("ticker"), row.get("cik_str")
+        if isinstance(ticker, str) and isinstance(cik, int) and cik > 0:
+            ciks[ticker.upper()] = cik
+    return ciks
+
+
+def older_of(page: Mapping[str, Any]) -> Sequence[Older]:
+    """The files of older filings that a page of submissions names."""
+    found = []
+    for row in page["filings"].get("files") or ():
+        name, first, last = row.get("name"), _day(row.get("filingFrom")), _day(row.get("filingTo"))
+        if (
+            isinstance(name, str)
+            and _OLDER.fullmatch(name)
+            and first is not None
+            and last is not None
+        ):
+            found.append(Older(name, first, last))
+    return found
+
+
+def filings_of(
+    ticker: str, tables: Iterable[Mapping[str, Any]], calendar: ExchangeCalendar
+) -> tuple[Filing, ...]:
+    """The filings in tables of columns (`filings.recent`, or an older file), oldest known first."""
+    rows = {row["accessionNumber"]: row for table in tables for row in _rows(table)}
+    kept = [row for row in rows.values() if row["form"] in FORMS]
+    times = accepted_at([Stamp(row["acceptanceDateTime"], row["filingDate"]) for row in kept])
+    filings = [
+        Filing(
+            ticker=ticker,
+            accession=row["accessionNumber"],
+            form=row["form"],
+            filed=row["filingDate"],
+            known_at=known_at(accepted, row["filingDate"], calendar),
+            period_end=row["reportDate"],
+            items=row["items"],
+        )
+        for row, accepted in zip(kept, times, strict=True)
+    ]
+    return tuple(sorted(filings, key=lambda filing: (filing.known_at, filing.accession)))
+
+
+def reported_of(
+    ticker: str, page: Mapping[str, Any], concepts: Collection[str]
+) -> tuple[tuple[ReportedFact, ...], int]:
+    """The figures of `concepts` by filing, and how many were left out because one filing says two
+    numbers for one of them."""
+    facts: dict[tuple[object, ...], ReportedFact] = {}
+    torn: set[tuple[object, ...]] = set()
+    for concept, unit, row in _entries(page, concepts):
+        fact = _fact(ticker, concept, unit, row)
+        if fact is None:
+            continue
+        key = (fact.accession, fact.concept, fact.period_end, fact.quarters, fact.unit)
+        other = facts.setdefault(key, fact)
+        if other.value != fact.value:
+            torn.add(key)
+    whole = [fact for key, fact in facts.items() if key not in torn]
+    whole.sort(key=lambda f: (f.accession, f.concept, f.period_end, f.quarters, f.unit))
+    return tuple(whole), len(torn)
+
+
+def _rows(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of parallel columns; one that lacks number, form or day is left out."""
+    names = ("accessionNumber", "form", "filingDate", "acceptanceDateTime", "reportDate", "items")
+    count = len(table["accessionNumber"])
+    columns = [table.get(name) or [""] * count for name in names]
+    for cells in zip(*columns, strict=False):
+        row = {name: str(cell or "") for name, cell in zip(names, cells, strict=True)}
+        filed = _day(row["filingDate"])
+        if filed is None or not _ACCESSION.fullmatch(row["accessionNumber"]):
+            continue
+        yield {
+            **row,
+            "filingDate": filed,
+            "reportDate": _day(row["reportDate"]),
+            "items": _items(row["items"]),
+        }
+
+
+def _items(text: str) -> tuple[str, ...]:
+    """Item numbers of an 8-K: "2.02,9.01"; before 2004 "5,7"."""
+    found = (item.strip() for item in text.split(","))
+    return tuple(item for item in found if _ITEM.fullmatch(item))[:ITEMS_MAX]
+
+
+def _entries(
+    page: Mapping[str, Any], concepts: Collection[str]
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for taxonomy in TAXONOMIES:
+        for concept, found in (page["facts"].get(taxonomy) or {}).items():
+            if concept not in concepts:
+                continue
+            for unit, rows in found["units"].items():
+                if _UNIT.fullmatch(unit):
+                    yield from ((concept, unit, row) for row in rows)
+
+
+def _fact(ticker: str, concept: str, unit: str, row: Mapping[str, Any]) -> ReportedFact | None:
+    """A figure; None where it is none that the desk can place: its period is of another length, or
+    ends after the filing (a slip in the date of a cover page)."""
+    end, filed, value = _day(row.get("end")), _day(row.get("filed")), row.get("val")
+    quarters = _quarters(row.get("start"), end)
+    if end is None or filed is None or quarters is None or end > filed:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return ReportedFact(
+        ticker=ticker,
+        accession=str(row.get("accn")),
+        concept=concept,
+        period_end=end,
+        quarters=quarters,
+        unit=unit,
+        value=float(value),
+    )
+
+
+def _quarters(start: object, end: date | None) -> int | None:
+    if start is None:
+        return 0
+    first = _day(start)
+    if first is None or end is None:
+        return None
+    days = (end - first).days + 1
+    return next((n for n, (low, high) in _QUARTERS.items() if low <= days <= high), None)
+
+
+def _day(text: object) -> date | None:
+    try:
+        return date.fromisoformat(str(text))
+    except ValueError:
+        return None

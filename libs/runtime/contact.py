@@ -1,0 +1,24 @@
+"""A person's mail address among the settings: checked, carried as a secret, shown masked."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, SecretStr
+
+_MAIL = re.compile(r"([!-~]{1,60} ){0,6}[!-?A-~]{1,64}@[!-?A-~]{1,120}\.[!-?A-~]{2,60}")
+
+
+def _checked(value: SecretStr) -> SecretStr:
+    # Into a header goes nothing but plain text; and what was given is not quoted.
+    if not _MAIL.fullmatch(value.get_secret_value()):
+        raise ValueError("takes a mail address, maybe with a name before it, in plain letters")
+    return value
+
+
+Contact = Annotated[SecretStr, AfterValidator(_checked)]
+
+
+def masked(contact: SecretStr) -> str:
+    """The address with its first letter and its domain: enough to see which one is set."""
+    name, _, domain = contact.get_secret_value().rpartition(" ")[2].partition("@")
+    return f"{name[0]}...@{domain}"
