@@ -19,11 +19,12 @@ class UnknownSource(MarketError):
     """The settings name a source that there is not."""
 
     code = "unknown_source"
-    field = "market"
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
+    def __init__(self, name: str, known: Sequence[str], field: str = "market") -> None:
+        self.field = field
+        what = "a market source" if field == "market" else f"a source of {field}"
         super().__init__(
-            f"DESKBUS_MARKET is {name[:40]!r}, which is not a market source; set it to "
+            f"DESKBUS_{field.upper()} is {name[:40]!r}, which is not {what}; set it to "
             f"{' or '.join(known)}"
         )
 

@@ -1,37 +1,61 @@
 """Which market source the settings choose, and how it is made.
 
 `market` of the settings is `replay` (recorded data, the default) or `yahoo` (live). Where a further
-one is forgotten here, mypy says so. What reads past as_of is handed out by itself, `fills_of`: only
-execution asks for it.
+one is forgotten here, mypy says so. Kinds of data beside prices may have a source of their own, and
+that may have nothing else (`edgar`). What reads past as_of is handed out by itself, `fills_of`:
+only execution asks for it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+
+from libs.market.edgar.feed import CONCEPTS
 from libs.market.errors import UnknownSource
+from libs.market.kinds import Kind
+from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.rates import ExchangeRates, ReplayRates
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.sessions import Sessions, Span
-from libs.market.source import FillPrices, MarketData
+from libs.market.shared_pace import SharedPace
+from libs.market.source import FillPrices, ListingSearch, MarketData
 from libs.runtime.settings import Settings
 
 if TYPE_CHECKING:
+    from libs.market.edgar.feed import EdgarFeed
     from libs.market.yahoo.feed import YahooFeed
     from libs.market.yahoo.market import YahooMarket
 
 CACHE_DIR = "cache/yahoo"
 """Where yfinance keeps cookies and time zones, below the data directory."""
+EDGAR_PACE = "cache/edgar/pace"
+"""Where all processes keep EDGAR's pace, below the data directory."""
 
 
 class SourceName(StrEnum):
-    """The sources there are."""
+    """The sources of whole markets."""
 
     REPLAY = "replay"
     YAHOO = "yahoo"
+
+
+class PartName(StrEnum):
+    """The sources that have some kinds of data, and no prices."""
+
+    EDGAR = "edgar"
+
+
+CAN: Mapping[SourceName | PartName, Sequence[Kind]] = {
+    SourceName.REPLAY: tuple(Kind),
+    SourceName.YAHOO: tuple(kind for kind in Kind if kind is not Kind.EVENTS),
+    PartName.EDGAR: (Kind.FUNDAMENTALS, Kind.EVENTS),
+}
+"""The kinds of data that each source can be asked for."""
 
 
 def source_of(settings: Settings) -> SourceName:
@@ -42,9 +66,42 @@ def source_of(settings: Settings) -> SourceName:
         raise UnknownSource(settings.market, [*SourceName]) from None
 
 
+def chosen(settings: Settings, kind: Kind) -> SourceName | PartName:
+    """The source of a kind of data. Raises UnknownSource."""
+    name = None if kind is Kind.PRICES else getattr(settings, kind)
+    if name is None:
+        return source_of(settings)
+    for names in (SourceName, PartName):
+        if name in set(names) and kind in CAN[names(name)]:
+            return names(name)
+    raise UnknownSource(name, [each for each in CAN if kind in CAN[each]], kind)
+
+
 def market_of(settings: Settings) -> MarketData:
-    """The chosen source, read up to as_of. Raises BadReplayData for a directory that is none."""
-    match source_of(settings):
+    """The chosen sources, read up to as_of. Raises BadReplayData for a directory that is none."""
+    prices = _whole(settings, source_of(settings))
+    if len({chosen(settings, kind) for kind in Kind}) == 1:
+        return prices
+    parts = Parts(
+        figures=_other(settings, Kind.FUNDAMENTALS, prices),
+        headlines=_other(settings, Kind.HEADLINES, prices),
+        calendar=_other(settings, Kind.CALENDAR, prices),
+    )
+    if isinstance(prices, ListingSearch):
+        return SearchingMixedMarket(prices, parts, prices)
+    return MixedMarket(prices, parts)
+
+
+def _other(
+    settings: Settings, kind: Kind, prices: "ReplayMarket | YahooMarket"
+) -> "ReplayMarket | YahooMarket":
+    """The source of a kind that a whole market was chosen for; the prices' own is made once."""
+    name = SourceName(chosen(settings, kind))
+    return prices if name is source_of(settings) else _whole(settings, name)
+
+
+def _whole(settings: Settings, name: SourceName) -> "ReplayMarket | YahooMarket":
+    match name:
         case SourceName.REPLAY:
             return ReplayMarket(_store(settings.replay_dir), settings.market_jump_pct)
         case SourceName.YAHOO:
@@ -105,6 +162,17 @@ def sessions_of(settings: Settings) -> Sessions:
             return Sessions(SourceName.YAHOO, feed.calendar, _Settled(feed))
 
 
+def edgar_of(settings: Settings) -> "EdgarFeed":
+    """This process' one feed from EDGAR; nothing is loaded or asked yet."""
+    return _edgar(
+        settings.edgar_contact,
+        settings.edgar_url,
+        (settings.data_dir / EDGAR_PACE).absolute(),
+        settings.edgar_requests_per_s,
+        settings.edgar_ciks,
+    )
+
+
 def feed_of(settings: Settings) -> "YahooFeed":
     """This process' one feed from Yahoo; nothing is loaded or asked yet."""
     return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo_requests_per_s)
@@ -136,6 +204,22 @@ def _feed(cache_dir: Path, requests_per_s: float) -> "YahooFeed":
     from libs.market.yahoo.feed import YahooFeed  # noqa: PLC0415
 
     return YahooFeed(YahooCalls(cache_dir), requests_per_s)
+
+
+@lru_cache(maxsize=4)
+def _edgar(
+    contact: SecretStr | None, url: str | None, pace: Path, requests_per_s: float, ciks: str
+) -> "EdgarFeed":
+    from libs.market.edgar.calls import EdgarCalls  # noqa: PLC0415
+    from libs.market.edgar.feed import EdgarFeed  # noqa: PLC0415
+
+    pairs = (pair.split("=") for pair in filter(None, ciks.split(",")))
+    return EdgarFeed(
+        EdgarCalls(contact, url),
+        SharedPace(pace, requests_per_s, "EDGAR"),
+        CONCEPTS,
+        {ticker: int(cik) for ticker, cik in pairs},
+    )
 
 
 class _Recorded:

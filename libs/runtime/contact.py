@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
-_MAIL = re.compile(r"([!-~]{1,60} ){0,6}[!-?A-~]{1,64}@[!-?A-~]{1,120}\.[!-?A-~]{2,60}")
+# Without slashes: what looks like an address of the web is shown as one.
+_MAIL = re.compile(r"([!-.0-~]{1,60} ){0,6}[!-.0-?A-~]{1,64}@[!-.0-?A-~]{1,120}\.[!-.0-?A-~]{2,60}")
 
 
 def _checked(value: SecretStr) -> SecretStr:

@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
+CONCEPTS = ("EarningsPerShareDiluted",)
 LIMITED_S = 600.0
 """The SEC blocks for ten minutes, and whoever asks meanwhile starts them anew."""
 HISTORY_DAYS = 1_100
@@ -107,9 +108,9 @@ class EdgarFeed:
             )
         cik = await self._cik(ticker)
         tables = await self._tables(ticker, as_of, cik)
-        filings = _shaped(f"filings of {ticker}", lambda: filings_of(ticker, tables, self.calendar))
         since = as_of - timedelta(days=HISTORY_DAYS)
-        return tuple(each for each in filings if since <= each.filed and each.known_at <= close)
+        filings = _shaped(f"filings of {ticker}", lambda: filings_of(ticker, tables, since))
+        return tuple(filing for filing in filings if filing.known_at <= close)
 
     async def reported(self, ticker: str, as_of: date) -> tuple[ReportedFact, ...]:
         """The figures that these filings stated. Raises as `filings` does, and NotInSource for a

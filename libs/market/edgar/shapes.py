@@ -7,12 +7,11 @@ of one of them (the last), is never looked at: it would show restatements before
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date
 from typing import Any
 
-from libs.market.calendar import ExchangeCalendar
 from libs.market.edgar.accepted import Stamp, accepted_at
-from libs.market.edgar.known import known_at
+from libs.market.filings.known import known_at
 from libs.market.filings.reported import Filing, ReportedFact
 
 FORMS = frozenset(
@@ -68,10 +67,9 @@ def older_of(page: Mapping[str, Any]) -> Sequence[Older]:
     return found
 
 
-def filings_of(
-    ticker: str, tables: Iterable[Mapping[str, Any]], calendar: ExchangeCalendar
-) -> tuple[Filing, ...]:
-    """The filings in tables of columns (`filings.recent`, or an older file), oldest known first."""
+def filings_of(ticker: str, tables: Iterable[Mapping[str, Any]], since: date) -> tuple[Filing, ...]:
+    """The filings from `since` on in tables of columns (`filings.recent`, or an older file), oldest
+    known first."""
     rows = {row["accessionNumber"]: row for table in tables for row in _rows(table)}
     kept = [row for row in rows.values() if row["form"] in FORMS]
     times = accepted_at([Stamp(row["acceptanceDateTime"], row["filingDate"]) for row in kept])
@@ -81,11 +79,12 @@ def filings_of(
             accession=row["accessionNumber"],
             form=row["form"],
             filed=row["filingDate"],
-            known_at=known_at(accepted, row["filingDate"], calendar),
+            known_at=known_at(row["filingDate"], accepted).astimezone(UTC),
             period_end=row["reportDate"],
             items=row["items"],
         )
         for row, accepted in zip(kept, times, strict=True)
+        if row["filingDate"] >= since
     ]
     return tuple(sorted(filings, key=lambda filing: (filing.known_at, filing.accession)))
 

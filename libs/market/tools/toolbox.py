@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from contracts.types import ToolDef
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import BadToolArguments, LookAhead, ToolNotAllowed, ToolResultTooLarge
+from libs.market.kinds import Kind, answered_by
 from libs.market.source import MarketData
 from libs.market.tools import answers, shapes
 from libs.market.tools.answers import RESULT_BYTES_MAX
@@ -34,6 +35,8 @@ class MarketTool:
     arguments: type[BaseModel]
     run: Callable[[Any, MarketData, date], Awaitable[dict[str, Any]]]
     answer: type[shapes.Sealed]
+    kinds: tuple[Kind, ...] = (Kind.PRICES,)
+    """What its answer rests on, the main one first."""
 
     @cached_property
     def definition(self) -> ToolDef:
@@ -67,7 +70,7 @@ class MarketTools:
             raise ToolNotAllowed(f"tool {name[:40]!r} is not allowed here; allowed: {allowed}")
         parsed = _parse(tool, arguments)
         payload = await tool.run(parsed, self._market, self._as_of)
-        return _sealed(tool.name, payload, self._market, self._as_of)
+        return _sealed(tool, payload, self._market, self._as_of)
 
 
 def newest_datum(payload: object, calendar: ExchangeCalendar) -> datetime | None:
@@ -98,21 +101,22 @@ def _moment(text: str, calendar: ExchangeCalendar) -> datetime:
     return calendar.close(calendar.session_on_or_after(date.fromisoformat(text)))
 
 
-def _sealed(name: str, payload: dict[str, Any], market: MarketData, as_of: date) -> dict[str, Any]:
+def _sealed(
+    tool: MarketTool, payload: dict[str, Any], market: MarketData, as_of: date
+) -> dict[str, Any]:
     newest = newest_datum(payload, market.calendar)
     if newest is not None and newest > market.calendar.close(as_of):
-        raise LookAhead(f"the result of {name}", newest, as_of)
-    label = market.label
+        raise LookAhead(f"the result of {tool.name}", newest, as_of)
     sealed = {
         "as_of": as_of.isoformat(),
         "newest": None if newest is None else newest.isoformat(),
-        "source": f"{label.name} (synthetic)" if label.synthetic else label.name,
+        "source": answered_by(market, tool.kinds),
         **payload,
     }
     size = len(orjson.dumps(sealed))
     if size > RESULT_BYTES_MAX:
         raise ToolResultTooLarge(
-            f"the result of {name} has {size} bytes, over the limit of {RESULT_BYTES_MAX}; "
+            f"the result of {tool.name} has {size} bytes, over the limit of {RESULT_BYTES_MAX}; "
             f"ask for fewer days or items"
         )
     return sealed
@@ -155,6 +159,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.TickerArguments,
         answers.fundamentals,
         shapes.CompanyFundamentals,
+        (Kind.FUNDAMENTALS, Kind.PRICES),
     ),
     MarketTool(
         "get_technical_indicators",
@@ -178,6 +183,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.NewsArguments,
         answers.news,
         shapes.Headlines,
+        (Kind.HEADLINES,),
     ),
     MarketTool(
         "get_earnings",
@@ -185,6 +191,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.TickerArguments,
         answers.earnings,
         shapes.Earnings,
+        (Kind.CALENDAR,),
     ),
     MarketTool(
         "get_earnings_calendar",
@@ -192,6 +199,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.NoArguments,
         answers.earnings_calendar,
         shapes.EarningsCalendar,
+        (Kind.CALENDAR,),
     ),
     MarketTool(
         "search_eu_stocks",

@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -23,8 +24,9 @@ from libs.bus.streams import streams
 from libs.facts import amounts
 from libs.keys.credentials import DIRECTORY_MODE, mode_of
 from libs.llm.registry import all_providers, standings
+from libs.market.kinds import Kind
 from libs.market.replay.store import ReplayStore
-from libs.market.sources import SourceName, source_of
+from libs.market.sources import CAN, PartName, SourceName, chosen, source_of
 from libs.postgres.migrate import migrations
 from libs.postgres.pool import (
     CONSOLE_ROLE,
@@ -43,7 +45,7 @@ from libs.servers.nats_server import monitored, nats_problem
 from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
 from services.cli.operating.config import without_login
-from services.cli.operating.market import yahoo_said
+from services.cli.operating.market import edgar_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
@@ -123,7 +125,8 @@ def machine(settings: Settings) -> Sequence[Check]:
     return [
         *checks,
         _data_dir(settings.data_dir),
-        _tried("market data", lambda: _market(settings)),
+        _tried("market data", lambda: _source(settings, source_of(settings))),
+        *_kinds(settings),
         _credentials(settings.secrets_path),
         *(
             _provider(standing, settings.rate_of(standing.name))
@@ -178,14 +181,31 @@ def _provider(standing: ProviderStanding, rate: Rate) -> Check:
     return Check(name=name, verdict=verdict, said=standing.why)
 
 
-def _market(settings: Settings) -> str:
-    match source_of(settings):
+def _source(settings: Settings, name: SourceName | PartName) -> str:
+    """What can be said of a source without asking it. Raises DeskError where it cannot be used."""
+    match name:
         case SourceName.YAHOO:
             return yahoo_said(settings)
+        case PartName.EDGAR:
+            return edgar_said(settings)
         case SourceName.REPLAY:
             store = ReplayStore(settings.replay_dir)
             made_up = ", made up" if store.label.synthetic else ""
             return f"{store.label.name}{made_up}: {len(store.tickers)} tickers ({store.exchange})"
+
+
+def _kinds(settings: Settings) -> Sequence[Check]:
+    """The kinds of data that have another source than prices, or none at all."""
+    checks = []
+    for kind in Kind:
+        name = chosen(settings, kind)
+        if kind not in CAN[name]:
+            others = " or ".join(each for each in CAN if kind in CAN[each])
+            said = f"none: {name} has none; set DESKBUS_{kind.upper()} to {others} for them"
+            checks.append(Check(name=kind, verdict=Verdict.OFF, said=said))
+        elif name != source_of(settings):
+            checks.append(_tried(kind, partial(_source, settings, name)))
+    return checks
 
 
 def _credentials(directory: Path) -> Check:

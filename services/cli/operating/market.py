@@ -13,12 +13,23 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from libs.facts import amounts
-from libs.market.errors import MarketError
+from libs.market.errors import ContactMissing, MarketError
+from libs.market.kinds import Kind
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
 from libs.market.replay.store import ReplayStore
-from libs.market.sources import SourceName, latest_session_of, market_of, yahoo_of, yahoo_tickers
+from libs.market.sources import (
+    CAN,
+    PartName,
+    SourceName,
+    chosen,
+    latest_session_of,
+    market_of,
+    yahoo_of,
+    yahoo_tickers,
+)
 from libs.market.tools.answers import ODD
 from libs.market.tools.toolbox import MarketTools
+from libs.runtime.contact import masked
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.cli.shell.options import JsonOption, group
@@ -38,6 +49,8 @@ SHOWN = {
 }
 """The tools that are asked, and what their answers are called."""
 HEADLINES_SHOWN = 5
+NOTHING_ELSE = {kind.value: None for kind in Kind if kind is not Kind.PRICES}
+"""The settings with which one source answers all that it can."""
 TERMS = (
     "Yahoo's data is unofficial here and for your own use only: see docs/market-data.md before "
     "you rely on it or pass it on"
@@ -53,6 +66,9 @@ class SourceRow(BaseModel):
 
     name: str
     chosen: bool
+    """Whether prices come from it."""
+    used_for: tuple[Kind, ...] = ()
+    can: tuple[Kind, ...] = ()
     usable: bool
     label: str = ""
     synthetic: bool = False
@@ -92,9 +108,10 @@ def market() -> None:
 
 @app.command()
 def sources(json: JsonOption = False) -> None:
-    """Show the market sources, which one is chosen, and whether each can be used.
+    """Show the market sources, what each is used for and could answer, and whether it can be used.
 
-    Nothing is asked over the network. DESKBUS_MARKET chooses.
+    Nothing is asked over the network. DESKBUS_MARKET chooses; DESKBUS_FUNDAMENTALS, DESKBUS_EVENTS,
+    DESKBUS_HEADLINES and DESKBUS_CALENDAR choose another source for that kind of data.
     """
     rows = asking(_sources(load_settings()))
     if json:
@@ -111,19 +128,26 @@ def sources(json: JsonOption = False) -> None:
             row.said or row.label,
         )
     write(grid, out())
+    kinds = table("data", "from", "could come from")
+    for kind in Kind:
+        others = [row.name for row in rows if kind in row.can and kind not in row.used_for]
+        used = next((row.name for row in rows if kind in row.used_for), "nowhere")
+        kinds.add_row(kind, used, ", ".join(others))
+    write(kinds, out())
 
 
 async def _sources(settings: Settings) -> Sequence[SourceRow]:
-    return [await _source(settings, name) for name in SourceName]
+    wholes = [await _source(settings, name) for name in SourceName]
+    return [*wholes, *(_part(settings, name) for name in PartName)]
 
 
 async def _source(settings: Settings, name: SourceName) -> SourceRow:
-    row = SourceRow(name=name, chosen=settings.market == name, usable=True)
-    chosen = settings.model_copy(update={"market": name})
+    row = _row(settings, name)
+    alone = settings.model_copy(update={"market": name, **NOTHING_ELSE})
     try:
-        row.label = market_of(chosen).label.in_words
-        row.synthetic = market_of(chosen).label.synthetic
-        row.latest_session = await latest_session_of(chosen)()
+        row.label = market_of(alone).label.in_words
+        row.synthetic = market_of(alone).label.synthetic
+        row.latest_session = await latest_session_of(alone)()
         match name:
             case SourceName.REPLAY:
                 row.tickers = len(ReplayStore(settings.replay_dir).tickers)
@@ -135,6 +159,40 @@ async def _source(settings: Settings, name: SourceName) -> SourceRow:
     except DeskError as error:
         row.usable, row.said = False, error.message
     return row
+
+
+def _part(settings: Settings, name: PartName) -> SourceRow:
+    row = _row(settings, name)
+    try:
+        match name:
+            case PartName.EDGAR:
+                row.said = edgar_said(settings)
+            case _:
+                assert_never(name)
+    except DeskError as error:
+        row.usable, row.said = False, error.message
+    return row
+
+
+def _row(settings: Settings, name: SourceName | PartName) -> SourceRow:
+    return SourceRow(
+        name=name,
+        chosen=settings.market == name,
+        usable=True,
+        used_for=tuple(kind for kind in CAN[name] if chosen(settings, kind) is name),
+        can=tuple(CAN[name]),
+    )
+
+
+def edgar_said(settings: Settings) -> str:
+    """What can be said of EDGAR without asking it. Raises ContactMissing."""
+    if settings.edgar_contact is None:
+        raise ContactMissing
+    return (
+        f"edgar, live, asked as {masked(settings.edgar_contact)}, at most "
+        f"{settings.edgar_requests_per_s:g} requests/s by all processes of this data directory; "
+        f"not asked here"
+    )
 
 
 def yahoo_said(settings: Settings) -> str:
@@ -170,7 +228,7 @@ def show(
     """
     settings = load_settings()
     if source is not None:
-        settings = settings.model_copy(update={"market": source})
+        settings = settings.model_copy(update={"market": source, **NOTHING_ELSE})
     day, answers = asking(_answers(settings, ticker.upper(), as_of.date() if as_of else None))
     if json:
         emit(answers)

@@ -37,10 +37,13 @@ def test_the_sources_say_which_is_chosen_and_ask_nobody(
 ) -> None:
     monkeypatch.setenv("DESKBUS_MARKET", "yahoo")
     market.sources(json=True)
-    replay, yahoo = lines(capsys)
+    replay, yahoo, edgar = lines(capsys)
     assert (replay["name"], replay["chosen"], replay["tickers"]) == ("replay", False, 5)
     assert (yahoo["name"], yahoo["chosen"], yahoo["usable"]) == ("yahoo", True, True)
     assert yahoo["latest_session"] == AS_OF.isoformat()
+    assert yahoo["used_for"] == ["prices", "fundamentals", "headlines", "calendar"]
+    assert (edgar["name"], edgar["used_for"], edgar["usable"]) == ("edgar", [], False)
+    assert "DESKBUS_EDGAR_CONTACT" in str(edgar["said"])
     market.sources()
     assert "yahoo (chosen)" in capsys.readouterr().out
     assert live.server.asked == []
@@ -51,7 +54,7 @@ def test_a_broken_directory_is_told_and_the_other_source_still_shown(
 ) -> None:
     monkeypatch.setenv("DESKBUS_REPLAY_DIR", "nowhere")
     market.sources(json=True)
-    replay, yahoo = lines(capsys)
+    replay, yahoo, _ = lines(capsys)
     assert (replay["usable"], yahoo["usable"]) == (False, True)
     assert "not a directory" in str(replay["said"])
 
@@ -63,10 +66,35 @@ def test_doctor_names_the_live_source_without_asking_it(
     monkeypatch.setenv("DESKBUS_YAHOO_TICKERS", "AAPL, msft")
     from services.cli.shell.running import load_settings  # noqa: PLC0415 - reads the environment
 
-    said = doctor._market(load_settings())
+    said = doctor._source(load_settings(), SourceName.YAHOO)
     assert "yahoo, live through yfinance" in said
     assert "2 tickers" in said
     assert live.server.asked == []
+
+
+def test_a_kind_with_a_source_of_its_own_is_told_and_the_contact_only_masked(
+    live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKBUS_MARKET", "yahoo")
+    monkeypatch.setenv("DESKBUS_FUNDAMENTALS", "edgar")
+    from services.cli.shell.running import load_settings  # noqa: PLC0415 - reads the environment
+
+    without = {check.name: check for check in doctor._kinds(load_settings())}
+    assert (without["fundamentals"].verdict, without["events"].verdict) == ("problem", "off")
+    assert "DESKBUS_EDGAR_CONTACT" in without["fundamentals"].said
+    assert "set DESKBUS_EVENTS to replay or edgar" in without["events"].said
+    monkeypatch.setenv("DESKBUS_EDGAR_CONTACT", "Ada L margaret@desk.example.org")
+    monkeypatch.setenv("DESKBUS_EVENTS", "edgar")
+    told = {check.name: check for check in doctor._kinds(load_settings())}
+    assert {check.verdict for check in told.values()} == {"ok"}
+    assert "asked as m...@desk.example.org, at most 8 requests/s" in told["fundamentals"].said
+    market.sources(json=True)
+    market.sources()
+    shown = capsys.readouterr().out
+    edgar = orjson.loads(shown.splitlines()[2])
+    assert (edgar["used_for"], edgar["usable"]) == (["fundamentals", "events"], True)
+    assert "margaret" not in shown
+    assert "Ada" not in shown
 
 
 def test_show_tells_what_is_there_and_what_is_not(
@@ -102,7 +130,7 @@ def test_a_recording_can_be_replayed_and_says_what_came_of_each_ticker(
     assert "recorded already" in capsys.readouterr().out
     monkeypatch.setenv("DESKBUS_REPLAY_DIR", str(folder))
     market.sources(json=True)
-    replay, _ = lines(capsys)
+    replay, *_ = lines(capsys)
     assert (replay["chosen"], replay["tickers"]) == (True, 2)
     market.show("DLTA")
     assert "from yahoo-recorded" in capsys.readouterr().out

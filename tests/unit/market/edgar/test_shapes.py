@@ -11,12 +11,13 @@ from tests.fakes.edgar_live import AMENDED, CONCEPTS, FIRST, apple
 from tests.fakes.edgar_server import Company, columns, row
 
 REVENUE = "SalesRevenueNet"
+SINCE = date(2000, 1, 1)
 ACCESSION = "0000000000-10-000001"
 
 
 def filings(company: Company) -> tuple[Filing, ...]:
     table = company.submissions()["filings"]["recent"]
-    return filings_of("AAPL", [table], exchange_calendar())
+    return filings_of("AAPL", [table], SINCE)
 
 
 def facts(company: Company) -> tuple[ReportedFact, ...]:
@@ -104,14 +105,14 @@ def test_forms_of_others_and_rows_without_a_number_are_left_out() -> None:
         row("0000000000-10-000002", "8-K", "soon", "2010-03-01T20:00:00.000Z"),
         row("0000000000-10-000003", "8-K/A", "2010-03-01", "", items="5,7,Item 9"),
     ]
-    (only,) = filings_of("X", [columns(rows)], exchange_calendar())
+    (only,) = filings_of("X", [columns(rows)], SINCE)
     assert (only.accession, only.items) == ("0000000000-10-000003", ("5", "7"))
     assert only.known_at == exchange_calendar().close(date(2010, 3, 2))
 
 
 def test_a_filing_that_two_tables_hold_is_one() -> None:
     table = apple().submissions()["filings"]["recent"]
-    assert len(filings_of("AAPL", [table, table], exchange_calendar())) == 3
+    assert len(filings_of("AAPL", [table, table], SINCE)) == 3
 
 
 def test_two_share_classes_are_one_company() -> None:

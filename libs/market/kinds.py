@@ -1,0 +1,46 @@
+"""The kinds of market data that may come from sources of their own."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from libs.market.source import MarketData, SourceLabel
+
+
+class Kind(StrEnum):
+    """A kind of data; the setting of its source has the same name, but for prices: `market`."""
+
+    PRICES = "prices"
+    """Bars, listings, the universe, and what execution fills at; exchange rates."""
+    FUNDAMENTALS = "fundamentals"
+    EVENTS = "events"
+    """Filings with a regulator."""
+    HEADLINES = "headlines"
+    CALENDAR = "calendar"
+    """Earnings dates."""
+
+
+@runtime_checkable
+class ManySources(Protocol):
+    """What a market made of several sources has beside `MarketData`: who answers what."""
+
+    def label_of(self, kind: Kind) -> SourceLabel:
+        """The label of the source that answers this kind of question."""
+        ...
+
+
+def label_of(market: MarketData, kind: Kind) -> SourceLabel:
+    """The label of whoever answers this kind of question."""
+    return market.label_of(kind) if isinstance(market, ManySources) else market.label
+
+
+def answered_by(market: MarketData, kinds: Sequence[Kind]) -> str:
+    """The source of an answer in words; where it rests on several, each with what it gave."""
+    labels = {kind: label_of(market, kind) for kind in kinds}
+    if len({label.name for label in labels.values()}) == 1:
+        return _marked(labels[kinds[0]])
+    return ", ".join(f"{_marked(label)} ({kind})" for kind, label in labels.items())
+
+
+def _marked(label: SourceLabel) -> str:
+    return f"{label.name} (synthetic)" if label.synthetic else label.name

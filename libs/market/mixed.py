@@ -1,0 +1,153 @@
+"""One market of several sources: prices from one, other kinds of data from whoever was chosen.
+
+Each source keeps its own known-at and refuses what it does not have; nothing falls back to another.
+The sessions are those of the prices' source, and so is everything that execution reads.
+"""
+
+from collections.abc import Awaitable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Protocol, TypeVar
+
+import polars as pl
+
+from libs.market.calendar import ExchangeCalendar
+from libs.market.errors import NoHistory, NotInSource, UnknownTicker
+from libs.market.kinds import Kind
+from libs.market.source import (
+    EarningsReport,
+    Fundamentals,
+    Listing,
+    ListingSearch,
+    MarketData,
+    NewsItem,
+    SourceLabel,
+)
+
+T = TypeVar("T")
+
+
+class Labelled(Protocol):
+    """A source that says what it is."""
+
+    @property
+    def label(self) -> SourceLabel:
+        """See MarketData.label."""
+        ...
+
+
+class Figures(Labelled, Protocol):
+    """A source of companies' figures."""
+
+    async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
+        """See MarketData.fundamentals."""
+        ...
+
+
+class Headlines(Labelled, Protocol):
+    """A source of headlines."""
+
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
+        """See MarketData.news."""
+        ...
+
+
+class ReportDates(Labelled, Protocol):
+    """A source of earnings dates."""
+
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
+        """See MarketData.earnings."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Who answers the questions that are not about prices."""
+
+    figures: Figures
+    headlines: Headlines
+    calendar: ReportDates
+
+
+class MixedMarket:
+    """`MarketData` and `ManySources`: each question goes to the source of its kind."""
+
+    def __init__(self, prices: MarketData, parts: Parts) -> None:
+        self._prices = prices
+        self._parts = parts
+        self._labels: Mapping[Kind, SourceLabel] = {
+            Kind.PRICES: prices.label,
+            Kind.FUNDAMENTALS: parts.figures.label,
+            Kind.HEADLINES: parts.headlines.label,
+            Kind.CALENDAR: parts.calendar.label,
+        }
+
+    @property
+    def label(self) -> SourceLabel:
+        """The prices' label, whose jumps and made-up prices it tells of."""
+        return self._prices.label
+
+    def label_of(self, kind: Kind) -> SourceLabel:
+        """See ManySources.label_of."""
+        return self._labels[kind]
+
+    @property
+    def calendar(self) -> ExchangeCalendar:
+        """The sessions that as_of counts in."""
+        return self._prices.calendar
+
+    async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        """See MarketData.bars."""
+        return await self._prices.bars(ticker, as_of, sessions)
+
+    async def universe(
+        self, as_of: date, tickers: Collection[str] | None = None
+    ) -> tuple[Listing, ...]:
+        """See MarketData.universe."""
+        return await self._prices.universe(as_of, tickers)
+
+    async def news(
+        self, as_of: date, tickers: Collection[str] | None, items_max: int
+    ) -> tuple[NewsItem, ...]:
+        """See MarketData.news."""
+        question = self._parts.headlines.news(as_of, tickers, items_max)
+        return await self._asked(self._parts.headlines, Kind.HEADLINES, question)
+
+    async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
+        """See MarketData.fundamentals."""
+        question = self._parts.figures.fundamentals(ticker, as_of)
+        return await self._asked(self._parts.figures, Kind.FUNDAMENTALS, question)
+
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
+        """See MarketData.earnings."""
+        question = self._parts.calendar.earnings(as_of, tickers)
+        return await self._asked(self._parts.calendar, Kind.CALENDAR, question)
+
+    async def _asked(self, source: Labelled, kind: Kind, question: Awaitable[T]) -> T:
+        """The answer. A ticker or a session that only the prices' source knows is no error: the
+        other one has nothing of it."""
+        try:
+            return await question
+        except (UnknownTicker, NoHistory) as error:
+            if source is self._prices:
+                raise
+            remedy = f"{error.message}; its prices come from {self._prices.label.name}"
+            raise NotInSource(f"{kind} of it", source.label.name, remedy) from error
+
+
+class SearchingMixedMarket(MixedMarket):
+    """The same over prices from a source that can search."""
+
+    def __init__(self, prices: MarketData, parts: Parts, search: ListingSearch) -> None:
+        super().__init__(prices, parts)
+        self._search = search
+
+    async def search(self, as_of: date, query: str) -> tuple[Listing, ...]:
+        """See ListingSearch.search."""
+        return await self._search.search(as_of, query)

@@ -1,0 +1,43 @@
+"""A person's mail address among the settings: checked, and shown by nothing."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from libs.runtime.contact import masked
+from libs.runtime.settings import Settings
+from libs.runtime.wording import describe
+from services.cli.operating.config import MASK, in_force
+
+MAIL = "margaret@desk.example.org"
+
+
+@pytest.mark.parametrize("given", [MAIL, f"Example Desk {MAIL}"])
+def test_it_reaches_the_processes_of_a_desk_and_no_output(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(edgar_contact=given, nats_url="nats://x", postgres_dsn="postgresql://x/y")
+    shown = {each.name: each.value for each in in_force(settings, {}, Path("none.toml"))}
+    assert shown["edgar_contact"] == MASK
+    assert "margaret" not in f"{settings!r} {settings.model_dump()} {settings.model_dump_json()}"
+    assert settings.environment["DESKBUS_EDGAR_CONTACT"] == given
+    monkeypatch.setenv("DESKBUS_EDGAR_CONTACT", settings.environment["DESKBUS_EDGAR_CONTACT"])
+    assert Settings().edgar_contact == SecretStr(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["margaret", "a@b", "", "x\r\nHost: y a@b.org", "märgaret@b.org", "https://x a@b.org"]
+)
+def test_what_is_no_mail_address_is_refused_and_not_quoted(given: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Settings(edgar_contact=given)
+    said = describe(refused.value, Settings)
+    assert said == (
+        "edgar_contact: takes a mail address, maybe with a name before it, in plain letters"
+    )
+
+
+def test_masked_it_shows_its_first_letter_and_its_domain() -> None:
+    assert masked(SecretStr(MAIL)) == "m...@desk.example.org"
+    assert masked(SecretStr(f"Example Desk {MAIL}")) == "m...@desk.example.org"
