@@ -53,7 +53,7 @@ class PartName(StrEnum):
 CAN: Mapping[SourceName | PartName, Sequence[Kind]] = {
     SourceName.REPLAY: tuple(Kind),
     SourceName.YAHOO: tuple(kind for kind in Kind if kind is not Kind.EVENTS),
-    PartName.EDGAR: (Kind.FUNDAMENTALS, Kind.EVENTS),
+    PartName.EDGAR: (),
 }
 """The kinds of data that each source can be asked for."""
 

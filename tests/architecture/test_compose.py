@@ -158,6 +158,14 @@ def test_postgres_is_healthy_once_it_is_the_real_one(compose: Any) -> None:
     assert "--host=127.0.0.1" in compose["services"]["postgres"]["healthcheck"]["test"]
 
 
+def test_all_containers_together_ask_the_sec_less_often_than_it_allows(compose: Any) -> None:
+    rates = [
+        float(compose["services"][name]["environment"]["DESKBUS_EDGAR_REQUESTS_PER_S"])
+        for name in OWN_SERVICES
+    ]
+    assert 0 < sum(rates) < 10
+
+
 def test_no_secret_is_in_an_environment(compose: Any) -> None:
     for name, service in compose["services"].items():
         for variable, value in service.get("environment", {}).items():

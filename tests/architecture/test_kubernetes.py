@@ -530,6 +530,24 @@ def test_scaling_watches_consumers_that_exist(overlays: Mapping[str, list[Manife
         assert own <= set(watched), f"{service} has consumers that nobody watches"
 
 
+def test_all_pods_together_ask_the_sec_less_often_than_it_allows(manifests: Any) -> None:
+    settings = next(
+        each["data"]
+        for each in manifests
+        if each["kind"] == "ConfigMap" and "DESKBUS_EDGAR_REQUESTS_PER_S" in each.get("data", {})
+    )
+    pods = {
+        each["metadata"]["name"]: each["spec"].get("replicas", 1)
+        for each in manifests
+        if each["kind"] == "Deployment"
+    }
+    for each in manifests:
+        if each["kind"] == "ScaledObject":
+            pods[each["metadata"]["name"]] = each["spec"]["maxReplicaCount"]
+    assert len(pods) >= len(OWN_SERVICES)
+    assert sum(pods.values()) * float(settings["DESKBUS_EDGAR_REQUESTS_PER_S"]) < 10
+
+
 def test_prometheus_finds_every_service_by_its_labels_and_its_port(
     cluster: Any, root: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""One market of several sources: each kind of question goes to the source that was chosen for it."""
+"""One market of several sources: each kind of question goes to whoever was chosen for it."""
 
 from dataclasses import dataclass, replace
 from datetime import date
