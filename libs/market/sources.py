@@ -74,7 +74,7 @@ def chosen(settings: Settings, kind: Kind) -> SourceName | PartName:
     for names in (SourceName, PartName):
         if name in set(names) and kind in CAN[names(name)]:
             return names(name)
-    raise UnknownSource(name, [each for each in CAN if kind in CAN[each]], kind)
+    raise UnknownSource(name, [source for source in CAN if kind in CAN[source]], kind)
 
 
 def market_of(settings: Settings) -> MarketData:

@@ -179,8 +179,8 @@ class EdgarFeed:
 
         company: _Company = (await self._questions.ask(("filings", cik), load, covers)).value
         since = as_of - timedelta(days=HISTORY_DAYS)
-        wanted = [each for each in company.older if each.last >= since and each.first <= as_of]
-        wanted.sort(key=lambda each: each.last, reverse=True)
+        wanted = [file for file in company.older if file.last >= since and file.first <= as_of]
+        wanted.sort(key=lambda file: file.last, reverse=True)
         if len(wanted) > OLDER_MAX:
             log.warning("market.filings_cut", ticker=ticker, files=len(wanted))
 
@@ -191,7 +191,7 @@ class EdgarFeed:
 
             return (await self._questions.ask(("filings", cik, name), load, covers)).value  # type: ignore[no-any-return]
 
-        return [company.recent, *[await older(each.name) for each in wanted[:OLDER_MAX]]]
+        return [company.recent, *[await older(file.name) for file in wanted[:OLDER_MAX]]]
 
 
 def _no_figures(ticker: str) -> NotInSource:

@@ -54,7 +54,7 @@ def ciks_of(page: Mapping[str, Any]) -> Mapping[str, int]:
 
 def older_of(page: Mapping[str, Any]) -> Sequence[Older]:
     """The files of older filings that a page of submissions names."""
-    found = []
+    files = []
     for row in page["filings"].get("files") or ():
         name, first, last = row.get("name"), _day(row.get("filingFrom")), _day(row.get("filingTo"))
         if (
@@ -63,8 +63,8 @@ def older_of(page: Mapping[str, Any]) -> Sequence[Older]:
             and first is not None
             and last is not None
         ):
-            found.append(Older(name, first, last))
-    return found
+            files.append(Older(name, first, last))
+    return files
 
 
 def filings_of(ticker: str, tables: Iterable[Mapping[str, Any]], since: date) -> tuple[Filing, ...]:
@@ -129,18 +129,18 @@ def _rows(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _items(text: str) -> tuple[str, ...]:
     """Item numbers of an 8-K: "2.02,9.01"; before 2004 "5,7"."""
-    found = (item.strip() for item in text.split(","))
-    return tuple(item for item in found if _ITEM.fullmatch(item))[:ITEMS_MAX]
+    items = (item.strip() for item in text.split(","))
+    return tuple(item for item in items if _ITEM.fullmatch(item))[:ITEMS_MAX]
 
 
 def _entries(
     page: Mapping[str, Any], concepts: Collection[str]
 ) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     for taxonomy in TAXONOMIES:
-        for concept, found in (page["facts"].get(taxonomy) or {}).items():
+        for concept, stated in (page["facts"].get(taxonomy) or {}).items():
             if concept not in concepts:
                 continue
-            for unit, rows in found["units"].items():
+            for unit, rows in stated["units"].items():
                 if _UNIT.fullmatch(unit):
                     yield from ((concept, unit, row) for row in rows)
 
