@@ -116,9 +116,9 @@ async def test_reasons_of_any_kind_end_in_a_report_with_every_number_accounted_f
     market: MarketData, before: Mapping[str, Any], case: str, agent: str
 ) -> None:
     model = Spoiling(HEARD[case])
-    began = time.perf_counter()
+    began = time.process_time()
     report = await desk_on(market, model).do(AGENTS[agent], **before[agent])
-    assert time.perf_counter() - began < SECONDS_MAX
+    assert time.process_time() - began < SECONDS_MAX
     assert 1 <= model.asked <= 2  # an unknown name is asked about once
     accounted_for(report)
 
