@@ -200,9 +200,9 @@ def _kinds(settings: Settings) -> Sequence[Check]:
     for kind in Kind:
         name = chosen(settings, kind)
         if kind not in CAN[name]:
-            others = " or ".join(each for each in CAN if kind in CAN[each])
-            said = f"none: {name} has none; set DESKBUS_{kind.upper()} to {others} for them"
-            checks.append(Check(name=kind, verdict=Verdict.OFF, said=said))
+            others = " or ".join(source for source in CAN if kind in CAN[source])
+            finding = f"none: {name} has none; set DESKBUS_{kind.upper()} to {others} for them"
+            checks.append(Check(name=kind, verdict=Verdict.OFF, said=finding))
         elif name != source_of(settings):
             checks.append(_tried(kind, partial(_source, settings, name)))
     return checks
