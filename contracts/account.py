@@ -158,11 +158,13 @@ class CoolingOff(Value):
 
 class SessionBefore(Value):
     """The account at the close of the exchange session before as_of: what a day's loss is measured
-    from. `equity` None: something held then could not be valued, so nobody can say.
+    from. `equity` None: something held then could not be valued, so nobody can say. `paid_in` is
+    what the owner has paid in since, negative where more was taken out: neither is gain or loss.
     """
 
     session: date
     equity: Money | None = None
+    paid_in: Money | None = Field(default=None, exclude_if=is_none)
 
 
 class Portfolio(Contract):

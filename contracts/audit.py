@@ -44,6 +44,9 @@ class EventType(StrEnum):
     APPROVAL_EXPIRED = "approval_expired"
     TRADING_HALTED = "trading_halted"
     TRADING_RESUMED = "trading_resumed"
+    HOLDINGS_IMPORTED = "holdings_imported"
+    CASH_DEPOSITED = "cash_deposited"
+    CASH_WITHDRAWN = "cash_withdrawn"
 
 
 DECISION_EVENTS = (

@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from contracts.account import OrderType, Side, is_none
 from contracts.approval import Approval
 from contracts.audit import EventType
+from contracts.capital import CashEvent, HoldingsEvent
 from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus
 from contracts.exit_signal import ExitReport
@@ -211,4 +212,7 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.APPROVAL_EXPIRED: StepFailedEvent,
     EventType.TRADING_HALTED: HaltEvent,
     EventType.TRADING_RESUMED: HaltEvent,
+    EventType.HOLDINGS_IMPORTED: HoldingsEvent,
+    EventType.CASH_DEPOSITED: CashEvent,
+    EventType.CASH_WITHDRAWN: CashEvent,
 }

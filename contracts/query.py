@@ -156,11 +156,15 @@ class AccountView(Message):
 
     Realised gains (before fees), dividends and fees are since the opening; a loss is negative.
     Unrealised gains and exposure are at the portfolio's prices. All in the account's currency.
+    `paid_in` is the starting cash with what the owner has brought in since (holdings at their cost)
+    less what was taken out; equity less that is the P&L. `return_pct` is time-weighted.
     """
 
     found: bool = True
     portfolio: Portfolio | None = None
     starting_cash: Decimal = Decimal(0)
+    paid_in: Decimal = Decimal(0)
+    return_pct: Decimal = Decimal(0)
     fills: tuple[Fill, ...] = ()
     accounts: tuple[Name, ...] = ()
     realised: Decimal = Decimal(0)
@@ -179,7 +183,8 @@ class EquityQuery(Message):
 
 
 class EquityPoint(Value):
-    """The account at the close of a session, in its currency; gains are since the opening."""
+    """The account at the close of a session, in its currency; gains, what the owner has `paid_in`
+    and the time-weighted return are since the opening."""
 
     session: date
     cash: Decimal
@@ -188,6 +193,8 @@ class EquityPoint(Value):
     unrealised: Decimal
     exposure_gross: Decimal
     exposure_net: Decimal
+    paid_in: Decimal = Decimal(0)
+    return_pct: Decimal = Decimal(0)
 
 
 class EquityView(Message):

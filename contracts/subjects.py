@@ -21,6 +21,7 @@ from contracts.approval import AnswerProposal, Approval, AwaitApproval
 from contracts.assessment import Memorize
 from contracts.audit import Event, Events, EventsAfter, EventType
 from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
+from contracts.capital import CashMoved, HoldingsImport, ImportHoldings, MoveCash
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.dead_letter import DiscardLetter, LetterAnswer, RetryLetter
 from contracts.execution import ExecuteDecisions, ExecutionResult
@@ -186,7 +187,8 @@ def snake(name: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
-USERS = ("cli", "user")
+CLI = "cli"
+USERS = (CLI, "user")
 """Identities of people and their programs: `cli` is ours, `user` is anyone's own code."""
 
 WEB = "console"
@@ -219,6 +221,12 @@ RUN_JOB = request("run_job", RunJob, JobAnswer)
 # To the owner of orders itself: the switch works with every other part of the desk down.
 HALT = Subject(Class.REQUEST, "execution", "halt", HaltTrading, HaltAnswer, REQUESTERS)
 RESUME = Subject(Class.REQUEST, "execution", "resume", ResumeTrading, HaltAnswer, REQUESTERS)
+# An owner's money is moved by a person at the desk's own command line: by no program, no page and
+# no model.
+IMPORT_HOLDINGS = Subject(
+    Class.REQUEST, "execution", "import_holdings", ImportHoldings, HoldingsImport, (CLI,)
+)
+MOVE_CASH = Subject(Class.REQUEST, "execution", "move_cash", MoveCash, CashMoved, (CLI,))
 
 REQUESTS: tuple[AnySubject, ...] = (
     REQUEST_CYCLE,
@@ -231,6 +239,8 @@ REQUESTS: tuple[AnySubject, ...] = (
     RUN_JOB,
     HALT,
     RESUME,
+    IMPORT_HOLDINGS,
+    MOVE_CASH,
 )
 
 
@@ -394,6 +404,9 @@ EXECUTION_EVENTS = (
     EventType.POSITION_UNPRICED,
     EventType.TRADING_HALTED,
     EventType.TRADING_RESUMED,
+    EventType.HOLDINGS_IMPORTED,
+    EventType.CASH_DEPOSITED,
+    EventType.CASH_WITHDRAWN,
 )
 EVENTS = tuple(
     event("execution" if what in EXECUTION_EVENTS else ORCHESTRATOR, what) for what in EventType

@@ -1,8 +1,9 @@
 """Who did how well: pipelines beside cash and holding, on the same sessions. Pure.
 
-A session's return of an account is its equity at that close over its equity at the close before,
-less 1. It belongs to the pipeline that decided last before that session: orders fill at the open
-after a decision. So a pipeline that takes turns on an account is not paid for the turns of others.
+A session's return of an account is time-weighted (`libs.quant.returns`): what was paid in or taken
+out is neither gain nor loss. It belongs to the pipeline that decided last before that session:
+orders fill at the open after a decision. So a pipeline that takes turns on an account is not paid
+for the turns of others.
 """
 
 from bisect import bisect_right
@@ -12,14 +13,15 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
+from libs.quant.returns import ONE, Worth, period_return
+
 ONE_DAY = timedelta(days=1)
-ONE = Decimal(1)
 HUNDRED = Decimal(100)
 STEP = Decimal("0.0001")
 """Percentages are told to four places."""
 
 Closes = Mapping[date, Decimal]
-"""Equity or a price at the close of each session that has one."""
+"""A price at the close of each session that has one."""
 Returns = Mapping[date, Decimal]
 """A session's return, as a part: 0.01 is one percent."""
 
@@ -41,7 +43,9 @@ class Traded:
     sold: bool = False
 
 
-def steered(decisions: Sequence[Decision], equity: Mapping[str, Closes]) -> Mapping[str, Returns]:
+def steered(
+    decisions: Sequence[Decision], worth: Mapping[str, Mapping[date, Worth]]
+) -> Mapping[str, Returns]:
     """By pipeline: the returns of the sessions for which it decided, of the account it decided for.
 
     `decisions` are in their order of time; of several at one session the last one counts. A session
@@ -50,11 +54,11 @@ def steered(decisions: Sequence[Decision], equity: Mapping[str, Closes]) -> Mapp
     """
     turns = _Turns(decisions)
     returns: dict[str, dict[date, Decimal]] = {decision.pipeline: {} for decision in decisions}
-    for account, closes in equity.items():
+    for account, closes in worth.items():
         for before, session in pairwise(sorted(closes)):
             pipeline = turns.of(account, session - ONE_DAY)
             if pipeline is not None and pipeline == turns.of(account, before):
-                returns[pipeline][session] = closes[session] / closes[before] - ONE
+                returns[pipeline][session] = period_return(closes[before], closes[session])
     return returns
 
 

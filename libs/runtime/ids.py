@@ -44,6 +44,11 @@ def halt_id(change: UUID) -> UUID:
     return uuid5(change, "halt")
 
 
+def capital_id(account: str, key: str) -> UUID:
+    """The cycle id in the event of what an owner has brought in or taken out, posted as `key`."""
+    return uuid5(NAMESPACE, f"capital/{account}/{key}")
+
+
 def event_id(op_id: UUID, seq: int) -> UUID:
     """The id of the event number `seq` of an operation."""
     return uuid5(op_id, f"event/{seq}")

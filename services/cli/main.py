@@ -55,7 +55,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             Entry(
                 "portfolio",
                 "trading.portfolio",
-                "Show cash, positions, P&L and fills of an account",
+                "Show an account, open one with your holdings, pay cash in and out",
             ),
             Entry("report", "trading.report", "Show a session's report, and what needs you"),
             Entry("exit-signals", "trading.exit_signals", "Check positions against the exit rules"),
@@ -103,6 +103,9 @@ EXITS = {
     "database_not_reachable": ExitCode.NOT_REACHABLE,
     "too_large": ExitCode.USAGE,
     "unknown_account": ExitCode.NOT_FOUND,
+    "account_exists": ExitCode.REJECTED,
+    "not_as_shown": ExitCode.REJECTED,
+    "not_enough_cash": ExitCode.REJECTED,
     "unknown_type": ExitCode.USAGE,
 }
 

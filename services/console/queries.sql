@@ -190,8 +190,10 @@ select book, ticker, amount, quantity from balances where account = $1
 
 -- name: snapshots
 -- Those that could be valued.
-select session, cash, equity, realised, unrealised, exposure_gross, exposure_net
-from snapshots where account = $1 and equity is not null order by session
+select s.session, s.cash, s.equity, s.realised, s.unrealised, s.exposure_gross, s.exposure_net,
+       coalesce(s.paid_in, a.starting_cash) as paid_in
+from snapshots s join accounts a using (account)
+where s.account = $1 and s.equity is not null order by s.session
 
 -- name: held
 -- What research and the market last said of what is held: the sector, and the newest fill.
@@ -321,7 +323,8 @@ where (outcome ->> 'sessions')::int = $3 and pick ->> 'fate' = 'filled'
   and pick ->> 'return_pct' is not null
 
 -- name: equity_of_accounts
-select s.account, a.currency, s.session, s.equity
+select s.account, a.currency, s.session, s.equity,
+       coalesce(s.paid_in, a.starting_cash) as paid_in
 from snapshots s join accounts a using (account)
 where s.account = any($1::text[]) and s.session between $2 and $3 and s.equity is not null
 order by s.account, s.session

@@ -294,10 +294,15 @@ def holdings_now(account: Account, as_of: date, quotes: Quotes) -> Holdings:
     )
 
 
-def session_before(session: date, equity: Decimal | None, account: Account) -> SessionBefore:
-    """A snapshot as the next session's loss is measured from it."""
-    told = None if equity is None else money(equity, account)
-    return SessionBefore(session=session, equity=told)
+def session_before(
+    session: date, equity: Decimal | None, paid_in: Decimal, account: Account
+) -> SessionBefore:
+    """A snapshot as the next session's loss is measured from it; `paid_in` since."""
+    return SessionBefore(
+        session=session,
+        equity=None if equity is None else money(equity, account),
+        paid_in=money(paid_in, account) if paid_in else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

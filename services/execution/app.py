@@ -3,14 +3,24 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from contracts.subjects import EXECUTE_DECISIONS, HALT, HOLDINGS, OPEN_BOOKS, PORTFOLIO, RESUME
+from contracts.subjects import (
+    EXECUTE_DECISIONS,
+    HALT,
+    HOLDINGS,
+    IMPORT_HOLDINGS,
+    MOVE_CASH,
+    OPEN_BOOKS,
+    PORTFOLIO,
+    RESUME,
+)
 from libs.broker.paper import PaperBroker
 from libs.bus.route import Routes, on_command, on_query, on_request
-from libs.market.sources import fills_of, market_of, rates_of
+from libs.market.sources import fills_of, latest_session_of, market_of, rates_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import EXECUTION_ROLE, dsn_for, open_pool
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
+from services.execution.capital.handler import LatestSession, import_holdings, move_cash
 from services.execution.halt import halt_trading, resume_trading
 from services.execution.handler import (
     Trading,
@@ -28,7 +38,7 @@ class NoDatabase(DeskError):
     code = "no_database"
 
 
-def routes(trading: Trading) -> Routes:
+def routes(trading: Trading, latest: LatestSession) -> Routes:
     """What the service hears and says."""
     return Routes(
         service="execution",
@@ -41,6 +51,8 @@ def routes(trading: Trading) -> Routes:
             on_query(HOLDINGS, show_holdings, trading=trading),
             on_request(HALT, halt_trading, pool=trading.pool),
             on_request(RESUME, resume_trading, pool=trading.pool),
+            on_request(IMPORT_HOLDINGS, import_holdings, trading=trading, latest=latest),
+            on_request(MOVE_CASH, move_cash, trading=trading),
         ),
     )
 
@@ -49,7 +61,7 @@ def routes(trading: Trading) -> Routes:
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service, as the settings say."""
     async with trading_of(settings) as trading:
-        yield routes(trading)
+        yield routes(trading, latest_session_of(settings))
 
 
 @asynccontextmanager

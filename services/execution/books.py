@@ -43,6 +43,8 @@ class EntryKind(StrEnum):
     FILL = "fill"
     SPLIT = "split"
     DIVIDEND = "dividend"
+    DEPOSIT = "deposit"
+    WITHDRAWAL = "withdrawal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,11 @@ class Books:
         """What the account can pay with."""
         return self.sums.get(Book.CASH, _ZERO)
 
+    @property
+    def paid_in(self) -> Decimal:
+        """What the owner has brought in less what was taken out: cash, and holdings at cost."""
+        return self.credited(Book.CAPITAL)
+
     def credited(self, book: Book) -> Decimal:
         """What a book of gains has taken in; a loss is negative."""
         return -self.sums.get(book, _ZERO)
@@ -168,10 +175,34 @@ def _opened_before(held: Holding, session: date, sign: int) -> date | None:
     return None if sign < 0 and later else held.opened_on
 
 
-def opening(cash: Decimal, session: date) -> Entry:
+def opening(cash: Decimal, session: date, key: str = "open") -> Entry:
     """The account's starting cash, from its owner's capital."""
     lines = (Line(Book.CASH, cash), Line(Book.CAPITAL, -cash))
-    return Entry("open", EntryKind.OPEN, session, lines, memo="account opened")
+    return Entry(key, EntryKind.OPEN, session, lines, memo="account opened")
+
+
+def brought_in(
+    ticker: str, quantity: Decimal, cost: Decimal, opened_on: date, rate: ExchangeRate | None = None
+) -> Entry:
+    """Shares that the owner held before the account opened, at their `cost` of one, against the
+    owner's capital. They count as held since `opened_on`."""
+    shares = _line(Book.POSITION, trade_value(cost, quantity), rate, ticker, quantity)
+    lines: tuple[Line, ...] = (shares, Line(Book.CAPITAL, -shares.amount))
+    if rate is not None:
+        # No cash moves, so the exchange is with the owner: it sums to zero in each currency.
+        given = Line(
+            Book.EXCHANGE, -shares.amount, currency=shares.currency, foreign=-shares.foreign
+        )
+        lines = (shares, given, Line(Book.EXCHANGE, shares.amount), lines[1])
+    memo = f"brought in: {quantity:f} {ticker} at {cost}{_at(rate)}"
+    return Entry(f"open/{ticker}", EntryKind.OPEN, opened_on, lines, ticker, memo)
+
+
+def cash_moved(amount: Decimal, session: date, key: str) -> Entry:
+    """Cash that the owner pays in, or takes out where it is negative."""
+    lines = (Line(Book.CASH, amount), Line(Book.CAPITAL, -amount))
+    kind = EntryKind.DEPOSIT if amount > 0 else EntryKind.WITHDRAWAL
+    return Entry(key, kind, session, lines, memo=kind.value)
 
 
 def filled(order_id: UUID, ticker: str, side: Side, fill: Filled, books: Books) -> Entry:

@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import groupby
 
-from contracts.account import Side
+from contracts.account import SessionBefore, Side
 from contracts.execution import OrderStatus
 from contracts.types import ExchangeRate
 from libs.broker.broker import Answer, Broker, Filled, MarketOrder, Opening, Refused, Working
@@ -28,18 +28,28 @@ from services.execution.account import (
 )
 from services.execution.changes import Changes, also
 from services.execution.errors import CurrencyChanged, NoExchangeRate
-from services.execution.snapshots import OpenStop, StaleQuotes, known_from, snapshots
+from services.execution.snapshots import (
+    OpenStop,
+    Snapshot,
+    StaleQuotes,
+    known_from,
+    snapshots,
+)
 
 
 def advance(
-    account: Account, as_of: date, quotes: Quotes, broker: Broker, cash: Decimal | None = None
+    account: Account,
+    as_of: date,
+    quotes: Quotes,
+    broker: Broker,
+    opening: Sequence[ledger.Entry] = (),
 ) -> Changes:
     """Bring the account to as_of's close: of each session splits and dividends, then the fills that
     were due at its open, then the stop orders that its prices reached; and a snapshot of every
     session that has none yet.
 
     An order whose session has passed without an open in that ticker is cancelled: it was for that
-    open. So is a buy that comes due while the account is halted. `cash` is what a new account
+    open. So is a buy that comes due while the account is halted. `opening` is what a new account
     begins with. Raises ClockBack, StaleQuotes and NoExchangeRate.
     """
     require_clock(account, as_of)
@@ -49,8 +59,8 @@ def advance(
         *_stop_steps(account, quotes),
     ]
     changes = Changes(replace(account, clock=as_of))
-    if cash is not None:
-        changes = changes.post(ledger.opening(cash, as_of))
+    for entry in opening:
+        changes = changes.post(entry)
     waiting = [(date.min, stops.open_stops(changes.account))]
     ordered = sorted(steps, key=lambda item: item[0])
     for session, due in groupby(ordered, key=lambda item: item[0][0]):
@@ -86,12 +96,15 @@ def _snapped(
     account = replace(
         account,
         snapped=as_of,
-        before=session_before(before[-1].session, before[-1].equity, account)
-        if before
-        else account.before,
+        before=_before(before[-1], account, as_of) if before else account.before,
         known=known_from(taken[-1].closes, taken[-1].session) if taken else account.known,
     )
     return replace(changes, account=account, snapshots=taken)
+
+
+def _before(snapshot: Snapshot, account: Account, as_of: date) -> SessionBefore:
+    paid_in = account.books.as_of(as_of).paid_in - snapshot.paid_in
+    return session_before(snapshot.session, snapshot.equity, paid_in, account)
 
 
 _What = BookedOrder | tuple[str, Action] | tuple[str, date]

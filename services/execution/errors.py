@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 
 from libs.quant.exchange import no_rate
 from libs.runtime.errors import DeskError, few
@@ -57,6 +58,57 @@ class UnknownAccount(DeskError):
         super().__init__(
             f"no account is named {account!r} (there is: {few(known)}); a cycle opens the account "
             "that it trades"
+        )
+
+
+class AccountExists(DeskError):
+    """Holdings open a new account only: what one that trades holds is changed by orders alone."""
+
+    code = "account_exists"
+    field = "account"
+
+    def __init__(self, account: str) -> None:
+        super().__init__(
+            f"account {account} exists already, and holdings open a new one only: choose another "
+            "name (--account); nothing was changed"
+        )
+
+
+class NotAsShown(DeskError):
+    """Another thing was confirmed than what stands now."""
+
+    code = "not_as_shown"
+
+    def __init__(self, confirmed: str, now: str) -> None:
+        super().__init__(
+            f"{confirmed[:12]} was confirmed, and it would be {now[:12]} now: the account, the "
+            "session or the amounts have changed; nothing was changed, look at it again without "
+            "--hash"
+        )
+
+
+class NotEnoughCash(DeskError):
+    """More is to be taken out than is free."""
+
+    code = "not_enough_cash"
+    field = "amount"
+
+    def __init__(self, account: str, amount: Decimal, free: Decimal, currency: str) -> None:
+        super().__init__(
+            f"{amount:,.2f} {currency} cannot be taken out of account {account}: {free:,.2f} is "
+            "free, without what working orders hold back; take out less, or sell something first"
+        )
+
+
+class TooLarge(DeskError):
+    """An account would grow beyond what the books have places for."""
+
+    code = "account_too_large"
+    field = "amount"
+
+    def __init__(self, account: str, after: Decimal, most: Decimal) -> None:
+        super().__init__(
+            f"account {account} would have {after:,.2f} in cash; at most {most:,.0f} can be kept"
         )
 
 

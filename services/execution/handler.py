@@ -24,6 +24,7 @@ from libs.runtime import ids
 from libs.runtime.journal import Journal
 from libs.telemetry import metrics
 from services.execution import approvals, clock, logic, store
+from services.execution import books as ledger
 from services.execution.account import (
     Account,
     Ids,
@@ -113,7 +114,8 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
         if account is None:
             account, cash = await _made(db, name, as_of, quotes, trading)
         require_currency(account, record.bounds.budget)
-        changes = clock.advance(account, as_of, quotes, trading.broker, cash)
+        begins = () if cash is None else (ledger.opening(cash, as_of),)
+        changes = clock.advance(account, as_of, quotes, trading.broker, begins)
         named = Ids(command.cycle_id, command.op_id, as_of)
         await store.write(db, changes)
         # As they are with what has just been filled.

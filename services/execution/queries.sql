@@ -39,7 +39,8 @@ where account is null or account = $1 order by account nulls first limit 1
 insert into halt_changes (account, halted, reason, by_whom) values ($1, $2, $3, $4)
 returning change_id, at
 
--- name: insert_halt_event
+-- name: insert_own_event
+-- Of what no cycle has caused.
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, at, data)
 values ($1, $2, 0, $2, $3, 'execution', $4, $5::text::jsonb)
 on conflict do nothing
@@ -54,9 +55,10 @@ insert into limit_changes (account, limits) values ($1, $2::text::jsonb)
 -- The newest snapshot's session, the newest snapshot before $2, and the closes of the newest one
 -- at or before $2.
 select (select max(session) from snapshots where account = $1) as newest, b.session, b.equity,
+       coalesce(b.paid_in, (select starting_cash from accounts where account = $1)) as paid_in,
        c.session as closes_of, c.closes::text
 from (select) one left join lateral (
-    select session, equity from snapshots where account = $1 and session < $2
+    select session, equity, paid_in from snapshots where account = $1 and session < $2
     order by session desc limit 1
 ) b on true left join lateral (
     select session, closes from snapshots where account = $1 and session <= $2
@@ -65,8 +67,10 @@ from (select) one left join lateral (
 
 -- name: insert_snapshot
 insert into snapshots (account, session, cash, positions, equity, realised, unrealised, dividends,
-                       fees, exposure_gross, exposure_net, unpriced, stops, closes)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::jsonb, $14::text::jsonb)
+                       fees, exposure_gross, exposure_net, unpriced, stops, closes,
+                       paid_in)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::jsonb, $14::text::jsonb,
+        $15)
 
 -- name: balances
 select book, ticker, amount, quantity, currency, foreign_amount, opened_on from balances
@@ -175,6 +179,12 @@ insert into state_events (started_on, op_id, seq, cycle_id, type, owner, pipelin
                           session_id, data)
 values ($1, $2, $3, $4, $5, 'execution', $6, $7, $8, $9::text::jsonb)
 on conflict do nothing
+
+-- name: has_entry
+select exists (select from entries where account = $1 and key = $2)
+
+-- name: count_cash_moved
+select count(*) from entries where account = $1 and kind in ('deposit', 'withdrawal')
 
 -- name: find_execution
 select result::text as result from executions where op_id = $1

@@ -49,7 +49,13 @@ class Reads:
         if account is None:
             snapped = as_of - timedelta(days=1)
             synthetic = self.market.label.synthetic
-            return Quotes(snapped=snapped, sessions=(as_of,), rates=rates, synthetic=synthetic)
+            return Quotes(
+                closes=await self.closes(assets, as_of, currency, held=assets),
+                snapped=snapped,
+                sessions=(as_of,),
+                rates=rates,
+                synthetic=synthetic,
+            )
         past = self._past(as_of)
         keys = {order.key for order in account.working} | {(asset, as_of) for asset in assets}
         sessions = self.calendar.sessions(account.snapped + timedelta(days=1), as_of)

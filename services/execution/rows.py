@@ -270,6 +270,7 @@ def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
         list(snapshot.unpriced),
         orjson.dumps([asdict(stop) for stop in snapshot.stops], default=str).decode(),
         orjson.dumps([_told(*close) for close in snapshot.closes.items()], default=str).decode(),
+        snapshot.paid_in,
     )
 
 

@@ -55,7 +55,8 @@ class OpenStop:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An account at a session's close, in its currency; gains and fees since the opening.
+    """An account at a session's close, in its currency; gains, fees and what the owner `paid_in`
+    since the opening.
 
     `worth` is None where `unpriced` holds tickers: they had no exchange rate. `closes` are what the
     positions were valued at, by ticker.
@@ -67,6 +68,7 @@ class Snapshot:
     dividends: Decimal
     fees: Decimal
     worth: Worth | None
+    paid_in: Decimal = _ZERO
     unpriced: tuple[str, ...] = ()
     closes: Mapping[str, Valued] = field(default_factory=dict)
     stops: tuple[OpenStop, ...] = ()
@@ -121,6 +123,7 @@ def _snapshot(
         dividends=books.credited(Book.DIVIDENDS),
         fees=-books.credited(Book.FEES),
         worth=None if unpriced else Worth(value, cost),
+        paid_in=books.paid_in,
         unpriced=unpriced,
         closes=valued,
     )

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from contracts.account import AccountLimits, OpenBooks, Position
 from contracts.audit import EventType
+from contracts.capital import CashEvent, HoldingsEvent
 from contracts.execution import ExecutionResult, OrderStatus
 from contracts.halt import Halt, HaltEvent
 from contracts.message import Command
@@ -80,7 +81,8 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
         snapped=newest,
     )
     if snapped["session"] is not None:
-        before = session_before(snapped["session"], snapped["equity"], found)
+        paid_in = found.books.as_of(as_of).paid_in - snapped["paid_in"]
+        before = session_before(snapped["session"], snapped["equity"], paid_in, found)
         found = replace(found, before=before)
     if snapped["closes"] is not None:
         found = replace(found, known=rows.known(snapped, found))
@@ -150,7 +152,27 @@ async def change_halt(
     kind = EventType.TRADING_HALTED if halted else EventType.TRADING_RESUMED
     event = HaltEvent(account=account, reason=reason, by=by).model_dump_json()
     node = ids.halt_id(row["change_id"])
-    await db.execute(sql.insert_halt_event, row["at"].date(), node, kind.value, row["at"], event)
+    await db.execute(sql.insert_own_event, row["at"].date(), node, kind.value, row["at"], event)
+
+
+async def has_entry(db: Connection, account: str, key: str) -> bool:
+    """Whether the account's books have an entry of that key."""
+    found: bool = await db.fetchval(sql.has_entry, account, key)
+    return found
+
+
+async def count_cash_moved(db: Connection, account: str) -> int:
+    """The deposits and withdrawals of the account."""
+    found: int = await db.fetchval(sql.count_cash_moved, account)
+    return found
+
+
+async def tell_capital(
+    db: Connection, kind: EventType, key: str, event: HoldingsEvent | CashEvent
+) -> None:
+    """Write the event of what the owner has brought in or taken out, posted as `key`."""
+    at, node = await now(db), ids.capital_id(event.account, key)
+    await db.execute(sql.insert_own_event, at.date(), node, kind.value, at, event.model_dump_json())
 
 
 async def find_orders(db: Connection, order_ids: Sequence[UUID]) -> Mapping[UUID, BookedOrder]:

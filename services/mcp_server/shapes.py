@@ -114,6 +114,8 @@ class PortfolioShape(Shape):
     cash: str
     equity: str
     starting_cash: str
+    paid_in: str = Field(description="Starting cash and what the owner has brought in since")
+    return_pct: str = Field(description="Since the opening, time-weighted")
     realised: str
     unrealised: str | None = Field(description="null where a position has no price")
     dividends: str
@@ -314,6 +316,8 @@ def portfolio(view: AccountView) -> Mapping[str, JsonValue] | None:
     return {
         **portfolio_json(view.portfolio),
         "starting_cash": str(view.starting_cash),
+        "paid_in": str(view.paid_in),
+        "return_pct": str(view.return_pct),
         "realised": str(view.realised),
         "unrealised": str(view.unrealised),
         "dividends": str(view.dividends),

@@ -7,6 +7,7 @@ from contracts.subjects import (
     AGENTS,
     BODY_PART,
     CLAIM,
+    CLI,
     COMMANDS,
     CYCLE,
     CYCLES,
@@ -14,9 +15,11 @@ from contracts.subjects import (
     EVENTS,
     EXIT_DISTANCES,
     EXIT_SIGNALS,
+    IMPORT_HOLDINGS,
     KEEP_PART,
     MCP,
     MCP_REQUESTER,
+    MOVE_CASH,
     OPERATION,
     OPERATIONS,
     ORCHESTRATOR,
@@ -177,10 +180,20 @@ def test_the_orchestrator_deletes_dead_letters_and_nothing_else(stream: str) -> 
 
 @pytest.mark.parametrize("user", USERS)
 def test_a_user_may_request_ask_and_hear_events_and_nothing_else(user: str) -> None:
-    asks = {row.by(user) for row in (*REQUESTS, *QUERIES)}
+    asks = {row.by(user) for row in (*REQUESTS, *QUERIES) if user in row.senders}
+    assert {row for row in REQUESTS if user not in row.senders} <= set(OF_THE_OWNER)
     looks = {f"$SRV.{verb}{rest}" for verb in DISCOVERY for rest in ("", ".>")}
     assert set(ALL[user].publish) == asks | looks
     assert all(may_hear(user, row.by("x")) for row in EVENTS)
+
+
+OF_THE_OWNER = (IMPORT_HOLDINGS, MOVE_CASH)
+
+
+@pytest.mark.parametrize("row", OF_THE_OWNER)
+def test_only_the_command_line_of_the_owner_moves_the_owners_money(row: AnySubject) -> None:
+    allowed = {name for name in ALL for caller in ALL if may_publish(name, row.by(caller))}
+    assert allowed == {CLI}
 
 
 READ_BY_AGENTS = (CYCLE, CYCLES, OPERATION, OPERATIONS, DECISIONS, ACCOUNT, EXIT_SIGNALS)

@@ -161,8 +161,9 @@ def halt_words(halt: Halt) -> str:
 
 def _daily_loss(leg: Leg, facts: Facts) -> Finding:
     """The loss is equity at the close of the session before as_of less equity at as_of's close, in
-    percent of the former; both stand at their own session's closes. It is none where the account
-    was not open then, and unknown (no buys) where something held then had no exchange rate.
+    percent of the former; both stand at their own session's closes. What was paid in since belongs
+    to the former: a withdrawal is no loss. It is none where the account was not open then, and
+    unknown (no buys) where something held then had no exchange rate.
     """
     before, limit = facts.portfolio.before, facts.limits.daily_loss_pct_max
     if before is None:
@@ -170,10 +171,11 @@ def _daily_loss(leg: Leg, facts: Facts) -> Finding:
     elif before.equity is None:
         ok, value = False, f"unknown: what was held on {before.session} could not be valued"
     else:
-        loss = before.equity.amount - facts.portfolio.equity.amount
+        base = before.equity.amount + (before.paid_in.amount if before.paid_in else _ZERO)
+        loss = base - facts.portfolio.equity.amount
         # Compared as products: a division could round a loss onto the limit.
-        ok = loss * _HUNDRED <= limit * before.equity.amount
-        value = _change(before.equity.amount, -loss, before.session)
+        ok = loss * _HUNDRED <= limit * base
+        value = _change(base, -loss, before.session)
     return gate(
         leg,
         ok=ok,

@@ -30,6 +30,9 @@ STYLES = {
     EventType.POSITION_UNPRICED: "bold yellow",
     EventType.TRADING_HALTED: "bold yellow",
     EventType.TRADING_RESUMED: "bold green",
+    EventType.HOLDINGS_IMPORTED: "bold green",
+    EventType.CASH_DEPOSITED: "green",
+    EventType.CASH_WITHDRAWN: "yellow",
     EventType.LLM_REQUESTED: "dim",
     EventType.LLM_CALLED: "dim",
     EventType.ANSWER_CHECKED: "dim",
@@ -142,6 +145,22 @@ def _approval(event: Event) -> str:
     return f"{data.get('verdict')} by {data.get('approver')}{left}{why}"
 
 
+def _imported(event: Event) -> str:
+    positions = event.data.get("positions")
+    held = len(positions) if isinstance(positions, list) else 0
+    return (
+        f"account {event.data.get('account')} with {amounts.count(held, 'position')}"
+        f", by {event.data.get('by')}"
+    )
+
+
+def _cash(event: Event) -> str:
+    money = event.data.get("amount")
+    told = f"{money.get('amount')} {money.get('currency')}" if isinstance(money, dict) else ""
+    data = event.data
+    return f"{told} of {data.get('account')}, from {data.get('session')} on, by {data.get('by')}"
+
+
 def _halt(event: Event) -> str:
     data = event.data
     text = f"{data.get('account') or 'every account'}, by {data.get('by')}"
@@ -178,6 +197,9 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.APPROVAL_EXPIRED: lambda event: str(event.data.get("message", "")),
     EventType.TRADING_HALTED: _halt,
     EventType.TRADING_RESUMED: _halt,
+    EventType.HOLDINGS_IMPORTED: _imported,
+    EventType.CASH_DEPOSITED: _cash,
+    EventType.CASH_WITHDRAWN: _cash,
     EventType.REQUEST_REJECTED: _refused,
     EventType.MESSAGE_REFUSED: _refused,
     EventType.LETTER_RETRIED: _letter,

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON, one object per line, for programs.")
@@ -12,9 +13,10 @@ ApprovalOption = Annotated[
 ]
 
 
-def group() -> typer.Typer:
+def group(kind: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """An empty group of commands, or a single command's home."""
     return typer.Typer(
+        cls=kind,
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,

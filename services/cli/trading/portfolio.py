@@ -1,14 +1,15 @@
-"""`deskbus portfolio`: an account's books."""
+"""`deskbus portfolio`: an account's books; what its owner brings in is in capital.py."""
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
 from contracts.account import Portfolio, Position, Side
 from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
@@ -22,15 +23,41 @@ from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, load_settings, reading_client
 from services.cli.shell.terminal import emit, out, table, write
+from services.cli.trading import capital
 
 NARROW = 100
 """Columns below which the sectors are left out, so that every amount stays whole."""
 
-app = group()
+SHOW = "show"
 
 
-@app.command()
-def portfolio(
+class ShowFirst(TyperGroup):
+    """`deskbus portfolio ACCOUNT` shows it: whatever is no other command is an account's name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `show` in front of what names no command."""
+        if not args or args[0] not in {*self.commands, "-h", "--help"}:
+            args = [SHOW, *args]
+        return super().parse_args(ctx, args)
+
+
+app = group(ShowFirst)
+capital.add_to(app)
+
+
+@app.callback(
+    epilog="Examples:  deskbus portfolio   deskbus portfolio import holdings.csv --account mine "
+    "--cash 2500   deskbus portfolio deposit 1000 --account mine"
+)
+def portfolio() -> None:
+    """Show an account, open one with your holdings, pay cash in and take it out.
+
+    `deskbus portfolio [ACCOUNT]` is short for `deskbus portfolio show [ACCOUNT]`.
+    """
+
+
+@app.command(SHOW)
+def show_account(
     account: Annotated[str, typer.Argument(help="The account's name.")] = "main",
     fills: Annotated[int, typer.Option(min=0, max=200, help="How many recent fills to show.")] = 20,
     json: JsonOption = False,
@@ -92,25 +119,35 @@ def _worth(view: AccountView, books: Portfolio) -> Table:
     """How the starting cash became the equity, amount below amount."""
     held = sum((position.value for position in books.positions), Decimal(0))
     equity = books.equity.amount
-    gain = equity - view.starting_cash
+    gain = equity - view.paid_in
     grid = table("", ("", "right"), "", ("", "right"))
     grid.show_header = False
     rows = (
         ("cash", amounts.money(books.cash.amount), "realised P&L", _change(view.realised)),
         ("positions", amounts.money(held), "unrealised P&L", _change(view.unrealised)),
         ("equity", amounts.money(equity), "dividends", _change(view.dividends)),
-        ("starting cash", amounts.money(view.starting_cash), "fees", _change(-view.fees)),
+        (_paid_in_label(view), amounts.money(view.paid_in), "fees", _change(-view.fees)),
         (
             "exposure",
             _exposure(view, books),
             "total P&L",
-            Text(_signed(gain, view.starting_cash), _style(gain)),
+            Text(_with_return(gain, view), _style(gain)),
         ),
     )
     for label, amount, other, change in rows:
         style = "bold" if label == "equity" else ""
         grid.add_row(Text(label, "cyan"), Text(amount, style), Text(other, "cyan"), change)
     return grid
+
+
+def _paid_in_label(view: AccountView) -> str:
+    return "starting cash" if view.paid_in == view.starting_cash else "paid in"
+
+
+def _with_return(gain: Decimal, view: AccountView) -> str:
+    """The P&L, and the return: time-weighted where more than the starting cash was paid in."""
+    kind = "" if view.paid_in == view.starting_cash else " time-weighted"
+    return f"{amounts.change(gain)} ({amounts.gain_percent(view.return_pct)}{kind})"
 
 
 def _exposure(view: AccountView, books: Portfolio) -> str:

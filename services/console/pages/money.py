@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -12,6 +12,7 @@ from contracts.account import Portfolio
 from contracts.exit_signal import ExitDistancesQuery
 from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
+from libs.quant.returns import ONE
 from libs.runtime.errors import DeskError, few
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
@@ -25,7 +26,8 @@ POINTS_SHOWN = 200
 
 @dataclass(frozen=True)
 class Fall:
-    """The max drawdown: the largest fall of the equity from an earlier peak, as a fraction."""
+    """The max drawdown: the largest fall from an earlier peak, as a fraction, of what 1 at the
+    opening has become. What was taken out is no fall."""
 
     deepest: float
     day: date | None
@@ -87,23 +89,25 @@ def stops_of(books: Portfolio) -> dict[str, str]:
 
 
 def fall_of(points: Sequence[EquityPoint]) -> Fall:
-    """How deep the equity fell, and when."""
-    highest, deepest = Decimal(0), Fall(0.0, None)
-    for point in points:
-        highest = max(highest, point.equity)
-        fall = float(1 - point.equity / highest) if highest else 0.0
-        if fall > deepest.deepest:
-            deepest = Fall(fall, point.session)
-    return deepest
+    """How deep it fell, and when."""
+    found = Fall(0.0, None)
+    for each, fall in zip(points, _falls(points), strict=True):
+        if fall > found.deepest:
+            found = Fall(fall, each.session)
+    return found
+
+
+def _falls(points: Sequence[EquityPoint]) -> Sequence[float]:
+    """At each point, how far it is below the highest one before."""
+    grown = [ONE + each.return_pct / 100 for each in points]
+    peaks = accumulate(grown, max)
+    return [float(ONE - each / peak) for each, peak in zip(grown, peaks, strict=True)]
 
 
 def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
     """Both charts as `charts.js` draws them."""
-    at = [moment(point.session) for point in points]
-    highest, falls = Decimal(0), []
-    for point in points:
-        highest = max(highest, point.equity)
-        falls.append(float(point.equity / highest - 1) * 100 if highest else 0.0)
+    at = [moment(each.session) for each in points]
+    falls = [-fall * 100 for fall in _falls(points)]
     return {
         "equity": {
             "x": at,

@@ -17,9 +17,12 @@ from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery,
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.postgres.pool import Record
 from libs.quant.exchange import PRICE_STEP, Mark
+from libs.quant.returns import ONE, Worth, growth
 from services.console import logic
 from services.console.store import Store
 
+RETURN_STEP = Decimal("0.0001")
+"""Percentages are told to four places."""
 _NO_CYCLE = UUID(int=0)
 """Stands in an account's portfolio where no cycle has placed an order yet."""
 
@@ -58,11 +61,14 @@ async def account(query: AccountQuery, *, store: Store, closes: Closes) -> Accou
         return AccountView(found=False, accounts=names)
     balances = await store.balances(query.account)
     books = await _portfolio(row, balances, store, closes)
+    taken = await store.snapshots(query.account)
     fills = await store.newest_fills(query.account, query.fills)
     gains = _gains(books, balances)
     return AccountView(
         portfolio=books,
         starting_cash=row["starting_cash"],
+        paid_in=gains.paid_in,
+        return_pct=_returns(taken, books, gains)[books.as_of],
         fills=tuple(_fill(fill, row["currency"]) for fill in fills),
         accounts=names,
         realised=gains.realised,
@@ -78,6 +84,7 @@ async def account(query: AccountQuery, *, store: Store, closes: Closes) -> Accou
 class _Gains:
     """Since the opening; nothing is ever sold short, so gross and net exposure are one."""
 
+    paid_in: Decimal
     realised: Decimal
     dividends: Decimal
     fees: Decimal
@@ -92,6 +99,7 @@ def _gains(books: Portfolio, balances: Sequence[Record]) -> _Gains:
     value = books.equity.amount - books.cash.amount
     return _Gains(
         # What came in is a credit, which the ledger writes with a minus.
+        paid_in=-sums.get("capital", Decimal(0)),
         realised=-sums.get("realised", Decimal(0)),
         dividends=-sums.get("dividends", Decimal(0)),
         fees=sums.get("fees", Decimal(0)),
@@ -112,6 +120,8 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
     balances = await store.balances(query.account)
     now = await _portfolio(row, balances, store, closes)
     gains = _gains(now, balances)
+    taken = await store.snapshots(query.account)
+    returns = _returns(taken, now, gains)
     last = EquityPoint(
         session=now.as_of,
         cash=now.cash.amount,
@@ -120,14 +130,29 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
         unrealised=gains.unrealised,
         exposure_gross=gains.exposure,
         exposure_net=gains.exposure,
+        paid_in=gains.paid_in,
+        return_pct=returns[now.as_of],
     )
-    taken = [
-        snapshot
-        for snapshot in await store.snapshots(query.account)
-        if snapshot["session"] < now.as_of
+    earlier = [snapshot for snapshot in taken if snapshot["session"] < now.as_of]
+    kept = [
+        EquityPoint(**dict(each), return_pct=returns[each["session"]])
+        for each in logic.picked(earlier, query.points - 1)
     ]
-    kept = logic.picked(taken, query.points - 1)
-    return EquityView(points=(*(EquityPoint(**dict(close)) for close in kept), last))
+    return EquityView(points=(*kept, last))
+
+
+def worth_of(snapshot: Record) -> Worth:
+    """What a snapshot's return is measured from and to."""
+    return Worth(snapshot["equity"], snapshot["paid_in"])
+
+
+def _returns(taken: Sequence[Record], now: Portfolio, gains: _Gains) -> Mapping[date, Decimal]:
+    """The time-weighted return since the opening at each close and now, in percent."""
+    worth = {snapshot["session"]: worth_of(snapshot) for snapshot in taken}
+    worth[now.as_of] = Worth(now.equity.amount, gains.paid_in)
+    return {
+        day: ((grown - ONE) * 100).quantize(RETURN_STEP) for day, grown in growth(worth).items()
+    }
 
 
 async def _portfolio(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import Protocol
 from uuid import UUID
 
@@ -15,8 +16,10 @@ from contracts.memory import OUTCOME_SESSIONS
 from contracts.types import Usage
 from libs.postgres.pool import Record
 from libs.quant import leaderboard as quant
+from libs.quant.returns import Worth
 from services.console import logic
 from services.console.store import Store
+from services.console.views.accounts import worth_of
 
 CYCLES_MAX = 1_000
 """Cycles looked at, the newest: four years of one a day. Earlier ones with `since` and `until`."""
@@ -99,7 +102,7 @@ async def holding(account: str, points: int, *, store: Store, history: History) 
     if row is None:
         return HoldingView(found=False)
     equity = {
-        snapshot["session"]: snapshot["equity"] for snapshot in await store.snapshots(account)
+        snapshot["session"]: worth_of(snapshot) for snapshot in await store.snapshots(account)
     }
     if len(equity) < 2:
         return HoldingView(message="holding is compared from the account's second session on")
@@ -117,10 +120,26 @@ async def holding(account: str, points: int, *, store: Store, history: History) 
     waited = {day: Decimal(1) for day in equity if day < began}
     held_from = [day for day in equity if day >= began]
     worth = waited | dict(zip(held_from, quant.curve(held.returns, sessions), strict=True))
-    days = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
-    days = [*days, *(day for day in worth if day == row["as_of"])]
-    points_of = [HoldingPoint(session=day, worth=equity[opened] * worth[day]) for day in days]
-    return view.model_copy(update={"points": tuple(points_of)})
+    told = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
+    told = [*told, *(day for day in worth if day == row["as_of"])]
+    money = _held_money(equity, worth)
+    made = [HoldingPoint(session=day, worth=money[day]) for day in told]
+    return view.model_copy(update={"points": tuple(made)})
+
+
+def _held_money(
+    equity: Mapping[date, Worth], growth: Mapping[date, Decimal]
+) -> Mapping[date, Decimal]:
+    """What the account's money would have become at this growth: paid in and taken out as it was.
+
+    More may have been taken out than holding would have had: then nothing is left of it.
+    """
+    days = [day for day in sorted(equity) if day in growth]
+    money = {day: equity[day].equity for day in days[:1]}
+    for before, day in pairwise(days):
+        flow = equity[day].paid_in - equity[before].paid_in
+        money[day] = max(Decimal(0), money[before] + flow) * growth[day] / growth[before]
+    return money
 
 
 def _first_decision(cycles: Sequence[Record], account: str, opened: date) -> date | None:
@@ -156,14 +175,16 @@ def _ran(cycles: Sequence[Record]) -> Mapping[str, _Ran]:
     return ran
 
 
-def _equity(rows: Sequence[Record]) -> tuple[Mapping[str, quant.Closes], tuple[str, ...]]:
-    worth: dict[str, dict[date, Decimal]] = {}
+def _equity(
+    rows: Sequence[Record],
+) -> tuple[Mapping[str, Mapping[date, Worth]], tuple[str, ...]]:
+    found: dict[str, dict[date, Worth]] = {}
     for row in rows:
-        worth.setdefault(row["account"], {})[row["session"]] = row["equity"]
-    return worth, tuple(sorted({row["currency"] for row in rows}))
+        found.setdefault(row["account"], {})[row["session"]] = worth_of(row)
+    return found, tuple(sorted({row["currency"] for row in rows}))
 
 
-def _began(sessions: Sequence[date], equity: Mapping[str, quant.Closes]) -> date | None:
+def _began(sessions: Sequence[date], equity: Mapping[str, Mapping[date, Worth]]) -> date | None:
     """The close that the first of the sessions is compared with."""
     if not sessions:
         return None

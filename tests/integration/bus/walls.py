@@ -38,6 +38,7 @@ REQUESTS = {
         ),
         OVER_HTTP,
     ),
+    **dict.fromkeys(("execution.import_holdings", "execution.move_cash"), ("cli",)),
 }
 QUESTIONS = {
     **dict.fromkeys(("orchestrator.claim", "orchestrator.record", "orchestrator.result"), SERVICES),

@@ -31,7 +31,11 @@ async def shipped(servers: Servers, tmp_path):
 
 
 async def test_every_route_has_its_row_in_the_subject_table(shipped):
-    assert [route.hears for route in routes(shipped).commands] == [OPEN_BOOKS, EXECUTE_DECISIONS]
+    async def latest() -> date:
+        return date(2012, 6, 29)
+
+    heard = routes(shipped, latest)
+    assert [route.hears for route in heard.commands] == [OPEN_BOOKS, EXECUTE_DECISIONS]
 
 
 async def test_a_buy_fills_at_the_real_open_of_the_next_session(shipped, orchestrator):

@@ -16,6 +16,7 @@ from libs.quant.leaderboard import (
     return_pct,
     steered,
 )
+from libs.quant.returns import Worth
 
 D = Decimal
 MON, TUE, WED, THU, FRI = (date(2012, 7, day) for day in (2, 3, 4, 5, 6))
@@ -25,12 +26,20 @@ def closes(*values: str, first: int = 2) -> dict[date, Decimal]:
     return {date(2012, 7, first + place): D(value) for place, value in enumerate(values)}
 
 
+def worth(*values: str, first: int = 2, paid_in: tuple[str, ...] = ()) -> dict[date, Worth]:
+    flows = [D(each) for each in paid_in] or [D(0)] * len(values)
+    equity = closes(*values, first=first)
+    return {
+        day: Worth(value, paid) for (day, value), paid in zip(equity.items(), flows, strict=True)
+    }
+
+
 def decided(*turns: tuple[date, str, str]) -> list[Decision]:
     return [Decision(*turn) for turn in turns]
 
 
 def test_an_account_of_ones_own_gives_its_returns_from_the_first_decision_on() -> None:
-    equity = {"a": closes("100", "110", "99", "99")}
+    equity = {"a": worth("100", "110", "99", "99")}
 
     found = steered(decided((TUE, "p", "a")), equity)
 
@@ -41,9 +50,9 @@ def test_an_account_of_ones_own_gives_its_returns_from_the_first_decision_on() -
 def test_a_turn_is_paid_from_the_session_after_it_to_the_session_of_the_next() -> None:
     """p has main on Monday and Wednesday, q on Tuesday; else each has an account of its own."""
     equity = {
-        "main": closes("100", "110", "121", "108.9"),
-        "of-p": closes("50", "50", "60", "30"),
-        "of-q": closes("80", "88", "88", "66"),
+        "main": worth("100", "110", "121", "108.9"),
+        "of-p": worth("50", "50", "60", "30"),
+        "of-q": worth("80", "88", "88", "66"),
     }
     days = decided(
         *((MON, "p", "main"), (MON, "q", "of-q")),
@@ -58,7 +67,7 @@ def test_a_turn_is_paid_from_the_session_after_it_to_the_session_of_the_next() -
 
 
 def test_who_missed_a_day_has_no_return_of_an_account_that_another_has_taken_over() -> None:
-    equity = {"main": closes("100", "110", "121"), "of-q": closes("80", "88", "88")}
+    equity = {"main": worth("100", "110", "121"), "of-q": worth("80", "88", "88")}
     days = decided((MON, "p", "main"), (MON, "q", "of-q"), (TUE, "q", "main"))
 
     found = steered(days, equity)
@@ -67,14 +76,14 @@ def test_who_missed_a_day_has_no_return_of_an_account_that_another_has_taken_ove
 
 
 def test_the_last_of_several_decisions_of_a_session_counts() -> None:
-    equity = {"a": closes("100", "110"), "b": closes("100", "90")}
+    equity = {"a": worth("100", "110"), "b": worth("100", "90")}
 
     assert steered(decided((MON, "p", "a"), (MON, "p", "b")), equity) == {"p": {TUE: D("-0.1")}}
     assert steered(decided((MON, "p", "b"), (MON, "p", "a")), equity) == {"p": {TUE: D("0.1")}}
 
 
 def test_a_session_that_could_not_be_valued_is_part_of_the_next_return() -> None:
-    equity = {"a": {MON: D(100), THU: D(120), FRI: D(120)}}
+    equity = {"a": {MON: Worth(D(100)), THU: Worth(D(120)), FRI: Worth(D(120))}}
 
     assert steered(decided((MON, "p", "a")), equity) == {"p": {THU: D("0.2"), FRI: D(0)}}
     # Not where another had the account for a part of that time.
@@ -82,9 +91,19 @@ def test_a_session_that_could_not_be_valued_is_part_of_the_next_return() -> None
     assert steered(shared, equity) == {"q": {}, "p": {FRI: D(0)}}
 
 
+def test_what_is_paid_in_and_taken_out_is_no_return_of_a_pipeline() -> None:
+    """100 and 900 paid in before Tuesday's open become 1,100: 10%. Half of it is taken out before
+    Wednesday's, and the other half stays as it is."""
+    account = worth("100", "1100", "550", paid_in=("100", "1000", "450"))
+
+    found = steered(decided((MON, "p", "a")), {"a": account})
+
+    assert found == {"p": {TUE: D("0.1"), WED: D(0)}}
+
+
 def test_without_a_decision_or_a_session_after_it_there_is_no_return() -> None:
-    assert steered([], {"a": closes("100", "110")}) == {}
-    assert steered(decided((TUE, "p", "a")), {"a": closes("100", "110")}) == {"p": {}}
+    assert steered([], {"a": worth("100", "110")}) == {}
+    assert steered(decided((TUE, "p", "a")), {"a": worth("100", "110")}) == {"p": {}}
 
 
 def test_holding_is_equal_parts_left_alone() -> None:

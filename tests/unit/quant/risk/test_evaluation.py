@@ -367,6 +367,25 @@ def test_an_account_that_lost_more_than_its_daily_limit_buys_no_more(then, now, 
     assert failed(verdict) == (set() if kept else {"daily_loss"})
 
 
+@pytest.mark.parametrize(
+    ("paid_in", "now", "kept"),
+    [
+        # 20,000 taken out of 100,000: 80,000 is what the day's loss is of, 4,000 the most of it.
+        ("-20000", "76000", True),
+        ("-20000", "75999.99", False),
+        # 100,000 paid in hide no loss: 200,000 may lose 10,000.
+        ("100000", "190000", True),
+        ("100000", "189999.99", False),
+    ],
+)
+def test_the_daily_loss_takes_a_withdrawal_for_no_loss_and_a_deposit_for_no_gain(
+    paid_in, now, kept
+):
+    before = SessionBefore(session="2012-06-28", equity=usd("100000"), paid_in=usd(paid_in))
+    verdict = judge(pick("AAA", 10), portfolio=books(now, before=before))
+    assert failed(verdict) == (set() if kept else {"daily_loss"})
+
+
 def test_what_has_no_price_is_not_sold_and_counts_at_its_last_one():
     gone = held("OLD", 400, sector="tech").model_copy(update={"priced_on": date(2012, 6, 1)})
     tight = WIDE.model_copy(update={"gross_exposure_pct_max": D(50)})

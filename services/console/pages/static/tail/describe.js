@@ -15,6 +15,9 @@ const TONES = {
   order_placed: "good",
   order_filled: "good",
   trading_resumed: "good",
+  holdings_imported: "good",
+  cash_deposited: "good",
+  cash_withdrawn: "warn",
 };
 const SAID_CHARS_MAX = 300;
 
@@ -67,6 +70,12 @@ const decision = (_event, data) => {
 const halt = (_event, data) =>
   `${data.account || "every account"}, by ${data.by}${data.reason ? `: ${data.reason}` : ""}`;
 
+const cash = (_event, data) =>
+  `${data.amount.amount} ${data.amount.currency} of ${data.account}, from ${data.session} on, by ${data.by}`;
+
+const imported = (_event, data) =>
+  `account ${data.account} with ${(data.positions || []).length} positions, by ${data.by}`;
+
 const letter = (_event, data) =>
   `${data.sequence} ${data.subject} (${data.code}) by ${data.by}${data.reason ? `: ${data.reason}` : ""}`;
 
@@ -106,6 +115,9 @@ const TOLD = {
   approval_expired: (_event, data) => data.message || "",
   trading_halted: halt,
   trading_resumed: halt,
+  holdings_imported: imported,
+  cash_deposited: cash,
+  cash_withdrawn: cash,
   request_rejected: refused,
   message_refused: refused,
   letter_retried: letter,

@@ -1,0 +1,45 @@
+"""Time-weighted returns: what money earned, whoever paid it in and took it out meanwhile. Pure.
+
+The sub-period return with flows at its beginning, linked by multiplication (CFA Institute, GIPS
+Standards Handbook, "Time-Weighted Return"; C. Bacon, Practical Portfolio Performance Measurement
+and Attribution, 3rd ed., ch. 3):
+
+    r = E1 / (E0 + F) - 1        R = (1 + r1) (1 + r2) ... - 1
+
+E0 and E1 are the equity at two closes, F is what was paid in between them, negative where more was
+taken out. The desk lets a flow count from a session's beginning on, so each session's return is
+exact; over sessions without a known equity all flows count as at the beginning of the first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+
+ONE = Decimal(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """An account at a close: its `equity`, and what its owner had `paid_in` by then, since its
+    opening and less what was taken out."""
+
+    equity: Decimal
+    paid_in: Decimal = Decimal(0)
+
+
+def period_return(before: Worth, after: Worth) -> Decimal:
+    """The return between two closes as a part: 0.01 is one percent. 0 where there was nothing that
+    could earn one."""
+    base = before.equity + after.paid_in - before.paid_in
+    return after.equity / base - ONE if base > 0 else Decimal(0)
+
+
+def growth(worth: Mapping[date, Worth]) -> Mapping[date, Decimal]:
+    """What 1 has become by each close, time-weighted; 1 at the first."""
+    days = sorted(worth)
+    grown = dict.fromkeys(days[:1], ONE)
+    for before, day in pairwise(days):
+        grown[day] = grown[before] * (ONE + period_return(worth[before], worth[day]))
+    return grown

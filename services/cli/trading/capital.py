@@ -1,0 +1,308 @@
+"""`deskbus portfolio import`, `deposit` and `withdraw`: what an owner brings in and takes out.
+
+Each is shown first, with a hash; the same command with that hash does it.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from pydantic import ValidationError
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from contracts.capital import (
+    CashMoved,
+    HoldingsImport,
+    ImportFinding,
+    ImportHoldings,
+    MoveCash,
+)
+from contracts.subjects import IMPORT_HOLDINGS, MOVE_CASH, Asked, Subject
+from contracts.subjects import Answered as Answer
+from libs.facts import amounts
+from services.cli.shell.options import JsonOption
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import invalid
+from services.cli.shell.running import asking, desk_client, load_settings
+from services.cli.shell.terminal import emit, err, facts, out, table, write
+from services.cli.trading.holdings_file import HoldingsFile, read_holdings
+
+ASK_TIMEOUT_S = 60.0
+"""A live source may be asked for the prices of every holding."""
+HASH_CHARS = 12
+FINDINGS_SHOWN_MAX = 40
+
+HashOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hash", help="The hash that was shown, or its first characters (8 or more): do it."
+    ),
+]
+AccountOption = Annotated[str, typer.Option("--account", help="The account's name.")]
+AmountArgument = Annotated[
+    str, typer.Argument(help="How much, in the account's currency, e.g. 1000 or 250.50.")
+]
+HASH_CHARS_MIN = 8
+
+
+def add_to(app: typer.Typer) -> None:
+    """The commands, in the group that shows accounts."""
+    app.command("import")(import_file)
+    app.command("deposit")(deposit)
+    app.command("withdraw")(withdraw)
+
+
+def import_file(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A CSV file with the columns ticker, quantity, cost, opened_on."),
+    ],
+    account: Annotated[str, typer.Option(help="A name for the new account.")],
+    cash: Annotated[
+        str | None, typer.Option(help="What it has in cash, in its currency; 0 for none.")
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(help="The session that it opens at, YYYY-MM-DD; the newest by default."),
+    ] = None,
+    confirmed: HashOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Open a new account with the holdings of a file: shown first, then with --hash.
+
+    The file's first line names its columns: `ticker`, `quantity` (whole shares, as of today's
+    splits), `cost` (of one share, before fees), `opened_on` (the session since which some are
+    held) and, where you like, `currency`. Nothing is guessed: what is missing is asked for.
+
+    Example: deskbus portfolio import holdings.csv --account mine --cash 2500
+    """
+    read = read_holdings(file)
+    findings = [*read.findings]
+    if cash is None:
+        text = "how much has the account in cash? say it with --cash, 0 for none"
+        findings.append(ImportFinding(field="cash", message=text))
+    if not read.lines:
+        _refuse(findings, read, file)
+    request = _import_request(account, read, cash or "0", as_of)
+    shown = _ask(IMPORT_HOLDINGS, request)
+    findings += shown.findings
+    if confirmed is not None and not findings:
+        request = request.model_copy(update={"confirmed": _confirmed(confirmed, shown.hash)})
+        shown = _ask(IMPORT_HOLDINGS, request)
+    if json:
+        emit([shown.model_copy(update={"findings": tuple(findings)})])
+    elif shown.positions:
+        write(_import_screen(shown), out())
+    if findings:
+        _refuse(findings, read, file)
+    if json:
+        return
+    _tell_unused(read)
+    if not shown.opened:
+        _how(
+            f"deskbus portfolio import {file} --account {account} --cash {cash}"
+            + (f" --as-of {as_of}" if as_of else ""),
+            shown.hash,
+        )
+    elif shown.changed:
+        out().print(f"account {account} is open")
+        err().print(f"deskbus portfolio {account}", style="dim")
+    else:
+        out().print(f"account {account} was opened with these holdings before; nothing changed")
+
+
+def deposit(
+    amount: AmountArgument,
+    account: AccountOption = "main",
+    confirmed: HashOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Pay cash into an account: shown first, then with --hash.
+
+    It counts from the session after the account's own on. It is no gain: returns are
+    time-weighted.
+
+    Example: deskbus portfolio deposit 1000 --account mine
+    """
+    _move("deposit", amount, account, confirmed, json=json)
+
+
+def withdraw(
+    amount: AmountArgument,
+    account: AccountOption = "main",
+    confirmed: HashOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Take cash out of an account: shown first, then with --hash; never more than is free.
+
+    It counts from the session after the account's own on. It is no loss: returns are
+    time-weighted.
+
+    Example: deskbus portfolio withdraw 250.50 --account mine
+    """
+    _move("withdrawal", amount, account, confirmed, json=json)
+
+
+def _import_request(
+    account: str, read: HoldingsFile, cash: str, as_of: str | None
+) -> ImportHoldings:
+    try:
+        return ImportHoldings(
+            account=account,
+            holdings=tuple(read.lines),
+            cash=_number("--cash", cash),
+            as_of=date.fromisoformat(as_of) if as_of else None,
+        )
+    except ValidationError as error:
+        raise invalid("import", error) from None
+    except ValueError:
+        raise Problem(
+            ExitCode.USAGE, f"--as-of must be a date, e.g. 2012-06-29 (got {as_of!r})"
+        ) from None
+
+
+def _move(
+    kind: Literal["deposit", "withdrawal"],
+    amount: str,
+    account: str,
+    confirmed: str | None,
+    *,
+    json: bool,
+) -> None:
+    try:
+        request = MoveCash(account=account, kind=kind, amount=_number("AMOUNT", amount))
+    except ValidationError as error:
+        raise invalid(kind, error) from None
+    if confirmed is not None and len(confirmed) == 64:
+        # A whole hash is asked about as it is: what it has posted already is told as that.
+        shown = _ask(MOVE_CASH, request.model_copy(update={"confirmed": confirmed.lower()}))
+    else:
+        shown = _ask(MOVE_CASH, request)
+        if confirmed is not None:
+            digest = _confirmed(confirmed, shown.hash)
+            shown = _ask(MOVE_CASH, request.model_copy(update={"confirmed": digest}))
+    if json:
+        emit([shown])
+        return
+    out().print(_cash_line(shown), soft_wrap=True)
+    if not shown.posted:
+        command = "deposit" if kind == "deposit" else "withdraw"
+        _how(f"deskbus portfolio {command} {amount} --account {account}", shown.hash)
+    elif not shown.changed:
+        out().print("it was posted before; nothing changed")
+
+
+def _number(option: str, text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise Problem(
+            ExitCode.USAGE, f"{option} must be an amount, e.g. 1000 or 250.50 (got {text!r})"
+        ) from None
+    if not number.is_finite():
+        raise Problem(ExitCode.USAGE, f"{option} must be a finite amount (got {text!r})")
+    return number
+
+
+def _confirmed(typed: str, known: str) -> str:
+    """The whole hash. Raises `Problem` where another thing is shown than was confirmed."""
+    if len(typed) < HASH_CHARS_MIN:
+        raise Problem(ExitCode.USAGE, f"--hash needs its first {HASH_CHARS_MIN} characters or more")
+    if known.startswith(typed.lower()):
+        return known
+    raise Problem(
+        ExitCode.REJECTED,
+        f"the hash is {known[:HASH_CHARS]}, not {typed[:HASH_CHARS]}: it was done before, or"
+        " something has changed",
+        "nothing was changed; look at it again without --hash",
+    )
+
+
+def _ask(row: Subject[Asked, Answer], request: Asked) -> Answer:
+    settings = load_settings()
+
+    async def work() -> Answer:
+        async with desk_client(settings) as client:
+            return await client.ask(row, request, timeout_s=ASK_TIMEOUT_S)
+
+    return asking(work())
+
+
+def _how(command: str, digest: str) -> None:
+    """How it is done: what was shown, confirmed."""
+    err().print("\nnothing has changed yet; to do it:", style="dim")
+    err().print(f"  {command} --hash {digest[:HASH_CHARS]}", soft_wrap=True)
+
+
+def _refuse(findings: Sequence[ImportFinding], read: HoldingsFile, file: Path) -> None:
+    """Print every finding. Raises `Problem`."""
+    told = sorted(findings, key=lambda each: each.line or 0)[:FINDINGS_SHOWN_MAX]
+    rows = [(f"line {each.line}" if each.line else each.field, each.message) for each in told]
+    write(Group(Text(), facts(rows)), err())
+    if len(findings) > FINDINGS_SHOWN_MAX:
+        err().print(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more", style="dim")
+    _tell_unused(read)
+    count = amounts.count(len(findings), "thing")
+    raise Problem(
+        ExitCode.REJECTED, f"{count} to settle before an account can be opened", f"correct {file}"
+    )
+
+
+def _tell_unused(read: HoldingsFile) -> None:
+    if read.unused:
+        err().print(f"columns that are not used: {', '.join(read.unused)}", style="dim")
+
+
+def _import_screen(shown: HoldingsImport) -> RenderableType:
+    currency = shown.cash.currency
+    what = "account" if shown.opened else "would open account"
+    head = Text.assemble(
+        (f"{what} {shown.account}", "bold"),
+        (f"  as of {amounts.session(shown.as_of)}, amounts in {currency}", "dim"),
+    )
+    sums = f"cash {amounts.money(shown.cash.amount)}, equity {amounts.money(shown.equity.amount)}"
+    return Group(head, Text(), _positions(shown), Text(), Text(sums, style="bold"))
+
+
+def _positions(shown: HoldingsImport) -> Table:
+    made = table(
+        "position",
+        ("shares", "right"),
+        ("cost", "right"),
+        "since",
+        ("price", "right"),
+        ("value", "right"),
+        ("P&L", "right"),
+    )
+    for each in shown.positions:
+        gain = each.value - each.cost_value
+        made.add_row(
+            Text(each.ticker, style="bold"),
+            amounts.quantity(each.quantity),
+            amounts.money(each.cost.amount),
+            each.opened_on.isoformat(),
+            amounts.money(each.price.amount),
+            amounts.money(each.value),
+            Text(amounts.change(gain), style="green" if gain > 0 else "red" if gain < 0 else "dim"),
+        )
+    return made
+
+
+def _cash_line(shown: CashMoved) -> str:
+    way = "into" if shown.kind == "deposit" else "out of"
+    amount = amounts.money(shown.amount.amount, shown.amount.currency)
+    did = "paid" if shown.kind == "deposit" else "taken"
+    would = "" if shown.posted else "would be "
+    free = (
+        f"free cash {amounts.money(shown.free_before.amount)} before,"
+        f" {amounts.money(shown.free_after.amount)} after"
+    )
+    if shown.posted and not shown.changed:
+        free = f"free cash {amounts.money(shown.free_after.amount)}"
+    since = f"counts from {amounts.session(shown.session)} on"
+    return f"{amount} {would}{did} {way} account {shown.account}; {since}; {free}"

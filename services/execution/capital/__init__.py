@@ -1,0 +1,1 @@
+"""What an account's owner brings in and takes out: holdings of before, deposits, withdrawals."""

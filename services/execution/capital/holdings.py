@@ -1,0 +1,175 @@
+"""Whether holdings can be opened as their owner states them, and the entries that open them. Pure.
+
+Nothing is guessed: what is missing or wrong is a finding, and while there is one nothing is opened.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_FLOOR, Decimal
+
+import orjson
+
+from contracts.capital import CASH_MAX, HeldLine, ImportFinding, ImportHoldings, OpeningPosition
+from contracts.types import ExchangeRate, Money
+from libs.facts import amounts
+from libs.quant.exchange import Mark, cents_in, no_rate
+from libs.quant.sizing import CENT, trade_value
+from services.execution import books
+from services.execution.books import Entry
+
+EQUITY_MAX = 10 * CASH_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the market source says of one line: its close at as_of, and the rate on the day that it
+    was opened on where it trades in another currency than the account's."""
+
+    mark: Mark
+    rate: ExchangeRate | None = None
+
+
+def import_hash(request: ImportHoldings, as_of: date, currency: str) -> str:
+    """What a confirmation is bound to: account, session, cash and every position; not the file's
+    name, and not the order of its lines."""
+    told = {
+        "account": request.account,
+        "as_of": as_of,
+        "currency": currency,
+        "cash": f"{request.cash.normalize():f}",
+        "holdings": sorted(
+            [
+                each.ticker,
+                f"{each.quantity.normalize():f}",
+                f"{each.cost.normalize():f}",
+                each.opened_on.isoformat(),
+                each.currency or "",
+            ]
+            for each in request.holdings
+        ),
+    }
+    return hashlib.sha256(orjson.dumps(told)).hexdigest()
+
+
+def import_key(digest: str) -> str:
+    """The key of the entry of cash with which holdings are opened."""
+    return f"import/{digest}"
+
+
+def told_twice(lines: Sequence[HeldLine]) -> Sequence[ImportFinding]:
+    """A ticker on two lines: which one is meant, or both together, only the owner knows."""
+    times = Counter(each.ticker for each in lines)
+    return [
+        ImportFinding(
+            line=each.line,
+            field="ticker",
+            message=f"{each.ticker} stands on {times[each.ticker]} lines; write one line a"
+            " position: all its shares, at their average cost",
+        )
+        for each in lines
+        if times[each.ticker] > 1
+    ]
+
+
+def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
+    """What is wrong with a line by itself."""
+    found = []
+    whole = line.quantity.to_integral_value(ROUND_FLOOR)
+    if whole != line.quantity:
+        instead = f"write {whole:f}" if whole else "leave the line out"
+        rest = (line.quantity - whole).normalize()
+        found.append(
+            _of(
+                line,
+                "quantity",
+                f"{line.quantity.normalize():f} shares of {line.ticker}: the desk holds whole"
+                f" shares; {instead}, and add what the other {rest:f} is worth to the cash",
+            )
+        )
+    if line.opened_on > as_of:
+        found.append(
+            _of(
+                line,
+                "opened_on",
+                f"{line.opened_on} lies after {as_of}, the session that the account opens at",
+            )
+        )
+    return found
+
+
+def of_the_market(line: HeldLine, known: Known, account_currency: str) -> Sequence[ImportFinding]:
+    """What is wrong with a line beside what the market source knows."""
+    traded = known.mark.currency
+    if line.currency not in {None, traded}:
+        return [
+            _of(
+                line,
+                "currency",
+                f"{line.ticker} trades in {traded}, its cost is in {line.currency}: state the cost"
+                f" in {traded}",
+            )
+        ]
+    if traded == account_currency:
+        return []
+    for rate, on in ((known.rate, line.opened_on), (known.mark.rate, None)):
+        if rate is None:
+            when = f"on {on}" if on else "at the session that the account opens at"
+            return [
+                _of(
+                    line,
+                    "currency",
+                    f"{line.ticker} trades in {traded}: {no_rate(traded, account_currency)} {when};"
+                    " add it to the market source (fx.csv of a replay directory)",
+                )
+            ]
+    return []
+
+
+def position(line: HeldLine, known: Known) -> OpeningPosition:
+    """The line as it would stand in the account. Its mark has an amount."""
+    paid, worth = trade_value(line.cost, line.quantity), known.mark.amount or Decimal(0)
+    traded = known.mark.currency
+    return OpeningPosition(
+        ticker=line.ticker,
+        quantity=line.quantity.to_integral_value(),
+        cost=Money(amount=line.cost, currency=traded),
+        opened_on=line.opened_on,
+        price=Money(amount=known.mark.price, currency=traded),
+        cost_value=cents_in(paid, known.rate),
+        value=(worth * line.quantity).quantize(CENT),
+    )
+
+
+def of_the_whole(cash: Decimal, positions: Sequence[OpeningPosition]) -> Sequence[ImportFinding]:
+    """An account larger than the books have places for."""
+    most = max(
+        cash + sum((each.value for each in positions), Decimal(0)),
+        cash + sum((each.cost_value for each in positions), Decimal(0)),
+    )
+    if most <= EQUITY_MAX:
+        return []
+    message = f"the account would come to {amounts.money(most)}; at most {EQUITY_MAX:,} can be kept"
+    return [ImportFinding(message=message)]
+
+
+def entries(
+    request: ImportHoldings, as_of: date, digest: str, rates: Mapping[str, ExchangeRate | None]
+) -> Sequence[Entry]:
+    """Cash and every position against the owner's capital, by ticker; `rates` are those of the day
+    that each was opened on."""
+    return (
+        books.opening(request.cash.quantize(CENT), as_of, import_key(digest)),
+        *(
+            books.brought_in(
+                each.ticker, each.quantity, each.cost, each.opened_on, rates[each.ticker]
+            )
+            for each in sorted(request.holdings, key=lambda each: each.ticker)
+        ),
+    )
+
+
+def _of(line: HeldLine, field: str, message: str) -> ImportFinding:
+    return ImportFinding(line=line.line, field=field, message=message)
