@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 from contracts.constraints import ConstraintWords
 from contracts.message import Message, Pipeline, Request
 from contracts.strategy import StrategyWish
-from contracts.types import CycleId, Money, Name, ShortText, Text, Ticker, Value
+from contracts.types import CycleId, Money, Name, Percent, ShortText, Text, Ticker, Value
 
 PIPELINE_DEFAULT = Pipeline(name="rules").model_dump(mode="json", exclude={"account_named"})
 UNIVERSE_MAX = 500
@@ -75,6 +75,18 @@ class Rotation(Value):
         return order
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+class SellNow(Value):
+    """A person sells `share_pct` percent of a position now, whatever its exit rules say: through
+    the same rules for sales, approval and execution as any exit."""
+
+    ticker: Ticker
+    share_pct: Percent = Field(default=Decimal(100), gt=0)
+
+
 def own_account(pipeline: Pipeline) -> Pipeline:
     """The pipeline with the account of its name, unless it names one."""
     if pipeline.account_named:
@@ -91,7 +103,8 @@ class CycleRequest(Request):
     account of its own name; with a `rotation` the one whose turn as_of's session is trades the
     rotation's account and is the main one. A request that names as `main` who trades the
     rotation's account has settled the turn itself. Of the `constraints` code enforces those of
-    `contracts.constraints`; the others are notes to the agents.
+    `contracts.constraints`; the others are notes to the agents. `sell_now` is a person's: a model
+    of another program that asks for it is refused.
     """
 
     idempotency_key: IdempotencyKey
@@ -114,6 +127,7 @@ class CycleRequest(Request):
     constraints: ConstraintWords = Field(default_factory=dict)
     timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
     strategy: StrategyWish | None = None
+    sell_now: SellNow | None = Field(default=None, exclude_if=_is_none)
 
     @field_validator("pipelines")
     @classmethod
@@ -169,6 +183,15 @@ class CycleRequest(Request):
         if wish is not None and info.data.get("kind", STRATEGY) != STRATEGY:
             raise ValueError(f"only a cycle of kind {STRATEGY!r} has one")
         return wish
+
+    @field_validator("sell_now")
+    @classmethod
+    def _only_an_exit_sells_now(cls, sale: SellNow | None, info: ValidationInfo) -> SellNow | None:
+        if sale is not None and info.data.get("kind", EXIT) != EXIT:
+            raise ValueError(f"only a cycle of kind {EXIT!r} has one")
+        if sale is not None and len(info.data.get("pipelines", ())) > 1:
+            raise ValueError("it sells for one account: name one pipeline")
+        return sale
 
     @model_validator(mode="after")
     def _one_pipeline_designs(self) -> Self:

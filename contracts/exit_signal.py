@@ -179,7 +179,8 @@ class ExitSignal(Value):
 class ExitCheck(Value):
     """One position as its rules see it.
 
-    `assessment` begins with STRONG EXIT, EXIT, MONITOR, HOLD or ERROR. With a `quantity` a sale of
+    `assessment` begins with STRONG EXIT, EXIT, MONITOR, HOLD or ERROR; of a sale that a person asks
+    for with EXIT BY HAND. With a `quantity` a sale of
     that many shares, `sell_pct` percent of the position, is proposed, and then a stop at
     `stop_price` where there is one; `note` says why there is no sale, or no stop. `acts` is what
     the sale acts on. A `failure` is why the position could not be checked at all.

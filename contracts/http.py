@@ -20,12 +20,12 @@ from contracts.cycle import (
     CycleStatus,
     IdempotencyKey,
 )
-from contracts.message import Pipeline, Request
+from contracts.message import MAIN_ACCOUNT, Pipeline, Request
 from contracts.operation import OperationStatus, OperationView, Progress
 from contracts.strategy import ATTEMPTS_MAX, EPOCHS_MAX, FOLDS_MAX, StrategySpec, StrategyWish
 from contracts.strategy_query import CURVE_POINTS_MAX, StrategyView
 from contracts.strategy_result import FoldResult
-from contracts.types import Name, ShortText, Ticker, Usage
+from contracts.types import Name, Percent, ShortText, Ticker, Usage
 
 PROBLEM_TYPE = "urn:deskbus:problem"
 
@@ -194,6 +194,15 @@ class CycleAccepted(Shape):
 
     cycle_id: UUID
     status: CycleStatus
+
+
+class PositionSale(Request):
+    """Sell `share_pct` percent of a position at the open after `as_of`; the newest session where it
+    is left out."""
+
+    account: Name = MAIN_ACCOUNT
+    share_pct: Percent = Field(default=Decimal(100), gt=0)
+    as_of: date | None = None
 
 
 class ProposalAnswer(Request):

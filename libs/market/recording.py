@@ -20,6 +20,7 @@ from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.store import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.yahoo.market import YahooMarket
+from libs.runtime.cells import as_text
 
 BATCH = 8
 """Tickers asked at once and then written: what a run that is cut off loses at most."""
@@ -336,4 +337,6 @@ def _text(cell: Cell) -> str:
         return ""
     if isinstance(cell, datetime):
         return cell.isoformat()
+    if isinstance(cell, str):
+        return as_text(cell)
     return repr(cell) if isinstance(cell, float) else str(cell)

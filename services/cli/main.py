@@ -59,6 +59,7 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
             ),
             Entry("report", "trading.report", "Show a session's report, and what needs you"),
             Entry("exit-signals", "trading.exit_signals", "Check positions against the exit rules"),
+            Entry("exit", "trading.exit_now", "Sell a position now, whatever its exit rules say"),
             Entry(
                 "leaderboard", "trading.leaderboard", "Compare pipelines with cash and buy-and-hold"
             ),

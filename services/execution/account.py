@@ -298,11 +298,9 @@ def session_before(
     session: date, equity: Decimal | None, paid_in: Decimal, account: Account
 ) -> SessionBefore:
     """A snapshot as the next session's loss is measured from it; `paid_in` since."""
-    return SessionBefore(
-        session=session,
-        equity=None if equity is None else money(equity, account),
-        paid_in=money(paid_in, account) if paid_in else None,
-    )
+    known = None if equity is None else money(equity, account)
+    since = money(paid_in, account) if paid_in else None
+    return SessionBefore(session=session, equity=known, paid_in=since)
 
 
 @dataclass(frozen=True, slots=True)

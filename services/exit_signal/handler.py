@@ -10,6 +10,7 @@ import structlog
 from pydantic import JsonValue
 
 from contracts.account import Side
+from contracts.cycle import SellNow
 from contracts.exit_signal import (
     DISTANCES_MAX,
     CheckExits,
@@ -29,6 +30,7 @@ from contracts.types import Failure
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from services.exit_signal import report
+from services.exit_signal.by_hand import sold_by_hand
 from services.exit_signal.distance import by_distance, exits_of
 from services.exit_signal.files import ResultFiles
 from services.exit_signal.history import (
@@ -182,7 +184,8 @@ async def check_exits(
 ) -> ExitReport:
     """Check the account's open positions: all, or those that the request's universe names.
 
-    A position that cannot be checked says why; where that is so of all of them, nothing was found
+    Where a person sells by hand, only that sale is proposed, and no rule is asked. A position that
+    cannot be checked says why; where that is so of all of them, nothing was found
     out and ExitsUnchecked is raised, unless they are all known to have no price any more. Raises
     BadExitTerms.
     """
@@ -194,6 +197,8 @@ async def check_exits(
         open_orders=books.open_orders,
         exits=books.exits,
     )
+    if command.request.sell_now is not None:
+        return _by_hand(command, command.request.sell_now, holdings, reads)
     requested = {*(command.request.universe or (position.ticker for position in books.positions))}
     held = [
         own
@@ -232,6 +237,21 @@ async def check_exits(
     )
     label = reads.market.label.in_words
     return ExitReport.of(command, account=books.account, checks=checks, market_source=label)
+
+
+def _by_hand(command: CheckExits, sale: SellNow, holdings: Holdings, reads: Reads) -> ExitReport:
+    """What a person wants sold, without any rule. Raises NotHeld."""
+    held = held_in(holdings, sale.ticker)
+    if held is None:
+        raise NotHeld(holdings, sale.ticker)
+    check = sold_by_hand(held, sale)
+    log.info("exit_signal.by_hand", account=holdings.account, ticker=sale.ticker)
+    return ExitReport.of(
+        command,
+        account=holdings.account,
+        checks=(check,),
+        market_source=reads.market.label.in_words,
+    )
 
 
 async def _journalled_terms(

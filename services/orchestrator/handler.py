@@ -25,6 +25,7 @@ from contracts.subjects import (
     ORCHESTRATOR,
     RECORD,
     REQUEST_CYCLE,
+    REQUESTERS,
     RESULT,
     Answered,
 )
@@ -85,6 +86,9 @@ class Handler:
 
     async def cycle(self, requester: str, request: CycleRequest) -> RequestAnswer | None:
         """What becomes of a request; None where another orchestrator is to be asked."""
+        if request.sell_now is not None and requester not in REQUESTERS:
+            why = f"{requester} is no person: only a person sells by hand (`deskbus exit now`)"
+            return rejection("not_a_person", why, "sell_now")
         try:
             as_of = request.as_of or await self._latest_session()
         except DeskError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from libs.market.errors import BadReplayData
+from libs.runtime.cells import READ_BACK
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
 SUFFIXES = (".csv", ".parquet")
@@ -208,7 +209,10 @@ def _read_table(path: Path) -> pl.DataFrame:
         raw = (
             pl.read_parquet(path)
             if path.suffix == ".parquet"
-            else pl.read_csv(path, infer_schema=False)
+            # What `market record` wrote is marked where a spreadsheet would run it.
+            else pl.read_csv(path, infer_schema=False).with_columns(
+                pl.all().str.replace(READ_BACK, "${1}")
+            )
         )
     except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
         raise BadReplayData(

@@ -156,9 +156,9 @@ def _imported(event: Event) -> str:
 
 def _cash(event: Event) -> str:
     money = event.data.get("amount")
-    told = f"{money.get('amount')} {money.get('currency')}" if isinstance(money, dict) else ""
+    amount = f"{money.get('amount')} {money.get('currency')}" if isinstance(money, dict) else ""
     data = event.data
-    return f"{told} of {data.get('account')}, from {data.get('session')} on, by {data.get('by')}"
+    return f"{amount} of {data.get('account')}, from {data.get('session')} on, by {data.get('by')}"
 
 
 def _halt(event: Event) -> str:

@@ -6,7 +6,7 @@ import re
 import secrets
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -79,6 +79,7 @@ class Wish:
     constraints: Sequence[str] = ()
     rotation: Sequence[str] = ()
     strategy: StrategyWish | None = None
+    sell_now: Mapping[str, object] | None = None
 
 
 def new_key() -> str:
@@ -102,6 +103,8 @@ def build(wish: Wish) -> CycleRequest:
         fields["budgets"] = budgets
     if wish.constraints:
         fields["constraints"] = _constraints(wish.constraints)
+    if wish.sell_now is not None:
+        fields["sell_now"] = wish.sell_now
     if wish.strategy is not None:
         fields["strategy"] = wish.strategy
     if wish.universe:

@@ -179,7 +179,7 @@ def _move(
     except ValidationError as error:
         raise invalid(kind, error) from None
     if confirmed is not None and len(confirmed) == 64:
-        # A whole hash is asked about as it is: what it has posted already is told as that.
+        # A whole hash is asked about as it is: what it has posted already is first as that.
         shown = _ask(MOVE_CASH, request.model_copy(update={"confirmed": confirmed.lower()}))
     else:
         shown = _ask(MOVE_CASH, request)
@@ -241,8 +241,8 @@ def _how(command: str, digest: str) -> None:
 
 def _refuse(findings: Sequence[ImportFinding], read: HoldingsFile, file: Path) -> None:
     """Print every finding. Raises `Problem`."""
-    told = sorted(findings, key=lambda each: each.line or 0)[:FINDINGS_SHOWN_MAX]
-    rows = [(f"line {each.line}" if each.line else each.field, each.message) for each in told]
+    first = sorted(findings, key=lambda item: item.line or 0)[:FINDINGS_SHOWN_MAX]
+    rows = [(f"line {item.line}" if item.line else item.field, item.message) for item in first]
     write(Group(Text(), facts(rows)), err())
     if len(findings) > FINDINGS_SHOWN_MAX:
         err().print(f"  and {len(findings) - FINDINGS_SHOWN_MAX} more", style="dim")
@@ -270,7 +270,7 @@ def _import_screen(shown: HoldingsImport) -> RenderableType:
 
 
 def _positions(shown: HoldingsImport) -> Table:
-    made = table(
+    grid = table(
         "position",
         ("shares", "right"),
         ("cost", "right"),
@@ -279,18 +279,18 @@ def _positions(shown: HoldingsImport) -> Table:
         ("value", "right"),
         ("P&L", "right"),
     )
-    for each in shown.positions:
-        gain = each.value - each.cost_value
-        made.add_row(
-            Text(each.ticker, style="bold"),
-            amounts.quantity(each.quantity),
-            amounts.money(each.cost.amount),
-            each.opened_on.isoformat(),
-            amounts.money(each.price.amount),
-            amounts.money(each.value),
+    for item in shown.positions:
+        gain = item.value - item.cost_value
+        grid.add_row(
+            Text(item.ticker, style="bold"),
+            amounts.quantity(item.quantity),
+            amounts.money(item.cost.amount),
+            item.opened_on.isoformat(),
+            amounts.money(item.price.amount),
+            amounts.money(item.value),
             Text(amounts.change(gain), style="green" if gain > 0 else "red" if gain < 0 else "dim"),
         )
-    return made
+    return grid
 
 
 def _cash_line(shown: CashMoved) -> str:

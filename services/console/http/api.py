@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, FastAPI, Header, Query, Response
 
 from contracts.approval import Verdict
 from contracts.audit import Events, EventsAfter
-from contracts.cycle import STRATEGY, CycleStatus, IdempotencyKey, RequestAnswer
+from contracts.cycle import STRATEGY, CycleStatus, IdempotencyKey
 from contracts.http import (
     AgentCycle,
     AgentStatus,
@@ -42,8 +42,8 @@ from libs.web.problem import Refused
 from services.console import handler
 from services.console.http import upkeep
 from services.console.http.boards import boards, tried
-from services.console.http.bodies import asked, body_of, described, json_of, problems
-from services.console.http.books import books, exits
+from services.console.http.bodies import asked, body_of, described, json_of, of_cycle, problems
+from services.console.http.books import books, exits, sales
 from services.console.http.cycle_ids import cycle_asked, cycle_named
 from services.console.http.events import events
 from services.console.http.prices import market
@@ -89,6 +89,7 @@ def api(desk: DeskAccess) -> FastAPI:
         approvals,
         books,
         exits,
+        sales,
         events,
     ):
         app.include_router(routes(desk), prefix=ROOT)
@@ -106,12 +107,6 @@ def api(desk: DeskAccess) -> FastAPI:
     tell_problems(app)
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
     return app
-
-
-def _of_cycle(answer: RequestAnswer) -> CycleAccepted:
-    if answer.cycle_id is None or answer.status is None:
-        raise TypeError("the orchestrator accepted a request without its cycle")
-    return CycleAccepted(cycle_id=answer.cycle_id, status=answer.status)
 
 
 # --- the strategy cycle -------------------------------------------------------------------------
@@ -133,9 +128,9 @@ def agent(desk: DeskAccess) -> APIRouter:
         idempotency_key: Key = None,
     ) -> Response:
         """Start a strategy cycle; one runs at a time (409 `active_cycle_exists`)."""
-        request = _of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
-        body = Triggered(operation_id=request.cycle_id, status=request.status)
-        where = {"Location": f"{ROOT}/operations/{request.cycle_id}"}
+        accepted_cycle = of_cycle(await desk.requests.cycle(idempotency_key, wish.request))
+        body = Triggered(operation_id=accepted_cycle.cycle_id, status=accepted_cycle.status)
+        where = {"Location": f"{ROOT}/operations/{accepted_cycle.cycle_id}"}
         return json_of(body, HTTPStatus.ACCEPTED, where)
 
     @router.get("/status", response_model=AgentStatus)
@@ -155,7 +150,7 @@ def agent(desk: DeskAccess) -> APIRouter:
         page = await handler.cycles(running, store=desk.store)
         if not page.cycles or page.cycles[0].cycle_id is None:
             raise Refused(404, "no_active_cycle", "no strategy cycle is running")
-        ended = _of_cycle(await desk.requests.cancel(page.cycles[0].cycle_id, reason))
+        ended = of_cycle(await desk.requests.cancel(page.cycles[0].cycle_id, reason))
         return json_of(AgentCycle(operation_id=ended.cycle_id, status=ended.status))
 
     return router
@@ -224,9 +219,11 @@ def cycles(desk: DeskAccess) -> APIRouter:
         wish: Annotated[CycleWish, Depends(body_of(CycleWish))], idempotency_key: Key = None
     ) -> Response:
         """Ask for a cycle. The answer comes once it is on record."""
-        request = _of_cycle(await desk.requests.cycle(_key(wish, idempotency_key), wish.request))
-        where = {"Location": f"{ROOT}/cycles/{request.cycle_id}"}
-        return json_of(request, HTTPStatus.ACCEPTED, where)
+        accepted_cycle = of_cycle(
+            await desk.requests.cycle(_key(wish, idempotency_key), wish.request)
+        )
+        where = {"Location": f"{ROOT}/cycles/{accepted_cycle.cycle_id}"}
+        return json_of(accepted_cycle, HTTPStatus.ACCEPTED, where)
 
     @router.get("/cycles", response_model=CyclesPage)
     async def list_cycles(
@@ -246,7 +243,7 @@ def one_cycle(desk: DeskAccess) -> APIRouter:
 
     @router.get("/cycles/{cycle_id}", response_model=CycleView, responses=problems(404))
     async def get_cycle(cycle_id: Annotated[UUID, Depends(named)]) -> Response:
-        """A cycle with all the contracts that its pipelines have made."""
+        """A cycle with all the contracts that its pipelines have accepted_cycle."""
         return json_of(await _cycle(desk, cycle_id))
 
     @router.delete("/cycles/{cycle_id}", response_model=CycleAccepted, responses=problems(404, 409))
@@ -254,7 +251,7 @@ def one_cycle(desk: DeskAccess) -> APIRouter:
         cycle_id: Annotated[UUID, Depends(named)], reason: ShortText = REASON_DEFAULT
     ) -> Response:
         """Stop a cycle that has not begun to execute."""
-        return json_of(_of_cycle(await desk.requests.cancel(cycle_id, reason)))
+        return json_of(of_cycle(await desk.requests.cancel(cycle_id, reason)))
 
     @router.get(
         "/cycles/{cycle_id}/operations", response_model=OperationsBody, responses=problems(404)
@@ -268,7 +265,7 @@ def one_cycle(desk: DeskAccess) -> APIRouter:
         return _listed(page)
 
     @router.get("/cycles/{cycle_id}/events", response_model=Events, responses=problems(404))
-    async def list_events_of_cycle(
+    async def list_eventsof_cycle(
         cycle_id: Annotated[UUID, Depends(named)],
         after: Annotated[int, Query(ge=0, le=2**31 - 1, description="A sequence number.")] = 0,
         limit: Limit = 100,
@@ -344,7 +341,7 @@ def approvals(desk: DeskAccess) -> APIRouter:
         """Approve a proposal, whole or smaller."""
         verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
         answer = await desk.requests.answer(cycle_id, verdict, word, word.edits)
-        return json_of(_of_cycle(answer))
+        return json_of(of_cycle(answer))
 
     @router.post(
         "/{cycle_id}/reject",
@@ -358,6 +355,6 @@ def approvals(desk: DeskAccess) -> APIRouter:
     ) -> Response:
         """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
         answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)
-        return json_of(_of_cycle(answer))
+        return json_of(of_cycle(answer))
 
     return router

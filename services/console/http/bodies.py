@@ -11,8 +11,10 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, BeforeValidator
 from pydantic.json_schema import GenerateJsonSchema
 
+from contracts.cycle import RequestAnswer
 from contracts.halt import HaltTrading, ResumeTrading
 from contracts.http import (
+    CycleAccepted,
     CycleWish,
     LogIn,
     Problem,
@@ -106,6 +108,13 @@ def _schemas(
     schema = model.model_json_schema(ref_template=ref, schema_generator=generator)
     schemas = {**schema.pop("$defs", {}), model.__name__: schema}
     return {f"{name}{suffix}": part for name, part in schemas.items()}
+
+
+def of_cycle(answer: RequestAnswer) -> CycleAccepted:
+    """The orchestrator's yes to a cycle, as it is told."""
+    if answer.cycle_id is None or answer.status is None:
+        raise TypeError("the orchestrator accepted a request without its cycle")
+    return CycleAccepted(cycle_id=answer.cycle_id, status=answer.status)
 
 
 def json_of(

@@ -3,8 +3,9 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 
+from contracts.cycle import EXIT, CycleRequest, IdempotencyKey, SellNow
 from contracts.exit_signal import (
     CheckExitSignals,
     ExitDistances,
@@ -12,7 +13,8 @@ from contracts.exit_signal import (
     ExitFormat,
     ExitOutput,
 )
-from contracts.http import ExitAnswer, HoldingView
+from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
+from contracts.message import Pipeline
 from contracts.query import (
     PAGE_MAX,
     AccountQuery,
@@ -27,7 +29,7 @@ from libs.bus.client import QuestionRefused
 from libs.runtime.errors import few
 from libs.web.problem import Refused
 from services.console import handler
-from services.console.http.bodies import Day, json_of, problems
+from services.console.http.bodies import Day, asked, body_of, json_of, of_cycle, problems
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.views import accounts, leaderboard
@@ -122,6 +124,41 @@ def exits(desk: DeskAccess) -> APIRouter:
         except QuestionRefused as error:
             raise _no_position(error) from error
         return json_of(ExitAnswer.model_validate(answer))
+
+    return router
+
+
+def sales(desk: DeskAccess) -> APIRouter:
+    """What a person sells by hand."""
+    router = APIRouter()
+
+    @router.post(
+        "/exit-signals/{ticker}/sell",
+        status_code=HTTPStatus.ACCEPTED,
+        response_model=CycleAccepted,
+        responses=problems(409, 413, 415, 429),
+        tags=["portfolio"],
+        openapi_extra=asked(PositionSale),
+    )
+    async def sell_position(
+        ticker: Ticker,
+        wish: Annotated[PositionSale, Depends(body_of(PositionSale))],
+        idempotency_key: Annotated[IdempotencyKey | None, Header()] = None,
+    ) -> Response:
+        """Sell a position or a part of it by hand, by an exit cycle. Answered once it is on
+        record; the rules for sales, approval and execution follow."""
+
+        def exit_of(key: str) -> CycleRequest:
+            return CycleRequest(
+                idempotency_key=key,
+                kind=EXIT,
+                as_of=wish.as_of,
+                pipelines=(Pipeline(name="rules", account=wish.account),),
+                sell_now=SellNow(ticker=ticker, share_pct=wish.share_pct),
+            )
+
+        answer = of_cycle(await desk.requests.cycle(idempotency_key, exit_of))
+        return json_of(answer, HTTPStatus.ACCEPTED)
 
     return router
 

@@ -12,6 +12,7 @@ from contracts.account import Portfolio
 from contracts.exit_signal import ExitDistancesQuery
 from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
+from libs.market.sources import SourceName, source_of
 from libs.quant.returns import ONE
 from libs.runtime.errors import DeskError, few
 from services.console.http.books import MAIN_ACCOUNT
@@ -34,7 +35,7 @@ class Fall:
 
 
 def money(desk: DeskAccess, show: Show) -> APIRouter:
-    """Two pages of one account each."""
+    """Two pages of one account point."""
     router = APIRouter()
 
     @router.get("/portfolio")
@@ -51,6 +52,8 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
             it=view,
             books=view.portfolio,
             account=account,
+            # Of recorded data the newest session may be years after the account's.
+            sell_at=view.portfolio.as_of if source_of(desk.settings) is SourceName.REPLAY else None,
             stops=stops_of(view.portfolio),
             fall=fall_of(equity.points),
             points=equity.points,
@@ -90,23 +93,23 @@ def stops_of(books: Portfolio) -> dict[str, str]:
 
 def fall_of(points: Sequence[EquityPoint]) -> Fall:
     """How deep it fell, and when."""
-    found = Fall(0.0, None)
-    for each, fall in zip(points, _falls(points), strict=True):
-        if fall > found.deepest:
-            found = Fall(fall, each.session)
-    return found
+    deepest = Fall(0.0, None)
+    for point, fall in zip(points, _falls(points), strict=True):
+        if fall > deepest.deepest:
+            deepest = Fall(fall, point.session)
+    return deepest
 
 
 def _falls(points: Sequence[EquityPoint]) -> Sequence[float]:
-    """At each point, how far it is below the highest one before."""
-    grown = [ONE + each.return_pct / 100 for each in points]
+    """At point point, how far it is below the highest one before."""
+    grown = [ONE + point.return_pct / 100 for point in points]
     peaks = accumulate(grown, max)
-    return [float(ONE - each / peak) for each, peak in zip(grown, peaks, strict=True)]
+    return [float(ONE - point / peak) for point, peak in zip(grown, peaks, strict=True)]
 
 
 def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
     """Both charts as `charts.js` draws them."""
-    at = [moment(each.session) for each in points]
+    at = [moment(point.session) for point in points]
     falls = [-fall * 100 for fall in _falls(points)]
     return {
         "equity": {

@@ -135,8 +135,8 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
     )
     earlier = [snapshot for snapshot in taken if snapshot["session"] < now.as_of]
     kept = [
-        EquityPoint(**dict(each), return_pct=returns[each["session"]])
-        for each in logic.picked(earlier, query.points - 1)
+        EquityPoint(**dict(close), return_pct=returns[close["session"]])
+        for close in logic.picked(earlier, query.points - 1)
     ]
     return EquityView(points=(*kept, last))
 

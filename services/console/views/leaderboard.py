@@ -120,11 +120,11 @@ async def holding(account: str, points: int, *, store: Store, history: History) 
     waited = {day: Decimal(1) for day in equity if day < began}
     held_from = [day for day in equity if day >= began]
     worth = waited | dict(zip(held_from, quant.curve(held.returns, sessions), strict=True))
-    told = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
-    told = [*told, *(day for day in worth if day == row["as_of"])]
+    days = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
+    days = [*days, *(day for day in worth if day == row["as_of"])]
     money = _held_money(equity, worth)
-    made = [HoldingPoint(session=day, worth=money[day]) for day in told]
-    return view.model_copy(update={"points": tuple(made)})
+    points_of = [HoldingPoint(session=day, worth=money[day]) for day in days]
+    return view.model_copy(update={"points": tuple(points_of)})
 
 
 def _held_money(
@@ -178,10 +178,10 @@ def _ran(cycles: Sequence[Record]) -> Mapping[str, _Ran]:
 def _equity(
     rows: Sequence[Record],
 ) -> tuple[Mapping[str, Mapping[date, Worth]], tuple[str, ...]]:
-    found: dict[str, dict[date, Worth]] = {}
+    worth: dict[str, dict[date, Worth]] = {}
     for row in rows:
-        found.setdefault(row["account"], {})[row["session"]] = worth_of(row)
-    return found, tuple(sorted({row["currency"] for row in rows}))
+        worth.setdefault(row["account"], {})[row["session"]] = worth_of(row)
+    return worth, tuple(sorted({row["currency"] for row in rows}))
 
 
 def _began(sessions: Sequence[date], equity: Mapping[str, Mapping[date, Worth]]) -> date | None:

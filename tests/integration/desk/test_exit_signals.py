@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from unittest.mock import ANY
+from uuid import uuid4
 
 import pytest
 
@@ -264,6 +266,40 @@ def test_the_command_asks_for_an_exit_cycle_shows_it_and_replays_it(
     assert "sell AAPL filled 51" in words
     replayed = deskbus("cycle replay")
     assert replayed.code == 0, replayed.err
+
+
+def test_a_person_sells_now_what_no_rule_would(deskbus: CommandLine) -> None:
+    bought = deskbus(
+        "cycle request --as-of 2012-06-29 --universe AAPL --wait --json --account byhand"
+    )
+    assert bought.code == 0, bought.err
+    (before,) = deskbus("portfolio byhand --json").rows[0]["portfolio"]["positions"]
+    said = deskbus("exit now aapl --share 50% --account byhand --as-of 2012-07-03")
+
+    assert said.code == 0, said.err
+    assert "EXIT BY HAND" in " ".join(said.out.split())
+    (after,) = deskbus("portfolio byhand --json").rows[0]["portfolio"]["positions"]
+    sold = Decimal(before["quantity"]) // 2
+    assert Decimal(before["quantity"]) - Decimal(after["quantity"]) == sold
+    missing = deskbus("exit now IBM --account byhand --as-of 2012-07-06")
+    assert missing.code == 1
+    assert "holds no share of IBM" in " ".join((missing.out + missing.err).split())
+    for typed in ("--share 0", "--share 101", "--share half"):
+        assert deskbus(f"exit now AAPL --account byhand {typed}").code == 2
+
+
+async def test_a_model_of_another_program_sells_nothing_by_hand(desk: Desk) -> None:
+    body = {
+        "idempotency_key": uuid4().hex,
+        "kind": "exit",
+        "as_of": "2012-07-03",
+        "sell_now": {"ticker": "AAPL"},
+    }
+    async with desk.calling("mcp_requester") as caller:
+        subject = "desk.v1.req.orchestrator.cycle.mcp_requester"
+        answer = await caller.nats.request(subject, json.dumps(body).encode(), timeout=10)
+    said = json.loads(answer.data)
+    assert (said["outcome"], said["code"]) == ("rejected", "not_a_person")
 
 
 def test_a_stop_waits_on_the_rest_and_the_portfolio_shows_it(

@@ -1,0 +1,66 @@
+"""What a person sells by hand is proposed as it was asked for, in whole shares."""
+
+from decimal import Decimal
+
+import pytest
+
+from contracts.cycle import CycleRequest, SellNow
+from contracts.message import Pipeline
+from services.exit_signal.by_hand import sold_by_hand
+from services.exit_signal.logic import Held
+from tests.unit.services.exit_signal.conftest import position
+
+D = Decimal
+
+
+def sale(share: str = "100") -> SellNow:
+    return SellNow(ticker="AAPL", share_pct=D(share))
+
+
+@pytest.mark.parametrize(
+    ("shares", "share", "sold", "pct"),
+    [
+        (20, "100", 20, "100"),
+        (20, "50", 10, "50"),
+        (21, "50", 10, "50"),
+        # Less than one share is one, and the percentage is that of one.
+        (3, "1", 1, "33.3334"),
+        (1, "10", 1, "100"),
+    ],
+)
+def test_the_share_asked_for_is_proposed_in_whole_shares(
+    shares: int, share: str, sold: int, pct: str
+) -> None:
+    found = sold_by_hand(Held(position(shares)), sale(share))
+
+    assert (found.quantity, found.sell_pct) == (sold, D(pct))
+    assert found.assessment.startswith("EXIT BY HAND")
+    assert found.stop_price is None
+
+
+def test_what_an_open_order_sells_already_is_left_to_it() -> None:
+    found = sold_by_hand(Held(position(20), promised=D(5)), sale())
+
+    assert found.quantity is None
+    assert found.note == "an open order sells 5 shares already"
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"kind": "decision"},
+        {"pipelines": (Pipeline(name="a"), Pipeline(name="b"))},
+        {"sell_now": {"ticker": "AAPL", "share_pct": 0}},
+        {"sell_now": {"ticker": "AAPL", "share_pct": 100.01}},
+    ],
+)
+def test_only_an_exit_cycle_of_one_account_sells_a_share_by_hand(stated: dict[str, object]) -> None:
+    whole = {"idempotency_key": "k", "kind": "exit", "sell_now": {"ticker": "AAPL"}}
+    assert CycleRequest.model_validate(whole).sell_now == sale()
+    with pytest.raises(ValueError, match=r"sell_now|share_pct"):
+        CycleRequest.model_validate({**whole, **stated})
+
+
+def test_a_request_without_a_sale_by_hand_does_not_mention_one() -> None:
+    """The body of every other request stays as it was, and so does its hash."""
+    assert "sell_now" not in CycleRequest(idempotency_key="k").model_dump()
