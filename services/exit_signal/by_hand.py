@@ -18,9 +18,9 @@ def sold_by_hand(held: Held, sale: SellNow) -> ExitCheck:
 
     Nothing is proposed while an open order sells of it already: that one is to fill first.
     """
-    wanted = f"a person sells {amounts.percent(sale.share_pct)} of it now"
+    wanted = f"a person sells {amounts.percent(sale.share_pct)}"
     signal = ExitSignal(rule=BY_HAND, primary=True, triggered=True, severity=1.0, detail=wanted)
-    check = ExitCheck(ticker=sale.ticker, assessment=f"EXIT BY HAND: {wanted}", signals=(signal,))
+    check = ExitCheck(ticker=sale.ticker, assessment="EXIT BY HAND", signals=(signal,))
     if held.promised > 0 or held.free < _ONE:
         why = f"an open order sells {held.promised.normalize():f} shares already"
         return check.model_copy(update={"note": why})
