@@ -40,13 +40,15 @@ class ExitRow:
 
     @property
     def why(self) -> str:
-        """The signals that fired or failed, and the note; or why it could not be checked."""
+        """The signals that fired or failed, and the note, which comes first where it says why
+        nothing is sold; or why it could not be checked."""
         if self.check.failure is not None:
             return self.check.failure.message
         details = [
             signal.detail for signal in self.check.signals if signal.triggered or signal.failed
         ]
-        return "; ".join([*details, *([self.check.note] if self.check.note else [])])
+        note = [self.check.note] if self.check.note else []
+        return "; ".join([*note, *details] if self.check.quantity is None else [*details, *note])
 
 
 def rows(report: ExitReport, portfolio: Portfolio | None) -> Sequence[ExitRow]:

@@ -96,8 +96,10 @@ def test_an_agent_gets_flags_and_the_path_of_the_saved_result(
 async def test_the_distances_are_a_table_for_people_and_the_answer_of_the_bus_for_machines(
     deskbus: CommandLine, user: Caller, account: str
 ) -> None:
-    words = deskbus(f"exit-signals distances --account {account}")
-    exact = deskbus(f"exit-signals distances --account {account} --json")
+    # In threads: a connection whose loop stands still for some seconds is closed by NATS.
+    typed = f"exit-signals distances --account {account}"
+    words = await asyncio.to_thread(deskbus, typed)
+    exact = await asyncio.to_thread(deskbus, f"{typed} --json")
 
     assert (words.code, exact.code) == (0, 0), words.err + exact.err
     line = next(each for each in words.out.splitlines() if each.startswith("AAPL"))
@@ -214,6 +216,19 @@ async def test_a_second_check_of_a_session_sells_nothing(
     assert len(await sales(desk, holder)) == 1
 
 
+async def test_the_next_sessions_of_the_month_do_not_sell_on_the_signal_again(
+    desk: Desk, user: Caller, holder: str
+) -> None:
+    await user.run(wish_to_exit(holder, "2012-10-31"))
+    for as_of in ("2012-11-01", "2012-11-02"):
+        again = await user.run(wish_to_exit(holder, as_of))
+        (check,) = picked(again, "exit_report")["checks"]
+        assert check["assessment"].startswith("STRONG EXIT (momentum")
+        assert (check["quantity"], check["sell_pct"]) == (None, None)
+        assert check["note"].startswith("momentum acted on 2012-10-31, sold 51 of 68 shares")
+    assert await sales(desk, holder) == [("market", "filled", "AAPL", 51)]
+
+
 async def test_checks_at_once_place_one_exit(desk: Desk, user: Caller, holder: str) -> None:
     bodies = [wish_to_exit(holder, "2012-10-31") for _ in range(8)]
     views = await asyncio.gather(*(user.run(body) for body in bodies))
@@ -241,6 +256,10 @@ async def test_an_exit_waits_for_the_person_who_was_asked_for(
     assert said.code == 0, said.err
     await user.ended(cycle_id)
     assert await sales(desk, holder) == [("market", "filled", "AAPL", 7)]
+    # What the person struck off is not asked for again.
+    later = await user.run(wish_to_exit(holder, "2012-11-01"))
+    (check,) = picked(later, "exit_report")["checks"]
+    assert check["note"].startswith("momentum acted on 2012-10-31, sold 7 of 68 shares")
 
 
 def test_the_command_asks_for_an_exit_cycle_shows_it_and_replays_it(
