@@ -14,6 +14,7 @@ import polars as pl
 from contracts.types import ExchangeRate
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NotInSource, UnknownTicker
+from libs.market.filings.reported import Filing
 from libs.market.source import (
     BAR_SCHEMA,
     CorporateAction,
@@ -71,6 +72,10 @@ class SteadyMarket:
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """It has none."""
         raise NotInSource("fundamentals", self.label.name, "use a source that has them")
+
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
+        """It has none."""
+        raise NotInSource("filings", self.label.name, "use a source that has them")
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None

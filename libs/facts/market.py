@@ -45,6 +45,9 @@ FIGURES: Mapping[str, tuple[str, str]] = {
     "eps_ttm": ("money", "earnings per share (12 months)"),
     "revenue_ttm": ("money", "revenue (12 months)"),
     "shares_outstanding": (SHARES, "shares outstanding"),
+    "profit_growth_pct": (PERCENT, "profit growth on the year"),
+    "revenue_growth_pct": (PERCENT, "revenue growth on the year"),
+    "eps_fiscal_year": ("money", "earnings per share (last fiscal year)"),
 }
 CHANGES: Mapping[int, str] = {1: "1 day", 5: "1 week", 21: "1 month", 63: "3 months"}
 """Changes that are computed of a history: over so many sessions, and what they are called."""
@@ -149,11 +152,23 @@ def _fundamentals(seal: _Seal, result: Result) -> Iterator[Fact]:
     figures = result.get("figures")
     if not figures:
         return
+    known = str(figures["known_at"])
     for name, (unit, label) in FIGURES.items():
         if figures.get(name) is None:
             continue
         money = str(figures["currency"]) if unit == "money" else unit
-        yield seal.fact(name, figures[name], money, label, known=str(figures["known_at"]))
+        yield seal.fact(name, figures[name], money, label, known=known)
+    if figures.get("age_days") is not None:
+        label = "age of its figures"
+        yield seal.fact("figures_age", int(figures["age_days"]), DAYS, label, known=known)
+
+
+def _filings(seal: _Seal, result: Result) -> Iterator[Fact]:
+    for item in result["items"]:
+        kind, _, mark = str(item["event"]).partition("-")
+        on = date.fromisoformat(str(item["filed"]))
+        known, text = str(item["known_at"]), str(item["text"])
+        yield seal.fact(kind, text, TEXT, "filing", on=on, mark=mark, known=known)
 
 
 def _news(seal: _Seal, result: Result) -> Iterator[Fact]:
@@ -212,6 +227,7 @@ LAYOUTS: Mapping[str, Callable[[_Seal, Result], Iterator[Fact]]] = {
     "get_technical_indicators": _indicators,
     "get_stock_history": _history,
     "get_fundamentals": _fundamentals,
+    "get_filings": _filings,
     "get_news": _news,
     "get_earnings": _earnings,
     "get_earnings_calendar": _calendar,

@@ -17,6 +17,8 @@ from contracts.facts import (
 )
 from libs.facts.marks import event_mark
 from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
+from libs.market.filings.reported import Filing
+from libs.market.filings.words import filing_text
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
 from libs.quant.risk.score import RISK_CLOSES_WANTED, measured_risk
 from libs.runtime.untrusted import clean_line
@@ -69,6 +71,7 @@ async def dated_events(market: MarketData, ticker: str, as_of: date) -> tuple[Da
     """
     events = [
         *(headline_event(item) for item in await _news(market, ticker, as_of)),
+        *(filing_event(filing) for filing in await _filings(market, ticker, as_of)),
         *_report_events(await _earnings(market, ticker, as_of), as_of),
     ]
     close = market.calendar.close(as_of)
@@ -94,6 +97,12 @@ def report_event(report: EarningsReport) -> DatedEvent:
     else:
         kind, text = EventKind.REPORT, f"on the period that ended {report.period_end}"
     return _event(report.ticker, kind, report.report_date, report.known_at, text)
+
+
+def filing_event(filing: Filing) -> DatedEvent:
+    """A filing as a dated event, in words of the desk's own."""
+    text = clean_line(filing_text(filing), TEXT_CHARS_MAX)
+    return _event(filing.ticker, EventKind.FILING, filing.filed, filing.known_at, text)
 
 
 def _event(ticker: str, kind: EventKind, on: date, known_at: datetime, text: str) -> DatedEvent:
@@ -125,6 +134,13 @@ async def _listing(market: MarketData, ticker: str, as_of: date) -> Listing:
 async def _news(market: MarketData, ticker: str, as_of: date) -> tuple[NewsItem, ...]:
     try:
         return await market.news(as_of, (ticker,), HEADLINES_MAX)
+    except NotInSource:
+        return ()
+
+
+async def _filings(market: MarketData, ticker: str, as_of: date) -> tuple[Filing, ...]:
+    try:
+        return await market.filings(ticker, as_of)
     except NotInSource:
         return ()
 

@@ -6,8 +6,8 @@ is given: code that holds a `MarketData` has no way to reach them.
 """
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Protocol, runtime_checkable
@@ -16,6 +16,7 @@ import polars as pl
 
 from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.errors import CryptoNotSupported, NotASession
+from libs.market.filings.reported import Filing
 
 BAR_SCHEMA = pl.Schema(
     {
@@ -85,7 +86,10 @@ class Fundamentals:
     """The newest reported period known at as_of, in its newest restatement.
 
     Per-share figures and share counts are in as_of's shares (splits since then applied). Percent
-    fields are in percent. None is "not reported".
+    fields are in percent; growth is the year to date against that of the year before. None is "not
+    reported", and `absent` says why, by field, where the source knows. `form`, `accession` and
+    `filed` are of the filing that told of the period, where it was one; `eps_fiscal_year` is of the
+    last whole fiscal year. `notes` tell what else a reader has to know: reports that are missing.
     """
 
     ticker: str
@@ -99,6 +103,15 @@ class Fundamentals:
     operating_margin_pct: float | None
     debt_to_equity: float | None
     dividend_per_share_ttm: float | None
+    profit_growth_pct: float | None = None
+    revenue_growth_pct: float | None = None
+    eps_fiscal_year: float | None = None
+    fiscal_year_end: date | None = None
+    form: str = ""
+    accession: str = ""
+    filed: date | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +194,11 @@ class MarketData(Protocol):
 
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """The newest figures, None where none were known yet."""
+        ...
+
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
+        """What the company filed with its regulator, oldest known first; as far back as the source
+        keeps it."""
         ...
 
     async def earnings(

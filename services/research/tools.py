@@ -52,7 +52,7 @@ def planner_tools(market: MarketData, as_of: date, portfolio: Portfolio) -> Tool
 
 
 def analyst_tools(market: MarketData, as_of: date, tickers_max: int) -> Toolbox:
-    """The eight market tools, for at most `tickers_max` tickers."""
+    """The market tools, for at most `tickers_max` tickers."""
     few = FewTickers(MarketTools(market, as_of, ANALYST_TOOLS), tickers_max)
     return Toolbox((few,), ANALYST_TOOLS)
 

@@ -72,7 +72,7 @@ class MadeUpMarket:
         sectors = {row["ticker"]: row for row in _read(folder / "sectors.csv")}
         companies = {}
         for path in sorted(folder.glob("*.csv")):
-            if path.stem in {"news", "earnings", "fundamentals", "sectors", "fx"}:
+            if path.stem in {"news", "earnings", "fundamentals", "filings", "sectors", "fx"}:
                 continue
             told = sectors.get(path.stem, {})
             company = Company(

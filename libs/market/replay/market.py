@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from math import prod
 from typing import Any
 
 import polars as pl
@@ -21,6 +22,10 @@ import polars as pl
 from contracts.facts import UNKNOWN_SECTOR
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import NoHistory, NothingTraded
+from libs.market.filings.fundamentals import fundamentals_of
+from libs.market.filings.reported import Filing
+from libs.market.filings.vintages import Split, Vintages
+from libs.market.replay.reported import fact_of, filing_of
 from libs.market.replay.store import ReplayStore
 from libs.market.source import (
     BAR_SCHEMA,
@@ -79,7 +84,11 @@ class ReplayMarket:
         return tuple(_news_item(row) for row in newest.iter_rows(named=True))
 
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
-        """See MarketData.fundamentals."""
+        """See MarketData.fundamentals: from what filings reported, where there is any of it."""
+        if self._store.has("reported"):
+            found = fundamentals_of(ticker, await self._vintages(ticker, as_of), as_of)
+            if found is not None or not self._store.has("fundamentals"):
+                return found
         rows = await self._known_records("fundamentals", "fundamentals", as_of, (ticker,))
         if rows.is_empty():
             return None
@@ -87,6 +96,20 @@ class ReplayMarket:
         ratio = await self._split_since(ticker, newest["known_at"], as_of)
         (listing,) = await self.universe(as_of, (ticker,))
         return _fundamentals(newest, ratio, listing.currency)
+
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
+        """See MarketData.filings."""
+        rows = await self._known_records("filings", "filings", as_of, (ticker,))
+        return tuple(filing_of(row) for row in rows.iter_rows(named=True))
+
+    async def _vintages(self, ticker: str, as_of: date) -> Vintages:
+        """What the known filings stated, in as_of's shares."""
+        stated = await self._store.records("reported", "reported figures")
+        filings = await self.filings(ticker, as_of)
+        rows = stated.filter(pl.col("ticker") == ticker).iter_rows(named=True)
+        splits = await self._splits(ticker, as_of)
+        close = self.calendar.close(as_of)
+        return Vintages(filings, map(fact_of, rows), close, splits)
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None
@@ -137,13 +160,18 @@ class ReplayMarket:
 
     async def _split_since(self, ticker: str, known_at: datetime, as_of: date) -> float:
         """New shares for one share of `known_at`, by the splits from then to as_of."""
+        splits = await self._splits(ticker, as_of)
+        return prod(factor for at, factor in splits if at > known_at)
+
+    async def _splits(self, ticker: str, as_of: date) -> list[Split]:
+        """The splits up to as_of, each with the open that it took effect at."""
         bars = await self._known_bars(ticker, as_of)
         splits = bars.filter(pl.col("split_factor") != 1).select("date", "split_factor")
-        ratio = 1.0
-        for session, factor in splits.iter_rows():
-            opened = self.calendar.is_session(session) and self.calendar.open(session) > known_at
-            ratio *= factor if opened else 1.0
-        return ratio
+        return [
+            (self.calendar.open(session), factor)
+            for session, factor in splits.iter_rows()
+            if self.calendar.is_session(session)
+        ]
 
     def _listing(self, ticker: str, described: Mapping[str, str | None]) -> Listing:
         return Listing(

@@ -24,6 +24,7 @@ from libs.market.replay.files import (
     read_bundled,
     read_records,
 )
+from libs.market.replay.reported import dated_by_filing, require_filings
 from libs.market.source import SourceLabel, refuse_crypto
 
 log = structlog.get_logger(__name__)
@@ -33,6 +34,8 @@ TICKERS_CACHED_MAX = 512
 """Above the largest universe of a request (500): whoever goes through more than are kept, in order,
 finds none of them. Ten years of a ticker take about 0.2 MB."""
 LABEL_FILE = "source.toml"
+SAMPLE_DIR = Path(__file__).parents[1] / "filings" / "sample"
+"""Figures and filings that come with the desk, beside the bundled prices."""
 DEFAULT_CURRENCY = "USD"
 RATE_MIN, RATE_MAX = 1e-6, 1e6
 """No pair of currencies is further apart; contracts keep ten places of a rate."""
@@ -64,9 +67,54 @@ _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
         {"ticker": _TEXT, "period_end": _DAY, "report_date": _DAY},
         {"eps_estimate": _NUMBER, "eps_actual": _NUMBER},
     ),
+    "filings": (
+        {"ticker": _TEXT, "accession": _TEXT, "form": _TEXT, "filed": _DAY},
+        {"period_end": _DAY, "items": _TEXT},
+    ),
+    "reported": (
+        {
+            "ticker": _TEXT,
+            "accession": _TEXT,
+            "concept": _TEXT,
+            "period_end": _DAY,
+            "quarters": _NUMBER,
+            "unit": _TEXT,
+            "value": _NUMBER,
+        },
+        {},
+    ),
     "fx": ({"date": _DAY, "pair": _TEXT, "rate": _NUMBER}, {}),
 }
 _CHECKS = {
+    "filings": (
+        Check(
+            pl.struct("ticker", "accession").is_duplicated(),
+            "the filing comes twice",
+            "keep one row a ticker and accession number",
+        ),
+        Check(
+            pl.col("period_end") > pl.col("filed"),
+            "it was filed before its period ended",
+            "correct period_end or filed",
+        ),
+        Check(
+            pl.coalesce("known_on", pl.col("known_at").dt.date()) < pl.col("filed"),
+            "the filing is known before it was filed",
+            "write when it was accepted, or leave known_at empty",
+        ),
+    ),
+    "reported": (
+        Check(
+            ~pl.col("quarters").is_in([0.0, 1.0, 2.0, 3.0, 4.0]),
+            "quarters is none of 0, 1, 2, 3, 4",
+            "write 0 for a day's value, 4 for a fiscal year",
+        ),
+        Check(
+            ~pl.col("unit").str.contains("^([A-Z]{3}|shares|[A-Z]{3}/shares)$"),
+            "unit is no currency, count of shares or currency per share",
+            "write USD, shares or USD/shares",
+        ),
+    ),
     "fx": (
         Check(
             ~pl.col("pair").str.contains("^[A-Z]{6}$"),
@@ -106,7 +154,8 @@ _BUNDLED_LISTINGS: dict[str, dict[str, str]] = {
 _BUNDLED_LABEL = SourceLabel(
     name="bokeh-sampledata",
     description="real daily prices of AAPL, FB, GOOG, IBM and MSFT, 2000-03-01 to 2013-03-01; "
-    "splits and dividends recovered from the adjusted close; no news, fundamentals or earnings",
+    "splits and dividends recovered from the adjusted close; figures of 13 filings of AAPL, GOOG, "
+    "IBM and MSFT, July 2009 to May 2010; no news or earnings dates",
 )
 
 
@@ -170,7 +219,20 @@ class ReplayStore:
             remedy = f"use a source that has it, or put {kind}.csv into DESKBUS_REPLAY_DIR"
             raise NotInSource(what, self.label.name, remedy)
         records = self._records.get(kind)
-        return records if records is not None else await asyncio.to_thread(self._load_records, kind)
+        if records is not None:
+            return records
+        loaded = await asyncio.to_thread(self._load_records, kind)
+        if kind == "reported":
+            require_filings(self._layout.records[kind], loaded, await self.filings())
+        return loaded
+
+    async def filings(self) -> pl.DataFrame | None:
+        """All filings; None where there is no file of them."""
+        return await self.records("filings", "filings") if self.has("filings") else None
+
+    def has(self, kind: str) -> bool:
+        """True where there is a file of this kind of records."""
+        return kind in self._layout.records
 
     async def descriptions(self, as_of: date) -> Mapping[str, Mapping[str, str | None]]:
         """The listings as they were known at the close of as_of: name, sector, currency, ..."""
@@ -205,10 +267,12 @@ class ReplayStore:
                 path = self._layout.records[kind]
                 read = read_records(path, required, optional, _CHECKS.get(kind, ()))
                 frame = self._date_by_sessions(read)
+                if kind == "filings":
+                    frame = dated_by_filing(frame)
                 dated = frame.filter(pl.col("known_at").is_not_null())
                 # An undated record could be from any time, so nothing may rest on it. Sectors
-                # describe a listing and hold from its first bar.
-                usable = frame if kind == "sectors" else dated
+                # describe a listing and hold from its first bar; a figure is known by its filing.
+                usable = frame if kind in {"sectors", "reported"} else dated
                 if usable.height < frame.height:
                     dropped = frame.height - usable.height
                     log.warning("market.undated_dropped", file=path.name, rows=dropped)
@@ -244,7 +308,7 @@ def _bundled_layout() -> _Layout:
         currency=DEFAULT_CURRENCY,
         exchange=DEFAULT_EXCHANGE,
         prices=dict.fromkeys(_BUNDLED_LISTINGS, path),
-        records={},
+        records={kind: SAMPLE_DIR / f"{kind}.csv" for kind in ("filings", "reported")},
         bundled=path,
     )
 

@@ -158,50 +158,6 @@ async def technical_indicators(
     }
 
 
-async def fundamentals(
-    arguments: TickerArguments, market: MarketData, as_of: date
-) -> dict[str, Any]:
-    """The newest known figures, priced at as_of; `figures` is None where there are none."""
-    ticker = arguments.ticker
-    known = await market.fundamentals(ticker, as_of)
-    if known is None:
-        return {"ticker": ticker, "figures": None, "note": "nothing had been reported at as_of"}
-    listing = (await market.universe(as_of, (ticker,)))[0]
-    price = float((await market.bars(ticker, as_of, 1))["close"][-1])
-    return {
-        "ticker": ticker,
-        "session": as_of.isoformat(),
-        "sector": clean_line(listing.sector, TITLE_CHARS_MAX),
-        "figures": {
-            "known_at": known.known_at.isoformat(),
-            "period_end": known.period_end.isoformat(),
-            "currency": known.currency,
-            # A loss has no meaningful price-earnings ratio.
-            "pe_ratio": _ratio(price, known.eps_ttm),
-            "market_cap": _product(price, known.shares_outstanding),
-            "dividend_yield_pct": _product(_over(known.dividend_per_share_ttm, price), 100),
-            "eps_ttm": known.eps_ttm,
-            "shares_outstanding": known.shares_outstanding,
-            "revenue_ttm": known.revenue_ttm,
-            "profit_margin_pct": known.profit_margin_pct,
-            "operating_margin_pct": known.operating_margin_pct,
-            "debt_to_equity": known.debt_to_equity,
-        },
-    }
-
-
-def _ratio(price: float, earnings: float | None) -> float | None:
-    return None if earnings is None or earnings <= 0 else round(price / earnings, PRICE_DECIMALS)
-
-
-def _product(value: float | None, factor: float | None) -> float | None:
-    return None if value is None or factor is None else round(value * factor, PRICE_DECIMALS)
-
-
-def _over(value: float | None, price: float) -> float | None:
-    return None if value is None else value / price
-
-
 async def news(arguments: NewsArguments, market: MarketData, as_of: date) -> dict[str, Any]:
     """Cleaned headlines, newest first, as many as fit into a result."""
     items = await market.news(as_of, (arguments.ticker,), arguments.max_items)

@@ -56,6 +56,7 @@ class Figures(BaseModel):
 
     known_at: Moment
     period_end: str
+    age_days: Annotated[int, Field(description="From the period's end to as_of")]
     currency: str
     pe_ratio: float | None
     market_cap: float | None
@@ -66,6 +67,16 @@ class Figures(BaseModel):
     profit_margin_pct: Fraction
     operating_margin_pct: Fraction
     debt_to_equity: float | None
+    profit_growth_pct: Fraction
+    revenue_growth_pct: Fraction
+    form: Annotated[str | None, Field(description="Of the filing that told of the period")] = None
+    accession: str | None = None
+    filed: str | None = None
+    eps_fiscal_year: Annotated[float | None, Field(description="Of the last whole year")] = None
+    fiscal_year_end: str | None = None
+    fiscal_year_age_days: int | None = None
+    absent: Annotated[dict[str, str], Field(description="By figure: why it has no value")]
+    notes: Annotated[list[str], Field(description="Reports that were due and are missing")]
 
 
 class CompanyFundamentals(Sealed):
@@ -95,6 +106,27 @@ class Headlines(Sealed):
     ticker: str
     note: str
     items: Annotated[list[Headline], Field(description="Newest first")]
+    omitted_for_size: Omitted
+
+
+class FiledItem(BaseModel):
+    """A filing, in the desk's words: no text of it."""
+
+    event: EventId
+    known_at: Moment
+    form: str
+    filed: str
+    age_days: Annotated[int, Field(description="From the day it was filed to as_of")]
+    period_end: str | None
+    text: str
+    accession: str
+
+
+class Filings(Sealed):
+    """get_filings."""
+
+    ticker: str
+    items: Annotated[list[FiledItem], Field(description="Newest first")]
     omitted_for_size: Omitted
 
 

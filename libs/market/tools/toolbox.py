@@ -1,4 +1,4 @@
-"""The eight read-only market tools that a model may call: one table, one way in.
+"""The read-only market tools that a model may call: one table, one way in.
 
 A result is a JSON-able dict with `as_of`, `newest` (the time of its newest datum, null where it
 holds none) and `source`. Every datum in it carries `session` (a date, meaning that session's close)
@@ -19,7 +19,7 @@ from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import BadToolArguments, LookAhead, ToolNotAllowed, ToolResultTooLarge
 from libs.market.kinds import Kind, answered_by
 from libs.market.source import MarketData
-from libs.market.tools import answers, shapes
+from libs.market.tools import answers, companies, shapes
 from libs.market.tools.answers import RESULT_BYTES_MAX
 from libs.runtime.wording import place_of, worded
 
@@ -155,11 +155,20 @@ TOOLS: tuple[MarketTool, ...] = (
     ),
     MarketTool(
         "get_fundamentals",
-        "Newest fundamentals known at as_of: P/E, EPS, market cap, margins, debt ratio, sector.",
+        "Newest fundamentals known at as_of: P/E, EPS, growth, market cap, margins, debt ratio, "
+        "sector. What is absent says why; `notes` name reports that are missing.",
         answers.TickerArguments,
-        answers.fundamentals,
+        companies.fundamentals,
         shapes.CompanyFundamentals,
         (Kind.FUNDAMENTALS, Kind.PRICES),
+    ),
+    MarketTool(
+        "get_filings",
+        "What a company filed with the SEC up to as_of, newest first: form, day, period and what "
+        "an 8-K is about.",
+        answers.TickerArguments,
+        companies.filings,
+        shapes.Filings,
     ),
     MarketTool(
         "get_technical_indicators",

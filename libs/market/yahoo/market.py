@@ -22,6 +22,7 @@ from libs.market.errors import (
     NotInSource,
     SourceUnavailable,
 )
+from libs.market.filings.reported import Filing
 from libs.market.replay.market import action_of, adjusted, exact
 from libs.market.source import (
     JUMP_PCT,
@@ -118,6 +119,10 @@ class YahooMarket:
         answer = await self.feed.info(ticker, as_of)
         close = self.calendar.close(as_of)
         return fundamentals_of(series, answer.value or {}, as_of, close, answer.at)
+
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:  # noqa: ARG002
+        """Yahoo has none: NotInSource."""
+        raise NotInSource("filings", SOURCE, "use a source of filings")
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None

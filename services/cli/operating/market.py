@@ -44,11 +44,13 @@ SHOWN = {
     "get_stock_price": "price",
     "get_technical_indicators": "indicators",
     "get_fundamentals": "figures",
+    "get_filings": "filings",
     "get_earnings": "earnings",
     "get_news": "news",
 }
 """The tools that are asked, and what their answers are called."""
 HEADLINES_SHOWN = 5
+FILINGS_SHOWN = 5
 NOTHING_ELSE = {kind.value: None for kind in Kind if kind is not Kind.PRICES}
 """The settings with which one source answers all that it can."""
 TERMS = (
@@ -278,7 +280,29 @@ def _render(answer: ToolAnswer) -> RenderableType:
     if answer.tool == "get_news":
         lines = [f"{item['known_at'][:16]}  {item['title']}" for item in content["items"]]
         return Text("\n".join(lines[:HEADLINES_SHOWN]) or "no headlines")
+    if answer.tool == "get_filings":
+        lines = [
+            f"{item['filed']}  {item['text']} ({item['age_days']} days ago)"
+            for item in content["items"]
+        ]
+        return Text("\n".join(lines[:FILINGS_SHOWN]) or "no filings")
+    if answer.tool == "get_fundamentals":
+        return _figures(answer.result)
     return Text(", ".join(_pairs(content)) or "nothing")
+
+
+def _figures(result: dict[str, Any]) -> Text:
+    """The figures, then why others are absent, then what a reader has to know of them."""
+    figures = result["figures"]
+    if figures is None:
+        return Text(result["note"], style="yellow")
+    content = {key: value for key, value in figures.items() if key not in {"absent", "notes"}}
+    text = Text(", ".join(_pairs({"sector": result.get("sector"), **content})))
+    for name, why in figures["absent"].items():
+        text.append(f"\nno {name}: {why}", style="dim")
+    for note in figures["notes"]:
+        text.append(f"\n{note}", style="yellow")
+    return text
 
 
 def _pairs(content: dict[str, Any]) -> list[str]:

@@ -108,6 +108,22 @@ FUNDAMENTALS = (
     ("GOLF.DE", "2024-02-28T07:00:00+01:00", "2023-12-31", 5.20, 25e6, 1.9e9, 6.8, 9.0, 0.45),
 )
 
+# ticker, accession, form, filed, known_at, period_end, items
+FILINGS = (
+    ("ALFA", "0000000001-24-000001", "8-K", "2024-02-20", "2024-02-20T13:00:00Z", "", "2.02 9.01"),
+    (
+        "ALFA",
+        "0000000001-24-000002",
+        "10-K",
+        "2024-03-01",
+        "2024-03-01T13:00:00Z",
+        "2023-12-31",
+        "",
+    ),
+    ("ALFA", "0000000001-24-000003", "8-K", "2024-03-15", "2024-03-15T20:30:00Z", "", "4.02"),
+    ("CHRL", "0000000003-24-000001", "8-K", "2024-03-13", "2024-03-14", "", "2.02"),
+)
+
 # ticker, known_at, period_end, report_date, estimate, actual
 EARNINGS = (
     ("ALFA", "2024-01-10", "2023-12-31", "2024-02-20", 0.88, None),
@@ -176,6 +192,7 @@ def main() -> None:
         FUNDAMENTALS,
     )
     write("earnings", "ticker,known_at,period_end,report_date,eps_estimate,eps_actual", EARNINGS)
+    write("filings", "ticker,accession,form,filed,known_at,period_end,items", FILINGS)
     write("fx", "date,pair,rate,known_at", rates())
 
 

@@ -20,6 +20,7 @@ SEEN = {
     "get_earnings_calendar": "days_to_report",
     "get_earnings": "eps_actual",
     "get_news": "headline@",
+    "get_filings": "filing@",
     "search_eu_stocks": ".sector",
 }
 ARGUMENTS = {

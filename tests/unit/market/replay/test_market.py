@@ -239,8 +239,6 @@ async def test_an_earnings_date_moves_when_the_news_is_out(fixture: ReplayMarket
 async def test_what_the_bundled_source_lacks_is_said(bundled: ReplayMarket) -> None:
     with pytest.raises(NotInSource, match=r"no news; .*news\.csv"):
         await bundled.news(MIDSUMMER, ["AAPL"], 5)
-    with pytest.raises(NotInSource, match="no fundamentals"):
-        await bundled.fundamentals("AAPL", MIDSUMMER)
     with pytest.raises(NotInSource, match="no earnings"):
         await bundled.earnings(MIDSUMMER, None)
 

@@ -99,7 +99,6 @@ async def test_indicators_of_a_young_share_are_absent_and_say_why(bundled: Repla
     ("name", "arguments"),
     [
         ("get_news", {"ticker": "AAPL"}),
-        ("get_fundamentals", {"ticker": "AAPL"}),
         ("get_earnings", {"ticker": "AAPL"}),
         ("get_earnings_calendar", {}),
         ("search_eu_stocks", {"query": "machines"}),
@@ -223,7 +222,7 @@ async def test_tools_pass_on_what_the_source_refuses(
 
 
 async def test_record_tools_refuse_an_unknown_ticker(fixture: ReplayMarket) -> None:
-    for name in ("get_news", "get_fundamentals", "get_earnings"):
+    for name in ("get_news", "get_fundamentals", "get_filings", "get_earnings"):
         with pytest.raises(UnknownTicker):
             await tools(fixture, AS_OF).call(name, {"ticker": "XYZ"})
 
@@ -269,7 +268,7 @@ def test_definitions_are_strict_json_schemas_from_the_argument_models(
 ) -> None:
     found = {tool.name: tool for tool in tools(bundled, MIDSUMMER).definitions()}
     assert found.keys() == MARKET_TOOL_NAMES
-    assert len(found) == 8
+    assert len(found) == 9
     for tool in found.values():
         jsonschema.Draft202012Validator.check_schema(tool.parameters)
         assert tool.parameters["additionalProperties"] is False
@@ -408,6 +407,7 @@ async def test_a_wide_search_is_cut_and_says_by_how_much(tmp_path: Path) -> None
     [
         ("get_news", {"ticker": "IBM"}),
         ("get_fundamentals", {"ticker": "IBM"}),
+        ("get_filings", {"ticker": "IBM"}),
         ("get_earnings", {"ticker": "IBM"}),
         ("get_earnings_calendar", {}),
     ],
@@ -416,7 +416,7 @@ async def test_a_directory_of_prices_alone_says_which_file_is_missing(
     tmp_path: Path, name: str, arguments: dict[str, Any]
 ) -> None:
     market = one_price(tmp_path, "IBM", day=SPRING)
-    with pytest.raises(NotInSource, match=r"put (news|fundamentals|earnings)\.csv into"):
+    with pytest.raises(NotInSource, match=r"put (news|fundamentals|filings|earnings)\.csv into"):
         await tools(market, SPRING).call(name, arguments)
     price = await tools(market, SPRING).call("get_stock_price", {"ticker": "IBM"})
     assert price["price"] == 10.0

@@ -1,0 +1,230 @@
+"""A company's fundamentals as of a close, from what its filings had said by then. Pure.
+
+A trailing year is the fiscal year, plus the year to date, less the same part of the year before
+as the newest quarterly report states it: so a restatement is on both sides of the difference. Or it
+is the sum of four quarters. Where a part is absent the figure is None and says why; nothing is
+estimated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from libs.market.filings import concepts
+from libs.market.filings.due import missing_reports
+from libs.market.filings.vintages import Figure, Vintages, newness, quarters_before, same_end
+from libs.market.source import Fundamentals
+
+STALE_DAYS = 182
+"""A quarter and the 90 days that an annual report may take: a figure that ended longer ago says
+nothing of the year before as_of."""
+RESTATED_SHARE = 0.01
+"""A number that another filing states further away than this was restated, not rounded."""
+MISSING_TOLD_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A figure, or the reason why there is none."""
+
+    value: float | None
+    why: str = ""
+
+
+def fundamentals_of(ticker: str, known: Vintages, as_of: date) -> Fundamentals | None:
+    """The figures; None where no filing had stated any."""
+    period = known.period
+    if period is None:
+        return None
+    age = (as_of - period.period_end).days
+    year = _Year(known, period.period_end)
+    revenue, profit = year.trailing(concepts.REVENUE), year.trailing(concepts.PROFIT)
+    values = {
+        "eps_ttm": year.trailing(concepts.EPS),
+        "shares_outstanding": _count(known, period.period_end),
+        "revenue_ttm": revenue,
+        "profit_margin_pct": _margin(profit, revenue),
+        "operating_margin_pct": _margin(year.trailing(concepts.OPERATING_PROFIT), revenue),
+        "debt_to_equity": _debt_to_equity(known, period.period_end),
+        "dividend_per_share_ttm": year.trailing(concepts.DIVIDENDS),
+        "profit_growth_pct": _first(year.growth(concepts.PROFIT), year.growth(concepts.EPS)),
+        "revenue_growth_pct": year.growth(concepts.REVENUE),
+    }
+    notes = _notes(known, as_of)
+    if age > STALE_DAYS:
+        # One sentence for all of them.
+        notes = (f"the newest known period ended {period.period_end}, {age} days ago", *notes)
+        values = dict.fromkeys(values, Value(None))
+    annual = known.newest(concepts.EPS, 4)
+    stating = max((figure.filing for figure in known.of_periods()), key=newness)
+    return Fundamentals(
+        ticker=ticker,
+        period_end=period.period_end,
+        known_at=stating.known_at,
+        currency=known.currency,
+        form=period.filing.form,
+        accession=period.filing.accession,
+        filed=period.filing.filed,
+        eps_fiscal_year=annual.value if annual else None,
+        fiscal_year_end=annual.period_end if annual else None,
+        absent={name: each.why for name, each in values.items() if each.why},
+        notes=notes,
+        **{name: each.value for name, each in values.items()},
+    )
+
+
+class _Year:
+    """Sums and changes over the year that ended with the newest reported period."""
+
+    def __init__(self, known: Vintages, end: date) -> None:
+        self._known = known
+        self._end = end
+
+    def trailing(self, names: tuple[str, ...]) -> Value:
+        """The four quarters up to the end, by the first concept that has them."""
+        reasons = []
+        for name in names:
+            found = self._trailing(name, concepts.WORDS[names])
+            if found.value is not None:
+                return found
+            reasons.append(found.why)
+        # A concept that was never stated says less than one of which a part is absent.
+        return Value(None, next((why for why in reasons if why), self._unstated(names)))
+
+    def growth(self, names: tuple[str, ...]) -> Value:
+        """The year to date against that of the year before, in percent, as one filing states
+        both."""
+        for name in names:
+            for quarters in (4, 3, 2, 1):
+                pair = self._pair(name, quarters)
+                if pair is None:
+                    continue
+                now, before = pair
+                if before.value <= 0:
+                    word = concepts.WORDS[names]
+                    return Value(None, f"{word} of the year before was {before.value:,.2f}")
+                return Value((now.value / before.value - 1) * 100)
+        return Value(None, self._unstated(names, "with that of the year before"))
+
+    def _trailing(self, name: str, word: str) -> Value:
+        known, end = self._known, self._end
+        whole = known.at((name,), 4, end)
+        if whole is not None:
+            return Value(whole.value)
+        gaps: list[str] = []
+        for quarters in (3, 2, 1):
+            pair = self._pair(name, quarters)
+            if pair is None:
+                continue
+            year_end = quarters_before(end, quarters)
+            fiscal = known.at((name,), 4, year_end)
+            if fiscal is None:
+                gaps = gaps or [f"the year to {year_end}"]
+            elif self._restated_since(fiscal, pair[1]):
+                gaps = [f"the year to {year_end} as it was restated later"]
+            else:
+                return Value(fiscal.value + pair[0].value - pair[1].value)
+        ends = [quarters_before(end, back) for back in range(4)]
+        singles = [known.at((name,), 1, each) for each in ends]
+        there = [each.value for each in singles if each is not None]
+        if len(there) == len(ends):
+            return Value(sum(there))
+        if not there and not gaps:
+            return Value(None)
+        gaps += [f"the quarter to {e}" for e, one in zip(ends, singles, strict=True) if one is None]
+        return Value(None, f"no trailing year: no {word} for {', '.join(gaps)}")
+
+    def _pair(self, name: str, quarters: int) -> tuple[Figure, Figure] | None:
+        """The span up to the end and the same one a year before, as the newest filing with both
+        states them."""
+        a_year_before = quarters_before(self._end, 4)
+        before = {
+            figure.filing.accession: figure
+            for figure in self._known.statements(name, quarters, a_year_before)
+        }
+        for figure in self._known.statements(name, quarters, self._end):
+            if figure.filing.accession in before:
+                return figure, before[figure.filing.accession]
+        return None
+
+    def _restated_since(self, fiscal: Figure, before: Figure) -> bool:
+        """True where a part of the fiscal year is told otherwise now than when the year was, and
+        the year is not: the two do not fit together."""
+        years = self._known.statements(fiscal.concept, 4, fiscal.period_end)
+        if any(_differ(each, fiscal) for each in years):
+            return False
+        parts = self._known.statements(before.concept, before.quarters, before.period_end)
+        first = newness(fiscal.filing)
+        return any(_differ(each, before) for each in parts if newness(each.filing) <= first)
+
+    def _unstated(self, names: tuple[str, ...], how: str = "") -> str:
+        word = concepts.WORDS[names]
+        if self._known.torn.intersection(names):
+            return f"{word}: one filing states two numbers, as of share classes"
+        return " ".join(filter(None, (f"no filing states {word}", how)))
+
+
+def _differ(one: Figure, other: Figure) -> bool:
+    return abs(one.value - other.value) > RESTATED_SHARE * max(abs(one.value), abs(other.value))
+
+
+def _first(one: Value, other: Value) -> Value:
+    return one if one.value is not None or other.value is None else other
+
+
+def _margin(part: Value, revenue: Value) -> Value:
+    if part.value is None or revenue.value is None:
+        return Value(None, part.why or revenue.why)
+    if revenue.value <= 0:
+        return Value(None, f"revenue was {revenue.value:,.0f}")
+    return Value(part.value / revenue.value * 100)
+
+
+def _count(known: Vintages, end: date) -> Value:
+    count = known.newest(concepts.SHARES, 0)
+    # A report's cover counts them some weeks after the period's end.
+    if count is not None and (count.period_end >= end or same_end(count.period_end, end)):
+        return Value(count.value)
+    if known.torn.intersection(concepts.SHARES):
+        return Value(None, "shares are counted by class, and no filing states their sum")
+    return Value(None, f"no filing states shares outstanding at {end}")
+
+
+def _debt_to_equity(known: Vintages, day: date) -> Value:
+    equity = known.at(concepts.EQUITY, 0, day)
+    if equity is None:
+        return Value(None, f"no filing states equity at {day}")
+    if equity.value <= 0:
+        return Value(None, f"equity is not above zero: {equity.value:,.0f}")
+
+    def at(names: Sequence[str]) -> Figure | None:
+        return known.at(names, 0, day)
+
+    total = at(concepts.DEBT_IN_ALL)
+    if total is not None:
+        return Value(total.value / equity.value)
+    borrowed = at(concepts.BORROWINGS)
+    whole, later = at(concepts.LONG_TERM_DEBT), at(concepts.LONG_TERM_DEBT_NONCURRENT)
+    if whole is not None:
+        parts = [whole, borrowed]
+    elif later is not None:
+        current = at(concepts.CURRENT_DEBT)
+        due = at(concepts.CURRENT_LONG_TERM_DEBT)
+        parts = [later, current] if current is not None else [later, due, borrowed]
+    else:
+        return Value(None, f"no filing states long-term debt at {day}")
+    return Value(sum(part.value for part in parts if part is not None) / equity.value)
+
+
+def _notes(known: Vintages, as_of: date) -> tuple[str, ...]:
+    """What was due and is not here, and how old the newest filing is where that is so."""
+    missing = missing_reports(known.filings, known.fiscal_year_end, as_of)
+    if not missing:
+        return ()
+    notes = [each.in_words for each in missing[:MISSING_TOLD_MAX]]
+    if len(missing) > MISSING_TOLD_MAX:
+        notes.append(f"{len(missing) - MISSING_TOLD_MAX} more before those are not here")
+    newest = known.filings[-1]
+    age = (as_of - newest.filed).days
+    last = f"the newest known filing is the {newest.form} of {newest.filed}, {age} days old"
+    return (*notes, last)

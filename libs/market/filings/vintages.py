@@ -1,0 +1,171 @@
+"""What filings stated, as of a moment: every vintage by accession number, the newest first. Pure.
+
+A period is known by its end and the quarters up to it. Ends are compared with a tolerance, because
+one fiscal year ends on 2009-09-26 in a filing and on 2009-09-30 in the SEC's own data sets.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from libs.market.filings.reported import Filing, ReportedFact
+
+SAME_END_DAYS_MAX = 15
+"""Half a month: rounding to the nearest month's end moves a date by no more, and the ends of years
+of 52 and 53 weeks differ by a week."""
+PER_SHARE = "/shares"
+SHARES = "shares"
+MONTHS_A_QUARTER = 3
+
+Split = tuple[datetime, float]
+"""The open that a split took effect at, and the new shares for one old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of one filing, in the shares of as_of."""
+
+    concept: str
+    value: float
+    period_end: date
+    quarters: int
+    filing: Filing
+
+
+class Vintages:
+    """The figures of one company that were known at `close`, in its newest reporting currency.
+
+    Per-share figures and counts of shares come in the share basis of their filing; the `splits`
+    that took effect since it was known bring them to as_of's. A figure that one filing states twice
+    with different values is none (as of share classes): its concept is in `torn`.
+    """
+
+    def __init__(
+        self,
+        filings: Iterable[Filing],
+        facts: Iterable[ReportedFact],
+        close: datetime,
+        splits: Sequence[Split] = (),
+    ) -> None:
+        known = {filing.accession: filing for filing in filings if filing.known_at <= close}
+        stated = [fact for fact in facts if fact.accession in known]
+        self.filings = tuple(sorted(known.values(), key=newness))
+        """The filings known at the close, oldest first."""
+        self.currency = _currency(stated, known)
+        self.torn: set[str] = set()
+        self._figures: dict[tuple[str, int], list[Figure]] = defaultdict(list)
+        values: dict[tuple[str, str, date, int], set[float]] = defaultdict(set)
+        for fact in stated:
+            if fact.unit.removesuffix(PER_SHARE) in {self.currency, SHARES}:
+                key = (fact.accession, fact.concept, fact.period_end, fact.quarters)
+                values[key].add(fact.value * _basis(fact.unit, known[fact.accession], splits))
+        for (accession, concept, end, quarters), found in values.items():
+            if len(found) > 1:
+                self.torn.add(concept)
+                continue
+            figure = Figure(concept, found.pop(), end, quarters, known[accession])
+            self._figures[concept, quarters].append(figure)
+        for figures in self._figures.values():
+            figures.sort(key=lambda figure: newness(figure.filing), reverse=True)
+
+    def statements(self, concept: str, quarters: int, end: date) -> Sequence[Figure]:
+        """All that filings said of one period, the newest first."""
+        figures = self._figures.get((concept, quarters), ())
+        return [figure for figure in figures if same_end(figure.period_end, end)]
+
+    def at(self, concepts: Sequence[str], quarters: int, end: date) -> Figure | None:
+        """The newest statement of the first of `concepts` that has one of that period."""
+        for concept in concepts:
+            for figure in self.statements(concept, quarters, end):
+                return figure
+        return None
+
+    def newest(self, concepts: Sequence[str], *quarters: int) -> Figure | None:
+        """The figure of the latest period, in its newest statement; of equal ones the first
+        concept's."""
+        found = [
+            (figure, -place)
+            for place, concept in enumerate(concepts)
+            for span in quarters
+            for figure in self._figures.get((concept, span), ())
+        ]
+        last = max((figure.period_end for figure, _ in found), default=None)
+        of_it = [each for each in found if last and same_end(each[0].period_end, last)]
+        return max(of_it, key=lambda each: (each[1], newness(each[0].filing)))[0] if of_it else None
+
+    def of_periods(self) -> Iterator[Figure]:
+        """All figures that cover a quarter or more."""
+        for (_, quarters), figures in self._figures.items():
+            if quarters:
+                yield from figures
+
+    @property
+    def period(self) -> Figure | None:
+        """A figure of the newest period that was reported on, in its newest statement."""
+        return max(self.of_periods(), key=_recency, default=None)
+
+    @property
+    def fiscal_year_end(self) -> date | None:
+        """The month's end that the last fiscal year ended on, by the newest period's longest
+        span: a half-year ends two quarters after it."""
+        newest = self.period
+        if newest is None:
+            return None
+        spans = [f for f in self.of_periods() if same_end(f.period_end, newest.period_end)]
+        return quarters_before(newest.period_end, max(f.quarters for f in spans) % 4)
+
+
+def newness(filing: Filing) -> tuple[datetime, date, str]:
+    """What orders filings: of two vintages the greater one counts."""
+    return filing.known_at, filing.filed, filing.accession
+
+
+def same_end(one: date, other: date) -> bool:
+    """True where two dates end one period."""
+    return abs((one - other).days) <= SAME_END_DAYS_MAX
+
+
+def month_end(day: date) -> date:
+    """The month's end that is nearest to `day`."""
+    this = _last_day(day.year, day.month)
+    before = date(day.year, day.month, 1) - timedelta(days=1)
+    return this if this - day <= day - before else before
+
+
+def quarters_before(end: date, quarters: int) -> date:
+    """The month's end so many quarters before the period that ended on `end`."""
+    rounded = month_end(end)
+    months = rounded.year * 12 + rounded.month - 1 - MONTHS_A_QUARTER * quarters
+    return _last_day(months // 12, months % 12 + 1)
+
+
+def _last_day(year: int, month: int) -> date:
+    following = date(year + month // 12, month % 12 + 1, 1)
+    return following - timedelta(days=1)
+
+
+def _recency(figure: Figure) -> tuple[date, tuple[datetime, date, str]]:
+    return month_end(figure.period_end), newness(figure.filing)
+
+
+def _currency(stated: Sequence[ReportedFact], known: dict[str, Filing]) -> str:
+    """The currency of most figures of the newest filing that has any."""
+    in_money = [fact for fact in stated if fact.unit != SHARES]
+    if not in_money:
+        return ""
+    newest = max((fact.accession for fact in in_money), key=lambda name: newness(known[name]))
+    units = Counter(
+        fact.unit.removesuffix(PER_SHARE) for fact in in_money if fact.accession == newest
+    )
+    return min(units, key=lambda unit: (-units[unit], unit))
+
+
+def _basis(unit: str, filing: Filing, splits: Sequence[Split]) -> float:
+    """What turns a number of the filing into one in the shares that there are after all splits."""
+    ratio = 1.0
+    for at, factor in splits:
+        ratio *= factor if at > filing.known_at else 1.0
+    if unit == SHARES:
+        return ratio
+    return 1 / ratio if unit.endswith(PER_SHARE) else 1.0
