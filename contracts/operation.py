@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 from contracts.message import Message
 from contracts.types import CycleId, Failure, Name, OperationId, ShortText, Text, Usage, Usd, Value
 
-JOURNAL_BATCH_MAX = 64
+JOURNAL_BATCH_MAX = 80
 """Entries in one `Record`; a round of tool calls is one batch."""
 JOURNAL_BATCH_BYTES_MAX = 400_000
 """Bytes of entries in one message, so that the whole stays under the message limit."""

@@ -104,12 +104,12 @@ class FindingDraft(Value):
     """What the analyst judges of one ticker, and by which facts. Scores run 0 to 10; a high
     `risk_score` is bad.
 
-    `catalyst` is the name of a fact: one dated event of the ticker (a headline, a filing, a
-    report); empty for none.
+    `fundamental_score` is null where no fundamentals are known. `catalyst` is the name of a fact:
+    one dated event of the ticker (a headline, a filing, a report); empty for none.
     """
 
     ticker: Ticker
-    fundamental_score: Score10
+    fundamental_score: Score10 | None
     technical_score: Score10
     risk_score: Score10
     reasons: FindingReasons
@@ -132,11 +132,12 @@ class ResearchFinding(Value):
     `sector` and `measured_risk` (code's own score, with its reason) are the market source's at
     as_of. `risk_score` is the analyst's as answered; the rules take the higher. `catalyst` tells
     the dated event that the analyst named, which `catalyst_event` holds; both are empty where it
-    named none that the source has.
+    named none that the source has. `fundamental_score` is None where no fundamentals were known;
+    findings from before that was so have 0 there.
     """
 
     ticker: Ticker
-    fundamental_score: Score10
+    fundamental_score: Score10 | None
     technical_score: Score10
     risk_score: Score10
     reasons: tuple[Reason, ...] = Field(default=(), max_length=FINDING_REASONS_MAX)

@@ -133,7 +133,8 @@ def research_facts(report: ResearchReport) -> Iterator[Fact]:
             ("fundamental_score", finding.fundamental_score, "fundamental score"),
             ("risk_score", finding.risk_score, "risk by the analyst"),
         ):
-            yield Fact(Key(finding.ticker, quantity), value, SCORE, label, "analyst", known)
+            if value is not None:
+                yield Fact(Key(finding.ticker, quantity), value, SCORE, label, "analyst", known)
         key = Key(finding.ticker, "measured_risk")
         yield Fact(key, finding.measured_risk, SCORE, "risk as measured", "prices", known)
         if finding.current_price > 0:

@@ -47,7 +47,6 @@ FIGURES: Mapping[str, tuple[str, str]] = {
     "shares_outstanding": (SHARES, "shares outstanding"),
     "profit_growth_pct": (PERCENT, "profit growth on the year"),
     "revenue_growth_pct": (PERCENT, "revenue growth on the year"),
-    "eps_fiscal_year": ("money", "earnings per share (last fiscal year)"),
 }
 CHANGES: Mapping[int, str] = {1: "1 day", 5: "1 week", 21: "1 month", 63: "3 months"}
 """Changes that are computed of a history: over so many sessions, and what they are called."""
@@ -158,6 +157,11 @@ def _fundamentals(seal: _Seal, result: Result) -> Iterator[Fact]:
             continue
         money = str(figures["currency"]) if unit == "money" else unit
         yield seal.fact(name, figures[name], money, label, known=known)
+    if figures.get("eps_fiscal_year") is not None:
+        ended = date.fromisoformat(str(figures["fiscal_year_end"]))
+        label, unit = "earnings per share (fiscal year)", str(figures["currency"])
+        eps = float(figures["eps_fiscal_year"])
+        yield seal.fact("eps_fiscal_year", eps, unit, label, on=ended, known=known)
     if figures.get("age_days") is not None:
         label = "age of its figures"
         yield seal.fact("figures_age", int(figures["age_days"]), DAYS, label, known=known)

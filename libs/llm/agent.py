@@ -20,9 +20,9 @@ class Limits:
     rounds_max: int = 15
     """Rounds of tool calls; past it the answer is asked for without tools."""
     calls_max: int = 100
-    """Tool calls of the whole operation: ten tickers by eight tools, and some."""
+    """Tool calls of the whole operation: ten tickers by nine tools, and some."""
     calls_per_round_max: int = RECORDED_AT_ONCE_MAX
-    """Tool calls of one round: ten tickers by six tools, and two more; one batch of the record."""
+    """Tool calls of one round: ten tickers by seven tools, and some; one batch of the record."""
     repeated_rounds_max: int = 2
     """Rounds that only repeat earlier calls: small models do so until they are stopped."""
     repairs_max: int = 2

@@ -119,7 +119,7 @@ class Row:
 
     @property
     def fundamental(self) -> float | None:
-        """The analyst's score; None where it knew no fundamentals, which it writes as 0."""
+        """The analyst's score; None where it knew no fundamentals (0 in older findings)."""
         return self.finding.fundamental_score or None if self.finding else None
 
     @property

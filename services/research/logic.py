@@ -235,9 +235,20 @@ def finding_texts(
     if not texts["summary"].text:
         texts["summary"].say(NO_REASON)
     if not own & FUNDAMENTALS:
-        why = why_not("get_fundamentals", ticker, evidence) or "nothing had been reported at as_of"
+        why = why_not("get_fundamentals", ticker, evidence) or _why_no_figures(ticker, evidence)
         texts["summary"].say(f" There are no fundamentals of it: {why}.")
     return texts
+
+
+def _why_no_figures(ticker: str, evidence: Sequence[Evidence]) -> str:
+    """What the tool notes of figures that it does not give."""
+    for item in evidence:
+        if item.tool == "get_fundamentals" and isinstance(item.result, dict):
+            figures = item.result.get("figures")
+            notes = figures.get("notes") if isinstance(figures, dict) else None
+            if item.result.get("ticker") == ticker and isinstance(notes, list) and notes:
+                return str(notes[0])
+    return "nothing had been reported at as_of"
 
 
 def why_not(tool: str, ticker: str, evidence: Sequence[Evidence]) -> str:

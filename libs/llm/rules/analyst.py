@@ -1,13 +1,12 @@
 """The analyst by rules: all market tools on the plan's assets, then scores by stated thresholds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import FindingDraft, PlanDraft, ResearchDraft
 from contracts.sentiment import Candidate, SignalDigest
-from libs.facts.market import FIGURES
 from libs.llm.rules.lexicon import tone
 from libs.llm.rules.rule_set import Ask, EvidenceIndex, RuleSet, TaskData, labelled
 from libs.llm.rules.technical import VOTES_MAX, risk_score, vote, voted_values
@@ -20,6 +19,7 @@ TICKER_TOOLS: tuple[tuple[str, Mapping[str, JsonValue]], ...] = (
     ("get_technical_indicators", {}),
     ("get_stock_history", {"days": HISTORY_DAYS}),
     ("get_fundamentals", {}),
+    ("get_filings", {}),
     ("get_news", {"max_items": NEWS_ITEMS}),
     ("get_earnings", {}),
 )
@@ -29,19 +29,34 @@ EARNINGS_RISK = 1.0
 SCALES = {
     # About the long-run average of large shares, and twice that.
     "pe_ratio": (15.0, 30.0),
+    # At 15 % a year profit doubles in five years; a falling one is a reason of its own.
+    "profit_growth_pct": (15.0, 0.0),
     "profit_margin_pct": (15.0, 5.0),
     # Below half it is easily carried; above two, lenders own more than holders.
     "debt_to_equity": (0.5, 2.0),
 }
 """Fundamentals that are scored: beyond the first they are good, beyond the second poor."""
+GRAVE_ITEMS = {
+    "1.03": "bankruptcy",
+    "2.04": "its lenders want their money back",
+    "2.06": "a large write-down",
+    "3.01": "it may lose its listing",
+    "4.02": "its accounts cannot be relied on",
+}
+"""Items of an 8-K that holders have to fear, and why."""
+GRAVE_RISK = 2.0
+"""Such a filing weighs twice as much as a report that is due: it has happened."""
+FILED_DAYS = 30
+"""As long as a dated event may be the reason for a risk."""
 HEADLINES_READ = 3
 FUNDAMENTALS_NEUTRAL = 5.0
-FUNDAMENTALS_STEP = 1.5
+FUNDAMENTALS_STEP = FUNDAMENTALS_NEUTRAL / len(SCALES)
+"""All figures good is 10, all poor is 0, one that is not known moves nothing."""
 SEARCHED_CHARS_MAX = 60
 
 
 def ask(task: TaskData) -> tuple[Ask, ...]:
-    """Six tools a ticker, the calendar, and peers of the leading sector: 62 calls at most."""
+    """Seven tools a ticker, the calendar, and peers of the leading sector: 72 calls at most."""
     plan = PlanDraft.model_validate(task["plan"])
     asks = [
         Ask(tool, {"ticker": ticker, **extra})
@@ -79,15 +94,18 @@ def _finding(
     fundamental, figures = _fundamentals(ticker, evidence)
     risk, risks = risk_score(ticker, evidence)
     due, catalyst = _due(ticker, evidence)
+    grave = _grave_filings(ticker, evidence)
+    risk += EARNINGS_RISK * bool(due) + GRAVE_RISK * bool(grave)
     sector = candidates[ticker].sector if ticker in candidates else "unknown"
     return FindingDraft(
         ticker=ticker,
         fundamental_score=fundamental,
         technical_score=round(technical, 2),
-        risk_score=min(risk + EARNINGS_RISK, 10.0) if due else risk,
+        risk_score=min(risk, 10.0),
         reasons=(
             *votes.reasons(ticker, evidence),
             *risks,
+            *grave,
             *figures,
             *due,
             *_news(ticker, evidence),
@@ -97,12 +115,14 @@ def _finding(
     )
 
 
-def _fundamentals(ticker: str, evidence: EvidenceIndex) -> tuple[float, tuple[ReasonDraft, ...]]:
-    """0 to 10, 5 where the figures are ordinary; 0 where there are no figures."""
-    known = [name for name in FIGURES if evidence.number(ticker, name) is not None]
-    if not known:
-        return 0.0, ()
-    steps = {name: _step(evidence.number(ticker, name), *SCALES[name]) for name in SCALES}
+def _fundamentals(
+    ticker: str, evidence: EvidenceIndex
+) -> tuple[float | None, tuple[ReasonDraft, ...]]:
+    """0 to 10, 5 where the figures are ordinary; None where none that is scored is known."""
+    known = {name: evidence.number(ticker, name) for name in SCALES}
+    if all(value is None for value in known.values()):
+        return None, ()
+    steps = {name: _step(value, *SCALES[name]) for name, value in known.items()}
     reasons = tuple(
         reason
         for name, step in steps.items()
@@ -112,6 +132,28 @@ def _fundamentals(ticker: str, evidence: EvidenceIndex) -> tuple[float, tuple[Re
         )
     )
     return FUNDAMENTALS_NEUTRAL + FUNDAMENTALS_STEP * sum(steps.values()), reasons
+
+
+def _grave_filings(ticker: str, evidence: EvidenceIndex) -> tuple[ReasonDraft, ...]:
+    """Filings of the last weeks about what holders have to fear, the newest first."""
+    return tuple(
+        ReasonDraft(fact=name, speaks=Speaks.AGAINST, why=why)
+        for name, text, age in _filings(ticker, evidence)
+        for item, why in GRAVE_ITEMS.items()
+        if age <= FILED_DAYS and f" {item} " in text
+    )
+
+
+def _filings(ticker: str, evidence: EvidenceIndex) -> Iterator[tuple[str, str, int]]:
+    """The facts of filings: name, text, and days since each was filed."""
+    rows = evidence.result("get_filings", ticker).get("items")
+    ages = {
+        str(row["text"]): row["age_days"]
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict) and isinstance(row["age_days"], int)
+    }
+    for name, text in evidence.texts(ticker, "filing"):
+        yield name, text, ages.get(text, FILED_DAYS + 1)
 
 
 def _step(value: float | None, good: float, poor: float) -> int:

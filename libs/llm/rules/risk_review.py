@@ -73,7 +73,9 @@ def _with_earned_confidence(
     pick: ReviewedPick, finding: ResearchFinding, evidence: EvidenceIndex
 ) -> ReviewedPick:
     """Confidence above what the scores carry is cut, and the allocation with it."""
-    scores = {name: getattr(finding, name) for name in ("technical_score", "fundamental_score")}
+    scores = {"technical_score": finding.technical_score}
+    if finding.fundamental_score is not None:
+        scores["fundamental_score"] = finding.fundamental_score
     best = max(scores, key=lambda name: scores[name])
     earned = round(scores[best] * CONFIDENCE_PER_SCORE, 3)
     if pick.confidence <= earned:

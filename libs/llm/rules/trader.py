@@ -98,7 +98,8 @@ def _views(task: TaskData) -> Mapping[str, AssetView]:
 
 
 def _score(finding: ResearchFinding, view: AssetView) -> float:
-    score = finding.technical_score + FUNDAMENTAL_WEIGHT * finding.fundamental_score
+    known = finding.fundamental_score or 0.0
+    score = finding.technical_score + FUNDAMENTAL_WEIGHT * known
     return max(score - RISK_WEIGHT * finding.risk_score, 0.0) * view.confidence
 
 
@@ -119,8 +120,7 @@ def _buy(
     finding: ResearchFinding, view: AssetView, share: Decimal, evidence: EvidenceIndex
 ) -> PickDraft:
     name = finding.ticker
-    # 0 is what the analyst writes where there are no figures: unknown, not bad.
-    scores = ("technical_score", "fundamental_score")[: 1 + (finding.fundamental_score > 0)]
+    scores = ("technical_score", "fundamental_score")[: 1 + bool(finding.fundamental_score)]
     risk = "measured_risk" if finding.measured_risk > finding.risk_score else "risk_score"
     return PickDraft(
         ticker=name,

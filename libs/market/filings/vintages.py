@@ -60,11 +60,11 @@ class Vintages:
             if fact.unit.removesuffix(PER_SHARE) in {self.currency, SHARES}:
                 key = (fact.accession, fact.concept, fact.period_end, fact.quarters)
                 values[key].add(fact.value * _basis(fact.unit, known[fact.accession], splits))
-        for (accession, concept, end, quarters), found in values.items():
-            if len(found) > 1:
+        for (accession, concept, end, quarters), numbers in values.items():
+            if len(numbers) > 1:
                 self.torn.add(concept)
                 continue
-            figure = Figure(concept, found.pop(), end, quarters, known[accession])
+            figure = Figure(concept, numbers.pop(), end, quarters, known[accession])
             self._figures[concept, quarters].append(figure)
         for figures in self._figures.values():
             figures.sort(key=lambda figure: newness(figure.filing), reverse=True)
@@ -84,15 +84,15 @@ class Vintages:
     def newest(self, concepts: Sequence[str], *quarters: int) -> Figure | None:
         """The figure of the latest period, in its newest statement; of equal ones the first
         concept's."""
-        found = [
+        stated = [
             (figure, -place)
             for place, concept in enumerate(concepts)
             for span in quarters
             for figure in self._figures.get((concept, span), ())
         ]
-        last = max((figure.period_end for figure, _ in found), default=None)
-        of_it = [each for each in found if last and same_end(each[0].period_end, last)]
-        return max(of_it, key=lambda each: (each[1], newness(each[0].filing)))[0] if of_it else None
+        last = max((figure.period_end for figure, _ in stated), default=None)
+        of_it = [pair for pair in stated if last and same_end(pair[0].period_end, last)]
+        return max(of_it, key=lambda pair: (pair[1], newness(pair[0].filing)))[0] if of_it else None
 
     def of_periods(self) -> Iterator[Figure]:
         """All figures that cover a quarter or more."""

@@ -59,7 +59,7 @@ def filing_text(filing: Filing) -> str:
         what = f"amended {what}"
     loud = [item for item in filing.items if item not in QUIET] or list(filing.items)
     if loud:
-        told = "; ".join(f"{item} {ITEMS.get(item, 'an item of its own')}" for item in loud)
-        return f"{filing.form}: {told}"
+        items = "; ".join(f"{item} {ITEMS.get(item, 'an item of its own')}" for item in loud)
+        return f"{filing.form}: {items}"
     on = f" on the period to {filing.period_end}" if filing.period_end else ""
     return f"{filing.form}: {what}{on}"

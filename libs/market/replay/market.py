@@ -22,9 +22,9 @@ import polars as pl
 from contracts.facts import UNKNOWN_SECTOR
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import NoHistory, NothingTraded
-from libs.market.filings.fundamentals import fundamentals_of
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split, Vintages
+from libs.market.fundamentals import fundamentals_of
 from libs.market.replay.reported import fact_of, filing_of
 from libs.market.replay.store import ReplayStore
 from libs.market.source import (
@@ -86,9 +86,9 @@ class ReplayMarket:
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """See MarketData.fundamentals: from what filings reported, where there is any of it."""
         if self._store.has("reported"):
-            found = fundamentals_of(ticker, await self._vintages(ticker, as_of), as_of)
-            if found is not None or not self._store.has("fundamentals"):
-                return found
+            reported = fundamentals_of(ticker, await self._vintages(ticker, as_of), as_of)
+            if reported is not None or not self._store.has("fundamentals"):
+                return reported
         rows = await self._known_records("fundamentals", "fundamentals", as_of, (ticker,))
         if rows.is_empty():
             return None

@@ -39,7 +39,6 @@ OF_THE_DESK = {
     "get_operation",
 }
 NOT_IN_THIS_SOURCE = {
-    "get_fundamentals",
     "get_news",
     "get_earnings",
     "get_earnings_calendar",

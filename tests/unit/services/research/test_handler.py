@@ -91,7 +91,7 @@ async def test_the_planner_may_look_at_its_account_and_markets_and_has_no_tool_t
     model = scripted(desk, wanted, DONE, says(PLAN))
     await plan_of(desk, seen)
     offered = {tool.name for tool in model.requests[0].tools}
-    assert len(offered) == 9
+    assert len(offered) == 10
     assert "get_portfolio" in offered
     account, refused = [entry for entry in desk.journals["makeplan"] if entry.kind is CallKind.TOOL]
     assert account.reply["account"] == "main"
@@ -187,14 +187,14 @@ async def test_a_finding_tells_news_reports_and_the_rest_apart(fixture_desk):
     assert report.loose == ()
 
 
-async def test_ten_tickers_by_eight_tools_never_outgrow_a_batch_of_the_record(directory):
+async def test_ten_tickers_by_nine_tools_never_outgrow_a_batch_of_the_record(directory):
     tickers = [f"T{number}" for number in range(12)]
     for number, ticker in enumerate(tickers):
         directory.prices(ticker, [50.0 + number + day / 10 for day in range(260)])
     desk = directory.desk()
     found = await desk.cycle()
     assert len(found["research"].tickers) == 10
-    assert found["research"].tool_calls_made == 62
+    assert found["research"].tool_calls_made == 72
     assert max(desk.batches) <= JOURNAL_BATCH_MAX
 
 

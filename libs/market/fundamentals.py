@@ -67,9 +67,9 @@ def fundamentals_of(ticker: str, known: Vintages, as_of: date) -> Fundamentals |
         filed=period.filing.filed,
         eps_fiscal_year=annual.value if annual else None,
         fiscal_year_end=annual.period_end if annual else None,
-        absent={name: each.why for name, each in values.items() if each.why},
+        absent={name: figure.why for name, figure in values.items() if figure.why},
         notes=notes,
-        **{name: each.value for name, each in values.items()},
+        **{name: figure.value for name, figure in values.items()},
     )
 
 
@@ -84,10 +84,10 @@ class _Year:
         """The four quarters up to the end, by the first concept that has them."""
         reasons = []
         for name in names:
-            found = self._trailing(name, concepts.WORDS[names])
-            if found.value is not None:
-                return found
-            reasons.append(found.why)
+            trailing = self._trailing(name, concepts.WORDS[names])
+            if trailing.value is not None:
+                return trailing
+            reasons.append(trailing.why)
         # A concept that was never stated says less than one of which a part is absent.
         return Value(None, next((why for why in reasons if why), self._unstated(names)))
 
@@ -125,8 +125,8 @@ class _Year:
             else:
                 return Value(fiscal.value + pair[0].value - pair[1].value)
         ends = [quarters_before(end, back) for back in range(4)]
-        singles = [known.at((name,), 1, each) for each in ends]
-        there = [each.value for each in singles if each is not None]
+        singles = [known.at((name,), 1, day) for day in ends]
+        there = [single.value for single in singles if single is not None]
         if len(there) == len(ends):
             return Value(sum(there))
         if not there and not gaps:
@@ -151,11 +151,11 @@ class _Year:
         """True where a part of the fiscal year is told otherwise now than when the year was, and
         the year is not: the two do not fit together."""
         years = self._known.statements(fiscal.concept, 4, fiscal.period_end)
-        if any(_differ(each, fiscal) for each in years):
+        if any(_differ(stated, fiscal) for stated in years):
             return False
         parts = self._known.statements(before.concept, before.quarters, before.period_end)
         first = newness(fiscal.filing)
-        return any(_differ(each, before) for each in parts if newness(each.filing) <= first)
+        return any(_differ(part, before) for part in parts if newness(part.filing) <= first)
 
     def _unstated(self, names: tuple[str, ...], how: str = "") -> str:
         word = concepts.WORDS[names]
@@ -221,7 +221,7 @@ def _notes(known: Vintages, as_of: date) -> tuple[str, ...]:
     missing = missing_reports(known.filings, known.fiscal_year_end, as_of)
     if not missing:
         return ()
-    notes = [each.in_words for each in missing[:MISSING_TOLD_MAX]]
+    notes = [report.in_words for report in missing[:MISSING_TOLD_MAX]]
     if len(missing) > MISSING_TOLD_MAX:
         notes.append(f"{len(missing) - MISSING_TOLD_MAX} more before those are not here")
     newest = known.filings[-1]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.market.filings.due import missing_reports
-from libs.market.filings.fundamentals import STALE_DAYS, fundamentals_of
 from libs.market.filings.reported import Filing, ReportedFact
 from libs.market.filings.vintages import Vintages, month_end, quarters_before
+from libs.market.fundamentals import STALE_DAYS, fundamentals_of
 from libs.market.source import Fundamentals
 
 EPS, PROFIT, REVENUE = "EarningsPerShareDiluted", "NetIncomeLoss", "Revenues"
