@@ -1,4 +1,4 @@
-"""The analyst by rules: figures score by stated thresholds, and what is not known scores nothing."""
+"""The analyst by rules: figures score by stated thresholds; what is not known scores nothing."""
 
 import pytest
 
