@@ -13,6 +13,7 @@ import polars as pl
 
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import NoHistory, NotInSource, UnknownTicker
+from libs.market.filings.reported import Filing
 from libs.market.kinds import Kind
 from libs.market.source import (
     EarningsReport,
@@ -44,6 +45,14 @@ class Figures(Labelled, Protocol):
         ...
 
 
+class Disclosures(Labelled, Protocol):
+    """A source of filings with a regulator."""
+
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
+        """See MarketData.filings."""
+        ...
+
+
 class Headlines(Labelled, Protocol):
     """A source of headlines."""
 
@@ -69,6 +78,7 @@ class Parts:
     """Who answers the questions that are not about prices."""
 
     figures: Figures
+    events: Disclosures
     headlines: Headlines
     calendar: ReportDates
 
@@ -82,6 +92,7 @@ class MixedMarket:
         self._labels: Mapping[Kind, SourceLabel] = {
             Kind.PRICES: prices.label,
             Kind.FUNDAMENTALS: parts.figures.label,
+            Kind.EVENTS: parts.events.label,
             Kind.HEADLINES: parts.headlines.label,
             Kind.CALENDAR: parts.calendar.label,
         }
@@ -121,6 +132,11 @@ class MixedMarket:
         """See MarketData.fundamentals."""
         question = self._parts.figures.fundamentals(ticker, as_of)
         return await self._asked(self._parts.figures, Kind.FUNDAMENTALS, question)
+
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
+        """See MarketData.filings."""
+        question = self._parts.events.filings(ticker, as_of)
+        return await self._asked(self._parts.events, Kind.EVENTS, question)
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None

@@ -84,6 +84,7 @@ def market_of(settings: Settings) -> MarketData:
         return prices
     parts = Parts(
         figures=_other(settings, Kind.FUNDAMENTALS, prices),
+        events=_other(settings, Kind.EVENTS, prices),
         headlines=_other(settings, Kind.HEADLINES, prices),
         calendar=_other(settings, Kind.CALENDAR, prices),
     )

@@ -169,6 +169,7 @@ TOOLS: tuple[MarketTool, ...] = (
         answers.TickerArguments,
         companies.filings,
         shapes.Filings,
+        (Kind.EVENTS,),
     ),
     MarketTool(
         "get_technical_indicators",

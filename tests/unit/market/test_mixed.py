@@ -55,7 +55,9 @@ def elsewhere(fixture: ReplayMarket) -> Elsewhere:
 
 
 def mixed(fixture: ReplayMarket, other: Elsewhere) -> MixedMarket:
-    return MixedMarket(fixture, Parts(figures=other, headlines=other, calendar=fixture))
+    return MixedMarket(
+        fixture, Parts(figures=other, events=other, headlines=other, calendar=fixture)
+    )
 
 
 async def test_each_question_goes_to_its_source_and_the_answer_says_which(
@@ -101,7 +103,7 @@ def test_a_mixed_market_searches_where_its_prices_source_does(
         async def search(self, as_of: date, query: str) -> tuple[Listing, ...]:
             return ()
 
-    parts = Parts(figures=elsewhere, headlines=elsewhere, calendar=elsewhere)
+    parts = Parts(figures=elsewhere, events=elsewhere, headlines=elsewhere, calendar=elsewhere)
     assert not isinstance(MixedMarket(fixture, parts), ListingSearch)
     assert isinstance(SearchingMixedMarket(fixture, parts, Search()), ListingSearch)
 
