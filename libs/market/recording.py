@@ -16,11 +16,11 @@ from pathlib import Path
 import orjson
 import polars as pl
 
+from libs.facts.cells import as_text
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.store import DEFAULT_CURRENCY, LABEL_FILE
 from libs.market.yahoo.market import YahooMarket
-from libs.runtime.cells import as_text
 
 BATCH = 8
 """Tickers asked at once and then written: what a run that is cut off loses at most."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
+from libs.facts.cells import READ_BACK
 from libs.market.errors import BadReplayData
-from libs.runtime.cells import READ_BACK
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
 SUFFIXES = (".csv", ".parquet")

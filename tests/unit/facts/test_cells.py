@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from libs.runtime.cells import READ_BACK, as_text, read_back
+from libs.facts.cells import READ_BACK, as_text, read_back
 
 RUN = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(1)", "\tx", "\r=1", "'=1", "''@x"]
 PLAIN = ["", "Apple", "'", "it's = 1", "'tis", " =1", "3M", "1-800"]
