@@ -91,5 +91,5 @@ def _notes(view: ExitDistances) -> list[str]:
     notes = [f"prices: {view.market_source}"] if view.market_source else []
     if view.more:
         notes.append(f"only the {len(view.positions):,} largest positions are shown")
-    held_back = [f"{each.ticker} is not sold: {each.note}" for each in view.positions if each.note]
+    held_back = [f"{held.ticker} is not sold: {held.note}" for held in view.positions if held.note]
     return [*held_back, *view.warnings, *notes]
