@@ -100,9 +100,9 @@ def test_run_decides_on_real_prices_with_an_order_and_a_cut_tells_it_and_stops(
     done = _run(open_dir / "desk", "run")
 
     assert done.code == 0, done.err
-    assert "✓ Decision of Fri 2012-06-29  completed" in done.out
-    assert "AAPL MSFT  cut      sector_allocation  73.59%" in done.out
-    assert "bought 39 AAPL and 888 MSFT for 50,024.49 USD" in done.out
+    assert "✓ Decision of Thu 2010-05-06  completed" in done.out
+    assert "AAPL     cut      risk_per_trade  998.80 lost down to the stop at 215.02" in done.out
+    assert "bought 15 AAPL, 57 IBM and 224 MSFT for 17,177.91 USD" in done.out
     assert "--evidence AAPL" in done.out
     assert "\x1b" not in done.out + done.err
     assert "planning" in done.err
