@@ -17,6 +17,7 @@ import orjson
 import polars as pl
 
 from libs.facts.cells import as_text
+from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.store import DEFAULT_CURRENCY, LABEL_FILE
@@ -36,6 +37,17 @@ _KEYS = {
     "fundamentals": ("ticker", "period_end"),
     "earnings": ("ticker", "period_end"),
     "news": ("ticker", "url", "title"),
+    "filings": ("ticker", "accession"),
+    # With its value: a filing may state two, and neither replaces the other.
+    "reported": (
+        "ticker",
+        "accession",
+        "concept",
+        "period_end",
+        "quarters",
+        "unit",
+        "value",
+    ),
     "fx": ("pair", "date"),
 }
 _COLUMNS = {
@@ -62,11 +74,23 @@ _COLUMNS = {
         "eps_actual",
     ),
     "news": ("ticker", "title", "known_at", "summary", "publisher", "url"),
+    "filings": ("ticker", "accession", "form", "filed", "period_end", "items", "known_at"),
+    "reported": (
+        "ticker",
+        "accession",
+        "concept",
+        "period_end",
+        "quarters",
+        "unit",
+        "value",
+    ),
     "fx": ("date", "pair", "rate", "known_at"),
 }
+_ONCE = {"filings"}
+"""What happened once: a later row of the same key is none, whatever it says."""
 _LABEL = """\
 name = "yahoo-recorded"
-description = "recorded from Yahoo Finance by deskbus market record; for your own use only"
+description = "recorded from {sources} by deskbus market record; for your own use only"
 currency = "USD"
 exchange = "XNYS"
 """
@@ -110,19 +134,27 @@ class _Page:
 
 
 class Recorder:
-    """Saves what `market` answers for its newest session into `directory`."""
+    """Saves what `market` answers for its newest session into `directory`.
+
+    With `edgar` the companies' filings too, and with `figures_of_edgar` the figures that they
+    reported, in the place of the market's.
+    """
 
     def __init__(
         self,
         market: YahooMarket,
         directory: Path,
         *,
+        edgar: EdgarFeed | None = None,
+        figures_of_edgar: bool = False,
         tell: Callable[[Recorded], None],
         pause: Callable[[float], object] = lambda _: None,
     ) -> None:
         self._feed = market.feed
         self._market = market
         self._directory = directory
+        self._edgar = edgar
+        self._figures_of_edgar = figures_of_edgar and edgar is not None
         self._tell = tell
         self._pause = pause
 
@@ -139,7 +171,10 @@ class Recorder:
         self._directory.mkdir(parents=True, exist_ok=True)
         label = self._directory / LABEL_FILE
         if not label.exists():
-            _write(label, _LABEL)
+            sources = (
+                "Yahoo Finance" if self._edgar is None else "Yahoo Finance and the SEC's EDGAR"
+            )
+            _write(label, _LABEL.format(sources=sources))
         state = _State.load(self._directory / STATE_FILE, as_of, since)
         for name in sorted(set(names) & set(state.done)):
             self._tell(Recorded(name, absent={"all": "recorded already"}))
@@ -205,7 +240,21 @@ class Recorder:
         async def earnings() -> Iterable[Record]:
             return [asdict(report) for report in await self._market.earnings(as_of, (ticker,))]
 
-        for ask in (sectors, news, fundamentals, earnings):
+        async def filings() -> Iterable[Record]:
+            items = [] if self._edgar is None else await self._edgar.filings(ticker, as_of)
+            return [asdict(filing) | {"items": " ".join(filing.items)} for filing in items]
+
+        async def reported() -> Iterable[Record]:
+            # A figure is known when its filing is, so there is none without.
+            if self._edgar is None or not page.records.get("filings"):
+                return []
+            return [asdict(fact) for fact in await self._edgar.reported(ticker, as_of)]
+
+        asks = [sectors, news, earnings]
+        if self._edgar is not None:
+            asks.append(filings)
+        asks.append(reported if self._figures_of_edgar else fundamentals)
+        for ask in asks:
             try:
                 page.records[ask.__name__] = list(await ask())
             except MarketError as error:
@@ -273,13 +322,13 @@ class Recorder:
         path = self._directory / f"{kind}.csv"
         stored = _read(path)
         newest = {_key(kind, row): row for row in stored}
-        for row in sorted(rows, key=lambda record: str(record["known_at"])):
+        for row in sorted(rows, key=lambda record: str(record.get("known_at"))):
             cells = {name: _text(row.get(name)) for name in _COLUMNS[kind]}
             known = newest.get(_key(kind, cells))
-            if known is None or _differs(known, cells):
+            if known is None or (kind not in _ONCE and _differs(known, cells)):
                 newest[_key(kind, cells)] = cells
                 stored.append(cells)
-        stored.sort(key=lambda row: (row["known_at"], _key(kind, row)))
+        stored.sort(key=lambda row: (row.get("known_at", ""), _key(kind, row)))
         text = io.StringIO()
         writer = csv.DictWriter(text, _COLUMNS[kind], lineterminator="\n")
         writer.writeheader()

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from libs.market.edgar.feed import CONCEPTS
 from libs.market.errors import UnknownSource
+from libs.market.filings.concepts import CONCEPTS
 from libs.market.kinds import Kind
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.rates import ExchangeRates, ReplayRates
@@ -28,6 +28,7 @@ from libs.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from libs.market.edgar.feed import EdgarFeed
+    from libs.market.edgar.market import EdgarMarket
     from libs.market.yahoo.feed import YahooFeed
     from libs.market.yahoo.market import YahooMarket
 
@@ -53,7 +54,7 @@ class PartName(StrEnum):
 CAN: Mapping[SourceName | PartName, Sequence[Kind]] = {
     SourceName.REPLAY: tuple(Kind),
     SourceName.YAHOO: tuple(kind for kind in Kind if kind is not Kind.EVENTS),
-    PartName.EDGAR: (),
+    PartName.EDGAR: (Kind.FUNDAMENTALS, Kind.EVENTS),
 }
 """The kinds of data that each source can be asked for."""
 
@@ -83,14 +84,25 @@ def market_of(settings: Settings) -> MarketData:
     if len({chosen(settings, kind) for kind in Kind}) == 1:
         return prices
     parts = Parts(
-        figures=_other(settings, Kind.FUNDAMENTALS, prices),
-        events=_other(settings, Kind.EVENTS, prices),
+        figures=_other_or_part(settings, Kind.FUNDAMENTALS, prices),
+        events=_other_or_part(settings, Kind.EVENTS, prices),
         headlines=_other(settings, Kind.HEADLINES, prices),
         calendar=_other(settings, Kind.CALENDAR, prices),
     )
     if isinstance(prices, ListingSearch):
         return SearchingMixedMarket(prices, parts, prices)
     return MixedMarket(prices, parts)
+
+
+def _other_or_part(
+    settings: Settings, kind: Kind, prices: "ReplayMarket | YahooMarket"
+) -> "ReplayMarket | YahooMarket | EdgarMarket":
+    """The source of a kind that not only whole markets have."""
+    if chosen(settings, kind) is PartName.EDGAR:
+        from libs.market.edgar.market import EdgarMarket  # noqa: PLC0415 - for whoever chose it
+
+        return EdgarMarket(edgar_of(settings), prices)
+    return _other(settings, kind, prices)
 
 
 def _other(

@@ -106,9 +106,9 @@ class Settings(BaseSettings):
     market: str = Field(default="replay", pattern="^(replay|yahoo)$")
     """Where market data comes from: recorded (`replay`), or live and unofficial (`yahoo`). Prices,
     listings and rates always do; other kinds of data may have a source of their own."""
-    fundamentals: str | None = Field(default=None, pattern="^(replay|yahoo)$")
+    fundamentals: str | None = Field(default=None, pattern="^(replay|yahoo|edgar)$")
     """Where companies' figures come from, if not from `market`."""
-    events: str | None = Field(default=None, pattern="^(replay)$")
+    events: str | None = Field(default=None, pattern="^(replay|edgar)$")
     """Where companies' filings come from, if not from `market`."""
     headlines: str | None = Field(default=None, pattern="^(replay|yahoo)$")
     """Where headlines come from, if not from `market`."""

@@ -195,7 +195,7 @@ NAMES_ALLOWED: dict[str, set[str]] = {
     "services": {
         # fields, as they are answered and recorded
         "services/cli/operating/doctor.py: said",
-        "services/cli/operating/market.py: said",
+        "services/cli/operating/market_sources.py: said",
         "services/cli/operating/secrets.py: made",
         "services/mcp_server/shapes.py: made",
         "services/provisioner/secrets.py: made",

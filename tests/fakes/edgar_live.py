@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from libs.market.edgar.calls import EdgarCalls
 from libs.market.edgar.feed import EdgarFeed
+from libs.market.filings.concepts import CONCEPTS
 from libs.market.shared_pace import SharedPace
 from tests.fakes.edgar_server import Company, StandIn, row, serving
 
@@ -21,7 +22,6 @@ EVENING = datetime(2010, 1, 26, 23, 0, tzinfo=UTC)
 FIRST = "0001193125-09-214859"
 AMENDED = "0001193125-10-012091"
 EPS = "EarningsPerShareDiluted"
-CONCEPTS = (EPS, "SalesRevenueNet", "CommonStockSharesOutstanding")
 
 
 def apple() -> Company:

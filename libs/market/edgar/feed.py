@@ -28,7 +28,6 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-CONCEPTS = ("EarningsPerShareDiluted",)
 LIMITED_S = 600.0
 """The SEC blocks for ten minutes, and whoever asks meanwhile starts them anew."""
 HISTORY_DAYS = 1_100
@@ -89,6 +88,10 @@ class EdgarFeed:
         self._questions.close()
         self._calls.close()
 
+    def require_contact(self) -> None:
+        """Raise ContactMissing where nobody is named whom the SEC can write to."""
+        self._calls.require_contact()
+
     def resting_s(self) -> float | None:
         """The seconds for which EDGAR is left alone after a rate limit or faults, if it is."""
         return self._questions.resting_s()
@@ -125,12 +128,10 @@ class EdgarFeed:
             return answer.refused is not None or answer.at >= min(close, newest) + LAG
 
         def load() -> tuple[Sequence[ReportedFact], int]:
-            facts, torn = _shaped(
+            facts = _shaped(
                 f"figures of {ticker}",
                 lambda: reported_of(ticker, self._calls.facts(cik), self._concepts),
             )
-            if torn:
-                log.warning("market.figures_dropped", ticker=ticker, rows=torn)
             return facts, FACT_BYTES * len(facts)
 
         try:

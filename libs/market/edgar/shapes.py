@@ -7,11 +7,11 @@ of one of them (the last), is never looked at: it would show restatements before
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from typing import Any
 
 from libs.market.edgar.accepted import Stamp, accepted_at
-from libs.market.filings.known import known_at
+from libs.market.filings.known import NEW_YORK, SHOWN_FROM, known_at
 from libs.market.filings.reported import Filing, ReportedFact
 
 FORMS = frozenset(
@@ -79,8 +79,8 @@ def filings_of(ticker: str, tables: Iterable[Mapping[str, Any]], since: date) ->
             accession=row["accessionNumber"],
             form=row["form"],
             filed=row["filingDate"],
-            known_at=known_at(row["filingDate"], accepted).astimezone(UTC),
-            period_end=row["reportDate"],
+            known_at=_known_at(row["filingDate"], accepted),
+            period_end=_period_end(row),
             items=row["items"],
         )
         for row, accepted in zip(kept, times, strict=True)
@@ -91,22 +91,41 @@ def filings_of(ticker: str, tables: Iterable[Mapping[str, Any]], since: date) ->
 
 def reported_of(
     ticker: str, page: Mapping[str, Any], concepts: Collection[str]
-) -> tuple[tuple[ReportedFact, ...], int]:
-    """The figures of `concepts` by filing, and how many were left out because one filing says two
-    numbers for one of them."""
-    facts: dict[tuple[object, ...], ReportedFact] = {}
-    torn: set[tuple[object, ...]] = set()
-    for concept, unit, row in _entries(page, concepts):
-        fact = _fact(ticker, concept, unit, row)
-        if fact is None:
-            continue
-        key = (fact.accession, fact.concept, fact.period_end, fact.quarters, fact.unit)
-        other = facts.setdefault(key, fact)
-        if other.value != fact.value:
-            torn.add(key)
-    whole = [fact for key, fact in facts.items() if key not in torn]
-    whole.sort(key=lambda f: (f.accession, f.concept, f.period_end, f.quarters, f.unit))
-    return tuple(whole), len(torn)
+) -> tuple[ReportedFact, ...]:
+    """The figures of `concepts` by filing. One that a filing states twice is there once, and where
+    it states two numbers (of two share classes, on one cover page) with both."""
+    facts = {
+        fact
+        for concept, unit, row in _entries(page, concepts)
+        if (fact := _fact(ticker, concept, unit, row)) is not None
+    }
+    return tuple(sorted(facts, key=_place))
+
+
+def _place(fact: ReportedFact) -> tuple[str, str, date, int, str, float]:
+    return (
+        fact.accession,
+        fact.concept,
+        fact.period_end,
+        fact.quarters,
+        fact.unit,
+        fact.value,
+    )
+
+
+def _known_at(filed: date, accepted: datetime | None) -> datetime:
+    """The moment in UTC; never before the day that the filing is dated, whatever the time says."""
+    known = known_at(filed, accepted)
+    if known.date() < filed:
+        known = datetime.combine(filed, SHOWN_FROM, tzinfo=NEW_YORK)
+    return known.astimezone(UTC)
+
+
+def _period_end(row: Mapping[str, Any]) -> date | None:
+    """The period of a report; the date of an event's form is that of the event."""
+    ended = row["reportDate"]
+    is_event = row["form"].startswith(("8-K", "6-K"))
+    return None if is_event or ended is None or ended > row["filingDate"] else ended
 
 
 def _rows(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

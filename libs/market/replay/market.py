@@ -10,7 +10,7 @@ of the same floating-point operations whether or not later rows exist.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -107,7 +107,7 @@ class ReplayMarket:
         stated = await self._store.records("reported", "reported figures")
         filings = await self.filings(ticker, as_of)
         rows = stated.filter(pl.col("ticker") == ticker).iter_rows(named=True)
-        splits = await self._splits(ticker, as_of)
+        splits = await self.splits(ticker, as_of)
         close = self.calendar.close(as_of)
         return Vintages(filings, map(fact_of, rows), close, splits)
 
@@ -160,18 +160,12 @@ class ReplayMarket:
 
     async def _split_since(self, ticker: str, known_at: datetime, as_of: date) -> float:
         """New shares for one share of `known_at`, by the splits from then to as_of."""
-        splits = await self._splits(ticker, as_of)
+        splits = await self.splits(ticker, as_of)
         return prod(factor for at, factor in splits if at > known_at)
 
-    async def _splits(self, ticker: str, as_of: date) -> list[Split]:
+    async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
         """The splits up to as_of, each with the open that it took effect at."""
-        bars = await self._known_bars(ticker, as_of)
-        splits = bars.filter(pl.col("split_factor") != 1).select("date", "split_factor")
-        return [
-            (self.calendar.open(session), factor)
-            for session, factor in splits.iter_rows()
-            if self.calendar.is_session(session)
-        ]
+        return splits_of(await self._known_bars(ticker, as_of), self.calendar)
 
     def _listing(self, ticker: str, described: Mapping[str, str | None]) -> Listing:
         return Listing(
@@ -238,6 +232,16 @@ def adjusted(known: pl.DataFrame) -> pl.DataFrame:
     prices = {name: known[name] * price for name in _PRICES}
     volume = known["volume"] * shares
     return pl.DataFrame({"date": known["date"], **prices, "volume": volume}, schema=BAR_SCHEMA)
+
+
+def splits_of(bars: pl.DataFrame, calendar: ExchangeCalendar) -> Sequence[Split]:
+    """The splits in raw bars, each with the open that it took effect at."""
+    splits = bars.filter(pl.col("split_factor") != 1).select("date", "split_factor")
+    return [
+        (calendar.open(session), factor)
+        for session, factor in splits.iter_rows()
+        if calendar.is_session(session)
+    ]
 
 
 def _has(dates: list[date], day: date) -> bool:

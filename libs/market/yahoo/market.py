@@ -23,7 +23,8 @@ from libs.market.errors import (
     SourceUnavailable,
 )
 from libs.market.filings.reported import Filing
-from libs.market.replay.market import action_of, adjusted, exact
+from libs.market.filings.vintages import Split
+from libs.market.replay.market import action_of, adjusted, exact, splits_of
 from libs.market.source import (
     JUMP_PCT,
     CorporateAction,
@@ -123,6 +124,11 @@ class YahooMarket:
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:  # noqa: ARG002
         """Yahoo has none: NotInSource."""
         raise NotInSource("filings", SOURCE, "use a source of filings")
+
+    async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
+        """The splits of the last three years up to as_of, each with the open that it took effect
+        at."""
+        return splits_of((await self.raw(ticker, as_of)).frame, self.calendar)
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None

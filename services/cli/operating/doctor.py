@@ -45,7 +45,7 @@ from libs.servers.nats_server import monitored, nats_problem
 from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
 from services.cli.operating.config import without_login
-from services.cli.operating.market import edgar_said, yahoo_said
+from services.cli.operating.market_sources import edgar_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import date, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any, assert_never
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
@@ -13,25 +12,23 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from libs.facts import amounts
-from libs.market.errors import ContactMissing, MarketError
+from libs.market.errors import MarketError
 from libs.market.kinds import Kind
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
-from libs.market.replay.store import ReplayStore
 from libs.market.sources import (
     CAN,
     PartName,
     SourceName,
     chosen,
+    edgar_of,
     latest_session_of,
     market_of,
     yahoo_of,
-    yahoo_tickers,
 )
 from libs.market.tools.answers import ODD
 from libs.market.tools.toolbox import MarketTools
-from libs.runtime.contact import masked
-from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
+from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request_options import UniverseOption
@@ -51,8 +48,6 @@ SHOWN = {
 """The tools that are asked, and what their answers are called."""
 HEADLINES_SHOWN = 5
 FILINGS_SHOWN = 5
-NOTHING_ELSE = {kind.value: None for kind in Kind if kind is not Kind.PRICES}
-"""The settings with which one source answers all that it can."""
 TERMS = (
     "Yahoo's data is unofficial here and for your own use only: see docs/market-data.md before "
     "you rely on it or pass it on"
@@ -61,22 +56,6 @@ TERMS = (
 SourceOption = Annotated[
     SourceName | None, typer.Option(help="Use this source instead of the configured one.")
 ]
-
-
-class SourceRow(BaseModel):
-    """One source: whether it is the chosen one, whether it can be used, and what it holds."""
-
-    name: str
-    chosen: bool
-    """Whether prices come from it."""
-    used_for: tuple[Kind, ...] = ()
-    can: tuple[Kind, ...] = ()
-    usable: bool
-    label: str = ""
-    synthetic: bool = False
-    tickers: int | None = None
-    latest_session: date | None = None
-    said: str = ""
 
 
 class ToolAnswer(BaseModel):
@@ -115,7 +94,7 @@ def sources(json: JsonOption = False) -> None:
     Nothing is asked over the network. DESKBUS_MARKET chooses; DESKBUS_FUNDAMENTALS, DESKBUS_EVENTS,
     DESKBUS_HEADLINES and DESKBUS_CALENDAR choose another source for that kind of data.
     """
-    rows = asking(_sources(load_settings()))
+    rows = asking(source_rows(load_settings()))
     if json:
         emit(rows)
         return
@@ -136,79 +115,6 @@ def sources(json: JsonOption = False) -> None:
         used = next((row.name for row in rows if kind in row.used_for), "nowhere")
         kinds.add_row(kind, used, ", ".join(others))
     write(kinds, out())
-
-
-async def _sources(settings: Settings) -> Sequence[SourceRow]:
-    wholes = [await _source(settings, name) for name in SourceName]
-    return [*wholes, *(_part(settings, name) for name in PartName)]
-
-
-async def _source(settings: Settings, name: SourceName) -> SourceRow:
-    row = _row(settings, name)
-    alone = settings.model_copy(update={"market": name, **NOTHING_ELSE})
-    try:
-        row.label = market_of(alone).label.in_words
-        row.synthetic = market_of(alone).label.synthetic
-        row.latest_session = await latest_session_of(alone)()
-        match name:
-            case SourceName.REPLAY:
-                row.tickers = len(ReplayStore(settings.replay_dir).tickers)
-            case SourceName.YAHOO:
-                row.tickers = len(yahoo_tickers(settings)) or None
-                row.said = yahoo_said(settings)
-            case _:
-                assert_never(name)
-    except DeskError as error:
-        row.usable, row.said = False, error.message
-    return row
-
-
-def _part(settings: Settings, name: PartName) -> SourceRow:
-    row = _row(settings, name)
-    try:
-        match name:
-            case PartName.EDGAR:
-                row.said = edgar_said(settings)
-            case _:
-                assert_never(name)
-    except DeskError as error:
-        row.usable, row.said = False, error.message
-    return row
-
-
-def _row(settings: Settings, name: SourceName | PartName) -> SourceRow:
-    return SourceRow(
-        name=name,
-        chosen=settings.market == name,
-        usable=True,
-        used_for=tuple(kind for kind in CAN[name] if chosen(settings, kind) is name),
-        can=tuple(CAN[name]),
-    )
-
-
-def edgar_said(settings: Settings) -> str:
-    """What can be said of EDGAR without asking it. Raises ContactMissing."""
-    if settings.edgar_contact is None:
-        raise ContactMissing
-    return (
-        f"edgar, live, asked as {masked(settings.edgar_contact)}, at most "
-        f"{settings.edgar_requests_per_s:g} requests/s by all processes of this data directory; "
-        f"not asked here"
-    )
-
-
-def yahoo_said(settings: Settings) -> str:
-    """What can be said of the live source without asking it. Raises DeskError where it is not."""
-    try:
-        installed = version("yfinance")
-    except PackageNotFoundError as error:
-        raise MarketError("yfinance is not installed; install deskbus again") from error
-    names = yahoo_tickers(settings)
-    universe = f"{len(names)} tickers" if names else "Yahoo's screens of the newest session"
-    return (
-        f"yahoo, live through yfinance {installed}, at most {settings.yahoo_requests_per_s:g} "
-        f"requests/s: {universe}; not asked here"
-    )
 
 
 # --- show ---------------------------------------------------------------------------------------
@@ -338,7 +244,9 @@ def record(
 
     Prices go back to --from; all else is what Yahoo says now, with the time it became known. Run it
     every evening on the same folder to build a history that can be replayed point-in-time. An
-    interrupted run continues where it stopped. Exit 1 if a ticker has no prices or a page fails.
+    interrupted run continues where it stopped. Filings, and figures by filing, come from EDGAR if
+    DESKBUS_EVENTS or DESKBUS_FUNDAMENTALS says so. Exit 1 if a ticker has no prices or a page
+    fails.
     """
     settings = load_settings().model_copy(update={"market": SourceName.YAHOO})
     names = [name.upper() for part in universe or () for name in part.split(",") if name.strip()]
@@ -369,7 +277,18 @@ async def _record(
         text = f"Yahoo says: too many requests; waiting {amounts.duration(wait_s)}"
         err().print(Text(text, style="yellow"))
 
-    recorder = Recorder(yahoo_of(settings), directory, tell=tell, pause=pause)
+    used = {kind for kind in CAN[PartName.EDGAR] if chosen(settings, kind) is PartName.EDGAR}
+    edgar = edgar_of(settings) if used else None
+    if edgar is not None:
+        edgar.require_contact()
+    recorder = Recorder(
+        yahoo_of(settings),
+        directory,
+        edgar=edgar,
+        figures_of_edgar=Kind.FUNDAMENTALS in used,
+        tell=tell,
+        pause=pause,
+    )
     return await recorder.run(names or None, since)
 
 

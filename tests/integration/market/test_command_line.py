@@ -72,6 +72,31 @@ def test_doctor_names_the_live_source_without_asking_it(
     assert live.server.asked == []
 
 
+def test_a_kind_with_a_source_of_its_own_is_told_and_the_contact_only_masked(
+    live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKBUS_MARKET", "yahoo")
+    monkeypatch.setenv("DESKBUS_FUNDAMENTALS", "edgar")
+    from services.cli.shell.running import load_settings  # noqa: PLC0415 - reads the environment
+
+    without = {check.name: check for check in doctor._kinds(load_settings())}
+    assert (without["fundamentals"].verdict, without["events"].verdict) == ("problem", "off")
+    assert "DESKBUS_EDGAR_CONTACT" in without["fundamentals"].said
+    assert "set DESKBUS_EVENTS to replay or edgar" in without["events"].said
+    monkeypatch.setenv("DESKBUS_EDGAR_CONTACT", "Ada L margaret@desk.example.org")
+    monkeypatch.setenv("DESKBUS_EVENTS", "edgar")
+    told = {check.name: check for check in doctor._kinds(load_settings())}
+    assert {check.verdict for check in told.values()} == {"ok"}
+    assert "asked as m...@desk.example.org, at most 8 requests/s" in told["fundamentals"].said
+    market.sources(json=True)
+    market.sources()
+    shown = capsys.readouterr().out
+    edgar = orjson.loads(shown.splitlines()[2])
+    assert (edgar["used_for"], edgar["usable"]) == (["fundamentals", "events"], True)
+    assert "margaret" not in shown
+    assert "Ada" not in shown
+
+
 def test_show_tells_what_is_there_and_what_is_not(
     live: Live, capsys: pytest.CaptureFixture[str]
 ) -> None:

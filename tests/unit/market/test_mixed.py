@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from libs.market.errors import LookAhead, NoHistory, NotInSource, UnknownSource, UnknownTicker
+from libs.market.filings.reported import Filing
 from libs.market.kinds import Kind, answered_by, label_of
 from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.replay.market import ReplayMarket
@@ -42,6 +43,10 @@ class Elsewhere:
         known_at = self.market.calendar.close(date(2024, 3, 18)) if self.late else found.known_at
         return replace(found, eps_ttm=77.0, known_at=known_at)
 
+    async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
+        known_at = self.market.calendar.close(AS_OF)
+        return (Filing(ticker, "0000000000-24-000001", "8-K", AS_OF, known_at, items=("2.02",)),)
+
     async def news(self, *_: object) -> tuple[NewsItem, ...]:
         raise NoHistory("the recording ends before it")
 
@@ -67,6 +72,8 @@ async def test_each_question_goes_to_its_source_and_the_answer_says_which(
     figures = await tools.call("get_fundamentals", {"ticker": "ALFA"})
     assert figures["figures"]["eps_ttm"] == 77.0
     assert figures["source"] == "elsewhere (fundamentals), fixture (synthetic) (prices)"
+    filings = await tools.call("get_filings", {"ticker": "ALFA"})
+    assert (filings["source"], len(filings["items"])) == ("elsewhere", 1)
     price = await tools.call("get_stock_price", {"ticker": "ALFA"})
     dates = await tools.call("get_earnings", {"ticker": "ALFA"})
     assert price["source"] == dates["source"] == "fixture (synthetic)"

@@ -21,7 +21,7 @@ def filings(company: Company) -> tuple[Filing, ...]:
 
 
 def facts(company: Company) -> tuple[ReportedFact, ...]:
-    return reported_of("AAPL", {"facts": company.facts}, CONCEPTS)[0]
+    return reported_of("AAPL", {"facts": company.facts}, CONCEPTS)
 
 
 def stated(start: str | None, end: str, filed: str = "2010-12-31") -> list[int]:
@@ -71,22 +71,30 @@ def test_a_period_that_ends_after_its_filing_is_a_slip_and_left_out() -> None:
     assert stated(None, "2034-03-05", filed="2010-05-01") == []
 
 
-def test_a_filing_that_says_two_numbers_for_one_figure_says_none() -> None:
+def test_a_figure_that_a_filing_states_twice_is_one_and_two_numbers_are_two() -> None:
     company = Company(1, ["X"])
-    for value in (900, 400):  # two share classes on one cover page
-        company.states(
-            "CommonStockSharesOutstanding",
-            value,
-            ACCESSION,
-            "2010-03-31",
-            "2010-05-01",
-            unit="shares",
-        )
+    shares = {"end": "2010-03-31", "filed": "2010-05-01", "unit": "shares"}
+    for value in (900, 400):  # of two share classes, on one cover page
+        company.states("CommonStockSharesOutstanding", value, ACCESSION, **shares)
     company.states(REVENUE, 5, ACCESSION, "2010-03-31", "2010-05-01")
     company.states(REVENUE, 5, ACCESSION, "2010-03-31", "2010-05-01", frame="CY2010Q1I")
-    found, torn = reported_of("X", {"facts": company.facts}, CONCEPTS)
-    assert [(fact.concept, fact.value) for fact in found] == [(REVENUE, 5.0)]
-    assert torn == 1
+    assert [fact.value for fact in facts(company)] == [400.0, 900.0, 5.0]
+
+
+def test_the_date_of_an_event_is_no_period_and_no_period_ends_after_its_filing() -> None:
+    rows = [
+        row("0000000000-10-000001", "8-K", "2010-03-01", "", report="2010-02-26"),
+        row("0000000000-10-000002", "10-Q", "2010-05-03", "", report="2010-06-30"),
+        row("0000000000-10-000003", "10-Q", "2010-08-02", "", report="2010-06-30"),
+    ]
+    ends = [filing.period_end for filing in filings_of("X", [columns(rows)], SINCE)]
+    assert ends == [None, None, date(2010, 6, 30)]
+
+
+def test_a_filing_is_never_known_before_the_day_that_it_is_dated() -> None:
+    rows = [row(ACCESSION, "10-Q", "2010-05-05", "2010-05-03T20:30:00.000Z")]
+    (filing,) = filings_of("X", [columns(rows)], SINCE)
+    assert filing.known_at == datetime(2010, 5, 5, 10, 0, tzinfo=UTC)
 
 
 def test_other_units_concepts_and_taxonomies_are_left_out() -> None:
