@@ -20,6 +20,7 @@ from contracts.types import (
     Percent,
     Quantity,
     ShortText,
+    Text,
     Ticker,
     Value,
 )
@@ -29,6 +30,8 @@ RULES_MAX = 10
 """Exit rules that one position can have."""
 COOLING_OFF_SESSIONS_MAX = 60
 """About a quarter: who wants longer should not buy the ticker at all."""
+HORIZON_SESSIONS_MAX = 252
+"""A year of sessions."""
 
 
 def is_none(value: object) -> bool:
@@ -62,6 +65,8 @@ class AccountLimits(Value):
     `daily_loss_pct_max` is of the equity at the close of the exchange session before as_of. Beyond
     it, measured at as_of's closes, the account buys nothing more at that session; sales pass.
     `cooling_off_sessions` are whole sessions that lie between a sale and the next buy of a ticker.
+    `volatility_pct_max` is a year's, of the whole account. In the `report_sessions` before a report
+    nothing of the company is bought; 0 switches that off.
     """
 
     sector_pct_max: Percent = Decimal(50)
@@ -72,13 +77,47 @@ class AccountLimits(Value):
     price_move_pct_max: Percent = Decimal(5)
     daily_loss_pct_max: Percent = Decimal(5)
     cooling_off_sessions: int = Field(default=10, ge=0, le=COOLING_OFF_SESSIONS_MAX)
+    risk_per_trade_pct_max: Percent = Decimal(1)
+    volatility_pct_max: Percent = Decimal(15)
+    cluster_pct_max: Percent = Decimal(40)
+    report_sessions: int = Field(default=3, ge=0, le=20)
+
+
+class EntryPlan(Value):
+    """A buy's plan: what would prove it wrong, and when it is looked at again.
+
+    `stop_price` is in the currency that the ticker trades in; None: there is no stop, and all of it
+    is at risk. `risk` is what is lost from the price it was sized at down to there, with fees and
+    a small gap, in the account's currency; `risk_pct` the same of its equity. `review_by` is the
+    session at which the horizon ends, or an earlier dated event's, which `review_event` tells.
+    """
+
+    horizon_sessions: int = Field(ge=1, le=HORIZON_SESSIONS_MAX)
+    stop_price: Money | None = None
+    risk: Money
+    risk_pct: Decimal = Field(ge=0, max_digits=9, decimal_places=4)
+    review_by: date | None = None
+    review_event: ShortText = ""
+
+
+class HeldPlan(EntryPlan):
+    """The plan that a position was entered with, `since` the session of its fill: its thesis, and
+    the cycle that decided it.
+
+    Its stop as it is now stands among the open orders.
+    """
+
+    thesis: Text = ""
+    since: date
+    cycle_id: UUID
 
 
 class Position(Value):
     """What is held of one ticker, at average cost, marked at as_of's close.
 
     All in the account's currency; `foreign` says what it trades at elsewhere, and the rate.
-    `opened_on` is the session since which something of it was held without a break. `priced_on` is
+    `opened_on` is the session since which something of it was held without a break, `plan` what it
+    was bought for and with which stop, where the buy had one. `priced_on` is
     only there where as_of has no close of it: the session of the last known one, or the one that it
     was bought at where there is none since. Nothing of it can be sold until it has a price again.
     """
@@ -90,6 +129,7 @@ class Position(Value):
     sector: ShortText = "unknown"
     foreign: Foreign | None = None
     opened_on: date | None = Field(default=None, exclude_if=is_none)
+    plan: HeldPlan | None = Field(default=None, exclude_if=is_none)
     priced_on: date | None = Field(default=None, exclude_if=is_none)
 
     @property
@@ -188,6 +228,18 @@ class Portfolio(Contract):
     synthetic: bool = False
     exits: tuple[ActedExit, ...] = Field(default=(), exclude_if=is_empty)
     cooling_off: tuple[CoolingOff, ...] = Field(default=(), exclude_if=is_empty)
+
+    @property
+    def cash_free(self) -> Decimal:
+        """The cash that no open order holds back."""
+        holds = (order.hold.amount for order in self.open_orders if order.side is Side.BUY)
+        return max(Decimal(0), self.cash.amount - sum(holds, Decimal(0)))
+
+    @property
+    def exposed(self) -> frozenset[str]:
+        """The tickers that are held, or that an open order buys."""
+        bought = (order.asset for order in self.open_orders if order.side is Side.BUY)
+        return frozenset({*bought, *(held.ticker for held in self.positions if held.quantity)})
 
 
 class OpenBooks(Command):

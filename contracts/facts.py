@@ -12,6 +12,9 @@ RISK_UNKNOWN = 10.0
 UNKNOWN_SECTOR = "unknown"
 """All tickers without a known sector count as one sector of this name."""
 EVENTS_MAX = 60
+MOVES_TICKERS_MAX = 100
+"""Tickers whose movements are measured at once; what is beyond them counts as not measured."""
+MOVES_PAIRS_MAX = MOVES_TICKERS_MAX * (MOVES_TICKERS_MAX - 1) // 2
 CATALYST_DAYS_MAX = 30
 """How far from as_of a dated event may lie, either way, to be the reason for a risk."""
 
@@ -49,11 +52,37 @@ class DatedEvent(Value):
         )
 
 
+class ReportAhead(Value):
+    """A report that a company has announced: its day, and how many sessions from as_of on it is
+    away; 1 is the next session, 0 is as_of itself, after its close.
+    """
+
+    on: date
+    sessions: int = Field(ge=0)
+
+
+class Moves(Value):
+    """How tickers moved together: forecasts from the daily returns of `sessions` sessions.
+
+    `volatility_pct` is a year's; `correlations` are the lower triangle without its diagonal, row by
+    row in the order of `tickers`. Both are of a covariance that is shrunk towards a scaled identity
+    (Ledoit and Wolf 2004). A ticker that is not there has no history that could be measured.
+    """
+
+    sessions: int = Field(default=0, ge=0)
+    tickers: tuple[Ticker, ...] = Field(default=(), max_length=MOVES_TICKERS_MAX)
+    volatility_pct: tuple[float, ...] = Field(default=(), max_length=MOVES_TICKERS_MAX)
+    correlations: tuple[float, ...] = Field(default=(), max_length=MOVES_PAIRS_MAX)
+
+
 class TickerFacts(Value):
     """One ticker at as_of's close, as the market source has it.
 
     `price` is the close in `currency`. `measured_risk` is code's own score, 0 to 10 (docs/risk.md),
-    and `risk_reason` what was measured. `events` are those that may stand as a catalyst.
+    and `risk_reason` what was measured. `atr` is the average true range of 14 sessions, in
+    `currency`; None where the history is too short. `events` are those that may stand as a
+    catalyst. `report` is the next report that is announced, and `has_reports` whether the source
+    knows of this ticker's reports at all.
     """
 
     ticker: Ticker
@@ -64,4 +93,7 @@ class TickerFacts(Value):
     price: Amount = Field(gt=0)
     measured_risk: Score10
     risk_reason: ShortText = ""
+    atr: Amount | None = Field(default=None, ge=0)
+    report: ReportAhead | None = None
+    has_reports: bool = False
     events: tuple[DatedEvent, ...] = Field(default=(), max_length=EVENTS_MAX)

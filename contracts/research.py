@@ -9,7 +9,7 @@ from pydantic import Field
 from contracts.account import Portfolio
 from contracts.constraints import ConstraintWords
 from contracts.cycle import CycleRequest
-from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
+from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, ReportAhead
 from contracts.memory import AgentMemory
 from contracts.message import Command, Contract
 from contracts.reasons import (
@@ -129,11 +129,11 @@ class ResearchFinding(Value):
 
     Code composed `summary`, `news_summary` and `earnings_outlook` from the `reasons`; `evidence`
     are the tool results that these stand on. `name`, `exchange`, `current_price`, `currency`,
-    `sector` and `measured_risk` (code's own score, with its reason) are the market source's at
-    as_of. `risk_score` is the analyst's as answered; the rules take the higher. `catalyst` tells
-    the dated event that the analyst named, which `catalyst_event` holds; both are empty where it
-    named none that the source has. `fundamental_score` is None where no fundamentals were known;
-    findings from before that was so have 0 there.
+    `sector`, `measured_risk` (code's own score, with its reason), `atr` and the next `report` are
+    the market source's at as_of. `risk_score` is the analyst's as answered; the rules take the
+    higher. `catalyst` tells the dated event that the analyst named, which `catalyst_event` holds;
+    both are empty where it named none that the source has. `fundamental_score` is None where no
+    fundamentals were known; findings from before that was so have 0 there.
     """
 
     ticker: Ticker
@@ -154,6 +154,9 @@ class ResearchFinding(Value):
     sector: ShortText = UNKNOWN_SECTOR
     measured_risk: Score10 = RISK_UNKNOWN
     measured_risk_reason: ShortText = ""
+    atr: Amount | None = Field(default=None, ge=0)
+    report: ReportAhead | None = None
+    has_reports: bool = False
     catalyst_event: DatedEvent | None = None
 
     @property

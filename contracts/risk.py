@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from contracts.account import AccountLimits, ExitAct, Portfolio, is_none
+from contracts.account import AccountLimits, EntryPlan, ExitAct, Portfolio, is_none
 from contracts.constraints import Constraints
 from contracts.cycle import CycleRequest
 from contracts.exit_signal import ExitReport
-from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent
+from contracts.facts import RISK_UNKNOWN, UNKNOWN_SECTOR, DatedEvent, Moves, ReportAhead
 from contracts.message import Command, Contract
 from contracts.reasons import (
     FIGURES_MAX,
@@ -94,7 +94,9 @@ class DecisionAction(StrEnum):
 class Evidence(Value):
     """What the rules know about one ticker: facts of the market source, judgements of research.
 
-    `sector`, `price`, `measured_risk` and `catalyst_event` (in words: `catalyst`) are the source's.
+    `sector`, `price`, `measured_risk`, `catalyst_event` (in words: `catalyst`), `atr` (in the
+    currency that it trades in), the next `report` and whether the source knows of reports are the
+    source's.
     `risk_score` is the analyst's; the rules take the higher of the two. `confidence` is the
     quant's.
 
@@ -112,6 +114,9 @@ class Evidence(Value):
     confidence: Confidence = 0.0
     foreign: Foreign | None = None
     no_rate: Currency | None = None
+    atr: Amount | None = Field(default=None, ge=0)
+    report: ReportAhead | None = None
+    has_reports: bool = False
 
     @property
     def risk(self) -> float:
@@ -154,7 +159,8 @@ class ExitPlan(Value):
 class PortfolioDecision(Value):
     """A sized decision. `price` is what sizing assumed; the order is a market order.
 
-    A sale that an exit check proposed says so in `exit`.
+    A sale that an exit check proposed says so in `exit`; a buy has a `plan`, whose stop is placed
+    once it is filled. `reasoning` is its thesis.
     """
 
     action: DecisionAction
@@ -166,16 +172,17 @@ class PortfolioDecision(Value):
     reasoning: Text
     strategy_used: ShortText
     exit: ExitPlan | None = Field(default=None, exclude_if=is_none)
+    plan: EntryPlan | None = Field(default=None, exclude_if=is_none)
 
 
 class DecisionValidation(Contract):
     """The proposal as the rules left it. `passed` is whether anything is left to execute.
 
     `proposal_hash` is the SHA-256 of the decisions in canonical JSON; an approval is bound to it.
-    `proposals`, `evidence`, `limits`, `budget` and `constraints` (of the request and the plan) are
-    all that the rules took, so that execution runs the same function again on the account as it is
-    then. `synthetic` says that it was decided on prices that are made up. `figures` and `loose` are
-    those of the decisions' reasoning, as the trader's picks have them.
+    `proposals`, `evidence`, `moves`, `limits`, `budget` and `constraints` (of the request and the
+    plan) are all that the rules took, so that execution runs the same function again on the account
+    as it is then. `synthetic` says that it was decided on prices that are made up. `figures` and
+    `loose` are those of the decisions' reasoning, as the trader's picks have them.
     """
 
     passed: bool
@@ -186,6 +193,7 @@ class DecisionValidation(Contract):
     proposal_hash: str
     proposals: tuple[StockPick, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    moves: Moves = Moves()
     limits: AccountLimits
     budget: Money | None = None
     constraints: Constraints = Constraints()

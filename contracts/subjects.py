@@ -267,7 +267,7 @@ ANSWER_QUESTION = command("research", "quant", AnswerQuestion, QuantReport, clai
 RESEARCH_TICKERS = command("research", "analyst", ResearchTickers, ResearchReport, claimed=True)
 PICK_TRADES = command("trader", "picks", PickTrades, DailyPicks, claimed=True)
 REVIEW_PICKS = command("risk", "review", ReviewPicks, PickReview, claimed=True)
-VALIDATE_DECISION = command("risk", "validate", ValidateDecision, DecisionValidation)
+VALIDATE_DECISION = command("risk", "validate", ValidateDecision, DecisionValidation, claimed=True)
 CHECK_EXITS = command("exit_signal", "check_exits", CheckExits, ExitReport, claimed=True)
 VALIDATE_EXITS = command("risk", "validate_exits", ValidateExits, DecisionValidation)
 EXECUTE_DECISIONS = command(

@@ -1,19 +1,28 @@
 """The trader's picks: what it would buy and sell. A pick proposes; it never orders."""
 
 from datetime import date
+from typing import Annotated
 
 from pydantic import Field
 
-from contracts.account import Portfolio, Side
+from contracts.account import HORIZON_SESSIONS_MAX, Portfolio, Side, is_none
 from contracts.cycle import CycleRequest
 from contracts.memory import AgentMemory
 from contracts.message import Command
-from contracts.reasons import REASONS_MAX, Reason, Reasoned, Reasons, Speaks, Words
+from contracts.reasons import REASONS_MAX, NameDraft, Reason, Reasoned, Reasons, Speaks, Words
 from contracts.research import Plan, QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
-from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value
+from contracts.types import Confidence, Percent, ShortText, Text, Ticker, Value, scale
 
 PICKS_MAX = 10
+STOP_ATR_DEFAULT = 3.0
+"""Three ordinary days against it are more than noise."""
+HORIZON_SESSIONS_DEFAULT = 60
+"""About a quarter: by then the company has reported once."""
+StopAtr = Annotated[float, Field(ge=1.0, le=6.0), scale(1, 6)]
+"""How far below the price a stop stands, in average true ranges: nearer than one an ordinary day
+reaches it, farther than six it protects nothing."""
+Horizon = Annotated[int, Field(ge=1, le=HORIZON_SESSIONS_MAX), scale(1, HORIZON_SESSIONS_MAX)]
 
 
 class PickDraft(Value):
@@ -27,20 +36,40 @@ class PickDraft(Value):
     reasons: Reasons
 
 
+class BuyDraft(PickDraft):
+    """What the trader judges of a buy, with its plan: for how many sessions, how far away the stop
+    stands, and by which dated event of its ticker (the name of a fact; empty for none) it is looked
+    at again before that.
+    """
+
+    horizon_sessions: Horizon = HORIZON_SESSIONS_DEFAULT
+    stop_atr: StopAtr = STOP_ATR_DEFAULT
+    review_event: NameDraft = ""
+
+
 class PicksDraft(Value):
     """What the trader judges: `picks` are buys. `answer` says in a few words what the session
     offered, and why these.
     """
 
-    picks: tuple[PickDraft, ...] = Field(default=(), max_length=PICKS_MAX)
+    picks: tuple[BuyDraft, ...] = Field(default=(), max_length=PICKS_MAX)
     sell_recommendations: tuple[PickDraft, ...] = Field(default=(), max_length=PICKS_MAX)
     confidence: Confidence
     answer: Words = ""
 
 
+class PickPlan(Value):
+    """The plan of a buy before it is sized; `review_by` and `review_event` as in `EntryPlan`."""
+
+    horizon_sessions: Horizon = HORIZON_SESSIONS_DEFAULT
+    stop_atr: StopAtr = STOP_ATR_DEFAULT
+    review_by: date | None = None
+    review_event: ShortText = ""
+
+
 class StockPick(Value):
     """One proposal with its side, and its exchange where that is known. Code composed `reasoning`
-    from the `reasons`.
+    from the `reasons`. A buy has a `plan`.
     """
 
     ticker: Ticker
@@ -50,6 +79,7 @@ class StockPick(Value):
     reasoning: Text
     exchange: ShortText = ""
     action: Side = Side.BUY
+    plan: PickPlan | None = Field(default=None, exclude_if=is_none)
 
     @property
     def own_reasons(self) -> tuple[Reason, ...]:

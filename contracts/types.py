@@ -46,7 +46,7 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def _scale(low: int, high: int) -> BeforeValidator:
+def scale(low: int, high: int) -> BeforeValidator:
     """Where a model's answer is read, sets a number just outside its scale to the end and tells it.
 
     Nothing else is read so: only a validation whose context has a list under `CLAMPED`.
@@ -95,12 +95,12 @@ IdDigits = Annotated[
 ]
 """An id, or its first digits."""
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
-Confidence = Annotated[float, Field(ge=0.0, le=1.0), _scale(0, 1)]
-Score10 = Annotated[float, Field(ge=0.0, le=10.0), _scale(0, 10)]
+Confidence = Annotated[float, Field(ge=0.0, le=1.0), scale(0, 1)]
+Score10 = Annotated[float, Field(ge=0.0, le=10.0), scale(0, 10)]
 Usd = Annotated[Decimal, PlainSerializer(plainly, return_type=str, when_used="json")]
 """US dollars that models cost, to eight places: written 0 and 0.00000012, never 0E-8."""
-Mood = Annotated[float, Field(ge=-1.0, le=1.0), _scale(-1, 1)]
-Percent = Annotated[Decimal, Field(ge=0, le=100, max_digits=9, decimal_places=4), _scale(0, 100)]
+Mood = Annotated[float, Field(ge=-1.0, le=1.0), scale(-1, 1)]
+Percent = Annotated[Decimal, Field(ge=0, le=100, max_digits=9, decimal_places=4), scale(0, 100)]
 Amount = Annotated[Decimal, Field(max_digits=20, decimal_places=6)]
 Quantity = Annotated[Decimal, Field(ge=0, max_digits=20, decimal_places=6)]
 

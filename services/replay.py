@@ -97,7 +97,7 @@ def _thinking(
     served = (
         sentiment.routes(market, providers, settings),
         research.routes(market, providers, settings),
-        risk.routes(providers, settings),
+        risk.routes(market, providers, settings),
         trader.routes(market, providers, settings),
         assessment.routes(market, providers, settings),
         strategy_design.routes(market, providers, settings),

@@ -2,22 +2,30 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from contracts.account import Portfolio
+from contracts.account import OrderType, Portfolio, Side
 from contracts.message import Contract
 from contracts.research import QuantReport, ResearchReport
 from contracts.sentiment import SentimentReport, SignalDigest
 from contracts.trader import DailyPicks
-from libs.facts.fact import PERCENT, PLAIN, SCORE, SHARES, TEXT, Fact, FactValue, Key
+from libs.facts.fact import DAY, PERCENT, PLAIN, SCORE, SHARES, TEXT, Fact, FactValue, Key
 from libs.facts.market import INDICATORS
 from libs.facts.marks import event_mark
+from libs.quant.risk.evaluation import Room
+from libs.quant.risk.rules import halt_words
 
 ACCOUNT = "account"
 MENTIONS = "mentions"
 HEADLINE = "headline"
+NEXT_REPORT = "next_report"
+BEING_SOLD = "being_sold"
+ROOM = "room_pct"
+NOT_TO_BUY = "not_to_buy"
+RULES = "the desk's rules"
 _HUNDRED = 100
 
 C = TypeVar("C", bound=Contract)
@@ -46,11 +54,13 @@ def account_facts(portfolio: Portfolio) -> Iterator[Fact]:
         return Fact(Key(entity, quantity), value, unit, label, "the desk's books", known)
 
     equity = portfolio.equity.amount
-    yield fact(ACCOUNT, "cash", portfolio.cash.amount, currency, "free cash")
+    yield fact(ACCOUNT, "cash", portfolio.cash_free, currency, "free cash")
     yield fact(ACCOUNT, "equity", equity, currency, "equity")
     if equity > 0:
-        share = float(portfolio.cash.amount / equity * _HUNDRED)
+        share = float(portfolio.cash_free / equity * _HUNDRED)
         yield fact(ACCOUNT, "cash_pct", round(share, 4), PERCENT, "cash of equity")
+    if portfolio.halt is not None:
+        yield fact(ACCOUNT, "halt", halt_words(portfolio.halt), TEXT, "buys are halted")
     yield fact(ACCOUNT, "positions", len(portfolio.positions), "positions", "holds")
     for position in portfolio.positions:
         yield fact(position.ticker, "held", position.quantity, SHARES, "held")
@@ -62,6 +72,33 @@ def account_facts(portfolio: Portfolio) -> Iterator[Fact]:
         if cost > 0:
             gain = float((position.price.amount / cost - 1) * _HUNDRED)
             yield fact(position.ticker, "gain_held_pct", round(gain, 4), PERCENT, "since bought")
+    for order in portfolio.open_orders:
+        if order.type is OrderType.STOP and order.stop_price is not None:
+            stop = order.stop_price
+            yield fact(order.asset, "stop", stop.amount, stop.currency, "its stop")
+        else:
+            quantity, label = (
+                ("being_bought", "in an open buy")
+                if order.side is Side.BUY
+                else (BEING_SOLD, "in an open sale")
+            )
+            yield fact(order.asset, quantity, order.quantity, SHARES, label)
+    for sold in portfolio.cooling_off:
+        yield fact(sold.ticker, "sold_on", sold.sold_on, DAY, "sold on")
+        ago = sold.sessions_ago
+        yield fact(sold.ticker, "sessions_since_sold", ago, "sessions", "since it was sold")
+
+
+def room_facts(rooms: Mapping[str, Room], known: date) -> Iterator[Fact]:
+    """What the rules let each ticker be bought for by itself, or why they let none pass."""
+    for ticker, room in rooms.items():
+        if room.allocation_pct:
+            share, label = float(room.allocation_pct), "the rules let pass, of the budget,"
+            key = Key(ticker, ROOM)
+            yield Fact(key, share, PERCENT, label, RULES, known.isoformat(), note=room.why)
+        else:
+            key = Key(ticker, NOT_TO_BUY)
+            yield Fact(key, room.why, TEXT, "not to be bought", RULES, known.isoformat())
 
 
 @_with_operation
@@ -141,6 +178,12 @@ def research_facts(report: ResearchReport) -> Iterator[Fact]:
             key = Key(finding.ticker, "close")
             yield Fact(key, finding.current_price, finding.currency, "close", "research", known)
         yield Fact(Key(finding.ticker, "sector"), finding.sector, TEXT, "sector", "research", known)
+        if finding.report is not None:
+            key = Key(finding.ticker, NEXT_REPORT)
+            yield Fact(key, finding.report.on, DAY, "next report", "announced", known)
+            key = Key(finding.ticker, "sessions_to_report")
+            away = finding.report.sessions
+            yield Fact(key, away, "sessions", "next report in", "announced", known)
 
 
 @_with_operation

@@ -5,7 +5,7 @@ Research fills them into what a model answered, and execution reads them again f
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from contracts.facts import (
     CATALYST_DAYS_MAX,
@@ -13,13 +13,16 @@ from contracts.facts import (
     UNKNOWN_SECTOR,
     DatedEvent,
     EventKind,
+    ReportAhead,
     TickerFacts,
 )
 from libs.facts.marks import event_mark
+from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
 from libs.market.filings.reported import Filing
 from libs.market.filings.words import filing_text
 from libs.market.source import EarningsReport, Listing, MarketData, NewsItem
+from libs.quant.indicators import average_true_range
 from libs.quant.risk.score import RISK_CLOSES_WANTED, measured_risk
 from libs.runtime.untrusted import clean_line
 
@@ -32,14 +35,17 @@ _PRICE_STEP = Decimal("0.0001")
 async def facts_of(
     market: MarketData, ticker: str, as_of: date, *, without_events: bool = False
 ) -> TickerFacts:
-    """Listing, close, measured risk and dated events. Raises MarketError where the ticker has no
-    price at as_of; a source without news or earnings has no events of them. With `without_events`
-    one that cannot answer for them now has none either: an event can only loosen a rule.
+    """Listing, close, measured risk, range, dated events and the next report. Raises MarketError
+    where the ticker has no price at as_of; a source without news or earnings has no events of them.
+    With `without_events` one that cannot answer for them now has none either, and no calendar:
+    execution, which judges last, waits for it.
     """
     bars = await market.bars(ticker, as_of, RISK_CLOSES_WANTED)
     closes = bars["close"].to_list()
     listing = await _listing(market, ticker, as_of)
     risk = measured_risk(closes)
+    atr = average_true_range(bars)
+    reports = await _reports(market, ticker, as_of, without_events=without_events)
     return TickerFacts(
         ticker=ticker,
         name=clean_line(listing.name, TEXT_CHARS_MAX),
@@ -49,6 +55,9 @@ async def facts_of(
         price=Decimal(str(closes[-1])).quantize(_PRICE_STEP),
         measured_risk=risk.score,
         risk_reason=risk.reason,
+        atr=None if atr is None else Decimal(str(atr)).quantize(_PRICE_STEP, ROUND_CEILING),
+        report=_report_ahead(reports or (), as_of, market.calendar),
+        has_reports=bool(reports),
         events=await _events(market, ticker, as_of, without_events=without_events),
     )
 
@@ -62,6 +71,36 @@ async def _events(
         if not without_events:
             raise
         return ()
+
+
+async def _reports(
+    market: MarketData, ticker: str, as_of: date, *, without_events: bool
+) -> tuple[EarningsReport, ...]:
+    try:
+        return await _earnings(market, ticker, as_of)
+    except SourceUnavailable:
+        if not without_events:
+            raise
+        return ()
+
+
+def _report_ahead(
+    reports: Iterable[EarningsReport], as_of: date, calendar: ExchangeCalendar
+) -> ReportAhead | None:
+    """The next report that is announced, on as_of itself or later."""
+    days = (report.report_date for report in reports if report.eps_actual is None)
+    ahead = min((day for day in days if day >= as_of), default=None)
+    if ahead is None:
+        return None
+    return ReportAhead(on=ahead, sessions=_sessions_until(ahead, as_of, calendar))
+
+
+def _sessions_until(day: date, as_of: date, calendar: ExchangeCalendar) -> int:
+    """Sessions after as_of up to the first one on or after `day`."""
+    if day <= as_of:
+        return 0
+    passed = calendar.sessions(as_of + timedelta(days=1), day)
+    return len(passed) if passed and passed[-1] == day else len(passed) + 1
 
 
 async def dated_events(market: MarketData, ticker: str, as_of: date) -> tuple[DatedEvent, ...]:

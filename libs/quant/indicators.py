@@ -113,6 +113,15 @@ def indicators(bars: pl.DataFrame) -> Indicators:
     return Indicators(bars=len(close), close=float(close[-1]), absent=absent, **values)
 
 
+def average_true_range(bars: pl.DataFrame) -> float | None:
+    """Wilder's average true range of 14 bars at the newest one; None with fewer than a quarter of
+    bars, after which less than a thirtieth of where it began is left in it. Raises BadBars."""
+    if len(bars) <= QUARTER_BARS:
+        return None
+    high, low, close = (_column(bars, name) for name in _COLUMNS)
+    return float(talib.ATR(high, low, close, 14)[-1])
+
+
 def _column(bars: pl.DataFrame, name: str) -> Array:
     series = bars[name]
     if series.is_empty():

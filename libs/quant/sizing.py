@@ -6,6 +6,9 @@ from libs.quant.costs import affordable, fee_on, slipped
 
 CENT = Decimal("0.01")
 BPS_IN_ONE = Decimal(10_000)
+CASH_RESERVE_BPS = Decimal(100)
+"""Held back from cash above the price of a buy: fee, slippage and a small gap at the open. What a
+stop may lose is counted with it."""
 # Wide enough that sums and products of contract amounts (20 digits) are exact; what must be rounded
 # is rounded down, so that no allowance is ever exceeded by a rounding.
 EXACT_DOWN = Context(prec=60, rounding=ROUND_FLOOR)

@@ -1,11 +1,12 @@
-"""What was ordered and filled: in one sentence, and order by order. Pure."""
+"""What was ordered and filled, what buys put at risk: in sentences, and order by order. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from contracts.account import OrderType, Side
+from contracts.account import EntryPlan, OrderType, Side
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
+from contracts.risk import DecisionAction, DecisionValidation
 from libs.facts import amounts
 
 
@@ -59,7 +60,7 @@ def in_short(result: ExecutionResult) -> str:
     if waiting:
         parts.append(f"{amounts.count(waiting, 'order')} still to be filled")
     if stops:
-        parts.append(f"{amounts.count(stops, 'stop')} placed on what is left")
+        parts.append(f"{amounts.count(stops, 'stop')} placed")
     return "; ".join(filter(None, parts)) or "no order was filled"
 
 
@@ -72,3 +73,27 @@ def _traded(result: ExecutionResult, side: Side) -> str:
     listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     verb = "bought" if side is Side.BUY else "sold"
     return f"{verb} {listed} for {amounts.money(value, fills[0].price.currency)}"
+
+
+def planned(plan: EntryPlan) -> str:
+    """`risks 1,020.00 USD (1% of equity) down to 545.20; looked at again by 2010-07-14; wrong if it
+    falls to 545.20`: a gap through the stop can lose more."""
+    money = amounts.money(plan.risk.amount, plan.risk.currency)
+    share = f"{money} ({amounts.percent(plan.risk_pct)} of equity)"
+    if plan.stop_price is None:
+        risks, wrong = f"risks {share}, all of it, as there is no stop", ""
+    else:
+        stop = amounts.money(plan.stop_price.amount)
+        risks, wrong = f"risks {share} down to {stop}", f"wrong if it falls to {stop}"
+    event = f" ({plan.review_event})" if plan.review_event else ""
+    again = f"looked at again by {plan.review_by}{event}" if plan.review_by else ""
+    return "; ".join(filter(None, (risks, again, wrong)))
+
+
+def at_risk(validation: DecisionValidation | None) -> Sequence[str]:
+    """The plans of the buys that the rules left, a line each."""
+    return [
+        f"{decision.asset}: {planned(decision.plan)}"
+        for decision in (validation.decisions if validation else ())
+        if decision.action is DecisionAction.BUY and decision.plan is not None
+    ]

@@ -9,7 +9,9 @@ from uuid import UUID
 from contracts.account import (
     AccountLimits,
     ActedExit,
+    EntryPlan,
     ExitAct,
+    HeldPlan,
     OpenOrder,
     OrderType,
     Portfolio,
@@ -17,13 +19,13 @@ from contracts.account import (
     SessionBefore,
     Side,
 )
-from contracts.execution import Fill, Order, OrderStatus
+from contracts.execution import OrderStatus
 from contracts.exit_signal import Holdings
-from contracts.facts import UNKNOWN_SECTOR, TickerFacts
+from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.halt import Halt
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import DayPrices, Filled, Opening, Refused
-from libs.quant.exchange import PRICE_STEP, cents_in, price_in
+from libs.quant.exchange import PRICE_STEP, price_in
 from libs.quant.sizing import CENT
 from services.execution.books import Books, Holding
 from services.execution.errors import ClockBack, CurrencyMismatch, NoExchangeRate
@@ -52,9 +54,9 @@ class Action:
 class BookedOrder:
     """An order as it stands in the books. `fill` where it has one.
 
-    `stop_price` triggers a stop order; of a market order that is an `exit`, it is the price of the
-    stop order that follows its fill. It is in the currency that the ticker trades in. `acts` is
-    what an exit acts on, where rules proposed it.
+    `stop_price` triggers a stop order; of a buy or an `exit`, it is the price of the stop order
+    that follows its fill. It is in the currency that the ticker trades in. `acts` is what an
+    exit acts on, where rules proposed it. A buy has a `plan` and a `thesis`.
     """
 
     order_id: UUID
@@ -77,6 +79,8 @@ class BookedOrder:
     stop_price: Decimal | None = None
     exit: bool = False
     acts: ExitAct | None = None
+    plan: EntryPlan | None = None
+    thesis: str = ""
 
     @property
     def is_working(self) -> bool:
@@ -97,7 +101,8 @@ class Account:
     `orders` are those that were open at the session that is looked at: still working, or filled
     after it. `snapped` is the newest session that has a snapshot (the day before the opening where
     none has), `before` the equity of the newest one before the session that is looked at, `known`
-    what the positions were last valued at, at or before it.
+    what the positions were last valued at, at or before it, `plans` those that the tickers were
+    bought with last.
 
     Where they were loaded: `acted` are the exits of what is held at that session, as they were
     ordered and filled, `splits` those of their tickers since, `sales` the last sales by ticker.
@@ -117,6 +122,7 @@ class Account:
     acted: tuple[ActedExit, ...] = ()
     splits: tuple[SplitOf, ...] = ()
     sales: Mapping[str, date] = field(default_factory=dict)
+    plans: Mapping[str, HeldPlan] = field(default_factory=dict)
 
     @property
     def working(self) -> tuple[BookedOrder, ...]:
@@ -138,6 +144,10 @@ class Account:
     def cash_free(self) -> Decimal:
         """Cash with everything posted, without what working orders hold back."""
         return self.books.cash - sum((order.hold for order in self.working), _ZERO)
+
+    def exposed(self, as_of: date) -> set[str]:
+        """Tickers held at the close of `as_of`, or in a buy that is open there."""
+        return {*self.held(as_of), *(o.ticker for o in self.orders if o.side is Side.BUY)}
 
     def held(self, as_of: date) -> list[str]:
         """Tickers held at the close of `as_of`."""
@@ -163,7 +173,8 @@ class Quotes:
     `rates` into the account's currency, as known at as_of's close; `days` the opens and lows, by
     ticker and session, that may trigger a stop order (None: it did not trade); `sectors` what the
     source says at as_of of what is held or asked for, where it says anything; `facts` what it says
-    at as_of of what is asked for: the measured risk and the dated events;
+    at as_of of what is asked for: the measured risk, the range, the reports and the dated events;
+    `moves` how all that is exposed or was researched moved together;
     `synthetic` whether the source's prices are made up; `past` the sessions up to as_of that a
     cooling-off is counted in.
     """
@@ -179,6 +190,7 @@ class Quotes:
     days: Mapping[tuple[str, date], DayPrices | None] = field(default_factory=dict)
     sectors: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, TickerFacts] = field(default_factory=dict)
+    moves: Moves = Moves()
     synthetic: bool = False
     past: Sequence[date] = ()
 
@@ -323,8 +335,15 @@ def _position(
         sector=sector_of(account, ticker, quotes),
         foreign=priced.foreign,
         opened_on=holding.opened_on,
+        plan=_plan_of(account.plans.get(ticker), holding.opened_on),
         priced_on=priced.priced_on,
     )
+
+
+def _plan_of(plan: HeldPlan | None, opened_on: date | None) -> HeldPlan | None:
+    """The plan, where it is the one that this position was entered with."""
+    is_older = plan is None or opened_on is None or plan.since < opened_on
+    return None if is_older else plan
 
 
 def sector_of(account: Account, ticker: str, quotes: Quotes) -> str:
@@ -363,35 +382,6 @@ def _short(amount: Decimal) -> Decimal:
     exact = amount.quantize(PRICE_STEP)
     cents = exact.quantize(CENT)
     return cents if cents == exact else exact
-
-
-def order_view(order: BookedOrder, account: Account) -> Order:
-    """The order as it is told."""
-    return Order(
-        order_id=order.order_id,
-        asset=order.ticker,
-        side=order.side,
-        quantity=order.quantity,
-        type=order.type,
-        status=order.status,
-        reason=order.reason,
-        foreign=order.foreign,
-        stop_price=stop_money(order, account.currency),
-    )
-
-
-def fill_view(order: BookedOrder, fill: Filled, account: Account) -> Fill:
-    """The fill as it is told."""
-    return Fill(
-        order_id=order.order_id,
-        asset=order.ticker,
-        side=order.side,
-        price=money(price_in(fill.price, fill.rate), account),
-        quantity=fill.quantity,
-        fee=money(cents_in(fill.fee, fill.rate), account),
-        session=fill.session,
-        foreign=foreign(fill),
-    )
 
 
 def foreign(fill: Filled) -> Foreign | None:

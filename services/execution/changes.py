@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from contracts.account import HeldPlan
 from services.execution.account import Account, BookedOrder
 from services.execution.books import Entry
 from services.execution.snapshots import Snapshot
@@ -29,6 +30,19 @@ class Changes:
         """With one more entry."""
         account = replace(self.account, books=self.account.books.posted(entry))
         return replace(self, account=account, entries=(*self.entries, entry))
+
+    def entered(self, order: BookedOrder) -> "Changes":
+        """With the plan of a buy that was filled as that of what is held."""
+        if order.fill is None or order.plan is None:
+            return self
+        plan = HeldPlan(
+            **dict(order.plan),
+            thesis=order.thesis,
+            since=order.fill.session,
+            cycle_id=order.cycle_id,
+        )
+        plans = {**self.account.plans, order.ticker: plan}
+        return replace(self, account=replace(self.account, plans=plans))
 
     def place(self, order: BookedOrder) -> "Changes":
         """With one more order; the account waits for it where it works."""

@@ -216,6 +216,7 @@ def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: 
         )
     changes = changes.without(order)  # its own hold is there for it
     ended, changes = try_fill(changes, order, opening, broker)
+    changes = changes.entered(ended)
     return stops.after_fill(changes.end(ended), ended, ratio_of(opening))
 
 
@@ -249,11 +250,26 @@ def _answer(
     rate = None if opening is None else opening.rate
     if opening is not None and (why := _mixed(account, order.ticker, rate)):
         return Refused(why)
+    if opening is not None and (why := _proved_wrong(order, opening)):
+        return Refused(why)
     return broker.answer(
         MarketOrder(order.order_id, order.ticker, order.side, order.quantity),
         opening,
         cash=purse(account.cash_free, rate),
         held=account.books.quantity(order.ticker),
+    )
+
+
+def _proved_wrong(order: BookedOrder, opening: Opening) -> str:
+    """Why a buy is wrong before it is filled; empty where it is not."""
+    if order.side is not Side.BUY or order.stop_price is None:
+        return ""
+    stop = order.stop_price / opening.split_ratio
+    if opening.price > stop:
+        return ""
+    at = f"{opening.price.normalize():f}, not above its stop at {stop.normalize():f}"
+    return (
+        f"{order.ticker} opened on {opening.session} at {at}: what would prove it wrong was there"
     )
 
 

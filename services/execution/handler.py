@@ -193,8 +193,12 @@ async def execute_decisions(
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
         require_clock(account, command.as_of)
-        assets = {decision.asset for decision in approved.decision_validation.decisions}
-        quotes = await trading.reads.quotes(account, account.currency, command.as_of, assets)
+        validation = approved.decision_validation
+        assets = {decision.asset for decision in validation.decisions}
+        researched = {item.ticker for item in validation.evidence}
+        quotes = await trading.reads.quotes(
+            account, account.currency, command.as_of, assets, researched
+        )
         return await _execute(Sent(approved, sha256), quotes, trading)
 
     return await _until_read(round_, command.pipeline.account)

@@ -12,21 +12,21 @@ from typing import Final
 from uuid import UUID
 
 from contracts.account import OrderType, Side
-from contracts.execution import ExecuteDecisions, ExecutionResult, OrderStatus
+from contracts.execution import ExecuteDecisions, ExecutionResult, Fill, Order, OrderStatus
 from contracts.facts import RISK_UNKNOWN
 from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, PortfolioDecision
 from contracts.trader import StockPick
-from libs.broker.broker import Broker
+from libs.broker.broker import Broker, Filled
+from libs.quant.exchange import cents_in, price_in
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
 from libs.quant.risk.rules import (
-    CASH_RESERVE_BPS,
     EXIT_GATES,
     HALTED,
     SELL_GATES,
     halt_words,
 )
-from libs.quant.sizing import cash_hold
+from libs.quant.sizing import CASH_RESERVE_BPS, cash_hold
 from libs.runtime import ids
 from services.execution import stops
 from services.execution.account import (
@@ -34,13 +34,13 @@ from services.execution.account import (
     BookedOrder,
     Ids,
     Quotes,
-    fill_view,
+    foreign,
     money,
-    order_view,
     portfolio,
     require_clock,
     require_currency,
     sector_of,
+    stop_money,
 )
 from services.execution.changes import REASON_CHARS_MAX, Changes, also
 from services.execution.clock import ratio_of, try_fill
@@ -80,7 +80,7 @@ def execute(
     if account.clock < command.as_of:
         raise BooksNotOpen(account.name, command.as_of)
     verdict = _judge_again(command, bounds, account, quotes)
-    allowed = {(d.action, d.asset): d.quantity for d in verdict.decisions}
+    allowed = {(d.action, d.asset): d for d in verdict.decisions}
     changes = Changes(account)
     orders: list[BookedOrder] = []
     for decision in _in_order(command.decision_validation.decisions):
@@ -88,8 +88,9 @@ def execute(
         if known is not None:
             orders.append(known)
             continue
-        quantity = min(decision.quantity, allowed.get((decision.action, decision.asset), _ZERO))
-        order = _new_order(command, decision, quantity, verdict, account, quotes)
+        judged = allowed.get((decision.action, decision.asset))
+        quantity = _ZERO if judged is None else min(decision.quantity, judged.quantity)
+        order = _new_order(command, decision, judged, quantity, verdict, account, quotes)
         if order.is_working:
             order, changes = _fill(changes, order, quotes, broker)
         changes = changes.place(order)
@@ -112,18 +113,9 @@ def _judge_again(
     validation = command.decision_validation
     require_currency(account, bounds.budget)
     # The rules leave their own result as it is, so judging what they approved can only cut it.
-    reasons = {
-        (proposal.action, proposal.ticker): proposal.reasons for proposal in validation.proposals
-    }
+    proposed = {(proposal.action, proposal.ticker): proposal for proposal in validation.proposals}
     approved = [
-        StockPick(
-            ticker=decision.asset,
-            action=Side(decision.action.value),
-            allocation_pct=decision.allocation_pct,
-            reasons=reasons.get((Side(decision.action.value), decision.asset), ()),
-            reasoning=decision.reasoning,
-            confidence=decision.confidence,
-        )
+        _approved(decision, proposed.get((Side(decision.action.value), decision.asset)))
         for decision in _in_order(validation.decisions)
     ]
     named = Ids(command.cycle_id, command.op_id, command.as_of)
@@ -137,9 +129,22 @@ def _judge_again(
         account.limits,
         bounds.budget,
         quotes.prices(command.as_of),
+        moves=quotes.moves,
         # Those of the plan are the command's word: beside the ones on record they only tighten.
         constraints=bounds.constraints.also(validation.constraints),
         sell_gates=EXIT_GATES if any(d.exit for d in validation.decisions) else SELL_GATES,
+    )
+
+
+def _approved(decision: PortfolioDecision, proposal: StockPick | None) -> StockPick:
+    return StockPick(
+        ticker=decision.asset,
+        action=Side(decision.action.value),
+        allocation_pct=decision.allocation_pct,
+        reasons=proposal.reasons if proposal else (),
+        reasoning=decision.reasoning,
+        confidence=decision.confidence,
+        plan=proposal.plan if proposal else None,
     )
 
 
@@ -155,6 +160,9 @@ def _as_known(said: Evidence, as_of: date, account: Account, quotes: Quotes) -> 
         "sector": sector_of(account, said.ticker, quotes),
         "foreign": mark.foreign if mark else None,
         "no_rate": mark.currency if mark and mark.amount is None else None,
+        "atr": own.atr if own else None,
+        "report": own.report if own else None,
+        "has_reports": own is not None and own.has_reports,
     }
     return said.model_copy(update=facts)
 
@@ -162,6 +170,7 @@ def _as_known(said: Evidence, as_of: date, account: Account, quotes: Quotes) -> 
 def _new_order(
     command: ExecuteDecisions,
     decision: PortfolioDecision,
+    judged: PortfolioDecision | None,
     quantity: Decimal,
     verdict: RuleVerdict,
     account: Account,
@@ -188,16 +197,18 @@ def _new_order(
         reason=_why_less(decision, quantity, verdict, account.halt),
         as_of=command.as_of,
         foreign=mark.foreign if mark else None,
-        stop_price=_stop_price(decision),
+        stop_price=_stop_price(decision, judged),
         exit=decision.exit is not None,
         acts=None if decision.exit is None else decision.exit.acts,
+        plan=judged.plan if judged else None,
+        thesis=decision.reasoning if buying else "",
     )
 
 
-def _stop_price(decision: PortfolioDecision) -> Decimal | None:
-    if decision.exit is None or decision.exit.stop_price is None:
-        return None
-    return decision.exit.stop_price.amount
+def _stop_price(decision: PortfolioDecision, judged: PortfolioDecision | None) -> Decimal | None:
+    """An exit's as it was proposed; a buy's by the close and the range that execution has read."""
+    source = judged.plan if judged and judged.plan else decision.exit
+    return None if source is None or source.stop_price is None else source.stop_price.amount
 
 
 def _why_less(
@@ -234,8 +245,35 @@ def _result(
     return ExecutionResult.of(
         command,
         account=before.name,
-        orders=tuple(order_view(order, before) for order in orders),
-        fills=tuple(fill_view(o, o.fill, before) for o in orders if o.fill is not None),
+        orders=tuple(_order_view(order, before) for order in orders),
+        fills=tuple(_fill_view(o, o.fill, before) for o in orders if o.fill is not None),
         cash_before=money(before.books.cash, before),
         cash_after=money(changes.account.books.cash, before),
+    )
+
+
+def _order_view(order: BookedOrder, account: Account) -> Order:
+    return Order(
+        order_id=order.order_id,
+        asset=order.ticker,
+        side=order.side,
+        quantity=order.quantity,
+        type=order.type,
+        status=order.status,
+        reason=order.reason,
+        foreign=order.foreign,
+        stop_price=stop_money(order, account.currency),
+    )
+
+
+def _fill_view(order: BookedOrder, fill: Filled, account: Account) -> Fill:
+    return Fill(
+        order_id=order.order_id,
+        asset=order.ticker,
+        side=order.side,
+        price=money(price_in(fill.price, fill.rate), account),
+        quantity=fill.quantity,
+        fee=money(cents_in(fill.fee, fill.rate), account),
+        session=fill.session,
+        foreign=foreign(fill),
     )

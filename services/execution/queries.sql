@@ -140,15 +140,24 @@ select distinct on (ticker) ticker, sector from orders
 where account = $1 and ticker = any ($2::text[]) and sector <> 'unknown'
 order by ticker, placed_at desc
 
+-- name: plans
+-- Of the newest buy of each ticker that was filled by $2.
+select distinct on (o.ticker) o.ticker, o.plan, o.thesis, o.cycle_id, f.session
+from orders o join fills f using (order_id)
+where o.account = $1 and o.ticker = any ($3::text[]) and o.side = 'buy' and o.plan is not null
+  and f.session <= $2
+order by o.ticker, f.session desc, o.placed_at desc
+
 -- name: move_clock
 update accounts set clock = $2 where account = $1 and clock < $2
 
 -- name: insert_order
 insert into orders (order_id, account, cycle_id, started_on, op_id, pipeline, ticker, sector, side,
                     type, quantity, hold, status, reason, as_of, stop_price, exit, exit_rules,
-                    exit_month, exit_held, exit_asked, currency, foreign_price, rate, rate_on)
+                    exit_month, exit_held, exit_asked, plan, thesis, currency, foreign_price, rate,
+                    rate_on)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-        $21, $22, $23, $24, $25)
+        $21, $22::text::jsonb, $23, $24, $25, $26, $27)
 
 -- name: update_order
 update orders set status = $2, quantity = $3, reason = $4, stop_price = $5 where order_id = $1

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
-from contracts.facts import UNKNOWN_SECTOR, TickerFacts
+from contracts.facts import UNKNOWN_SECTOR, Moves, TickerFacts
 from contracts.types import ExchangeRate
 from libs.broker.broker import DayPrices, Opening, Refused
 from libs.market.calendar import ExchangeCalendar, OutsideCalendar
 from libs.market.errors import CryptoNotSupported, NoHistory, NothingTraded, UnknownTicker
 from libs.market.facts import facts_of
+from libs.market.moves import moves_of
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import CorporateAction, FillPrices, MarketData
 from libs.quant.exchange import PRICE_STEP, Mark, no_rate
@@ -38,9 +39,15 @@ class Reads:
         return self.market.calendar
 
     async def quotes(
-        self, account: Account | None, currency: str, as_of: date, assets: Collection[str] = ()
+        self,
+        account: Account | None,
+        currency: str,
+        as_of: date,
+        assets: Collection[str] = (),
+        researched: Collection[str] = (),
     ) -> Quotes:
-        """All that the account's movement to as_of and orders in `assets` can need.
+        """All that the account's movement to as_of and orders in `assets` can need; `researched`
+        are those that the assets were picked from, whose movements are measured with theirs.
 
         None is an account that is still to be made, in `currency`. Raises NoPrice where the source
         as a whole has no prices of as_of, and something is held.
@@ -76,6 +83,9 @@ class Reads:
             rates=rates,
             sectors=await self._sectors(tickers, as_of),
             facts=await self._facts(assets, as_of),
+            moves=await moves_of(self.market, {*account.exposed(as_of), *researched}, as_of)
+            if assets
+            else Moves(),
             synthetic=self.market.label.synthetic,
             past=past,
             days={

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from contracts.account import OpenBooks, OrderType, Position, Side
+from contracts.account import EntryPlan, HeldPlan, OpenBooks, OrderType, Position, Side
 from contracts.approval import Approval
 from contracts.audit import EventType
 from contracts.constraints import constraints_of
@@ -172,7 +172,15 @@ def booked_order(row: Record) -> BookedOrder:
         stop_price=row["stop_price"],
         exit=row["exit"],
         acts=exit_rows.acts(row),
+        plan=None if row["plan"] is None else EntryPlan.model_validate_json(row["plan"]),
+        thesis=row["thesis"],
     )
+
+
+def held_plan(row: Record) -> HeldPlan:
+    """The plan of a buy that was filled."""
+    told = orjson.loads(row["plan"])
+    return HeldPlan(**told, thesis=row["thesis"], since=row["session"], cycle_id=row["cycle_id"])
 
 
 def _rate(row: Record, of: str = "") -> ExchangeRate | None:
@@ -211,6 +219,8 @@ def order_values(order: BookedOrder) -> tuple[Any, ...]:
         order.stop_price,
         order.exit,
         *exit_rows.acts_values(order.acts),
+        None if order.plan is None else order.plan.model_dump_json(),
+        order.thesis,
         *_foreign_values(order.foreign),
     )
 

@@ -1,13 +1,15 @@
-"""Stop orders: placed on what an exit leaves, kept within what is held, triggered by prices. Pure.
+"""Stop orders: placed on a buy and on what an exit leaves, kept within what is held, triggered by
+prices. Pure.
 
-An account has at most one stop order a ticker. It never sells more than is held: whatever makes the
-position smaller makes the order smaller in the same transaction.
+An account has at most one stop order a ticker, and none is ever lowered: of two prices the higher
+stands. It never sells more than is held: whatever makes the position smaller makes the order
+smaller in the same transaction.
 """
 
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal
 
-from contracts.account import OrderType
+from contracts.account import OrderType, Side
 from contracts.execution import OrderStatus
 from libs.broker.broker import Broker, DayPrices, Filled, StopOrder, Working
 from libs.quant.exchange import PRICE_STEP
@@ -37,28 +39,36 @@ def open_stops(account: Account) -> tuple[OpenStop, ...]:
 def after_fill(changes: Changes, filled: BookedOrder, ratio: Decimal) -> Changes:
     """The stop orders after a market order was filled at an open with that split `ratio`.
 
-    An exit that names a stop gets one on what it left, in the place of an older one; it counts from
-    the open on. Else an older one is kept within what is held.
+    A buy or an exit that names a stop gets one on all that is held then, in the place of an older
+    one; it counts from the open on. An older one that stands higher stays, within what is held, and
+    so does any where no stop is named.
     """
     if filled.status is not OrderStatus.FILLED:
         return changes
     left = _held(changes, filled.ticker)
     if filled.stop_price is None or left < 1:
         return within_held(changes, filled.ticker)
+    stop = _stop_after(filled, left, ratio)
     older = stop_of(changes.account, filled.ticker)
-    if older is not None:
-        why = "a later exit has placed another stop"
-        changes = changes.end(_cancelled(older, why))
-    return changes.place(_stop_after(filled, left, ratio))
+    if older is None or older.stop_price is None or stop.stop_price is None:
+        return changes.place(stop)
+    if older.stop_price > stop.stop_price:
+        if older.quantity >= left:
+            return within_held(changes, filled.ticker)
+        stop = replace(stop, stop_price=older.stop_price)
+    what = "buy" if filled.side is Side.BUY else "exit"
+    changes = changes.end(_cancelled(older, f"a later {what} has placed another stop"))
+    return changes.place(stop)
 
 
-def _stop_after(sale: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrder:
-    leg = f"{OrderType.STOP.value}/{sale.ticker}"
-    price = sale.stop_price
+def _stop_after(filled: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrder:
+    leg = f"{OrderType.STOP.value}/{filled.ticker}"
+    price = filled.stop_price
     return replace(
-        sale,
-        order_id=ids.order_id(sale.cycle_id, sale.pipeline, leg),
+        filled,
+        order_id=ids.order_id(filled.cycle_id, filled.pipeline, leg),
         type=OrderType.STOP,
+        side=Side.SELL,
         quantity=left,
         hold=Decimal(0),
         status=OrderStatus.WORKING,
@@ -66,6 +76,8 @@ def _stop_after(sale: BookedOrder, left: Decimal, ratio: Decimal) -> BookedOrder
         stop_price=None if price is None else (price / ratio).quantize(PRICE_STEP),
         fill=None,
         acts=None,
+        plan=None,
+        thesis="",
     )
 
 

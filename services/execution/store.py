@@ -89,7 +89,12 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
     if not found.touched:
         return found
     sectors = await db.fetch(sql.sectors, account, found.touched)
-    return replace(found, sectors={row["ticker"]: row["sector"] for row in sectors})
+    plans = await db.fetch(sql.plans, account, as_of, found.touched)
+    return replace(
+        found,
+        sectors={row["ticker"]: row["sector"] for row in sectors},
+        plans={row["ticker"]: rows.held_plan(row) for row in plans},
+    )
 
 
 async def with_exits(db: Connection, account: Account, as_of: date) -> Account:

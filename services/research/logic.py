@@ -311,6 +311,9 @@ def _with_facts(
         sector=known.sector,
         measured_risk=known.measured_risk,
         measured_risk_reason=known.risk_reason,
+        atr=known.atr,
+        report=known.report,
+        has_reports=known.has_reports,
         **composed,
     )
 

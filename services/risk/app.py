@@ -7,18 +7,20 @@ from contracts.subjects import REVIEW_PICKS, VALIDATE_DECISION, VALIDATE_EXITS
 from libs.bus.route import Routes, on_command
 from libs.llm.provider import Provider
 from libs.llm.registry import providers_of
+from libs.market.source import MarketData
+from libs.market.sources import market_of
 from libs.runtime.settings import Settings
 from services.risk.handler import validate_decision, validate_exits
 from services.risk.review import review_picks, review_role
 
 
-def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
-    """What the service hears and says. It reads no market and holds no account."""
+def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
+    """What the service hears and says. It holds no account."""
     return Routes(
         service="risk",
         commands=(
             on_command(REVIEW_PICKS, review_picks, role=review_role(providers, settings)),
-            on_command(VALIDATE_DECISION, validate_decision),
+            on_command(VALIDATE_DECISION, validate_decision, market=market),
             on_command(VALIDATE_EXITS, validate_exits),
         ),
     )
@@ -27,5 +29,6 @@ def routes(providers: Mapping[str, Provider], settings: Settings) -> Routes:
 @asynccontextmanager
 async def service(settings: Settings) -> AsyncIterator[Routes]:
     """The service with its adapters, as the settings say."""
+    market = market_of(settings)
     async with providers_of(settings) as providers:
-        yield routes(providers, settings)
+        yield routes(market, providers, settings)

@@ -3,6 +3,9 @@
 import structlog
 
 from contracts.risk import DecisionValidation, ValidateDecision, ValidateExits
+from libs.market.moves import moves_read
+from libs.market.source import MarketData
+from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
 from services.risk import exits, logic
 
@@ -21,9 +24,14 @@ async def validate_exits(command: ValidateExits, _: Journal) -> DecisionValidati
     return validation
 
 
-async def validate_decision(command: ValidateDecision, _: Journal) -> DecisionValidation:
+async def validate_decision(
+    command: ValidateDecision, journal: Journal, *, market: MarketData
+) -> DecisionValidation:
     """Judge and size what the review left. Raises CurrencyMismatch."""
-    validation = logic.validate(command)
+    evidence = evidence_of(command.research_report, command.quant_report, command.portfolio)
+    tickers = {*command.portfolio.exposed, *(item.ticker for item in evidence)}
+    moves = await moves_read(journal, market, tickers, command.as_of)
+    validation = logic.validate(command, moves)
     log.info(
         "risk.validated",
         account=command.portfolio.account,

@@ -4,23 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from contracts.account import Portfolio, Side
+from contracts.account import Side
 from contracts.constraints import constraints_of
-from contracts.research import QuantReport, ResearchFinding, ResearchReport
+from contracts.facts import Moves
 from contracts.risk import (
     Check,
     DecisionValidation,
-    Evidence,
     PickReview,
     PortfolioDecision,
     RuleOutcome,
     ValidateDecision,
 )
 from contracts.trader import DailyPicks, StockPick
-from contracts.types import ExchangeRate, Foreign, Money
 from libs.facts.compose import carried
-from libs.quant.exchange import price_in
 from libs.quant.risk.evaluation import ONE_PICK_PER_TICKER, evaluate, proposal_hash
+from libs.quant.risk.evidence import evidence_of
 from libs.runtime.errors import DeskError
 
 REVIEW = "review"
@@ -45,8 +43,10 @@ class Clamped:
     removed: tuple[str, ...]
 
 
-def validate(command: ValidateDecision) -> DecisionValidation:
-    """Clamp the review to the trader's picks, then apply the rules. Raises CurrencyMismatch."""
+def validate(command: ValidateDecision, moves: Moves) -> DecisionValidation:
+    """Clamp the review to the trader's picks, then apply the rules. `moves` are those of all that
+    is held or was researched. Raises CurrencyMismatch.
+    """
     portfolio, budget = command.portfolio, command.request.budgets.money
     if budget is not None and budget.currency != portfolio.cash.currency:
         raise CurrencyMismatch(
@@ -65,6 +65,7 @@ def validate(command: ValidateDecision) -> DecisionValidation:
         budget,
         # Research and this account stand at the same session's close, so its prices are current.
         {item.ticker: item.price for item in evidence},
+        moves=moves,
         constraints=constraints,
         strategy=command.pipeline.provider,
     )
@@ -81,6 +82,7 @@ def validate(command: ValidateDecision) -> DecisionValidation:
         proposal_hash=proposal_hash(verdict.decisions),
         proposals=clamped.picks,
         evidence=evidence,
+        moves=moves,
         limits=portfolio.limits,
         budget=budget,
         constraints=constraints,
@@ -206,60 +208,3 @@ def _check(
 def _sentence(check: Check) -> str:
     about = check.ticker or "all picks"
     return f"{about}: {check.rule}: {check.reason} ({check.value}; limit {check.limit})"
-
-
-def evidence_of(
-    research: ResearchReport, quant: QuantReport, portfolio: Portfolio
-) -> tuple[Evidence, ...]:
-    """What may stand behind a pick: findings with a source, priced in the account's
-    currency by the portfolio's rates.
-
-    A finding that cites no tool result is no evidence. Of two for one ticker the
-    riskier counts.
-    """
-    confidence: Mapping[str, float] = {view.ticker: view.confidence for view in quant.assets}
-    rates = {rate.currency: rate for rate in portfolio.rates}
-    priced = [
-        _evidence(
-            finding,
-            confidence.get(finding.ticker, 0.0),
-            portfolio.cash.currency,
-            rates,
-        )
-        for finding in research.tickers
-        if finding.evidence
-    ]
-    # A price below all the places that are kept of it is none.
-    usable: Sequence[Evidence] = [item for item in priced if item is not None]
-    worst = {item.ticker: item for item in sorted(usable, key=_how_risky)}
-    return tuple(worst[ticker] for ticker in sorted(worst))
-
-
-def _evidence(
-    finding: ResearchFinding,
-    confidence: float,
-    into: str,
-    rates: Mapping[str, ExchangeRate],
-) -> Evidence | None:
-    is_foreign = finding.currency != into
-    rate = rates.get(finding.currency) if is_foreign else None
-    paid = Money(amount=finding.current_price, currency=finding.currency)
-    price = price_in(finding.current_price, rate)
-    if price == 0:
-        return None
-    return Evidence(
-        ticker=finding.ticker,
-        sector=finding.sector,
-        risk_score=finding.risk_score,
-        measured_risk=finding.measured_risk,
-        catalyst=finding.catalyst,
-        catalyst_event=finding.catalyst_event,
-        price=price,
-        confidence=confidence,
-        foreign=None if rate is None else Foreign(price=paid, rate=rate),
-        no_rate=finding.currency if is_foreign and rate is None else None,
-    )
-
-
-def _how_risky(item: Evidence) -> tuple[float, bool, Decimal]:
-    return item.risk, item.catalyst_event is None, item.price

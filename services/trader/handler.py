@@ -1,23 +1,64 @@
 """What the trader answers: the picks of a pipeline."""
 
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from contracts.account import HORIZON_SESSIONS_MAX
 from contracts.trader import DailyPicks, PicksDraft, PickTrades
 from libs.llm.agent import Role
 from libs.llm.loop import generate_with_tools
 from libs.llm.prompt import digest_told, memory_told, sentiment_told, task_for
+from libs.llm.provider import Evidence
 from libs.llm.reasoning import Reasoning
+from libs.market.calendar import ExchangeCalendar, OutsideCalendar
+from libs.market.moves import moves_read
 from libs.market.source import MarketData
+from libs.quant.risk.evaluation import Room
+from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
 from services.trader import logic
 from services.trader.tools import trader_tools
+
+
+def _ahead(calendar: ExchangeCalendar, as_of: date) -> logic.Ahead:
+    """The sessions that a plan may reach, as far as the calendar knows them."""
+    sessions: list[date] = []
+    with contextlib.suppress(OutsideCalendar):
+        while len(sessions) < HORIZON_SESSIONS_MAX:
+            sessions.append(calendar.next_session(sessions[-1] if sessions else as_of))
+    return logic.Ahead(sessions)
+
+
+@dataclass
+class _Problems:
+    """What is wrong with an answer. A buy that no rule can let pass is asked about once: the rules
+    veto it after that, and say why."""
+
+    command: PickTrades
+    rooms: Mapping[str, Room]
+    _has_asked: bool = False
+
+    def __call__(self, picks: PicksDraft, _: Sequence[Evidence]) -> tuple[str, ...]:
+        command = self.command
+        problems = logic.pick_problems(picks, command.research_report, command.portfolio)
+        closed = () if self._has_asked else logic.closed_problems(picks, self.rooms)
+        self._has_asked = self._has_asked or bool(closed)
+        return (*problems, *closed)
 
 
 async def pick_trades(
     command: PickTrades, journal: Journal, *, market: MarketData, role: Role
 ) -> DailyPicks:
     """What to propose for buying and selling, with prices verified by tools."""
+    evidence = evidence_of(command.research_report, command.quant_report, command.portfolio)
+    tickers = {*command.portfolio.exposed, *(item.ticker for item in evidence)}
+    moves = await moves_read(journal, market, tickers, command.as_of)
+    rooms = logic.rooms_of(command, evidence, moves)
     task = task_for(
         command,
-        facts=logic.facts_given(command),
+        facts=logic.facts_given(command, rooms),
         about=logic.asked_about(command),
         signal_digest=digest_told(command.signal_digest),
         sentiment_report=sentiment_told(command.sentiment_report),
@@ -29,10 +70,7 @@ async def pick_trades(
         budgets=command.request.budgets,
         constraints=dict(command.request.constraints),
     )
-    reasoning = Reasoning[PicksDraft](
-        task,
-        lambda picks, _: logic.pick_problems(picks, command.research_report, command.portfolio),
-    )
+    reasoning = Reasoning[PicksDraft](task, _Problems(command, rooms))
     draft, _ = await generate_with_tools(
         role.played_for(command),
         task,
@@ -45,5 +83,10 @@ async def pick_trades(
         command,
         llm=command.pipeline.provider,
         pick_date=command.as_of,
-        **logic.daily_picks(draft, reasoning.facts, command.research_report),
+        **logic.daily_picks(
+            draft,
+            reasoning.facts,
+            command.research_report,
+            _ahead(market.calendar, command.as_of),
+        ),
     )

@@ -1,16 +1,22 @@
 """What is wrong with a trader's picks beyond their schema, and the picks as they go on. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from contracts.account import Portfolio, Side
+from contracts.constraints import constraints_of
+from contracts.facts import Moves
 from contracts.reasons import CORRECTED_MAX
 from contracts.research import ResearchReport
-from contracts.trader import PickDraft, PicksDraft, PickTrades, StockPick
+from contracts.risk import Evidence
+from contracts.trader import BuyDraft, PickDraft, PickPlan, PicksDraft, PickTrades, StockPick
 from libs.facts import desk
 from libs.facts.compose import NO_REASON, Cited, Prose, argued, own_words, settled
 from libs.facts.fact import Fact, Facts
+from libs.quant.risk.evaluation import Room, room_for
 from libs.quant.risk.rules import ALLOCATION_PCT_MAX
 
 
@@ -38,11 +44,38 @@ def pick_problems(
     )
 
 
-def facts_given(command: PickTrades) -> Iterator[Fact]:
-    """The facts of what the stages before have found, and of the account."""
+def rooms_of(command: PickTrades, evidence: Sequence[Evidence], moves: Moves) -> Mapping[str, Room]:
+    """What the rules let each researched ticker be bought for; nothing is known of it where the
+    budget is in a currency that the rules refuse."""
+    budget, portfolio = command.request.budgets.money, command.portfolio
+    if budget is not None and budget.currency != portfolio.cash.currency:
+        return {}
+    asked_for, planned = command.request.constraints, command.plan.constraints
+    return room_for(
+        (finding.ticker for finding in command.research_report.tickers),
+        {item.ticker: item for item in evidence},
+        portfolio,
+        budget,
+        moves=moves,
+        constraints=constraints_of(asked_for).also(constraints_of(planned)),
+    )
+
+
+def closed_problems(draft: PicksDraft, rooms: Mapping[str, Room]) -> tuple[str, ...]:
+    """The buys that no rule can let pass, each with the reason that the facts gave for it."""
+    return tuple(
+        f"picks: {pick.ticker} cannot be bought: {rooms[pick.ticker].why}; leave it out"
+        for pick in draft.picks
+        if pick.ticker in rooms and not rooms[pick.ticker].allocation_pct
+    )
+
+
+def facts_given(command: PickTrades, rooms: Mapping[str, Room]) -> Iterator[Fact]:
+    """The facts of what the stages before have found, of the account, and of what it may buy."""
     research = command.research_report
     currencies = {finding.ticker: finding.currency for finding in research.tickers}
     yield from desk.account_facts(command.portfolio)
+    yield from desk.room_facts(rooms, command.as_of)
     yield from desk.research_facts(research)
     yield from desk.quant_facts(command.quant_report, currencies)
     yield from desk.sentiment_facts(command.sentiment_report)
@@ -56,7 +89,30 @@ def asked_about(command: PickTrades) -> Iterator[str]:
     yield desk.ACCOUNT
 
 
-def daily_picks(draft: PicksDraft, facts: Facts, report: ResearchReport) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The sessions that follow as_of's, in order, as far as a plan may reach and the calendar
+    knows."""
+
+    sessions: Sequence[date]
+
+    def after(self, count: int) -> date | None:
+        """The session so many sessions from now; None where the calendar does not reach so far."""
+        return self.sessions[count - 1] if count <= len(self.sessions) else None
+
+    def on_or_after(self, day: date) -> date | None:
+        """The first session on a day or after it; None for one that has passed."""
+        if not self.sessions or day < self.sessions[0]:
+            return None
+        return next((session for session in self.sessions if session >= day), None)
+
+
+def daily_picks(
+    draft: PicksDraft,
+    facts: Facts,
+    report: ResearchReport,
+    ahead: Ahead,
+) -> dict[str, Any]:
     """The fields of the day's picks: the judgements, with the texts that code writes of them."""
     exchanges = {finding.ticker: finding.exchange for finding in report.tickers}
     summary = Prose(_counted(draft))
@@ -72,6 +128,10 @@ def daily_picks(draft: PicksDraft, facts: Facts, report: ResearchReport) -> dict
             corrected.extend(f"{pick.ticker}: {text}" for text in fell)
             text = argued(reasons, facts, pick.ticker)
             texts[f"{field}.{place}.reasoning"] = text
+            plan = None
+            if isinstance(pick, BuyDraft):
+                plan, left_out = planned(pick, facts, ahead)
+                corrected.extend(f"{pick.ticker}: {text}" for text in left_out)
             yield StockPick(
                 ticker=pick.ticker,
                 allocation_pct=pick.allocation_pct,
@@ -80,6 +140,7 @@ def daily_picks(draft: PicksDraft, facts: Facts, report: ResearchReport) -> dict
                 reasoning=text.text or NO_REASON,
                 exchange=exchanges.get(pick.ticker, ""),
                 action=side,
+                plan=plan,
             )
 
     buys = tuple(picked("picks", draft.picks, Side.BUY))
@@ -94,6 +155,28 @@ def daily_picks(draft: PicksDraft, facts: Facts, report: ResearchReport) -> dict
         "loose": cited.loose,
         "corrected": tuple(corrected[:CORRECTED_MAX]),
     }
+
+
+def planned(pick: BuyDraft, facts: Facts, ahead: Ahead) -> tuple[PickPlan, Sequence[str]]:
+    """The plan of a buy, with the session at which it is looked at again: the end of its horizon,
+    or the day of the event that it names where that comes first. What names none is told."""
+    ends, event, fell = ahead.after(pick.horizon_sessions), "", []
+    fact = facts.get(pick.review_event)
+    if pick.review_event.strip():
+        named = fact is not None and fact.key.entity == pick.ticker
+        day = fact.value if named and fact is not None and isinstance(fact.value, date) else None
+        session = None if day is None else ahead.on_or_after(day)
+        if fact is None or session is None:
+            fell.append("no event to come of it is named to look at it again by")
+        elif ends is None or session <= ends:
+            ends, event = session, f"{fact.label} of {day}"
+    plan = PickPlan(
+        horizon_sessions=pick.horizon_sessions,
+        stop_atr=pick.stop_atr,
+        review_by=ends,
+        review_event=event,
+    )
+    return plan, fell
 
 
 def _counted(draft: PicksDraft) -> str:

@@ -108,6 +108,7 @@ def _finding(
             *grave,
             *figures,
             *due,
+            *_reported(ticker, evidence),
             *_news(ticker, evidence),
         ),
         catalyst=catalyst,
@@ -183,6 +184,21 @@ def _due(ticker: str, evidence: EvidenceIndex) -> tuple[tuple[ReasonDraft, ...],
     event = next((name for name, _ in evidence.texts(ticker, "announced")), "")
     why = "it can move the price by more than its trend"
     return evidence.reason(ticker, "days_to_report", speaks=Speaks.AGAINST, why=why), event
+
+
+def _reported(ticker: str, evidence: EvidenceIndex) -> tuple[ReasonDraft, ...]:
+    """The last report against what was expected of it, where it was another."""
+    actual = next(iter(evidence.texts(ticker, "eps_actual")), None)
+    if actual is None:
+        return ()
+    name, value = actual
+    day = name.partition("@")[2]
+    beside = f"eps_estimate@{day}"
+    expected = evidence.number(ticker, beside)
+    if expected is None or expected == float(value):
+        return ()
+    side = Speaks.FOR if float(value) > expected else Speaks.AGAINST
+    return (ReasonDraft(fact=name, beside=f"{ticker}.{beside}", speaks=side),)
 
 
 def _peers(

@@ -64,6 +64,10 @@ class EvidenceIndex:
         value = self._facts.get(f"{ticker}.{quantity}")
         return value if isinstance(value, float) else None
 
+    def has(self, ticker: str, quantity: str) -> bool:
+        """Whether there is such a fact of a ticker."""
+        return f"{ticker}.{quantity}" in self._facts
+
     def texts(self, ticker: str, quantity: str) -> Sequence[tuple[str, str]]:
         """A ticker's facts of one quantity that are of different days, by name, in their order."""
         head = f"{ticker}.{quantity}@"

@@ -1,7 +1,8 @@
-"""The trader by rules: buy what trends up and was researched, in proportion to its score.
+"""The trader by rules: buy what trends up, more so where sentiment, figures and reports agree.
 
-It does not look at sectors, holdings or limits: that is the risk rules' work, which have the last
-word whoever trades.
+It asks for nothing that no rule can let pass, and for no more than the rules have said there is
+room for by itself. How far a confidence carries, and how picks limit one another, is the risk
+rules' work, which have the last word whoever trades.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,26 +11,33 @@ from decimal import ROUND_DOWN, Decimal
 from contracts.account import Portfolio
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import AssetView, QuantReport, QuantSignal, ResearchFinding
-from contracts.trader import PICKS_MAX, PickDraft, PicksDraft
+from contracts.trader import PICKS_MAX, BuyDraft, PickDraft, PicksDraft
+from libs.facts.desk import BEING_SOLD, NEXT_REPORT, NOT_TO_BUY, ROOM
 from libs.llm.rules.rule_set import (
     CONFIDENCE_MAX,
     Ask,
     EvidenceIndex,
     RuleSet,
     TaskData,
+    confidence,
     findings_in,
 )
 
-TECHNICAL_SCORE_MIN = 6.0
-"""One net vote above neutral: the analyst must see the trend too."""
+NEUTRAL = 5.0
+"""A score without a direction."""
+CONVICTION_MIN = 6.0
+"""One net vote above neutral, of the trend and of all that speaks beside it."""
 INVESTED_PCT = Decimal(90)
 """Share of the budget proposed in all; the rest stays for fees and for moves at the open."""
-PICK_PCT_MAX = Decimal(40)
-"""One pick's largest share, as the default limit on a position."""
 FUNDAMENTAL_WEIGHT = 0.5
-"""Sound figures add to a trend, half as much as the trend itself; absent ones add nothing."""
-RISK_WEIGHT = 0.5
-SOUGHT = "rising by the quant, and by the analyst's score of the trend"
+"""Figures add half as much as the trend itself, which moves faster; absent ones add nothing."""
+SENTIMENT_WEIGHT = 1.0
+"""Headlines that all agree, and are sure of it, weigh as much as one vote on the trend."""
+EVENT_WEIGHT = 1.0
+"""Reports and filings likewise, however many of them there are."""
+EVENTS = frozenset({"filing", "report", "eps_actual"})
+"""Quantities of what a company has reported. Headlines are in the sentiment already."""
+SOUGHT = "rising by the analyst's score of the trend, with sentiment, figures and reports"
 """What is bought."""
 VERIFIED = "volume"
 """The quantity that nobody but the tool that verifies prices tells of a ticker."""
@@ -37,25 +45,33 @@ VERIFIED = "volume"
 
 def ask(task: TaskData) -> tuple[Ask, ...]:
     """The own account, and the present price of everything that may be bought or sold."""
-    tickers = [finding.ticker for finding, _ in _bought(task)]
+    tickers = [finding.ticker for finding, _ in _rising(task)]
     tickers += [position.ticker for position, _ in _sold(task)]
     prices = (Ask("get_stock_price", {"ticker": name}) for name in dict.fromkeys(tickers))
     return (Ask("get_portfolio", {}), *prices)
 
 
 def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
-    """Buys by score, sales of what is held and trends down; nothing without a verified price."""
-    buys = [pair for pair in _bought(task) if _is_verified(pair[0].ticker, evidence)]
-    shares = _shares([_score(finding, view) for finding, view in buys])
+    """Buys by conviction, sales of what is held and trends down; nothing without a verified price,
+    and nothing that no rule lets pass or that is being sold already."""
+    scored = {
+        finding.ticker: _conviction(finding, evidence)
+        for finding, _ in _rising(task)
+        if _may_be_bought(finding.ticker, evidence)
+    }
+    findings = {finding.ticker: finding for finding in findings_in(task)}
+    sought = [name for name, score in scored.items() if score >= CONVICTION_MIN]
+    best = sorted(sought, key=lambda name: (-scored[name], name))[:PICKS_MAX]
+    sure = {name: confidence((scored[name] - NEUTRAL) / NEUTRAL) for name in best}
+    shares = _shares({name: _room(name, evidence) for name in best})
     picks = tuple(
-        _buy(finding, view, share, evidence)
-        for (finding, view), share in zip(buys, shares, strict=True)
-        if share > 0
+        _buy(findings[name], sure[name], shares[name], evidence) for name in best if shares[name]
     )
     sales = tuple(
         _sale(position.ticker, view, evidence)
         for position, view in _sold(task)
         if _is_verified(position.ticker, evidence)
+        and evidence.number(position.ticker, BEING_SOLD) is None
     )
     return PicksDraft(
         picks=picks,
@@ -65,18 +81,52 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
     )
 
 
-def _bought(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
-    """Bullish for the quant, at least TECHNICAL_SCORE_MIN for the analyst; best score first."""
+def _rising(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
+    """Not bearish for the quant, and no net vote against the trend for the analyst."""
     views = _views(task)
-    pairs = [
+    return [
         (finding, views[finding.ticker])
         for finding in findings_in(task)
         if finding.ticker in views
-        and views[finding.ticker].signal is QuantSignal.BULLISH
-        and finding.technical_score >= TECHNICAL_SCORE_MIN
+        and views[finding.ticker].signal is not QuantSignal.BEARISH
+        and finding.technical_score >= NEUTRAL
     ]
-    ranked = sorted(pairs, key=lambda pair: (-_score(*pair), pair[0].ticker))
-    return ranked[:PICKS_MAX]
+
+
+def _may_be_bought(ticker: str, evidence: EvidenceIndex) -> bool:
+    return _is_verified(ticker, evidence) and not evidence.has(ticker, NOT_TO_BUY)
+
+
+def _conviction(finding: ResearchFinding, evidence: EvidenceIndex) -> float:
+    """The score of the trend, 5 to 10, moved by all else that is known of the company."""
+    known = finding.fundamental_score
+    figures = 0.0 if known is None else known - NEUTRAL
+    sentiment = evidence.number(finding.ticker, "sentiment") or 0.0
+    heard = (evidence.number(finding.ticker, "sentiment_confidence") or 0.0) / CONFIDENCE_MAX
+    return (
+        finding.technical_score
+        + FUNDAMENTAL_WEIGHT * figures
+        + SENTIMENT_WEIGHT * sentiment * min(heard, 1.0)
+        + EVENT_WEIGHT * _events(finding)
+    )
+
+
+def _events(finding: ResearchFinding) -> float:
+    """What the analyst makes of reports and filings, from -1 to 1; 0 where there are none."""
+    votes = [
+        1 if reason.speaks is Speaks.FOR else -1
+        for reason in finding.reasons
+        if reason.about == finding.ticker and _quantity(reason, finding.ticker) in EVENTS
+    ]
+    return sum(votes) / len(votes) if votes else 0.0
+
+
+def _quantity(reason: ReasonDraft, ticker: str) -> str:
+    return reason.fact.removeprefix(f"{ticker}.").partition("@")[0]
+
+
+def _room(ticker: str, evidence: EvidenceIndex) -> Decimal:
+    return Decimal(str(evidence.number(ticker, ROOM) or 0.0))
 
 
 def _sold(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
@@ -97,19 +147,13 @@ def _views(task: TaskData) -> Mapping[str, AssetView]:
     return {view.ticker: view for view in report.assets}
 
 
-def _score(finding: ResearchFinding, view: AssetView) -> float:
-    known = finding.fundamental_score or 0.0
-    score = finding.technical_score + FUNDAMENTAL_WEIGHT * known
-    return max(score - RISK_WEIGHT * finding.risk_score, 0.0) * view.confidence
-
-
-def _shares(scores: list[float]) -> list[Decimal]:
-    """INVESTED_PCT in proportion to the scores, each at most PICK_PCT_MAX, to 0.01."""
-    total = sum(scores)
-    if total <= 0:
-        return [Decimal(0)] * len(scores)
-    parts = [INVESTED_PCT * Decimal(str(score / total)) for score in scores]
-    return [min(part, PICK_PCT_MAX).quantize(Decimal("0.01"), ROUND_DOWN) for part in parts]
+def _shares(rooms: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
+    """The rooms, in proportion where they come to more than INVESTED_PCT, to 0.01."""
+    total = sum(rooms.values(), Decimal(0))
+    part = min(Decimal(1), INVESTED_PCT / total) if total else Decimal(1)
+    return {
+        name: (room * part).quantize(Decimal("0.01"), ROUND_DOWN) for name, room in rooms.items()
+    }
 
 
 def _is_verified(ticker: str, evidence: EvidenceIndex) -> bool:
@@ -117,25 +161,39 @@ def _is_verified(ticker: str, evidence: EvidenceIndex) -> bool:
 
 
 def _buy(
-    finding: ResearchFinding, view: AssetView, share: Decimal, evidence: EvidenceIndex
-) -> PickDraft:
+    finding: ResearchFinding, sure: float, share: Decimal, evidence: EvidenceIndex
+) -> BuyDraft:
     name = finding.ticker
-    scores = ("technical_score", "fundamental_score")[: 1 + bool(finding.fundamental_score)]
+    scores = ("technical_score", "fundamental_score")[: 1 + (finding.fundamental_score is not None)]
     risk = "measured_risk" if finding.measured_risk > finding.risk_score else "risk_score"
-    return PickDraft(
+    report = f"{name}.{NEXT_REPORT}"
+    return BuyDraft(
         ticker=name,
         allocation_pct=share,
-        confidence=min(view.confidence, CONFIDENCE_MAX),
+        confidence=sure,
         reasons=(
             *(
                 reason
                 for score in scores
-                for reason in evidence.reason(name, score, speaks=Speaks.FOR)
+                for reason in evidence.reason(
+                    name, score, speaks=_side(getattr(finding, score) - NEUTRAL)
+                )
             ),
+            *_sentiment(name, evidence),
             *_trend(name, evidence, up=Speaks.FOR, down=Speaks.AGAINST),
             *evidence.reason(name, risk, speaks=Speaks.AGAINST),
         ),
+        review_event=report if evidence.has(name, NEXT_REPORT) else "",
     )
+
+
+def _sentiment(ticker: str, evidence: EvidenceIndex) -> Iterator[ReasonDraft]:
+    if score := evidence.number(ticker, "sentiment"):
+        yield from evidence.reason(ticker, "sentiment", speaks=_side(score))
+
+
+def _side(value: float) -> Speaks:
+    return Speaks.FOR if value >= 0 else Speaks.AGAINST
 
 
 def _sale(ticker: str, view: AssetView, evidence: EvidenceIndex) -> PickDraft:

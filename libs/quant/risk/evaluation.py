@@ -10,23 +10,28 @@ What each rule is for stands beside it, and in docs/risk.md.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
 from contracts.account import AccountLimits, Portfolio, Side
 from contracts.constraints import Constraints
+from contracts.facts import Moves
 from contracts.risk import Check, DecisionAction, Evidence, PortfolioDecision, RuleOutcome
-from contracts.trader import StockPick
+from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.quant.risk.constraints import ceilings_of, gates_of, tightened
+from libs.quant.risk.entry import entry_plan
 from libs.quant.risk.facts import Facts, Finding, Findings, Leg, Rule, floor_pct, pct
-from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from libs.quant.risk.movement import Movement
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, HALTED, OWN_REASON, SELL_GATES
 from libs.quant.sizing import EXACT_DOWN, whole_shares
 
 WHOLE_SHARES = "whole_shares"
 UNCONSTRAINED = Constraints()
+UNMEASURED = Moves()
 ONE_PICK_PER_TICKER = "one_pick_per_ticker"
 _ZERO = Decimal(0)
 _HUNDRED = Decimal(100)
@@ -50,6 +55,7 @@ def evaluate(
     budget: Money | None,
     prices: Mapping[str, Decimal],
     *,
+    moves: Moves = UNMEASURED,
     constraints: Constraints = UNCONSTRAINED,
     strategy: str = "unknown",
     sell_gates: Sequence[Rule] = SELL_GATES,
@@ -60,13 +66,14 @@ def evaluate(
 
     `budget` None means the account's free cash. `prices` are current ones in the account's
     currency; a buy without one is vetoed, a sale is sized without. Decisions come sales first, then
-    by ticker; checks by side, ticker and rule. `constraints` tighten the limits for buys.
+    by ticker; checks by side, ticker and rule. `constraints` tighten the limits for buys. `moves`
+    says how the tickers move; those that it does not know are taken to move the most, and with all.
 
     Raises ValueError where `budget` is in another currency than the account.
     """
     with localcontext(EXACT_DOWN):
         facts = _facts(evidence, portfolio, tightened(limits, constraints), budget, prices)
-        facts = replace(facts, constraints=constraints)
+        facts = replace(facts, constraints=constraints, moves=Movement(moves))
         legs, doubles = _legs(proposals)
         sells = [_judge_sell(leg, facts, sell_gates) for leg in legs if leg.side is Side.SELL]
         buys = _judge_buys(
@@ -76,6 +83,58 @@ def evaluate(
             (*buy_ceilings, *ceilings_of(constraints)),
         )
         return _verdict([*sells, *buys], doubles, facts, strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of the budget the rules let one buy take that stands alone, in percent; 0 with the
+    first reason why it may not be bought at all. `why` is else what keeps it from taking more."""
+
+    allocation_pct: Decimal
+    why: str
+
+
+def room_for(
+    tickers: Iterable[str],
+    evidence: Mapping[str, Evidence],
+    portfolio: Portfolio,
+    budget: Money | None,
+    *,
+    moves: Moves = UNMEASURED,
+    constraints: Constraints = UNCONSTRAINED,
+) -> Mapping[str, Room]:
+    """The room for each ticker at its evidence's price, for a buy of full confidence with a stop at
+    the default distance and a reason of its own: what no rule can let pass need not be asked for. A
+    halt is left aside: under it a cycle goes on to decide, and says what was halted.
+
+    Raises ValueError where `budget` is in another currency than the account.
+    """
+    prices = {item.ticker: item.price for item in evidence.values()}
+    limits = tightened(portfolio.limits, constraints)
+    with localcontext(EXACT_DOWN):
+        facts = _facts(evidence, portfolio, limits, budget, prices)
+        facts = replace(facts, constraints=constraints, moves=Movement(moves))
+        gates = [gate for gate in BUY_GATES if gate.name not in {HALTED, OWN_REASON}]
+        rules = ((*gates, *gates_of(constraints)), (*BUY_CEILINGS, *ceilings_of(constraints)))
+        return {ticker: _room(ticker, facts, *rules) for ticker in sorted(set(tickers))}
+
+
+def _room(ticker: str, facts: Facts, gates: Sequence[Rule], ceilings: Sequence[Rule]) -> Room:
+    pick = StockPick(
+        ticker=ticker, allocation_pct=_HUNDRED, confidence=1.0, reasoning="", plan=PickPlan()
+    )
+    (judged,) = _judge_buys([Leg(ticker, Side.BUY, _HUNDRED, pick)], facts, gates, ceilings)
+    if not judged.allowed_pct:
+        why = next(finding.reason for _, finding in judged.findings if not finding.allowed_pct)
+    else:
+        why = min((finding for _, finding in judged.findings), key=_allowed).reason
+    if not judged.quantity:
+        return Room(_ZERO, why if not judged.allowed_pct else f"less than one share: {why}")
+    return Room(judged.allowed_pct, why)
+
+
+def _allowed(finding: Finding) -> Decimal:
+    return finding.allowed_pct
 
 
 def proposal_hash(decisions: Sequence[PortfolioDecision]) -> str:
@@ -96,6 +155,8 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, Decimal):
         # 40, 40.0 and 4E+1 are one number and must be one text.
         return f"{value.normalize():f}"
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, dict):
         return {key: _canonical(item) for key, item in value.items()}
     return value
@@ -218,6 +279,7 @@ def _decision(item: _Judged, facts: Facts, strategy: str) -> PortfolioDecision:
         confidence=leg.pick.confidence,
         reasoning=leg.pick.reasoning,
         strategy_used=strategy,
+        plan=entry_plan(leg, item.quantity, facts) if leg.side is Side.BUY else None,
     )
 
 

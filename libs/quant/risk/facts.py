@@ -8,9 +8,10 @@ from typing import Any
 
 from contracts.account import AccountLimits, OrderType, Portfolio, Position, Side
 from contracts.constraints import Constraints
-from contracts.facts import UNKNOWN_SECTOR
+from contracts.facts import UNKNOWN_SECTOR, Moves
 from contracts.risk import Evidence
 from contracts.trader import StockPick
+from libs.quant.risk.movement import Movement
 
 _PCT_STEP = Decimal("0.0001")  # contracts.types.Percent keeps four places
 _HUNDRED = Decimal(100)
@@ -27,6 +28,20 @@ class Leg:
     pick: StockPick
 
 
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The variances of a year, in money times money: of what is held, of the buys, and between."""
+
+    held: Decimal
+    asked: Decimal
+    between: Decimal
+
+    @property
+    def whole(self) -> Decimal:
+        """Of what is held with all buys."""
+        return self.held + 2 * self.between + self.asked
+
+
 @dataclass(frozen=True)
 class Facts:
     """All that the rules may look at. `legs` are the buys that compete for the same room."""
@@ -38,6 +53,7 @@ class Facts:
     prices: Mapping[str, Decimal]
     legs: tuple[Leg, ...] = ()
     constraints: Constraints = Constraints()
+    moves: Movement = Movement(Moves())
 
     @property
     def currency(self) -> str:
@@ -96,6 +112,17 @@ class Facts:
         """Tickers with a position or an open buy."""
         return {*self.positions, *self.open_buys}
 
+    @cached_property
+    def forecast(self) -> Forecast:
+        """How much the account is forecast to move, and how much more with the buys."""
+        held = {ticker: self.exposure(ticker) for ticker in sorted(self.exposed_tickers)}
+        asked = {leg.ticker: self.amount(leg) for leg in self.legs}
+        return Forecast(
+            self.moves.covariance(held, held),
+            self.moves.covariance(asked, asked),
+            self.moves.covariance(held, asked),
+        )
+
     def sector(self, ticker: str) -> str:
         """The ticker's sector by the market source, else by the books; all unknown ones are one."""
         sources = (self.evidence.get(ticker), self.positions.get(ticker))
@@ -124,6 +151,17 @@ def gate(leg: Leg, *, ok: bool, value: str, limit: str, kept: str, vetoed: str) 
     return Finding(_ZERO, value, limit, vetoed)
 
 
+def share_of_room(
+    leg: Leg, facts: Facts, wanted: Decimal, room: Decimal, name: str, reason: str
+) -> Finding:
+    """Where `wanted` is more money than `room`, all that wants it shrinks in proportion."""
+    room = max(_ZERO, room)
+    allowed = leg.allocation_pct
+    if wanted > room:
+        allowed = floor_pct(allowed * room / wanted)
+    return Finding(allowed, f"{money(wanted)} {name}", f"{money(room)} {facts.currency}", reason)
+
+
 Judge = Callable[[Leg, Facts], Finding]
 
 
@@ -142,6 +180,11 @@ Findings = tuple[tuple[Rule, Finding], ...]
 def floor_pct(value: Decimal) -> Decimal:
     """A percentage with the four places that contracts carry, rounded down."""
     return value.quantize(_PCT_STEP, ROUND_FLOOR)
+
+
+def money(value: Decimal) -> str:
+    """An amount for people: `1,234.50`."""
+    return f"{value.quantize(Decimal('0.01')):,f}"
 
 
 def pct(value: Decimal) -> str:

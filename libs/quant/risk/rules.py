@@ -12,14 +12,15 @@ from decimal import Decimal
 from contracts.halt import Halt
 from contracts.risk import Evidence
 from libs.quant.exchange import no_rate
+from libs.quant.risk.entry import report_window, risk_per_trade
 from libs.quant.risk.exits import cooling_off, not_being_sold, one_exit_a_session
-from libs.quant.risk.facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct
-from libs.quant.sizing import BPS_IN_ONE
+from libs.quant.risk.facts import Facts, Finding, Leg, Rule, floor_pct, gate, pct, share_of_room
+from libs.quant.risk.together import account_volatility, cluster_exposure
+from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS
 
-CASH_RESERVE_BPS = Decimal(100)
-"""Held back from cash above the price of a buy: fee, slippage and a small gap at the open."""
 ALLOCATION_PCT_MAX = Decimal(100)
 HALTED = "halted"
+OWN_REASON = "own_reason"
 
 _HUNDRED = Decimal(100)
 _ZERO = Decimal(0)
@@ -212,16 +213,12 @@ def _something_to_sell(leg: Leg, facts: Facts) -> Finding:
 # Ceilings: how much of each survivor, given what all survivors ask for.
 
 
-def _share_of_room(
+def _shared_room(
     leg: Leg, facts: Facts, group: Iterable[Leg], room: Decimal, name: str, reason: str
 ) -> Finding:
     """Where the group asks for more money than `room`, all of it shrinks in proportion."""
     wanted = sum((facts.amount(member) for member in group), _ZERO)
-    room = max(_ZERO, room)
-    allowed = leg.allocation_pct
-    if wanted > room:
-        allowed = floor_pct(allowed * room / wanted)
-    return Finding(allowed, f"{_money(wanted)} {name}", f"{_money(room)} {facts.currency}", reason)
+    return share_of_room(leg, facts, wanted, room, name, reason)
 
 
 def _allocation_total(leg: Leg, facts: Facts) -> Finding:
@@ -251,7 +248,7 @@ def _sector_exposure(leg: Leg, facts: Facts) -> Finding:
     sector = facts.sector(leg.ticker)
     limit = facts.limits.sector_pct_max
     tied = (facts.exposure(name) for name in facts.exposed_tickers if facts.sector(name) == sector)
-    return _share_of_room(
+    return _shared_room(
         leg,
         facts,
         _same_sector(sector, facts),
@@ -267,7 +264,7 @@ def _same_sector(sector: str, facts: Facts) -> list[Leg]:
 
 def _position_size(leg: Leg, facts: Facts) -> Finding:
     limit = facts.limits.position_pct_max
-    return _share_of_room(
+    return _shared_room(
         leg,
         facts,
         [leg],
@@ -279,7 +276,7 @@ def _position_size(leg: Leg, facts: Facts) -> Finding:
 
 def _order_size(leg: Leg, facts: Facts) -> Finding:
     limit = facts.limits.order_pct_max
-    return _share_of_room(
+    return _shared_room(
         leg,
         facts,
         [leg],
@@ -292,7 +289,7 @@ def _order_size(leg: Leg, facts: Facts) -> Finding:
 def _gross_exposure(leg: Leg, facts: Facts) -> Finding:
     limit = facts.limits.gross_exposure_pct_max
     tied = sum((facts.exposure(name) for name in facts.exposed_tickers), _ZERO)
-    return _share_of_room(
+    return _shared_room(
         leg,
         facts,
         facts.legs,
@@ -303,7 +300,7 @@ def _gross_exposure(leg: Leg, facts: Facts) -> Finding:
 
 
 def _cash(leg: Leg, facts: Facts) -> Finding:
-    return _share_of_room(
+    return _shared_room(
         leg,
         facts,
         facts.legs,
@@ -325,7 +322,7 @@ BUY_GATES: tuple[Rule, ...] = (
     Rule(HALTED, "a person must be able to stop the desk at once", _not_halted),
     Rule("equities_only", "whole shares cannot be cut from a currency pair", _equities_only),
     Rule("research_evidence", "a claim without a source is no reason to buy", _research_evidence),
-    Rule("own_reason", "what nothing speaks for is not bought", _own_reason),
+    Rule(OWN_REASON, "what nothing speaks for is not bought", _own_reason),
     Rule("exchange_rate", "what it costs must be known before it is bought", _exchange_rate),
     Rule(
         "risk_needs_catalyst",
@@ -337,6 +334,7 @@ BUY_GATES: tuple[Rule, ...] = (
     Rule("cooling_off", "what was sold for a reason is not bought back next day", cooling_off),
     Rule("daily_loss", "a bad day must not become a worse one", _daily_loss),
     Rule("price_drift", "a thesis holds for the price it was made at", _price_drift),
+    Rule("report_window", "no stop limits what a report does overnight", report_window),
 )
 BUY_CEILINGS: tuple[Rule, ...] = (
     Rule("allocation_total", "the budget is spent once", _allocation_total),
@@ -346,6 +344,13 @@ BUY_CEILINGS: tuple[Rule, ...] = (
     Rule("order_size", "one order must not move much at once", _order_size),
     Rule("gross_exposure", "the account does not borrow", _gross_exposure),
     Rule("cash", "cash never goes below zero", _cash),
+    Rule("risk_per_trade", "no single mistake may cost much", risk_per_trade),
+    Rule(
+        "account_volatility",
+        "the account moves no more than a broad index does",
+        account_volatility,
+    ),
+    Rule("cluster_exposure", "what moves together is one bet by several names", cluster_exposure),
 )
 
 
@@ -356,7 +361,3 @@ def is_currency_pair(ticker: str) -> bool:
 
 def _of_equity(limit_pct: Decimal, facts: Facts) -> Decimal:
     return facts.equity * limit_pct / _HUNDRED
-
-
-def _money(value: Decimal) -> str:
-    return f"{value.quantize(Decimal('0.01')):,f}"

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("unharmed")
 TICKERS = ("AAPL", "FB", "GOOG", "IBM", "MSFT")
 CYCLES = 8
 AT_ONCE = 20
+MARKET_ORDERS = "select count(*) from orders where account = $1 and type = 'market'"
 
 
 async def books_balance(desk: Desk, account: str) -> None:
@@ -72,7 +73,9 @@ async def test_the_books_balance_after_many_cycles_on_one_account(desk: Desk, us
 
     account = pipelines[0]["account"]
     async with desk.postgres() as db:
-        orders = await db.fetchval("select count(*) from orders where account = $1", account)
+        orders = await db.fetchval(
+            "select count(*) from orders where account = $1 and type = 'market'", account
+        )
     assert orders > 2
     await books_balance(desk, account)
 
@@ -150,7 +153,9 @@ async def test_a_request_that_is_published_many_times_at_once_is_one_cycle(
     async with desk.postgres() as db:
         key, account = body["idempotency_key"], account_of(body)
         cycles = await db.fetchval("select count(*) from cycles where idempotency_key = $1", key)
-        orders = await db.fetchval("select count(*) from orders where account = $1", account)
+        orders = await db.fetchval(
+            "select count(*) from orders where account = $1 and type = 'market'", account
+        )
         executed = await db.fetchval("select count(*) from executions where account = $1", account)
     assert (cycles, orders, executed) == (1, 2, 1)
     events = user.events.of(cycle_id)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from unittest.mock import ANY
@@ -15,6 +15,8 @@ from tests.integration.desk.caller import Caller, Json, account_of, picked, wish
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk, desk_in
 
+WIDE = {"risk_per_trade_pct_max": 100, "volatility_pct_max": 100, "cluster_pct_max": 100}
+
 
 def wish_to_exit(account: str, as_of: str, **fields: object) -> Json:
     """A request to check all that the account holds."""
@@ -23,14 +25,23 @@ def wish_to_exit(account: str, as_of: str, **fields: object) -> Json:
 
 
 async def sales(desk: Desk, account: str) -> list[tuple[str, str, str, int]]:
-    """Sell orders: type, status, ticker, shares."""
+    """Sell orders of exits and of decisions, without the stops of entries: type, status, ticker,
+    shares."""
     async with desk.postgres() as db:
         rows = await db.fetch(
             "select type, status, ticker, quantity::int from orders"
-            " where account = $1 and side = 'sell' order by placed_at, type",
+            " where account = $1 and side = 'sell' and (type = 'market' or exit)"
+            " order by placed_at, type",
             account,
         )
     return [tuple(row) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def desk(make_open_dir: Callable[[], Path], own_environment_in: OwnEnvironmentIn) -> Iterator[Desk]:
+    """A desk whose positions are large enough to be sold in parts."""
+    with desk_in(make_open_dir(), own_environment_in, limits=WIDE) as held:
+        yield held
 
 
 @pytest.fixture
@@ -326,7 +337,7 @@ def test_a_stop_waits_on_the_rest_and_the_portfolio_shows_it(
 ) -> None:
     rules = tmp_path / "exit_signals.toml"
     rules.write_text("[default]\nstop_pct = 5\n")
-    with desk_in(make_open_dir(), own_environment_in, exit_rules_file=rules) as desk:
+    with desk_in(make_open_dir(), own_environment_in, exit_rules_file=rules, limits=WIDE) as desk:
         deskbus = CommandLine(desk.settings.data_dir, tmp_path)
         deskbus("cycle request --as-of 2012-06-29 --universe AAPL --wait")
         exited = deskbus("cycle request --kind exit --as-of 2012-10-31 --wait")
@@ -339,7 +350,7 @@ def test_a_stop_waits_on_the_rest_and_the_portfolio_shows_it(
         waiting, done = deskbus("report 2012-11-02"), deskbus(f"report {triggered}")
 
     assert (exited.code, moved.code, later.code) == (0, 0, 0)
-    assert "1 stop placed on what is left" in exited.out
+    assert "1 stop placed" in exited.out
     assert "open order: sell 17 AAPL at a stop of 565.55 USD, decided Wed 2012-10-31" in shown.out
     assert checked.rows[0]["position"]["open_orders"] == [
         {"side": "sell", "quantity": 17, "order_type": "stop", "stop_price": "565.55"}

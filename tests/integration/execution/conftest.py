@@ -20,7 +20,7 @@ from contracts.risk import (
     ExitPlan,
     PortfolioDecision,
 )
-from contracts.trader import StockPick
+from contracts.trader import PickPlan, StockPick
 from contracts.types import ExchangeRate, Money
 from libs.broker.paper import PaperBroker
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
@@ -54,6 +54,10 @@ from tests.integration.own_servers import OwnServers
 
 D = Decimal
 TEN = D(10)
+WIDE = AccountLimits(
+    risk_per_trade_pct_max=D(100), volatility_pct_max=D(100), cluster_pct_max=D(100)
+)
+"""Of an account that is about the ledger, and not about what a trade may risk."""
 FRIDAY = date(2012, 6, 29)
 MONDAY = date(2012, 7, 2)
 TUESDAY = date(2012, 7, 3)
@@ -107,7 +111,7 @@ class Prices:
             raise NoHistory(f"{ticker} has no close on {as_of}")
         opened = self.opens.get((ticker, as_of)) or close
         low = self.lows.get((ticker, as_of), min(opened, close))
-        prices = {"open": opened, "low": low, "close": close}
+        prices = {"open": opened, "high": max(opened, close), "low": low, "close": close}
         days = [as_of]
         while len(days) < sessions:  # it has never moved before
             days.append(self.calendar.previous_session(days[-1]))
@@ -184,11 +188,22 @@ class Desk:
 
     def without_cooling_off(self) -> "Desk":
         """This account, which may buy again what it has just sold."""
-        limits = AccountLimits(cooling_off_sessions=0)
+        limits = WIDE.model_copy(update={"cooling_off_sessions": 0})
         return replace(self, trading=replace(self.trading, limits_of=lambda _: limits))
 
     async def buy(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
         return await self.execute(self.command({ticker: quantity}, as_of))
+
+    async def enter(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
+        """A buy with a plan: its stop is 1% away, as nothing has ever moved."""
+        command = self.command({ticker: quantity}, as_of)
+        validation = command.decision_validation
+        (pick,) = validation.proposals
+        planned = pick.model_copy(update={"plan": PickPlan(review_by=date(2012, 9, 25))})
+        update = {"proposals": (planned,)}
+        return await self.execute(
+            command.model_copy(update={"decision_validation": validation.model_copy(update=update)})
+        )
 
     async def sell(self, ticker: str, quantity: int, as_of: date = FRIDAY) -> ExecutionResult:
         return await self.execute(self.command({ticker: -quantity}, as_of))
@@ -311,7 +326,8 @@ def desk(pool: Pool, orchestrator: Pool) -> Desk:
     prices = Prices()
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
     reads = Reads(prices, prices, prices)  # type: ignore[arg-type]
-    return Desk(Trading(pool, reads, broker, starting_cash=D(10_000)), prices, orchestrator)
+    trading = Trading(pool, reads, broker, starting_cash=D(10_000), limits_of=lambda _: WIDE)
+    return Desk(trading, prices, orchestrator)
 
 
 @pytest.fixture

@@ -18,7 +18,15 @@ from libs.postgres.pool import Pool, PostgresError
 from services.execution.errors import CurrencyChanged, NoExchangeRate
 from services.execution.handler import Trading
 from services.execution.reads import Reads
-from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk, Prices
+from tests.integration.execution.conftest import (
+    FRIDAY,
+    MONDAY,
+    THURSDAY,
+    TUESDAY,
+    WIDE,
+    Desk,
+    Prices,
+)
 from tests.integration.execution.test_execution import assert_sound, books_of
 
 D = Decimal
@@ -291,7 +299,8 @@ def fixture_desk(pool: Pool, orchestrator: Pool) -> Desk:
     store = ReplayStore(FIXTURE)
     reads = Reads(ReplayMarket(store), ReplayFills(store), ReplayRates(store))
     broker = PaperBroker(fee_bps=D(10), slippage_bps=D(0))
-    return Desk(Trading(pool, reads, broker, starting_cash=D(100_000)), Prices(), orchestrator)
+    trading = Trading(pool, reads, broker, starting_cash=D(100_000), limits_of=lambda _: WIDE)
+    return Desk(trading, Prices(), orchestrator)
 
 
 async def test_the_fixtures_german_share_trades_through_eurusd(fixture_desk, pool):

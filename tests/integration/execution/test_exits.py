@@ -276,13 +276,24 @@ async def test_a_later_exit_places_its_own_stop_in_the_place_of_the_older_one(
 ) -> None:
     await (await holding(desk)).exit("AAPL", 50, "9.00", MONDAY)
     await desk.open(TUESDAY)
+    await desk.exit("AAPL", 25, "9.50", TUESDAY)
+    books = await desk.open(THURSDAY)
+
+    (stop,) = books.open_orders
+    assert (stop.quantity, stop.stop_price) == (25, Money(amount=D("9.50")))
+    stops = [row for row in await orders(pool, desk) if row[0] == "stop"]
+    assert sorted(row[1] for row in stops) == ["cancelled", "waiting"]
+
+
+async def test_a_later_exit_lowers_no_stop(desk: Desk, pool: Pool) -> None:
+    await (await holding(desk)).exit("AAPL", 50, "9.00", MONDAY)
+    await desk.open(TUESDAY)
     await desk.exit("AAPL", 25, "8.00", TUESDAY)
     books = await desk.open(THURSDAY)
 
     (stop,) = books.open_orders
-    assert (stop.quantity, stop.stop_price) == (25, Money(amount=D("8.00")))
-    stops = [row for row in await orders(pool, desk) if row[0] == "stop"]
-    assert sorted(row[1] for row in stops) == ["cancelled", "waiting"]
+    assert (stop.quantity, stop.stop_price) == (25, Money(amount=D("9.00")))
+    assert [row[1] for row in await orders(pool, desk) if row[0] == "stop"] == ["waiting"]
 
 
 async def test_a_halt_lets_exits_and_their_stops_pass(desk: Desk, pool: Pool) -> None:

@@ -9,13 +9,12 @@ from uuid import UUID
 
 import pytest
 
-from contracts.account import AccountLimits
 from contracts.execution import ExecutionResult, OrderStatus
 from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
 from libs.postgres.pool import EXECUTION_ROLE, Pool, PostgresError, open_pool
 from services.execution.errors import UnknownAccount
 from services.execution.halt import halt_trading, resume_trading
-from tests.integration.execution.conftest import FRIDAY, MONDAY, TUESDAY, Desk
+from tests.integration.execution.conftest import FRIDAY, MONDAY, TUESDAY, WIDE, Desk
 from tests.integration.execution.test_execution import assert_sound, books_of
 
 D = Decimal
@@ -32,7 +31,8 @@ async def resumed(pool: Pool, account: str | None) -> HaltAnswer:
 
 
 def limited(desk: Desk, **limits: Decimal) -> Desk:
-    return replace(desk, trading=replace(desk.trading, limits_of=lambda _: AccountLimits(**limits)))
+    its = WIDE.model_copy(update=limits)
+    return replace(desk, trading=replace(desk.trading, limits_of=lambda _: its))
 
 
 async def test_a_halted_account_buys_nothing_sells_and_buys_again_once_resumed(desk, pool):

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -15,7 +16,7 @@ from libs.postgres.pool import EXECUTION_ROLE, ORCHESTRATOR_ROLE
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
 from services.execution.app import NoDatabase, routes, service, trading_of
-from tests.integration.execution.conftest import Desk, Prices
+from tests.integration.execution.conftest import WIDE, Desk, Prices
 from tests.integration.execution.test_execution import assert_sound
 
 D = Decimal
@@ -27,7 +28,7 @@ async def shipped(servers: Servers, tmp_path):
         data_dir=tmp_path, postgres_dsn=SecretStr(servers.postgres_dsn(EXECUTION_ROLE))
     )
     async with trading_of(settings) as trading:
-        yield trading
+        yield replace(trading, limits_of=lambda _: WIDE)
 
 
 async def test_every_route_has_its_row_in_the_subject_table(shipped):

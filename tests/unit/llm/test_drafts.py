@@ -36,7 +36,8 @@ DECLARED = {
     "quant": "signal confidence ticker answer fact beside speaks why",
     "research": "fundamental_score technical_score risk_score ticker catalyst sector_peers "
     "research_notes fact beside speaks why",
-    "picks": "allocation_pct confidence ticker answer fact beside speaks why",
+    "picks": "allocation_pct confidence horizon_sessions stop_atr ticker review_event answer fact "
+    "beside speaks why",
     "review": "allocation_pct confidence ticker vetoed_tickers notes fact beside speaks why",
     "memory": "short_term_summary active_hypotheses next_steps",
     "assessment": "verdict strengths weaknesses suggestions",

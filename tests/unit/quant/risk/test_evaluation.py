@@ -14,13 +14,14 @@ from contracts.account import (
     SessionBefore,
     Side,
 )
-from contracts.facts import DatedEvent, EventKind
+from contracts.facts import DatedEvent, EventKind, Moves
 from contracts.halt import Halt
 from contracts.risk import DecisionAction, Evidence, RuleOutcome
-from contracts.trader import StockPick
+from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.quant.risk.evaluation import RuleVerdict, evaluate, proposal_hash
 from libs.quant.risk.rules import is_currency_pair
+from tests.fakes.moves import calm
 from tests.fakes.reasons import settled
 
 D = Decimal
@@ -29,6 +30,9 @@ WIDE = AccountLimits(
     position_pct_max=D(100),
     order_pct_max=D(100),
     gross_exposure_pct_max=D(100),
+    risk_per_trade_pct_max=D(100),
+    volatility_pct_max=D(100),
+    cluster_pct_max=D(100),
 )
 
 
@@ -63,6 +67,7 @@ def pick(ticker: str, pct: str | int, side: Side = Side.BUY) -> StockPick:
         reasons=(settled(ticker),) if side is Side.BUY else (),
         reasoning="why",
         confidence=0.5,
+        plan=PickPlan() if side is Side.BUY else None,
     )
 
 
@@ -78,7 +83,13 @@ def waits(ticker: str, side: Side, quantity: int, hold: str | int) -> OpenOrder:
 
 
 def known(ticker: str, price: str | int = 10, **fields: object) -> Evidence:
-    fields = {"sector": ticker.lower(), "risk_score": 5.0, "measured_risk": 5.0, **fields}
+    fields = {
+        "sector": ticker.lower(),
+        "risk_score": 5.0,
+        "measured_risk": 5.0,
+        "atr": D("0.1"),
+        **fields,
+    }
     return Evidence.model_validate({"ticker": ticker, "price": D(price), **fields})
 
 
@@ -115,15 +126,18 @@ def judge(
     evidence: list[Evidence] | None = None,
     budget: str | int | None = None,
     prices: dict[str, Decimal] | None = None,
+    moves: Moves | None = None,
 ) -> RuleVerdict:
     found = [known(p.ticker) for p in picks] if evidence is None else evidence
+    account = portfolio or books()
     return evaluate(
         picks,
         {item.ticker: item for item in found},
-        portfolio or books(),
+        account,
         limits,
         None if budget is None else usd(budget),
         {p.ticker: D(10) for p in picks} if prices is None else prices,
+        moves=calm({*account.exposed, *(p.ticker for p in picks)}) if moves is None else moves,
     )
 
 
@@ -141,7 +155,7 @@ def test_a_pick_inside_every_limit_is_kept_whole_and_every_rule_says_so():
     assert verdict.decisions[0].allocation_pct == 40
     assert verdict.adjustments == ()
     assert verdict.vetoed == ()
-    assert len(verdict.checks) == 19
+    assert len(verdict.checks) == 23
     assert all(check.passed and check.outcome is RuleOutcome.KEPT for check in verdict.checks)
 
 

@@ -13,10 +13,10 @@ from libs.quant.risk.rules import (
     ALLOCATION_PCT_MAX,
     BUY_CEILINGS,
     BUY_GATES,
-    CASH_RESERVE_BPS,
     EXIT_GATES,
     SELL_GATES,
 )
+from libs.quant.sizing import CASH_RESERVE_BPS
 from services.risk.logic import REVIEW, REVIEW_ONLY_REDUCES
 
 LIMITS = AccountLimits()
@@ -33,6 +33,10 @@ DEFAULTS = {
     "position_size": f"{LIMITS.position_pct_max}% of equity",
     "order_size": f"{LIMITS.order_pct_max}% of equity",
     "gross_exposure": f"{LIMITS.gross_exposure_pct_max}% of equity",
+    "report_window": f"{LIMITS.report_sessions} sessions",
+    "risk_per_trade": f"{LIMITS.risk_per_trade_pct_max}% of equity",
+    "account_volatility": f"{LIMITS.volatility_pct_max}% a year",
+    "cluster_exposure": f"{LIMITS.cluster_pct_max}% of equity",
     "cash": f"less {CASH_RESERVE_BPS / 100:g}% for fee",
 }
 """How the page words the default of each rule that has a number."""

@@ -5,6 +5,7 @@ from collections import defaultdict
 from decimal import ROUND_FLOOR, Decimal
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,14 +19,16 @@ from contracts.account import (
     SessionBefore,
     Side,
 )
-from contracts.facts import DatedEvent, EventKind
+from contracts.facts import DatedEvent, EventKind, Moves, ReportAhead
 from contracts.halt import Halt
 from contracts.reasons import Reason
 from contracts.risk import DecisionAction, Evidence, PortfolioDecision, RuleOutcome
-from contracts.trader import StockPick
+from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.quant.risk.evaluation import RuleVerdict, evaluate
-from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, CASH_RESERVE_BPS, is_currency_pair
+from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, is_currency_pair
+from libs.quant.sizing import CASH_RESERVE_BPS
+from tests.fakes.moves import moving
 from tests.fakes.reasons import settled
 
 CASES = 10_000
@@ -40,6 +43,8 @@ EARNINGS = DatedEvent(
     on="2012-07-10",
     known_at="2012-06-01T00:00:00Z",
 )
+REPORT = ReportAhead(on="2012-07-05", sessions=3)
+LATER_REPORT = ReportAhead(on="2012-07-06", sessions=4)
 ID = UUID(int=7)
 D = Decimal
 HALT = Halt(by="cli", since="2026-11-22T02:00:00Z")
@@ -54,6 +59,7 @@ class Case:
         self.prices = {t: self._near(self._price()) for t in TICKERS if self.rng.random() < 0.9}
         self.evidence = {t: self._evidence(t) for t in TICKERS if self.rng.random() < 0.85}
         self.limits = self._limits()
+        self.moves = self._moves()
         self.portfolio = self._portfolio()
         cap = self._amount(200_000) if self.rng.random() < 0.6 else None
         self.budget = None if cap is None else Money(amount=cap)
@@ -65,12 +71,16 @@ class Case:
         factor = self.rng.choice([D(1), D(1), D("1.05"), D("1.0501"), D("0.95"), D("0.9")])
         return (price * factor).quantize(D("0.000001")) or D("0.000001")
 
+    def _exact(self, price: Decimal) -> Decimal:
+        return price.quantize(D("0.000001"))
+
     def _amount(self, top: int) -> Decimal:
         return self.rng.choice([D(0), D(1_000), D(self.rng.randrange(top * 100)) / 100])
 
     def _pick(self) -> StockPick:
         pct = self.rng.choice([D(0), D(25), D(50), D(100), D(self.rng.randrange(10**6)) / 10**4])
         ticker = self.rng.choice(TICKERS)
+        stop_atr = self.rng.choice([1.0, 3.0, 3.0, 6.0])
         about = self.rng.choice([*[(ticker,)] * 8, (), ("AAPL", "XYZ")])
         return StockPick(
             ticker=ticker,
@@ -78,7 +88,8 @@ class Case:
             action=self.rng.choice([Side.BUY, Side.BUY, Side.BUY, Side.SELL]),
             allocation_pct=pct,
             reasoning=self.rng.choice("ab"),
-            confidence=0.5,
+            confidence=self.rng.choice([0.0, 0.5, 0.7, 1.0]),
+            plan=self.rng.choice([None, *[PickPlan(stop_atr=stop_atr)] * 6]),
         )
 
     def _evidence(self, ticker: str) -> Evidence:
@@ -92,6 +103,9 @@ class Case:
             catalyst_event=self.rng.choice([None, EARNINGS]),
             price=self._near(price),
             no_rate=self.rng.choice([*[None] * 9, "EUR"]),
+            atr=self.rng.choice([None, *[self._exact(price / 50)] * 2, D(0), price]),
+            report=self.rng.choice([*[None] * 6, REPORT, LATER_REPORT]),
+            has_reports=self.rng.random() < 0.5,
         )
 
     def _limits(self) -> AccountLimits:
@@ -103,6 +117,20 @@ class Case:
             position_pct_max=pct(),
             order_pct_max=pct(),
             gross_exposure_pct_max=pct(),
+            risk_per_trade_pct_max=self.rng.choice([D(0), D(1), D(1), D(100)]),
+            volatility_pct_max=self.rng.choice([D(0), D(15), D(15), D(100)]),
+            cluster_pct_max=pct(),
+        )
+
+    def _moves(self) -> Moves:
+        known = [ticker for ticker in TICKERS if self.rng.random() < 0.8]
+        return moving(
+            {ticker: self.rng.choice([0.0, 5.0, 20.0, 60.0]) for ticker in known},
+            {
+                (one, two): self.rng.choice([-0.5, 0.0, 0.5999, 0.6, 0.9])
+                for one in known
+                for two in known
+            },
         )
 
     def _portfolio(self) -> Portfolio:
@@ -165,6 +193,7 @@ class Case:
             self.limits,
             self.budget,
             self.prices,
+            moves=self.moves,
             **rules,  # type: ignore[arg-type]
         )
 
@@ -172,6 +201,26 @@ class Case:
     def cash_free(self) -> Decimal:
         held_back = (o.hold.amount for o in self.portfolio.open_orders if o.side is Side.BUY)
         return max(D(0), self.portfolio.cash.amount - sum(held_back, D(0)))
+
+    @property
+    def exposed(self) -> dict[str, Decimal]:
+        """The money that is held or ordered, by ticker."""
+        money: dict[str, Decimal] = defaultdict(lambda: D(0))
+        for position in self.portfolio.positions:
+            money[position.ticker] += position.value
+        for order in self.portfolio.open_orders:
+            if order.side is Side.BUY:
+                money[order.asset] += order.hold.amount
+        return money
+
+    def pick_of(self, decision: PortfolioDecision) -> StockPick:
+        """The smallest pick for it, which counts."""
+        picks = [
+            each
+            for each in self.picks
+            if (each.action.value, each.ticker) == (decision.action.value, decision.asset)
+        ]
+        return min(picks, key=lambda each: (each.allocation_pct, each.model_dump_json()))
 
     def reasons_of(self, decision: PortfolioDecision) -> tuple[Reason, ...]:
         """Those of the pick that a decision came of: without any of its own there was none."""
@@ -226,6 +275,70 @@ def assert_inside_every_limit(case: Case, verdict: RuleVerdict) -> None:
     assert all(pct <= limits.sector_pct_max for pct in by_sector.values())
 
 
+def assert_a_stop_loses_no_more_than_a_trade_may(case: Case, verdict: RuleVerdict) -> None:
+    """Bought up to the reserve's gap above the price, with its fees, and sold at the stop."""
+    equity = case.portfolio.equity.amount
+    for buy in verdict.decisions:
+        if buy.action is not DecisionAction.BUY:
+            continue
+        price = buy.price.amount
+        stop = buy.plan.stop_price.amount if buy.plan and buy.plan.stop_price else D(0)
+        assert 0 <= stop < price
+        lost = buy.quantity * (price * (1 + CASH_RESERVE_BPS / 10_000) - stop)
+        factor = max(D("0.5"), D(str(buy.confidence)))
+        assert lost <= equity * case.limits.risk_per_trade_pct_max * factor / 100
+        if buy.plan:
+            assert lost <= buy.plan.risk.amount < lost + D("0.01")
+            cents = D("0.0001") + 1 / equity
+            assert buy.plan.risk_pct <= case.limits.risk_per_trade_pct_max + cents
+
+
+def assert_inside_the_account_s_volatility(case: Case, verdict: RuleVerdict) -> None:
+    """By numpy, with the true correlations: those below zero only make it calmer."""
+    buys = {
+        d.asset: float(d.quantity * d.price.amount)
+        for d in verdict.decisions
+        if d.action is DecisionAction.BUY
+    }
+    if not buys:
+        return
+    money = {ticker: float(case.exposed.get(ticker, 0)) for ticker in TICKERS}
+    money |= {ticker: money[ticker] + value for ticker, value in buys.items()}
+    size, known = len(TICKERS), case.moves.tickers
+    correlations = np.ones((size, size))
+    for row, one in enumerate(TICKERS):
+        for column, two in enumerate(TICKERS):
+            if one != two and {one, two} <= set(known):
+                low, high = sorted((known.index(one), known.index(two)))
+                correlations[row, column] = case.moves.correlations[high * (high - 1) // 2 + low]
+    volatility = [
+        case.moves.volatility_pct[known.index(ticker)] if ticker in known else 130.0
+        for ticker in TICKERS
+    ]
+    risks = np.array([money[ticker] for ticker in TICKERS]) * np.array(volatility) / 100
+    limit = float(case.limits.volatility_pct_max * case.portfolio.equity.amount) / 100
+    assert max(float(risks @ correlations @ risks), 0.0) ** 0.5 <= limit * (1 + 1e-9) + 1e-9
+
+
+def assert_no_cluster_is_too_large(case: Case, verdict: RuleVerdict) -> None:
+    """A pair of the same cluster is never more than a cluster may be."""
+    buys = {
+        d.asset: d.quantity * d.price.amount
+        for d in verdict.decisions
+        if d.action is DecisionAction.BUY
+    }
+    known, limit = case.moves.tickers, case.limits.cluster_pct_max
+    most = limit * case.portfolio.equity.amount / 100
+    for one, value in buys.items():
+        for two in {*buys, *case.exposed} - {one}:
+            together = True
+            if {one, two} <= set(known):
+                low, high = sorted((known.index(one), known.index(two)))
+                together = case.moves.correlations[high * (high - 1) // 2 + low] >= 0.6
+            if together:
+                assert value + buys.get(two, D(0)) + case.exposed.get(two, D(0)) <= most
+
+
 def assert_no_gate_was_passed_by_what_it_bars(case: Case, verdict: RuleVerdict) -> None:
     held = {p.ticker for p in case.portfolio.positions if p.quantity > 0}
     waiting = {o.asset for o in case.portfolio.open_orders if o.side is Side.BUY}
@@ -247,6 +360,7 @@ def assert_no_gate_was_passed_by_what_it_bars(case: Case, verdict: RuleVerdict) 
         assert dict(zip(sold, ago, strict=True)).get(decision.asset, 99) >= 10
         move = abs(case.prices[decision.asset] - evidence.price)
         assert move * 100 <= case.limits.price_move_pct_max * evidence.price
+        assert evidence.report is None or evidence.report.sessions > case.limits.report_sessions
 
 
 def assert_inside_the_daily_loss(case: Case) -> None:
@@ -294,6 +408,7 @@ def assert_applied_again_it_changes_nothing(case: Case, verdict: RuleVerdict) ->
             reasons=case.reasons_of(d),
             reasoning=d.reasoning,
             confidence=d.confidence,
+            plan=case.pick_of(d).plan,
         )
         for d in verdict.decisions
     ]
@@ -305,6 +420,9 @@ def assert_applied_again_it_changes_nothing(case: Case, verdict: RuleVerdict) ->
 PROPERTIES = (
     assert_never_increased,
     assert_inside_every_limit,
+    assert_a_stop_loses_no_more_than_a_trade_may,
+    assert_inside_the_account_s_volatility,
+    assert_no_cluster_is_too_large,
     assert_no_gate_was_passed_by_what_it_bars,
     assert_sells_only_what_is_free,
     assert_told,

@@ -7,12 +7,15 @@ from uuid import UUID
 import pytest
 
 from contracts.account import CoolingOff, OpenOrder, SessionBefore, Side
+from contracts.facts import ReportAhead
 from contracts.halt import Halt
 from contracts.reasons import Reason, Speaks
+from contracts.risk import Evidence
 from contracts.trader import StockPick
 from contracts.types import ExchangeRate, Foreign, Money
 from libs.quant.risk.evaluation import WHOLE_SHARES, RuleVerdict
 from libs.quant.risk.rules import BUY_CEILINGS, BUY_GATES, SELL_GATES
+from tests.fakes.moves import moving
 from tests.fakes.reasons import settled
 from tests.unit.quant.risk.test_evaluation import WIDE, books, failed, held, judge, known, pick, usd
 
@@ -69,6 +72,22 @@ def _sold(sessions_ago: int) -> CoolingOff:
 
 def _half() -> dict[str, object]:
     return {"limits": limited(sector_pct_max=50)}
+
+
+def reporting(sessions: int) -> Evidence:
+    report = ReportAhead(on="2012-07-05", sessions=sessions)
+    return known("AAA").model_copy(update={"report": report, "has_reports": True})
+
+
+def moved(volatility_pct: float) -> dict[str, object]:
+    limits = limited(volatility_pct_max=10)
+    return {"limits": limits, "moves": moving({"AAA": volatility_pct})}
+
+
+def clustered() -> dict[str, object]:
+    """AAA moves with what is held, from just as much on as counts."""
+    moves = moving({"AAA": 5.0, "OLD": 5.0}, {("AAA", "OLD"): 0.6})
+    return {"limits": limited(cluster_pct_max=50), "moves": moves}
 
 
 def reasoned(*reasons: Reason) -> StockPick:
@@ -157,6 +176,26 @@ BOTH_SIDES: dict[str, tuple[Asked, Asked]] = {
     "cash": (
         asked(pick("AAA", 100), portfolio=books(10_100), budget=10_000),
         asked(pick("AAA", 100), portfolio=books("10099.99"), budget=10_000),
+    ),
+    "report_window": (
+        asked(A10, evidence=[reporting(4)], limits=limited(report_sessions=3)),
+        asked(A10, evidence=[reporting(3)], limits=limited(report_sessions=3)),
+    ),
+    # The stop at 9.70 and a percent for fees and a gap lose 4% of what is bought, and a confidence
+    # of 0.5 leaves half of the limit.
+    "risk_per_trade": (
+        asked(pick("AAA", 25), limits=limited(risk_per_trade_pct_max=2)),
+        asked(pick("AAA", "25.01"), limits=limited(risk_per_trade_pct_max=2)),
+    ),
+    "account_volatility": (
+        asked(pick("AAA", 50), **moved(20)),
+        asked(pick("AAA", "50.01"), **moved(20)),
+    ),
+    "cluster_exposure": (
+        asked(A10, evidence=TECH, **clustered(), portfolio=HOLDING, budget=100_000),
+        asked(
+            pick("AAA", "10.01"), evidence=TECH, **clustered(), portfolio=HOLDING, budget=100_000
+        ),
     ),
     WHOLE_SHARES: (asked(pick("AAA", 1), budget=1_000), asked(pick("AAA", 1), budget=999)),
 }

@@ -18,7 +18,7 @@ from contracts.execution import ExecuteDecisions, OrderStatus
 from contracts.facts import DatedEvent, EventKind, TickerFacts
 from contracts.message import Pipeline
 from contracts.risk import DecisionAction, DecisionValidation, Evidence, PortfolioDecision
-from contracts.trader import StockPick
+from contracts.trader import PickPlan, StockPick
 from contracts.types import Money
 from libs.broker.broker import Opening
 from libs.broker.paper import PaperBroker
@@ -28,6 +28,7 @@ from services.execution.books import Book, Books, Holding
 from services.execution.changes import Changes
 from services.execution.logic import execute
 from services.execution.record import Bounds
+from tests.fakes.moves import calm
 from tests.fakes.reasons import settled
 
 D = Decimal
@@ -46,7 +47,7 @@ EVENT = DatedEvent(
 PRICE = D(10)
 CASH, HELD = D(60_000), D(4_000)
 EQUITY = CASH + HELD * PRICE
-LIMITS = AccountLimits()
+LIMITS = AccountLimits(risk_per_trade_pct_max=D(2))
 UNCONSTRAINED = Constraints()
 LOOSE = AccountLimits(
     sector_pct_max=D(100), position_pct_max=D(100), order_pct_max=D(100), risk_score_max=10
@@ -70,6 +71,7 @@ asked = st.builds(
     price=st.sampled_from([D("0.000001"), PRICE, D(10_000)]),
     allocation_pct=PCT,
     about=st.sampled_from([None, None, None, (), ("AAA", "ZZZ")]),
+    stop_atr=st.sampled_from([1.0, 3.0, 6.0]),
 )
 
 
@@ -106,6 +108,7 @@ def command(legs: dict[str, Any], evidence: dict[str, Any], budget: Decimal) -> 
                 confidence=1,
                 reasoning="because",
                 reasons=tuple(settled(ticker, about) for about in reasoned(ticker, leg)),
+                plan=PickPlan(stop_atr=leg.get("stop_atr", 3.0)),
             )
             for ticker, leg in legs.items()
         ),
@@ -139,7 +142,9 @@ def account() -> Account:
 def facts_of(ticker: str) -> TickerFacts:
     """By execution's own source: FFF is too risky, and nothing is announced of it."""
     risk = 9.0 if ticker == "FFF" else 3.0
-    return TickerFacts(ticker=ticker, currency="USD", price=PRICE, measured_risk=risk)
+    return TickerFacts(
+        ticker=ticker, currency="USD", price=PRICE, measured_risk=risk, atr=PRICE / 100
+    )
 
 
 def quotes() -> Quotes:
@@ -150,6 +155,7 @@ def quotes() -> Quotes:
         sectors=SECTORS,
         # Of GGG too little is known to measure anything.
         facts={ticker: facts_of(ticker) for ticker in TICKERS[:-1]},
+        moves=calm(TICKERS[:-1]),
     )
 
 
@@ -184,6 +190,9 @@ def test_no_limit_is_passed_whatever_the_command_says(
         sectors[SECTORS.get(ticker, "unknown")] += value
         assert ticker != "AAA", "what is held is not bought again"
         assert value <= EQUITY * LIMITS.position_pct_max / 100
+        # Ten is what it costs, and a range is 0.10: execution's own, whatever the command says.
+        away = max(D(str(legs[ticker]["stop_atr"])) / 100, D("0.01")) + D("0.01")
+        assert value * away <= EQUITY * LIMITS.risk_per_trade_pct_max / 100
         assert value <= legs[ticker]["quantity"] * PRICE
         assert ticker in reasoned(ticker, legs[ticker]), "nor without a reason of its own"
         assert ticker in evidence, "nothing is bought without evidence"

@@ -1,5 +1,6 @@
 """The clamp and the evidence: what may reach the rules, and that they have the last word."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -9,15 +10,22 @@ import pytest
 
 from contracts.account import Portfolio, Position, Side
 from contracts.cycle import Budgets, CycleRequest
+from contracts.facts import Moves
 from contracts.message import Pipeline
+from contracts.operation import JournalEntry
 from contracts.research import AssetView, Plan, QuantReport, ResearchFinding, ResearchReport
 from contracts.risk import DecisionValidation, PickReview, ValidateDecision
-from contracts.trader import DailyPicks, StockPick
+from contracts.trader import DailyPicks, PickPlan, StockPick
 from contracts.types import ExchangeRate, Money
+from libs.market.replay.market import ReplayMarket
+from libs.market.replay.store import ReplayStore
 from libs.quant.risk.evaluation import proposal_hash
+from libs.quant.risk.evidence import evidence_of
 from libs.runtime.journal import Journal
+from services.risk import logic
 from services.risk.handler import validate_decision
-from services.risk.logic import CurrencyMismatch, clamp, evidence_of, validate
+from services.risk.logic import CurrencyMismatch, clamp
+from tests.fakes.moves import calm
 from tests.fakes.reasons import settled
 
 D = Decimal
@@ -40,6 +48,7 @@ def pick(ticker: str, pct: str | int, side: Side = Side.BUY) -> StockPick:
         reasons=(settled(ticker),) if side is Side.BUY else (),
         reasoning="why",
         confidence=0.5,
+        plan=PickPlan() if side is Side.BUY else None,
     )
 
 
@@ -69,6 +78,7 @@ def finding(ticker: str, **fields: Any) -> ResearchFinding:
         "measured_risk": 5,
         "sector": f"of {ticker}",
         "evidence": ("E0",),
+        "atr": D("0.1"),
     }
     return ResearchFinding.model_validate({**known, **fields})
 
@@ -120,6 +130,10 @@ def books(positions: tuple[Position, ...] = (), rates: tuple[ExchangeRate, ...] 
         positions=positions,
         rates=rates,
     )
+
+
+def validate(asked: ValidateDecision) -> DecisionValidation:
+    return logic.validate(asked, calm(("AAA", "BBB")))
 
 
 def left(picks: tuple[StockPick, ...]) -> dict[str, Decimal]:
@@ -237,7 +251,7 @@ def test_the_validation_holds_all_that_execution_needs_to_judge_again():
     )
     validation = validate(asked)
     assert validation.passed
-    assert [(d.asset, d.quantity) for d in validation.decisions] == [("AAA", D(2500))]
+    assert [(d.asset, d.quantity) for d in validation.decisions] == [("AAA", D(1250))]
     assert validation.vetoed_tickers == ("BBB",)
     assert validation.proposal_hash == proposal_hash(validation.decisions)
     assert validation.budget == Money(amount=D(50_000))
@@ -267,12 +281,18 @@ def test_a_budget_in_another_currency_is_a_typed_refusal():
         validate(command(daily(), review(), research(), budget=money))
 
 
-async def test_the_handler_needs_no_call_and_answers_with_the_commands_ids():
-    async def refuse(*_: object) -> None:
-        raise AssertionError("nothing to record")
+async def test_the_handler_reads_how_its_tickers_moved_and_puts_it_on_record():
+    recorded: list[JournalEntry] = []
+
+    async def record(entries: Sequence[JournalEntry], *_: object) -> None:
+        recorded.extend(entries)
 
     asked = command(daily(pick("AAA", 10)), review(pick("AAA", 10)), research(finding("AAA")))
-    answer = await validate_decision(asked, Journal((), refuse))
+    journal = Journal((), record)
+    answer = await validate_decision(asked, journal, market=ReplayMarket(ReplayStore()))
+    await journal.flush()
+    assert [entry.name for entry in recorded] == ["moves"]
+    assert answer.moves == Moves()  # the bundled prices have none of AAA
     assert (answer.cycle_id, answer.op_id, answer.as_of) == (asked.cycle_id, asked.op_id, DAY)
 
 

@@ -36,7 +36,8 @@ from libs.facts.fact import Fact, Facts, Key
 from services.research.logic import research_report
 from services.risk.logic import validate
 from services.risk.review import trimmed
-from services.trader.logic import daily_picks
+from services.trader.logic import Ahead, daily_picks
+from tests.fakes.moves import calm
 from tests.fakes.reasons import drafted
 
 D = Decimal
@@ -59,6 +60,7 @@ def facts(ticker: str, price: int, sector: str, risk: float, *events: DatedEvent
         sector=sector,
         price=D(price),
         measured_risk=risk,
+        atr=D(price) / 100,
         events=events,
     )
 
@@ -147,6 +149,10 @@ PICKS = st.builds(
     st.fixed_dictionaries(
         {},
         optional={
+            "stop_atr": st.floats(1, 6),
+            "horizon_sessions": st.integers(1, 252),
+            "review_event": WORDS,
+            "stop_price": SCORES,
             "action": st.sampled_from(["buy", "sell"]),
             "price": SCORES,
             "reasoning": WORDS,
@@ -204,7 +210,7 @@ def judged(
         **OWN,
         llm="x",
         pick_date=DAY,
-        **daily_picks(draft, NAMED, report),
+        **daily_picks(draft, NAMED, report, Ahead([])),
     )
     word = ReviewDraft.model_validate(review)
     pick_review = PickReview(
@@ -246,7 +252,8 @@ def judged(
             ),
             research_report=report,
             portfolio=books(),
-        )
+        ),
+        calm(FACTS),
     )
 
 
@@ -299,6 +306,8 @@ def test_no_limit_is_passed(
     for name, each in bought.items():
         assert each.price == Money(amount=FACTS[name].price)
         assert spent[name] <= equity * min(limits.position_pct_max, limits.order_pct_max) / 100
+        # A range is a hundredth of each price; the nearest stop that may be named is one away.
+        assert spent[name] * 2 / 100 <= equity * limits.risk_per_trade_pct_max / 100
         assert FACTS[name].measured_risk <= min(
             limits.risk_score_max, _or(both.max_risk_score, 10.0)
         ) or (name == EVENT.ticker)

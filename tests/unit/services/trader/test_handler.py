@@ -7,7 +7,7 @@ import pytest
 
 from contracts.account import Portfolio, Position, Side
 from contracts.cycle import CycleRequest
-from contracts.facts import DatedEvent, EventKind
+from contracts.facts import DatedEvent, EventKind, ReportAhead
 from contracts.reasons import REASONS_MAX
 from contracts.risk import ReviewPicks, ValidateDecision
 from contracts.trader import PickTrades, StockPick
@@ -17,6 +17,7 @@ from libs.llm.provider import ModelReply
 from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, asks, says
 from services.risk.logic import validate
+from tests.fakes.moves import calm
 from tests.fakes.reasons import drafted
 
 DONE = ModelReply()
@@ -150,7 +151,7 @@ async def judged(desk, facts, daily):
         pick_review=review,
         **known,
     )
-    return validate(command)
+    return validate(command, calm(("AAPL", "MSFT")))
 
 
 async def test_review_and_validation_have_the_traders_reasoning_with_its_sources(desk, facts):
@@ -205,6 +206,55 @@ async def test_a_buy_without_a_reason_of_its_own_is_vetoed_and_told(desk, facts,
         assert daily.picks[0].reasoning == "no reason was given"
 
 
+async def test_a_buy_has_a_plan_whether_the_answer_says_anything_of_it_or_not(desk, facts):
+    own = pick("MSFT", stop_atr=2, horizon_sessions=5, review_event="AAPL.close")
+    scripted(desk, DONE, says(picks(pick(), own)))
+    apple, microsoft = (await traded(desk, facts)).picks
+    assert (apple.plan.stop_atr, apple.plan.horizon_sessions) == (3.0, 60)
+    assert apple.plan.review_by == date(2012, 9, 25)
+    assert (microsoft.plan.stop_atr, microsoft.plan.review_by) == (2.0, date(2012, 7, 9))
+    assert microsoft.plan.review_event == ""
+
+
+async def test_it_is_looked_at_again_by_a_report_that_comes_before_the_horizon(desk, facts):
+    report = ReportAhead(on=date(2012, 7, 24), sessions=17)
+    known = changed(facts[0]["research_report"], "AAPL", report=report, has_reports=True)
+    scripted(desk, DONE, says(picks(pick(review_event="AAPL.next_report"))))
+    (apple,) = (await traded(desk, facts, research_report=known)).picks
+    assert apple.plan.review_by == date(2012, 7, 24)
+    assert apple.plan.review_event == "next report of 2012-07-24"
+
+
+async def test_what_no_rule_lets_pass_is_asked_about_once_and_then_left_to_the_rules(desk, facts):
+    money = Money(amount=Decimal(580))
+    held = Position(ticker="AAPL", quantity=Decimal(10), average_cost=money, price=money)
+    account: Portfolio = desk.empty_account().model_copy(update={"positions": (held,)})
+    again = says(picks(pick()))
+    model = scripted(desk, DONE, again, again)
+    daily = await traded(desk, facts, portfolio=account)
+    shown = model.requests[-2].messages[0].text
+    assert "AAPL.not_to_buy = " in shown
+    assert "MSFT.room_pct = " in shown
+    told = model.requests[-1].messages[-1].text
+    assert "AAPL cannot be bought: the account has it already" in told
+    assert [each.ticker for each in daily.picks] == ["AAPL"]
+
+
+async def test_by_rules_nothing_is_asked_for_that_no_rule_lets_pass(desk, facts):
+    money = Money(amount=Decimal(580))
+    held = Position(ticker="AAPL", quantity=Decimal(1), average_cost=money, price=money)
+    account: Portfolio = desk.empty_account().model_copy(update={"positions": (held,)})
+    daily = await traded(desk, facts, portfolio=account)
+    assert [each.ticker for each in daily.picks] == ["MSFT"]
+
+
+async def test_by_rules_nothing_is_asked_for_that_reports_soon(desk, facts):
+    near = ReportAhead(on=date(2012, 7, 5), sessions=3)
+    known = changed(facts[0]["research_report"], "MSFT", report=near, has_reports=True)
+    daily = await traded(desk, facts, research_report=known)
+    assert [each.ticker for each in daily.picks] == ["AAPL"]
+
+
 async def test_ten_thousand_reasons_are_heard_on_the_first(desk, facts):
     many = [{**drafted("AAPL"), "why": f"number {place}"} for place in range(10_000)]
     scripted(desk, DONE, says(picks(pick(reasons=many))))
@@ -235,14 +285,21 @@ def review(*items, **fields):
     ("wrong", "told"),
     [
         (
-            review(pick(allocation_pct="41"), pick("MSFT", allocation_pct="40")),
+            review(pick(allocation_pct="41"), pick("MSFT", allocation_pct="13")),
             "AAPL: the reviewer raised it to 41%, which a review may not; it stays at",
         ),
         (
-            review(pick(), pick("MSFT", allocation_pct="5"), pick("TSLA", reasons=[])),
+            review(
+                pick(allocation_pct="10"),
+                pick("MSFT", allocation_pct="5"),
+                pick("TSLA", reasons=[]),
+            ),
             "TSLA: the reviewer added it",
         ),
-        (review(pick()), "MSFT: the reviewer left it out without a word, which counts as a veto"),
+        (
+            review(pick(allocation_pct="10")),
+            "MSFT: the reviewer left it out without a word, which counts as a veto",
+        ),
     ],
 )
 async def test_a_review_that_adds_raises_or_hides_is_cut_back_in_one_call_and_told(
@@ -294,7 +351,7 @@ async def test_the_trader_is_given_the_market_data_and_the_sentiment(desk, facts
     assert task["sentiment_report"] == sentiment_told(facts[1]["sentiment"])
 
 
-def changed(report, ticker, **fields):
+def changed(report, ticker, /, **fields):
     findings = [
         finding.model_copy(update=fields) if finding.ticker == ticker else finding
         for finding in report.tickers
@@ -307,11 +364,11 @@ def changed(report, ticker, **fields):
     [
         ({"risk_score": 7.1, "catalyst": "takeover"}, None, "no dated event"),
         ({"measured_risk": 8.0}, None, "no dated event"),
-        ({"risk_score": 7.1, "catalyst_event": EARNINGS}, Decimal("33.59"), ""),
-        ({"risk_score": 7.0}, Decimal("33.59"), ""),
+        ({"risk_score": 7.1, "catalyst_event": EARNINGS}, Decimal("14.94"), ""),
+        ({"risk_score": 7.0}, Decimal("14.94"), ""),
         ({"evidence": ()}, None, "no research evidence"),
-        ({"evidence": ("E1",)}, Decimal("16.79"), "halved"),
-        ({"technical_score": 1.8}, Decimal("16.79"), "above what its scores carry"),
+        ({"evidence": ("E1",)}, Decimal("7.47"), "halved"),
+        ({"technical_score": 1.8}, Decimal("7.47"), "above what its scores carry"),
     ],
 )
 async def test_the_rules_reviewer_judges_risk_and_evidence(desk, facts, fields, share, told):
@@ -321,7 +378,7 @@ async def test_the_rules_reviewer_judges_risk_and_evidence(desk, facts, fields, 
     assert shares.get("AAPL") == share
     assert ("AAPL" in answer.vetoed_tickers) == (share is None)
     assert told in " ".join(answer.adjustments)
-    assert shares["MSFT"] == Decimal("40.00")
+    assert shares["MSFT"] == Decimal("13.38")
 
 
 def left(name, share, *reasons):
@@ -331,7 +388,7 @@ def left(name, share, *reasons):
 async def test_what_a_review_changed_is_told_by_code_with_its_reasons(desk, facts):
     hot = {"fact": "AAPL.close", "beside": "AAPL.sma_200", "speaks": "against", "why": "30% high"}
     risky = drafted("MSFT", "measured_risk", speaks="against")
-    answer = review(left("AAPL", "20", hot), left("MSFT", "0", risky), notes="1 sector")
+    answer = review(left("AAPL", "10", hot), left("MSFT", "0", risky), notes="1 sector")
     model = scripted(desk, says(answer))
     told = await reviewed(desk, facts, facts[1]["picks"])
     assert "AAPL.allocation_pct" in model.requests[0].output_schema["$defs"]["FactName"]["enum"]
@@ -340,7 +397,7 @@ async def test_what_a_review_changed_is_told_by_code_with_its_reasons(desk, fact
     vetoed, cut = told.adjustments
     assert vetoed == "MSFT: vetoed. Against: risk as measured 3 of 10."
     assert cut == (
-        "AAPL: cut from 33.59% to 20%. "
+        "AAPL: cut from 14.94% to 10%. "
         "Against: close 584.00 USD, 20% above 200-day average 486.60 USD (30% high)."
     )
     assert told.risk_notes == "1 sector"

@@ -1,0 +1,113 @@
+"""The rules on a buy's plan: what its stop may lose, and what is announced meanwhile."""
+
+from decimal import ROUND_CEILING, Decimal
+
+from contracts.account import EntryPlan
+from contracts.types import Money
+from libs.quant.exchange import PRICE_STEP
+from libs.quant.risk.facts import Facts, Finding, Leg, gate, pct, share_of_room
+from libs.quant.sizing import BPS_IN_ONE, CASH_RESERVE_BPS, CENT
+
+CONFIDENCE_FACTOR_MIN = Decimal("0.5")
+"""Stated confidence is badly calibrated, so it may halve what a trade may lose, and no more."""
+STOP_DISTANCE_PCT_MIN = Decimal(1)
+"""A stop nearer than this is within the fill's own slippage and gap."""
+_HUNDRED = Decimal(100)
+_PCT_STEP = Decimal("0.0001")
+
+
+def stop_price(leg: Leg, facts: Facts) -> Decimal | None:
+    """The price below which the buy was wrong, in the currency that it trades in: the plan's number
+    of average true ranges below the close, rounded up to a cent. None without a plan, without a
+    range, or where nothing would be left of the price."""
+    evidence, plan = facts.evidence.get(leg.ticker), leg.pick.plan
+    price = traded_price(leg.ticker, facts)
+    if evidence is None or evidence.atr is None or plan is None or price is None:
+        return None
+    distance = max(
+        evidence.atr * Decimal(str(plan.stop_atr)), price * STOP_DISTANCE_PCT_MIN / _HUNDRED
+    )
+    stop = (price - distance).quantize(CENT if price >= 1 else PRICE_STEP, ROUND_CEILING)
+    return stop if 0 < stop < price else None
+
+
+def traded_price(ticker: str, facts: Facts) -> Decimal | None:
+    """The close in the currency that a ticker trades in; None where there is none."""
+    evidence = facts.evidence.get(ticker)
+    if evidence is not None and evidence.foreign is not None:
+        return evidence.foreign.price.amount
+    return facts.prices.get(ticker)
+
+
+def risked(leg: Leg, amount: Decimal, facts: Facts) -> Decimal:
+    """What of an amount bought is lost at the stop, with the reserve for fees and a small gap; all
+    of it where there is no stop."""
+    price, stop = traded_price(leg.ticker, facts), stop_price(leg, facts)
+    reserve = amount * CASH_RESERVE_BPS / BPS_IN_ONE
+    if price is None or stop is None:
+        return amount + reserve
+    return amount * (price - stop) / price + reserve
+
+
+def confidence_factor(leg: Leg) -> Decimal:
+    """The part of the risk per trade that the pick's confidence leaves: its own value, from
+    CONFIDENCE_FACTOR_MIN to 1."""
+    return min(Decimal(1), max(CONFIDENCE_FACTOR_MIN, Decimal(str(leg.pick.confidence))))
+
+
+def risk_per_trade(leg: Leg, facts: Facts) -> Finding:
+    """The ceiling on what one buy may lose at its stop."""
+    limit_pct = facts.limits.risk_per_trade_pct_max * confidence_factor(leg)
+    stop = stop_price(leg, facts)
+    where = "without a stop" if stop is None else f"lost down to the stop at {stop.normalize():f}"
+    return share_of_room(
+        leg,
+        facts,
+        risked(leg, facts.amount(leg), facts),
+        facts.equity * limit_pct / _HUNDRED,
+        where,
+        f"at its stop a trade may lose {pct(limit_pct)} of equity: "
+        f"{pct(facts.limits.risk_per_trade_pct_max)} times its confidence "
+        f"(at least {CONFIDENCE_FACTOR_MIN:f}); a gap through the stop loses more",
+    )
+
+
+def entry_plan(leg: Leg, quantity: Decimal, facts: Facts) -> EntryPlan | None:
+    """The plan of a buy of so many shares, with what it risks; None for a pick without one."""
+    plan, price = leg.pick.plan, facts.prices.get(leg.ticker)
+    if plan is None or price is None:
+        return None
+    stop, evidence = stop_price(leg, facts), facts.evidence.get(leg.ticker)
+    foreign = evidence.foreign if evidence else None
+    currency = facts.currency if foreign is None else foreign.price.currency
+    risk = risked(leg, quantity * price, facts).quantize(CENT, ROUND_CEILING)
+    share = risk * _HUNDRED / facts.equity if facts.equity else _HUNDRED
+    return EntryPlan(
+        horizon_sessions=plan.horizon_sessions,
+        stop_price=None if stop is None else Money(amount=stop, currency=currency),
+        risk=Money(amount=risk, currency=facts.currency),
+        risk_pct=share.quantize(_PCT_STEP, ROUND_CEILING),
+        review_by=plan.review_by,
+        review_event=plan.review_event,
+    )
+
+
+def report_window(leg: Leg, facts: Facts) -> Finding:
+    """The gate before a report. What no calendar knows of is told, and passes."""
+    evidence, limit = facts.evidence.get(leg.ticker), facts.limits.report_sessions
+    report = evidence.report if evidence else None
+    known = evidence is not None and evidence.has_reports
+    if report is not None:
+        value = f"a report on {report.on}, {report.sessions} sessions away"
+    else:
+        value = "none announced" if known else "no calendar of its reports is known"
+    return gate(
+        leg,
+        ok=report is None or limit == 0 or report.sessions > limit,
+        value=value,
+        limit=f"more than {limit} sessions away" if limit else "not watched",
+        kept="no report that is known of is near"
+        if known or report is not None
+        else "nobody knows when it reports, which no rule can make up for",
+        vetoed=f"it reports within {limit} sessions, and no stop limits what that does overnight",
+    )

@@ -1,0 +1,75 @@
+"""What the rules make of how tickers move together, exact to the last place."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+from contracts.facts import Moves
+from libs.quant.risk.score import STEPS
+
+CLUSTER_CORRELATION = Decimal("0.6")
+"""From here on more than a third of what one does is what the other does (0.6 squared)."""
+UNKNOWN_VOLATILITY_PCT = Decimal(str(STEPS[-1].volatility_pct))
+"""Of what has no history that could be measured: the highest step of the risk score's scale."""
+_ZERO, _ONE = Decimal(0), Decimal(1)
+
+
+@dataclass(frozen=True)
+class Movement:
+    """Correlations and volatilities by ticker. What is not known moves with everything."""
+
+    moves: Moves
+
+    @cached_property
+    def _place(self) -> Mapping[str, int]:
+        return {ticker: place for place, ticker in enumerate(self.moves.tickers)}
+
+    def knows(self, ticker: str) -> bool:
+        """Whether its history could be measured."""
+        return ticker in self._place
+
+    def volatility_pct(self, ticker: str) -> Decimal:
+        """A year's volatility as forecast; of what is not known the highest of the scale."""
+        if not self.knows(ticker):
+            return UNKNOWN_VOLATILITY_PCT
+        return Decimal(str(self.moves.volatility_pct[self._place[ticker]]))
+
+    def correlation(self, one: str, other: str) -> Decimal:
+        """0 to 1. What moved against the rest is no hedge to count on: it counts as 0."""
+        if one == other or not (self.knows(one) and self.knows(other)):
+            return _ONE
+        low, high = sorted((self._place[one], self._place[other]))
+        measured = self.moves.correlations[high * (high - 1) // 2 + low]
+        return max(_ZERO, Decimal(str(measured)))
+
+    def covariance(self, money: Mapping[str, Decimal], other: Mapping[str, Decimal]) -> Decimal:
+        """A year's covariance of two lists of holdings, in money times money."""
+        moving = {name: value * self.volatility_pct(name) for name, value in money.items()}
+        beside = {name: value * self.volatility_pct(name) for name, value in other.items()}
+        total = sum(
+            (
+                self.correlation(one, two) * risk * risk_beside
+                for one, risk in moving.items()
+                for two, risk_beside in beside.items()
+            ),
+            _ZERO,
+        )
+        return total / (100 * 100)
+
+    def together_with(self, ticker: str, tickers: Collection[str]) -> set[str]:
+        """Those of the tickers that move with one, itself among them: all that a chain of
+        correlations of CLUSTER_CORRELATION or more connects, and what is not known. All of them
+        move with one that is not known."""
+        known = {name for name in tickers if self.knows(name)}
+        if not self.knows(ticker):
+            return {ticker, *tickers}
+        cluster, new = {ticker}, [ticker]
+        while new:
+            one = new.pop()
+            near = {
+                two for two in known - cluster if self.correlation(one, two) >= CLUSTER_CORRELATION
+            }
+            cluster |= near
+            new += near
+        return cluster | (set(tickers) - known)

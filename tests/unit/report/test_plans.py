@@ -1,0 +1,34 @@
+"""A buy's plan in one sentence."""
+
+from datetime import date
+from decimal import Decimal
+
+from contracts.account import EntryPlan
+from contracts.types import Money
+from libs.report.orders import planned
+
+D = Decimal
+PLAN = EntryPlan(
+    horizon_sessions=60,
+    stop_price=Money(amount=D("545.20")),
+    risk=Money(amount=D("1020.00")),
+    risk_pct=D("1.0"),
+    review_by=date(2010, 7, 14),
+)
+
+
+def test_it_says_what_is_at_risk_until_when_and_what_would_prove_it_wrong():
+    assert planned(PLAN) == (
+        "risks 1,020.00 USD (1% of equity) down to 545.20; looked at again by 2010-07-14; "
+        "wrong if it falls to 545.20"
+    )
+
+
+def test_an_event_that_comes_first_is_named():
+    told = planned(PLAN.model_copy(update={"review_event": "next report of 2010-07-14"}))
+    assert "looked at again by 2010-07-14 (next report of 2010-07-14)" in told
+
+
+def test_without_a_stop_all_of_it_is_at_risk():
+    told = planned(PLAN.model_copy(update={"stop_price": None, "review_by": None}))
+    assert told == "risks 1,020.00 USD (1% of equity), all of it, as there is no stop"
