@@ -25,6 +25,7 @@ from contracts.types import ExchangeRate, Money
 from libs.broker.paper import PaperBroker
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.errors import NoHistory, NothingTraded
+from libs.market.filings.reported import Filing
 from libs.market.source import (
     CorporateAction,
     EarningsReport,
@@ -123,6 +124,9 @@ class Prices:
         return ()
 
     async def earnings(self, *_: object) -> tuple[EarningsReport, ...]:
+        return ()
+
+    async def filings(self, *_: object) -> tuple[Filing, ...]:
         return ()
 
     async def next_open(self, ticker: str, after: date) -> FillPrice:
