@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
+from libs.market.asking.shared_pace import SharedPace
 from libs.market.errors import UnknownSource
 from libs.market.filings.concepts import CONCEPTS
 from libs.market.kinds import Kind
@@ -22,7 +23,6 @@ from libs.market.mixed import MixedMarket, Parts, SearchingMixedMarket
 from libs.market.rates import ExchangeRates, ReplayRates
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.sessions import Sessions, Span
-from libs.market.shared_pace import SharedPace
 from libs.market.source import FillPrices, ListingSearch, MarketData
 from libs.runtime.settings import Settings
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from libs.market.asking.shared_pace import SharedPace
 from libs.market.edgar.calls import EdgarCalls
 from libs.market.edgar.feed import EdgarFeed
 from libs.market.filings.concepts import CONCEPTS
-from libs.market.shared_pace import SharedPace
 from tests.fakes.edgar_server import Company, StandIn, row, serving
 
 CONTACT = "margaret@desk.example.org"

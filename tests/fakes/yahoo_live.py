@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import CapturingLogger
 
-from libs.market import questions, sources
+from libs.market import sources
+from libs.market.asking import questions
 from libs.market.yahoo import feed as yahoo_feed
 from libs.market.yahoo import market as yahoo
 from libs.market.yahoo.calls import YahooCalls

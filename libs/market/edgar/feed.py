@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import structlog
 
+from libs.market.asking.kept_answers import Answer
+from libs.market.asking.questions import Paced, Questions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.edgar.calls import SOURCE, EdgarCalls
 from libs.market.edgar.shapes import FORMS, Older, ciks_of, filings_of, older_of, reported_of
 from libs.market.errors import BadVendorData, NothingTraded, NotInSource
 from libs.market.filings.reported import Filing, ReportedFact
-from libs.market.kept_answers import Answer
-from libs.market.questions import Paced, Questions
 from libs.market.source import refuse_crypto, require_session
 
 log = structlog.get_logger(__name__)

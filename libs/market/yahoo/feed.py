@@ -1,6 +1,7 @@
 """Yahoo's answers, asked with care and kept for a while: what `YahooMarket` reads from.
 
-One feed a process, since its questions share pace, breaker and memory (libs/market/questions.py).
+One feed a process, since its questions share pace, breaker and memory (see
+libs/market/asking/questions.py).
 
 An answer is kept with the moment it was given, and that moment decides what it may be used for:
 
@@ -17,11 +18,11 @@ from typing import Any, TypeVar
 
 import structlog
 
+from libs.market.asking.call_policy import Pace
+from libs.market.asking.kept_answers import Answer
+from libs.market.asking.questions import Questions
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
-from libs.market.call_policy import Pace
 from libs.market.errors import NoHistory, NotInSource
-from libs.market.kept_answers import Answer
-from libs.market.questions import Questions
 from libs.market.source import NewsItem, refuse_crypto
 from libs.market.yahoo.bars import SETTLED_AFTER, Quote, Series, quotes_of, series_of
 from libs.market.yahoo.calls import SOURCE, Report, YahooCalls

@@ -9,10 +9,10 @@ import peewee
 import pytest
 from yfinance import cache
 
-from libs.market import kept_answers, questions
-from libs.market.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
+from libs.market.asking import kept_answers, questions
+from libs.market.asking.call_policy import ATTEMPTS_MAX, FAULTS_MAX, LIMITED_S
+from libs.market.asking.kept_answers import REFUSED_S, Answer, AnswerCache
 from libs.market.errors import BadVendorData, RateLimited, SourceUnavailable, UnknownTicker
-from libs.market.kept_answers import REFUSED_S, Answer, AnswerCache
 from libs.market.yahoo.calls import YahooCalls, _own_directory
 from tests.fakes.yahoo_live import AS_OF, BEFORE, Live
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from libs.market import call_policy, questions
+from libs.market.asking import call_policy, questions
 from libs.market.errors import NotInSource, RateLimited, SourceUnavailable, UnknownTicker
 from libs.market.yahoo.market import YahooMarket
 from tests.fakes.yahoo_live import AS_OF, Live

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import structlog
 
-from libs.market import call_policy, questions
+from libs.market.asking import call_policy, questions
 from libs.market.edgar import calls
 from libs.market.edgar.feed import LIMITED_S
 from libs.market.errors import BadVendorData, NotInSource, RateLimited, SourceUnavailable

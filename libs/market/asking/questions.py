@@ -17,9 +17,9 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from libs.market.call_policy import ATTEMPTS_MAX, LIMITED_S, Breaker, backoff_s
+from libs.market.asking.call_policy import ATTEMPTS_MAX, LIMITED_S, Breaker, backoff_s
+from libs.market.asking.kept_answers import Answer, AnswerCache
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
-from libs.market.kept_answers import Answer, AnswerCache
 from libs.telemetry import metrics
 
 log = structlog.get_logger(__name__)

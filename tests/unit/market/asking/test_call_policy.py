@@ -1,6 +1,6 @@
 """Pace, backoff and breaker: when to ask, when to wait, when to leave a service alone."""
 
-from libs.market.call_policy import (
+from libs.market.asking.call_policy import (
     ATTEMPTS_MAX,
     BACKOFF_S,
     BACKOFF_S_MAX,

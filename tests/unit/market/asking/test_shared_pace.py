@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from libs.market.asking.shared_pace import HOLD_S_MAX, WAIT_S_MAX, SharedPace
 from libs.market.errors import RateLimited, SourceUnavailable
-from libs.market.shared_pace import HOLD_S_MAX, WAIT_S_MAX, SharedPace
 
 STEP_S = 0.125
 

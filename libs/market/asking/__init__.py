@@ -1,0 +1,1 @@
+"""How live sources are asked: pace over processes, retries, rest after refusals, answers kept."""
