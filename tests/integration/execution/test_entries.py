@@ -140,6 +140,7 @@ async def test_of_the_stops_of_an_entry_and_an_exit_the_higher_stands(
 async def test_a_sale_of_all_ends_stop_and_plan_and_the_next_buy_has_its_own(
     desk: Desk, pool: Pool
 ) -> None:
+    desk = desk.without_cooling_off()
     await desk.open()
     await desk.enter("AAPL", 100)
     await desk.open(MONDAY)
