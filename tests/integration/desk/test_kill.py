@@ -31,8 +31,9 @@ QUICK = (
     ("DESKBUS_SWEEP_S", "0.2"),
     ("DESKBUS_RESEND_AFTER_S", "1"),
     ("DESKBUS_EPOCHS_MAX", "2"),
+    ("DESKBUS_LIMITS", '{"risk_per_trade_pct_max": 100, "volatility_pct_max": 100}'),
 )
-"""A desk that notices a death soon, and gives an operation two lives."""
+"""A desk that notices a death soon, gives an operation two lives, and buys all that it may hold."""
 WAITS_TO_COMMIT = """
 create function waits_to_commit() returns trigger language plpgsql as
 $$ begin perform pg_advisory_xact_lock_shared(1); return null; end $$;
@@ -147,13 +148,18 @@ async def true(db: Database, condition: str, *values: object) -> None:
 
 
 async def exited_once(db: Database, account: str) -> None:
-    """One exit order, one stop on the rest, one fill of each order, and balanced books."""
+    """One exit order, one stop on the rest in the place of the entry's, one fill of each market
+    order, and balanced books."""
     sales = await db.fetch(
         "select type, status, quantity::int from orders where account = $1 and side = 'sell'"
-        " order by type",
+        " order by type, status",
         account,
     )
-    assert [tuple(each) for each in sales] == [("market", "filled", 51), ("stop", "waiting", 17)]
+    assert [tuple(each) for each in sales] == [
+        ("market", "filled", 51),
+        ("stop", "cancelled", 68),
+        ("stop", "waiting", 17),
+    ]
     fills = "select count(*) from fills join orders using (order_id) where account = $1"
     assert await db.fetchval(fills, account) == 2
     unbalanced = await db.fetch(
