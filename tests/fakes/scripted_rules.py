@@ -17,7 +17,7 @@ from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import FindingDraft, PlanDraft, ResearchDraft
 from contracts.risk import ReviewDraft, ReviewedPick
 from contracts.sentiment import SignalDigest
-from contracts.trader import DailyPicks, PickDraft, PicksDraft
+from contracts.trader import BuyDraft, DailyPicks, PickDraft, PicksDraft
 from libs.llm.rules.provider import RULE_SETS
 from libs.llm.rules.rule_set import EvidenceIndex, TaskData
 
@@ -101,7 +101,7 @@ def _trader(parts: Parts) -> Any:
         key = portfolio["account"], date.fromisoformat(str(task["as_of"]))
         said = parts.picks.get(key, Script())
         return PicksDraft(
-            picks=tuple(_pick(ticker, share) for ticker, share in said.buys),
+            picks=tuple(BuyDraft(**dict(_pick(ticker, share))) for ticker, share in said.buys),
             sell_recommendations=tuple(_pick(*each) for each in said.sells),
             confidence=0.5,
             answer="as the script says",

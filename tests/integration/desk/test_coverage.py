@@ -1,4 +1,4 @@
-"""One cycle on the made-up market, two that follow it: every rule, tool and end is reached.
+"""One cycle on the made-up market, three that follow it: every rule, tool and end is reached.
 
 What there is to reach is read from the code: a rule, a tool or an end that is added and that no
 case here reaches makes this fail.
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,16 @@ ASSETS = ("ALFA", "BRVO", "CHRL", "ECHO", "FOXT", RISKY, REMOVED, HALVED)
 SPECK = "0.0001"
 """The smallest share there is: whatever cuts it, cuts it to nothing."""
 LIMITS = {
-    "forbidden": {"position_pct_max": Decimal(0), "order_pct_max": Decimal(0)},
+    "forbidden": {
+        "position_pct_max": Decimal(0),
+        "order_pct_max": Decimal(0),
+        "risk_per_trade_pct_max": Decimal(0),
+        "cluster_pct_max": Decimal(0),
+    },
+    "odd": {"report_sessions": Decimal(20)},
 }
 
-DAY, NEXT = market.AS_OF, market.LATER
+DAY, MONDAY, NEXT = market.AS_OF, date(2024, 3, 18), market.LATER
 PARTS = Parts(
     assets=(*ASSETS, market.RISEN, market.FALLING),
     lost="lost",
@@ -78,12 +85,15 @@ PARTS = Parts(
         ("greedy", NEXT): Script([("ALFA", "10")]),
         ("falling", NEXT): Script([("FOXT", "10")]),
         ("idle", NEXT): Script([("FOXT", "10")]),
+        ("again", DAY): Script([("ALFA", "10")]),
+        ("again", MONDAY): Script([("ALFA", "10")], sells=[("ALFA", "100")]),
+        ("again", NEXT): Script([("ALFA", "10")]),
         ("abroad", DAY): Script([]),
         ("abroad", NEXT): Script([("FOXT", "10")]),
     },
 )
 FIRST = ("greedy", "odd", "forbidden", "falling", "rejected", "expired", "lost", "idle")
-SECOND = ("greedy", "falling", "idle", "abroad")
+SECOND = ("greedy", "falling", "idle", "abroad", "again")
 EURO = {"abroad": "EUR"}
 """There is a rate of the euro on DAY; on NEXT it is too old."""
 
@@ -220,9 +230,17 @@ async def first_cycle(desk: Desk, user: Caller) -> str:
     return cycle_id
 
 
+async def selling_cycle(user: Caller) -> str:
+    """Wants back what the cycle before it, of the same session, has given away."""
+    for session in (DAY, MONDAY):
+        await user.run(wish(as_of=f"{session}", pipelines=lanes("again")))
+    view = await user.run(wish(as_of=f"{MONDAY}", pipelines=lanes("again")))
+    return str(view["cycle_id"])
+
+
 async def second_cycle(user: Caller) -> str:
-    """Days later: one account holds what it wants, one has lost too much, one is halted, and one
-    has no exchange rate any more."""
+    """Days later: one account holds what it wants, one has just sold it, one has lost too much, one
+    is halted, and one has no exchange rate any more."""
     await user.run(wish(as_of=f"{DAY}", pipelines=lanes("abroad")))
     halt = {"account": "idle", "reason": "a drill"}
     said = await user.ask(halt, "halt", "execution")
@@ -292,6 +310,7 @@ async def test_every_rule_tool_and_end_that_the_code_has_is_reached(crowded: Des
     async with calling(crowded.url, crowded.secrets_dir, "user") as user:
         for cycle_id in (
             await first_cycle(crowded, user),
+            await selling_cycle(user),
             await second_cycle(user),
             await cancelled_cycle(crowded, user),
         ):
