@@ -99,18 +99,22 @@ PROMISES = {
             on b.account = o.account and b.book = 'position' and b.ticker = o.ticker
         where o.type = 'stop' and o.status = 'waiting' and o.quantity > coalesce(b.quantity, 0)
     """,
-    "a stop is placed on what its exit left": """
+    "a stop is placed on what its buy or exit left, or a higher one stays": """
         with left_of as (
-            select o.cycle_id, o.pipeline, o.ticker, o.stop_price, (
+            select o.cycle_id, o.pipeline, o.account, o.ticker, o.as_of, o.stop_price, (
                 select floor(sum(p.quantity)) from postings p
                 where p.account = o.account and p.ticker = o.ticker and p.entry_id <= f.entry_id
             ) as quantity
-            from orders o join fills f using (order_id) where o.exit and o.type = 'market'
+            from orders o join fills f using (order_id) where o.type = 'market'
         ), stops as (select * from orders where type = 'stop')
         select cycle_id, ticker, l.quantity as left_over, s.quantity as stopped, s.reason
         from (select * from left_of where stop_price is not null and quantity >= 1) l
         full join stops s using (cycle_id, pipeline, ticker)
-        where l.quantity is null or s.quantity is null
+        where l.quantity is null
+           or (s.quantity is null and not exists (
+               select from stops t where t.account = l.account and t.ticker = l.ticker
+               and t.as_of < l.as_of and (t.stop_price > l.stop_price or t.reason ~ 'split of')
+           ))
            -- Later sales and splits say so in its reason.
            or (s.quantity <> l.quantity and s.reason !~ 'cut from|split of')
            or (s.quantity > l.quantity and s.reason !~ 'split of')
