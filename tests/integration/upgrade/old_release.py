@@ -22,8 +22,9 @@ from libs.postgres.migrate import MIGRATIONS, migrations
 from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
-RELEASE = "fdd06e607f3a5bc5010e6c894f9f76deb65ff21a"
-"""The commit that counts as the version before: the one that made the tables' baseline."""
+RELEASE = "e4210b0f1d08abb060f5ee336a8e599ca1d32289"
+"""The commit that counts as the version before: with it a fundamental score may be unknown, which
+older programs cannot read."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"

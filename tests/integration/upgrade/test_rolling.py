@@ -37,7 +37,8 @@ async def require_order(desk: Desk, lanes: Lanes) -> None:
         followed = await db.fetch("select distinct workflow_version from cycles order by 1")
         tried = await db.fetch("select distinct status, attempt from operations")
         bought = await db.fetch(
-            "select count(o.order_id) as orders from cycles c left join orders o using (cycle_id) "
+            "select count(o.order_id) filter (where o.type = 'market') as orders "
+            "from cycles c left join orders o using (cycle_id) "
             "group by c.cycle_id"
         )
         unbalanced = await db.fetch(
