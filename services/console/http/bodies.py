@@ -17,6 +17,7 @@ from contracts.http import (
     CycleAccepted,
     CycleWish,
     LogIn,
+    PositionSale,
     Problem,
     ProposalAnswer,
     ProposalApproval,
@@ -35,7 +36,7 @@ M = TypeVar("M", bound=Message)
 
 ASKED = (
     *(LogIn, Trigger, CycleWish, ProposalAnswer, ProposalApproval),
-    *(Why, RunWish, HaltTrading, ResumeTrading),
+    *(Why, RunWish, HaltTrading, ResumeTrading, PositionSale),
 )
 """The bodies that are taken."""
 ASKED_SUFFIX = "-Input"
