@@ -93,10 +93,11 @@ class Door:
         if view.sources:
             return _out_of_reach("sources", view.sources[0])
         unknown = [ticker for ticker in view.tickers if not ticker.is_known]
+        field = "universe" if request.sell_now is None else "sell_now.ticker"
         if unknown and (requester != SCHEDULE or len(view.tickers) == len(tickers)):
-            return _out_of_reach("universe", unknown[0])
+            return _out_of_reach(field, unknown[0])
         if tickers and len(view.tickers) == len(tickers):
-            return _out_of_reach("universe", view.tickers[0])
+            return _out_of_reach(field, view.tickers[0])
         # A job whose universe has lost a share goes on with the others: its digest says so.
         return None
 
@@ -136,7 +137,10 @@ class Door:
 
 
 def tickers_of(request: CycleRequest) -> tuple[str, ...]:
-    """The tickers that a request names: its universe, or that of the strategy it brings."""
+    """The tickers that a request names: the one to sell now, its universe, or that of the strategy
+    it brings."""
+    if request.sell_now is not None:
+        return (request.sell_now.ticker,)
     if request.universe is not None:
         return request.universe
     spec = request.strategy.spec if request.strategy else None
