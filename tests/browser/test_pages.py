@@ -65,7 +65,7 @@ def test_an_exit_stands_among_the_decisions_and_says_what_was_checked_and_what_w
     expect(page.get_by_role("row").filter(has=why)).to_contain_text("exit")
     why.click()
     expect(page.get_by_role("region", name="Positions checked")).to_contain_text("STRONG EXIT")
-    expect(page.locator(".ending")).to_contain_text(re.compile(r"Sold \d+ AAPL"))
+    expect(page.locator(".ending")).to_contain_text("Sold 12 AAPL for 7,175.04 USD")
     expect(page.locator("#candles[data-drawn=AAPL]")).to_be_visible()
 
 

@@ -314,6 +314,10 @@ def test_a_person_sells_now_what_no_rule_would(deskbus: CommandLine) -> None:
     missing = deskbus("exit now IBM --account byhand --as-of 2012-07-06")
     assert missing.code == 1
     assert "holds no share of IBM" in " ".join((missing.out + missing.err).split())
+    unknown = deskbus("exit now AAPLE --account byhand --as-of 2012-07-06")
+    assert unknown.code == 4
+    assert "AAPLE" in unknown.err
+    assert "AAPL" in unknown.err.replace("AAPLE", "")
     for typed in ("--share 0", "--share 101", "--share half"):
         assert deskbus(f"exit now AAPL --account byhand {typed}").code == 2
 

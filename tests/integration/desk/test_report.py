@@ -66,6 +66,8 @@ async def test_the_session_of_a_decision_tells_it_and_what_it_ordered(user: Call
     assert (cycle["cycle_id"], cycle["status"]) == (view["cycle_id"], "completed")
     ordered = [order["asset"] for order in day["orders"] if order["type"] == "market"]
     assert [each["asset"] for each in cycle["decisions"]] == ordered
+    stops = [order["asset"] for order in day["orders"] if order["type"] == "stop"]
+    assert stops == ordered
     assert {each["what"] for each in day["attention"]} <= {"dead_letters"}
 
 
