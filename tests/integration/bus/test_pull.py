@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import structlog
 from nats.aio.msg import Msg
-from structlog.testing import capture_logs
 
 from contracts.subjects import COMMANDS
 from libs.bus.connection import Client
 from libs.bus.pull import BATCH_MAX, Pull
 from libs.bus.streams import COMMAND_STREAM, Provisioner
+from tests.fakes.log_lines import log_lines
 from tests.integration.bus.conftest import Connect
 
 ROW = COMMANDS[0]
@@ -136,7 +136,7 @@ async def test_a_handler_that_raises_is_logged_and_its_message_comes_again(
             raise ValueError("broken")
         await heard(message)
 
-    with capture_logs() as logs:
+    with log_lines() as logs:
         await publish(publisher, 1)
         await hear(fails_first, 4)
         await asyncio.wait_for(heard.all.wait(), 10)

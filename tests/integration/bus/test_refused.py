@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from libs.bus.connection import Connection, connect
 from libs.keys.credentials import nkey_public_key, nkey_seed_path
 from libs.runtime.ports import choose_port
 from libs.servers.binaries import find_nats_server
 from services.provisioner.secrets import NatsPlace, nats_conf, provision_secrets
+from tests.fakes.log_lines import log_lines
 
 PATIENCE_S = 30.0
 
@@ -97,7 +97,7 @@ async def test_a_key_that_is_let_in_no_more_is_tried_less_and_less_often_and_tol
     let_in: Callable[..., None], opened: Callable[[str], Awaitable[Connection]]
 ) -> None:
     gone, stays = await opened("risk"), await opened("trader")
-    with capture_logs() as logged:
+    with log_lines() as logged:
         let_in("trader")
         await until(lambda: "(5 tries" in gone.problem)
         assert "NATS refuses this key" in gone.problem

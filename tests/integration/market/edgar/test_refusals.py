@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-import structlog
 
 from libs.market.asking import call_policy, questions
 from libs.market.edgar import calls
@@ -14,6 +13,7 @@ from libs.market.edgar.feed import LIMITED_S
 from libs.market.errors import BadVendorData, NotInSource, RateLimited, SourceUnavailable
 from tests.fakes.edgar_live import AS_OF, CONTACT, EdgarLive, edgar_source
 from tests.fakes.edgar_server import REFUSALS
+from tests.fakes.log_lines import log_lines
 
 ADDRESSES = {
     "/files/company_tickers.json": lambda live: live.feed.filings("AAPL", AS_OF),
@@ -114,12 +114,10 @@ async def test_the_contact_goes_to_edgar_and_into_no_log(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     edgar.server.fails("/submissions/", "503 empty", times=1)
-    with structlog.testing.capture_logs() as logs:
+    with log_lines() as logs:
         await edgar.feed.reported("AAPL", AS_OF)
     assert all(agent.startswith("Deskbus/") for agent in edgar.server.agents)
     assert all(agent.endswith(f" {CONTACT}") for agent in edgar.server.agents)
-    # Where another test has set up the logs already, they are printed.
-    printed = capfd.readouterr()
-    assert logs or printed.out or printed.err or caplog.text
-    everything = f"{logs} {caplog.text} {printed} {edgar.feed!r} {vars(edgar.calls)!r}"
+    assert logs
+    everything = f"{logs} {caplog.text} {capfd.readouterr()} {edgar.feed!r} {vars(edgar.calls)!r}"
     assert CONTACT not in everything

@@ -1,0 +1,40 @@
+"""The log lines of a test, whoever set up the logs of its process before."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from structlog.testing import LogCapture
+from structlog.typing import EventDict
+
+OURS = ("contracts.", "libs.", "services.")
+
+
+@contextmanager
+def log_lines() -> Iterator[list[EventDict]]:
+    """Collect what every module of ours logs, at any level.
+
+    A logger keeps the set-up of its first line for good (`configure_logging`), so structlog's own
+    `capture_logs` hears nothing of a logger that another test of the same process has used. Here
+    each module has another logger meanwhile.
+    """
+    capture = LogCapture()
+    logger = structlog.wrap_logger(
+        None,
+        processors=[structlog.contextvars.merge_contextvars, capture],
+        wrapper_class=structlog.make_filtering_bound_logger(0),
+        cache_logger_on_first_use=False,
+    )
+    theirs = {
+        name: module.log
+        for name, module in list(sys.modules.items())
+        if name.startswith(OURS) and hasattr(module, "log")
+    }
+    for name in theirs:
+        sys.modules[name].log = logger  # type: ignore[attr-defined]
+    try:
+        yield capture.entries
+    finally:
+        for name, log in theirs.items():
+            sys.modules[name].log = log  # type: ignore[attr-defined]
