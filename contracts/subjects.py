@@ -48,6 +48,7 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
+from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.provider import ProvidersQuery, ProvidersView
 from contracts.query import (
     AccountQuery,
@@ -356,6 +357,7 @@ APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 DECISIONS = console("decisions", DecisionsQuery, DecisionsPage, agents=True)
 BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
+PERFORMANCE = console("performance", PerformanceQuery, PerformanceView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 STORING = console("storing", StoringQuery, Storing)
@@ -380,6 +382,7 @@ QUERIES: tuple[AnySubject, ...] = (
     DECISIONS,
     BUDGET,
     LEADERBOARD,
+    PERFORMANCE,
     STRATEGIES,
     REPORT,
     SCHEDULE,

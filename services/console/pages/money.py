@@ -4,24 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from itertools import accumulate
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from contracts.account import Portfolio
 from contracts.exit_signal import ExitDistancesQuery
+from contracts.performance import Benchmark, PerformancePoint, PerformanceQuery
 from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
 from libs.market.sources import SourceName, source_of
 from libs.quant.returns import ONE
+from libs.report import performance as of_performance
 from libs.runtime.errors import DeskError, few
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
+from services.console.pages.choices import OrAll
 from services.console.pages.show import Show
 from services.console.views import accounts
 
 FILLS_SHOWN = 20
+TRIPS_SHOWN = 100
 POINTS_SHOWN = 200
 
 
@@ -35,7 +39,7 @@ class Fall:
 
 
 def money(desk: DeskAccess, show: Show) -> APIRouter:
-    """Two pages of one account point."""
+    """Three pages of one account."""
     router = APIRouter()
 
     @router.get("/portfolio")
@@ -59,6 +63,31 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
             points=equity.points,
             plots=_plots(equity.points),
             points_shown=POINTS_SHOWN,
+        )
+
+    @router.get("/performance")
+    async def performance_page(
+        request: Request,
+        account: Name = MAIN_ACCOUNT,
+        benchmark: Annotated[Benchmark | None, OrAll, Query()] = None,
+    ) -> Response:
+        query = PerformanceQuery(
+            account=account, benchmark=benchmark, trips=TRIPS_SHOWN, points=POINTS_SHOWN
+        )
+        view = await desk.performance(query)
+        if not view.found:
+            return _no_account(request, account, view.accounts)
+        return show(
+            request,
+            "performance.html",
+            it=view,
+            account=account,
+            benchmark=of_performance.benchmark(view),
+            figures=of_performance.figures(view),
+            trading=of_performance.trading(view.trades, view.currency or ""),
+            years=of_performance.years(view),
+            year_return=of_performance.year_return,
+            plots=_performance_plots(view.points),
         )
 
     @router.get("/exits")
@@ -120,6 +149,27 @@ def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
             ],
         },
         "drawdown": {"x": at, "unit": "%", "lines": [{"name": "Drawdown", "values": falls}]},
+    }
+
+
+def _performance_plots(points: Sequence[PerformancePoint]) -> dict[str, Any]:
+    """Returns beside the benchmark's, and drawdown with exposure, in percent."""
+    at = [moment(point.session) for point in points]
+    returns = [{"name": "Account", "values": [float(point.return_pct) for point in points]}]
+    beside = [point.benchmark_pct for point in points]
+    if any(pct is not None for pct in beside):
+        values = [None if pct is None else float(pct) for pct in beside]
+        returns.append({"name": "Benchmark", "values": values})
+    return {
+        "returns": {"x": at, "unit": "%", "lines": returns},
+        "drawdown": {
+            "x": at,
+            "unit": "%",
+            "lines": [
+                {"name": "Drawdown", "values": [-float(point.drawdown_pct) for point in points]},
+                {"name": "Exposure", "values": [float(point.exposure_pct) for point in points]},
+            ],
+        },
     }
 
 
