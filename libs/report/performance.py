@@ -44,16 +44,17 @@ def figures(view: PerformanceView) -> Sequence[Row]:
 def _figures(of: PerformanceFigures | None) -> Mapping[str, str]:
     """Each figure by its label; unknown where it is not defined."""
 
-    def text(value: Decimal | None, write: Callable[[Decimal], str]) -> str:
+    def text(name: str, write: Callable[[Decimal], str]) -> str:
+        value: Decimal | None = None if of is None else getattr(of, name)
         return amounts.UNKNOWN if value is None else write(value)
 
     return {
-        "Return": text(of and of.return_pct, amounts.gain_percent),
-        "Annual return": text(of and of.annual_pct, amounts.gain_percent),
-        "Volatility, annual": text(of and of.volatility_pct, amounts.percent),
-        "Sharpe ratio": text(of and of.sharpe, ratio),
-        "Sortino ratio": text(of and of.sortino, ratio),
-        "Max drawdown": text(of and of.max_drawdown_pct, amounts.percent),
+        "Return": text("return_pct", amounts.gain_percent),
+        "Annual return": text("annual_pct", amounts.gain_percent),
+        "Volatility, annual": text("volatility_pct", amounts.percent),
+        "Sharpe ratio": text("sharpe", ratio),
+        "Sortino ratio": text("sortino", ratio),
+        "Max drawdown": text("max_drawdown_pct", amounts.percent),
     }
 
 

@@ -158,7 +158,13 @@ def _tickers(view: PerformanceView) -> Table:
 
 
 def _trips(trips: Sequence[RoundTrip], *, narrow: bool) -> Table:
-    heads = ["ticker", "opened", "closed", ("shares", "right"), ("entry", "right")]
+    heads: list[str | tuple[str, str]] = [
+        "ticker",
+        "opened",
+        "closed",
+        ("shares", "right"),
+        ("entry", "right"),
+    ]
     heads += [("exit", "right"), ("P&L after fees", "right"), "sold by"]
     more = [] if narrow else ["decided in", "sold in"]
     grid = table(*heads, *more)

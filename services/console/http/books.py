@@ -80,6 +80,20 @@ def books(desk: DeskAccess) -> APIRouter:
         )
         return await _of_account(view, account, desk)
 
+    @router.get("/budget", response_model=BudgetView, tags=["budget"])
+    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
+        """What models may still use today, and what the last days used."""
+        query = BudgetQuery(days=days)
+        view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
+        return json_of(view)
+
+    return router
+
+
+def performance(desk: DeskAccess) -> APIRouter:
+    """How an account did."""
+    router = APIRouter()
+
     @router.get(
         "/portfolio/performance",
         response_model=PerformanceView,
@@ -96,13 +110,6 @@ def books(desk: DeskAccess) -> APIRouter:
         query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=points)
         view = await desk.performance(query)
         return await _of_account(view, account, desk)
-
-    @router.get("/budget", response_model=BudgetView, tags=["budget"])
-    async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
-        """What models may still use today, and what the last days used."""
-        query = BudgetQuery(days=days)
-        view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
-        return json_of(view)
 
     return router
 

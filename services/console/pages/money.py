@@ -4,28 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from itertools import accumulate
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from contracts.account import Portfolio
 from contracts.exit_signal import ExitDistancesQuery
-from contracts.performance import Benchmark, PerformancePoint, PerformanceQuery
 from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
 from libs.market.sources import SourceName, source_of
 from libs.quant.returns import ONE
-from libs.report import performance as of_performance
 from libs.runtime.errors import DeskError, few
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.pages.choices import OrAll
 from services.console.pages.show import Show
 from services.console.views import accounts
 
 FILLS_SHOWN = 20
-TRIPS_SHOWN = 100
 POINTS_SHOWN = 200
 
 
@@ -39,7 +35,7 @@ class Fall:
 
 
 def money(desk: DeskAccess, show: Show) -> APIRouter:
-    """Three pages of one account."""
+    """Two pages of one account point."""
     router = APIRouter()
 
     @router.get("/portfolio")
@@ -47,7 +43,7 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
         query = AccountQuery(account=account, fills=FILLS_SHOWN)
         view = await accounts.account(query, store=desk.store, closes=desk.closes)
         if view.portfolio is None:
-            return _no_account(request, account, view.accounts)
+            return no_account(show, request, account, view.accounts)
         asked = EquityQuery(account=account, points=POINTS_SHOWN)
         equity = await accounts.equity(asked, store=desk.store, closes=desk.closes)
         return show(
@@ -65,36 +61,11 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
             points_shown=POINTS_SHOWN,
         )
 
-    @router.get("/performance")
-    async def performance_page(
-        request: Request,
-        account: Name = MAIN_ACCOUNT,
-        benchmark: Annotated[Benchmark | None, OrAll, Query()] = None,
-    ) -> Response:
-        query = PerformanceQuery(
-            account=account, benchmark=benchmark, trips=TRIPS_SHOWN, points=POINTS_SHOWN
-        )
-        view = await desk.performance(query)
-        if not view.found:
-            return _no_account(request, account, view.accounts)
-        return show(
-            request,
-            "performance.html",
-            it=view,
-            account=account,
-            benchmark=of_performance.benchmark(view),
-            figures=of_performance.figures(view),
-            trading=of_performance.trading(view.trades, view.currency or ""),
-            years=of_performance.years(view),
-            year_return=of_performance.year_return,
-            plots=_performance_plots(view.points),
-        )
-
     @router.get("/exits")
     async def exits_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
         names = tuple(await desk.store.accounts())
         if account not in names:
-            return _no_account(request, account, names)
+            return no_account(show, request, account, names)
         # The rules are another service's: without it the page says who does not answer.
         try:
             view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
@@ -102,13 +73,15 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
             view, why = None, str(error)
         return show(request, "exits.html", it=view, why=why, account=account, accounts=names)
 
-    def _no_account(request: Request, account: str, names: Sequence[str]) -> Response:
-        """Before the first cycle there is none, which is no mistake of whoever asks."""
-        if names:
-            raise not_found(f"no account is named {account}; there are: {few(names, '')}")
-        return show(request, "no_account.html", account=account)
-
     return router
+
+
+def no_account(show: Show, request: Request, account: str, names: Sequence[str]) -> Response:
+    """The page of an account that is not there. Before the first cycle there is none, which is no
+    mistake of whoever asks. Raises `Refused` where there are others."""
+    if names:
+        raise not_found(f"no account is named {account}; there are: {few(names, '')}")
+    return show(request, "no_account.html", account=account)
 
 
 def stops_of(books: Portfolio) -> dict[str, str]:
@@ -149,27 +122,6 @@ def _plots(points: Sequence[EquityPoint]) -> dict[str, Any]:
             ],
         },
         "drawdown": {"x": at, "unit": "%", "lines": [{"name": "Drawdown", "values": falls}]},
-    }
-
-
-def _performance_plots(points: Sequence[PerformancePoint]) -> dict[str, Any]:
-    """Returns beside the benchmark's, and drawdown with exposure, in percent."""
-    at = [moment(point.session) for point in points]
-    returns = [{"name": "Account", "values": [float(point.return_pct) for point in points]}]
-    beside = [point.benchmark_pct for point in points]
-    if any(pct is not None for pct in beside):
-        values = [None if pct is None else float(pct) for pct in beside]
-        returns.append({"name": "Benchmark", "values": values})
-    return {
-        "returns": {"x": at, "unit": "%", "lines": returns},
-        "drawdown": {
-            "x": at,
-            "unit": "%",
-            "lines": [
-                {"name": "Drawdown", "values": [-float(point.drawdown_pct) for point in points]},
-                {"name": "Exposure", "values": [float(point.exposure_pct) for point in points]},
-            ],
-        },
     }
 
 
