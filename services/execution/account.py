@@ -279,7 +279,7 @@ def holdings_now(account: Account, as_of: date, quotes: Quotes) -> Holdings:
 
     Raises as `portfolio` does.
     """
-    positions = {each.ticker: each for each in positions_of(account, as_of, quotes)}
+    positions = {position.ticker: position for position in positions_of(account, as_of, quotes)}
     open_orders, sold = [], set[str]()
     for order in account.orders:
         fill, ticker = order.fill, order.ticker
@@ -300,9 +300,7 @@ def holdings_now(account: Account, as_of: date, quotes: Quotes) -> Holdings:
         positions=tuple(positions[ticker] for ticker in sorted(positions)),
         open_orders=tuple(open_orders),
         sold=tuple(sorted(sold)),
-        exits=exits_at(
-            [each for each in account.acted if each.ticker in positions], account.splits
-        ),
+        exits=exits_at([act for act in account.acted if act.ticker in positions], account.splits),
     )
 
 

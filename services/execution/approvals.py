@@ -64,7 +64,7 @@ def require_approved(command: ExecuteDecisions, approval: Approval | None) -> Ex
     if why:
         raise ProposalChanged(f"{why}; nothing was ordered: request the cycle again")
     if edit:
-        decisions = tuple(_as_edited(each, validation.decisions) for each in decisions)
+        decisions = tuple(_as_edited(decision, validation.decisions) for decision in decisions)
     update = {"decisions": decisions, "proposal_hash": approval.proposal_hash}
     approved = validation.model_copy(update=update)
     return command.model_copy(update={"decision_validation": approved})
@@ -134,10 +134,10 @@ def require_near(command: ExecuteDecisions, quotes: Quotes, move_pct_max: Decima
     }
     far = {asset: pct for asset, pct in moves.items() if abs(pct) > move_pct_max}
     if far:
-        told = ", ".join(f"{asset} {pct:+.1f}%" for asset, pct in sorted(far.items()))
+        moves = ", ".join(f"{asset} {pct:+.1f}%" for asset, pct in sorted(far.items()))
         raise PriceDrifted(
-            f"prices have moved since they were approved: {told}, limit {move_pct_max:f}%; nothing "
-            "was ordered: request the cycle again"
+            f"prices have moved since they were approved: {moves}, limit {move_pct_max:f}%; "
+            "nothing was ordered: request the cycle again"
         )
 
 

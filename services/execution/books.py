@@ -190,10 +190,10 @@ def brought_in(
     lines: tuple[Line, ...] = (shares, Line(Book.CAPITAL, -shares.amount))
     if rate is not None:
         # No cash moves, so the exchange is with the owner: it sums to zero in each currency.
-        given = Line(
+        exchanged = Line(
             Book.EXCHANGE, -shares.amount, currency=shares.currency, foreign=-shares.foreign
         )
-        lines = (shares, given, Line(Book.EXCHANGE, shares.amount), lines[1])
+        lines = (shares, exchanged, Line(Book.EXCHANGE, shares.amount), lines[1])
     memo = f"brought in: {quantity:f} {ticker} at {cost}{_at(rate)}"
     return Entry(f"open/{ticker}", EntryKind.OPEN, opened_on, lines, ticker, memo)
 
@@ -295,8 +295,8 @@ def _paid(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     if currency is None:
         return (*lines, Line(Book.CASH, amount))
     foreign = -sum((line.foreign for line in lines), _ZERO)
-    given = Line(Book.EXCHANGE, amount, currency=currency, foreign=foreign)
-    return (*lines, given, Line(Book.EXCHANGE, -amount), Line(Book.CASH, amount))
+    exchanged = Line(Book.EXCHANGE, amount, currency=currency, foreign=foreign)
+    return (*lines, exchanged, Line(Book.EXCHANGE, -amount), Line(Book.CASH, amount))
 
 
 def _at(rate: ExchangeRate | None) -> str:

@@ -92,7 +92,7 @@ def _snapped(
             account.books, missing, quotes.closes, account.known, account.currency
         )
     )
-    before = [each for each in taken if each.session < as_of]
+    before = [snapshot for snapshot in taken if snapshot.session < as_of]
     account = replace(
         account,
         snapped=as_of,

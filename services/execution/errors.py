@@ -30,9 +30,9 @@ class CurrencyMismatch(DeskError):
 
     code = "currency_mismatch"
 
-    def __init__(self, account: str, currency: str, given: str) -> None:
+    def __init__(self, account: str, currency: str, stated: str) -> None:
         super().__init__(
-            f"account {account} is in {currency}, the budget in {given}: state the budget in "
+            f"account {account} is in {currency}, the budget in {stated}: state the budget in "
             f"{currency}"
         )
 

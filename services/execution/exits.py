@@ -30,7 +30,7 @@ def exits_at(
 
     An order is in the shares of the session it was decided at, its fill in those of its own.
     """
-    return tuple(_restated(each, splits, sold_by) for each in acted)
+    return tuple(_restated(act, splits, sold_by) for act in acted)
 
 
 def _restated(acted: ActedExit, splits: Sequence[SplitOf], sold_by: date | None) -> ActedExit:
@@ -70,4 +70,4 @@ def cooling_off(
         )
         for ticker, sold_on in sorted(sales.items())
     )
-    return tuple(each for each in counted if each.sessions_ago < sessions)
+    return tuple(act for act in counted if act.sessions_ago < sessions)

@@ -112,7 +112,7 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
         record.require_open()
         cash = None
         if account is None:
-            account, cash = await _made(db, name, as_of, quotes, trading)
+            account, cash = await _opened(db, name, as_of, quotes, trading)
         require_currency(account, record.bounds.budget)
         begins = () if cash is None else (ledger.opening(cash, as_of),)
         changes = clock.advance(account, as_of, quotes, trading.broker, begins)
@@ -124,7 +124,7 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
         unpriced = [position for position in answer.positions if position.priced_on is not None]
         if changes.snapshots:  # once a session, whatever asks for it again
             await store.tell_unpriced(db, command, unpriced)
-    _tell(changes, made=cash is not None)
+    _tell(changes, is_new=cash is not None)
     for held in unpriced:
         log.warning(
             "execution.no_price",
@@ -136,7 +136,7 @@ async def _open(sent: Sent[OpenBooks], quotes: Quotes, trading: Trading) -> Port
     return answer
 
 
-async def _made(
+async def _opened(
     db: Connection, name: str, as_of: date, quotes: Quotes, trading: Trading
 ) -> tuple[Account, Decimal | None]:
     """A new account under its lock, and the cash that is to be posted to it; None where another
@@ -149,11 +149,11 @@ async def _made(
             raise NoExchangeRate(name, "its starting cash", CASH_CURRENCY, currency, as_of)
         cash = cents_in(cash, rate)
     limits = trading.limits_of(name)
-    made = await store.open_account(db, name, currency, as_of, cash, limits)
+    is_new = await store.open_account(db, name, currency, as_of, cash, limits)
     account = await _locked(db, name, as_of, trading)
     if account is None:
         raise RuntimeError(f"account {name} is missing after it was opened")
-    return account, cash if made else None
+    return account, cash if is_new else None
 
 
 def _currency(trading: Trading, name: str, account: Account | None) -> str:
@@ -224,7 +224,7 @@ async def _execute(
         )
         await store.write(db, changes)
         await store.keep_execution(db, sent.sha256, result)
-    _tell(changes, made=False)
+    _tell(changes, is_new=False)
     return result
 
 
@@ -271,17 +271,17 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
     if account is None:
         raise RuntimeError(f"account {query.account} is gone, and no account is ever deleted")
     quotes = await trading.reads.shown(account, as_of)
-    told = names if len(names) <= ACCOUNTS_TOLD_MAX else ()
+    listed = names if len(names) <= ACCOUNTS_TOLD_MAX else ()
     if query.as_of is None:
         now = holdings_now(account, as_of, quotes)
-        return now.model_copy(update={"accounts": told})
+        return now.model_copy(update={"accounts": listed})
     return Holdings(
         account=account.name,
         as_of=as_of,
         positions=positions_of(account, as_of, quotes),
         open_orders=open_orders_of(account),
         exits=exits_at(account.acted, account.splits, as_of),
-        accounts=told,
+        accounts=listed,
     )
 
 
@@ -302,15 +302,15 @@ async def _glance(
         trading.pool.acquire() as db,
         db.transaction(isolation="repeatable_read", readonly=True),
     ):
-        found = await store.load(db, account, as_of)
-        if found is None or not exits:
-            return found
-        return await store.with_exits(db, found, as_of)
+        loaded = await store.load(db, account, as_of)
+        if loaded is None or not exits:
+            return loaded
+        return await store.with_exits(db, loaded, as_of)
 
 
-def _tell(changes: Changes, *, made: bool) -> None:
+def _tell(changes: Changes, *, is_new: bool) -> None:
     account = changes.account.name
-    if made:
+    if is_new:
         log.info("execution.account_opened", account=account)
     for order in changes.placed:
         if order.status is not OrderStatus.REJECTED:

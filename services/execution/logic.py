@@ -96,7 +96,7 @@ def execute(
         changes = changes.place(order)
         orders.append(order)
         changes = stops.after_fill(changes, order, ratio_of(quotes.openings.get(order.key)))
-    orders += [each for each in changes.placed if each.type is OrderType.STOP]
+    orders += [order for order in changes.placed if order.type is OrderType.STOP]
     return _result(command, account, changes, orders), changes
 
 
@@ -148,23 +148,23 @@ def _approved(decision: PortfolioDecision, proposal: StockPick | None) -> StockP
     )
 
 
-def _as_known(said: Evidence, as_of: date, account: Account, quotes: Quotes) -> Evidence:
+def _as_known(stated: Evidence, as_of: date, account: Account, quotes: Quotes) -> Evidence:
     """The evidence with every fact as execution's own sources have it. What is left of the command
     are judgements, and the price that they were made at, which the present one is held against."""
-    mark = quotes.closes.get((said.ticker, as_of))
-    own = quotes.facts.get(said.ticker)
-    named = said.catalyst_event.id if said.catalyst_event else None
+    mark = quotes.closes.get((stated.ticker, as_of))
+    own = quotes.facts.get(stated.ticker)
+    named = stated.catalyst_event.id if stated.catalyst_event else None
     facts = {
         "measured_risk": own.measured_risk if own else RISK_UNKNOWN,
         "catalyst_event": next((e for e in own.events if e.id == named), None) if own else None,
-        "sector": sector_of(account, said.ticker, quotes),
+        "sector": sector_of(account, stated.ticker, quotes),
         "foreign": mark.foreign if mark else None,
         "no_rate": mark.currency if mark and mark.amount is None else None,
         "atr": own.atr if own else None,
         "report": own.report if own else None,
         "has_reports": own is not None and own.has_reports,
     }
-    return said.model_copy(update=facts)
+    return stated.model_copy(update=facts)
 
 
 def _new_order(
@@ -218,8 +218,8 @@ def _why_less(
         return ""
     if decision.action is DecisionAction.BUY and halt is not None:
         return f"{HALTED}: {halt_words(halt)}"
-    told = [text for text in verdict.adjustments if text.startswith(f"{decision.asset}: ")]
-    because = "; ".join(told) or "the account or the price has changed since it was validated"
+    cuts = [text for text in verdict.adjustments if text.startswith(f"{decision.asset}: ")]
+    because = "; ".join(cuts) or "the account or the price has changed since it was validated"
     what = (
         f"cut from {decision.quantity:f} to {quantity:f} shares" if quantity > 0 else "not placed"
     )

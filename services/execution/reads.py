@@ -139,16 +139,16 @@ class Reads:
             listed = await self.market.universe(as_of, tuple(sorted(tickers)))
         except NO_PRICE:
             return {}
-        named = {each.ticker: each.sector.strip() for each in listed}
+        named = {listing.ticker: listing.sector.strip() for listing in listed}
         return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}
 
     async def _facts(self, assets: Collection[str], as_of: date) -> Mapping[str, TickerFacts]:
         """What the rules judge by of those that have a price at as_of."""
-        found = {}
+        facts = {}
         for asset in sorted(assets):
             with contextlib.suppress(*NO_PRICE):
-                found[asset] = await facts_of(self.market, asset, as_of)
-        return found
+                facts[asset] = await facts_of(self.market, asset, as_of)
+        return facts
 
     async def _close(
         self, ticker: str, session: date, currency: str, rates: Mapping[str, ExchangeRate]
@@ -165,15 +165,15 @@ class Reads:
 
     async def _opening(self, currency: str, ticker: str, after: date) -> Opening | Refused | None:
         try:
-            found = await self.fills.next_open(ticker, after)
+            at_open = await self.fills.next_open(ticker, after)
         except NO_PRICE:
             return None
-        rate = await self._rate_at_open(found.currency, currency, found.session)
-        if rate is None and found.currency != currency:
-            why = no_rate(found.currency, currency)
-            return Refused(f"it trades in {found.currency}, and {why} at the open it was for")
-        ratio = found.action.split_ratio if found.action is not None else Decimal(1)
-        return Opening(found.session, _exact(found.open), ratio, rate)
+        rate = await self._rate_at_open(at_open.currency, currency, at_open.session)
+        if rate is None and at_open.currency != currency:
+            why = no_rate(at_open.currency, currency)
+            return Refused(f"it trades in {at_open.currency}, and {why} at the open it was for")
+        ratio = at_open.action.split_ratio if at_open.action is not None else Decimal(1)
+        return Opening(at_open.session, _exact(at_open.open), ratio, rate)
 
     async def _day(self, ticker: str, session: date, into: str) -> DayPrices | None:
         """Of a session up to as_of what may trigger a stop order; None where it did not trade, or
@@ -196,8 +196,8 @@ class Reads:
         coming = [session for session in sessions if session > account.clock]
         return {
             ticker: [
-                await self._action(found, account.currency)
-                for found in _at_closes(actions, coming, closes)
+                await self._action(action, account.currency)
+                for action in _at_closes(actions, coming, closes)
             ]
             for ticker in account.touched
             for actions in [await self._actions(ticker, _settled(account, ticker), as_of)]
@@ -247,7 +247,7 @@ def _at_closes(
             if session >= action.session and closes.get((action.ticker, session)) is not None:
                 due.setdefault(session, []).append(action)
                 break
-    return [_as_one(each, session) for session, each in due.items()]
+    return [_as_one(actions, session) for session, actions in due.items()]
 
 
 def _as_one(actions: Sequence[CorporateAction], session: date) -> CorporateAction:

@@ -48,10 +48,12 @@ class OnRecord:
 def require_on_record(command: Command, sha256: str, record: OnRecord | None) -> OnRecord:
     """What is on record of the command. Raises NotOnRecord with what is wrong."""
     if record is None:
-        raise NotOnRecord(_told(command, "no such operation of execution is"), may_come=True)
+        raise NotOnRecord(
+            _not_on_record(command, "no such operation of execution is"), may_come=True
+        )
     why = _why_not(command, sha256, record)
     if why:
-        raise NotOnRecord(_told(command, why))
+        raise NotOnRecord(_not_on_record(command, why))
     return record
 
 
@@ -66,5 +68,5 @@ def _why_not(command: Command, sha256: str, record: OnRecord) -> str:
     return ""
 
 
-def _told(command: Command, why: str) -> str:
+def _not_on_record(command: Command, why: str) -> str:
     return f"{command.step} of operation {command.op_id}: {why} on record; {WHAT_TO_DO}"

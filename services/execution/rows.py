@@ -58,26 +58,26 @@ def on_record(row: Record) -> OnRecord:
 
 def known(row: Record, account: Account) -> Mapping[str, Valued]:
     """What a snapshot's positions were valued at, as a later session knows it."""
-    found = {close["ticker"]: _valued(close, account) for close in orjson.loads(row["closes"])}
-    return known_from(found, row["closes_of"])
+    valued = {close["ticker"]: _valued(close, account) for close in orjson.loads(row["closes"])}
+    return known_from(valued, row["closes_of"])
 
 
-def _valued(told: Mapping[str, Any], account: Account) -> Valued:
+def _valued(close: Mapping[str, Any], account: Account) -> Valued:
     rate = None
-    if told["rate"] is not None:
+    if close["rate"] is not None:
         rate = ExchangeRate(
-            currency=told["currency"],
+            currency=close["currency"],
             into=account.currency,
-            rate=told["rate"],
-            on=told["rate_on"],
+            rate=close["rate"],
+            on=close["rate_on"],
         )
-    amount = None if told["amount"] is None else Decimal(told["amount"])
-    mark = Mark(Decimal(told["price"]), told["currency"], amount, rate)
-    on = told["priced_on"]
+    amount = None if close["amount"] is None else Decimal(close["amount"])
+    mark = Mark(Decimal(close["price"]), close["currency"], amount, rate)
+    on = close["priced_on"]
     return Valued(mark, None if on is None else date.fromisoformat(on))
 
 
-def _told(ticker: str, valued: Valued) -> dict[str, Any]:
+def _as_json(ticker: str, valued: Valued) -> dict[str, Any]:
     mark, rate = valued.mark, valued.mark.rate
     return {
         "ticker": ticker,
@@ -179,8 +179,8 @@ def booked_order(row: Record) -> BookedOrder:
 
 def held_plan(row: Record) -> HeldPlan:
     """The plan of a buy that was filled."""
-    told = orjson.loads(row["plan"])
-    return HeldPlan(**told, thesis=row["thesis"], since=row["session"], cycle_id=row["cycle_id"])
+    plan = orjson.loads(row["plan"])
+    return HeldPlan(**plan, thesis=row["thesis"], since=row["session"], cycle_id=row["cycle_id"])
 
 
 def _rate(row: Record, of: str = "") -> ExchangeRate | None:
@@ -279,7 +279,7 @@ def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
         value,
         list(snapshot.unpriced),
         orjson.dumps([asdict(stop) for stop in snapshot.stops], default=str).decode(),
-        orjson.dumps([_told(*close) for close in snapshot.closes.items()], default=str).decode(),
+        orjson.dumps([_as_json(*close) for close in snapshot.closes.items()], default=str).decode(),
         snapshot.paid_in,
     )
 

@@ -107,15 +107,15 @@ def known_from(closes: Mapping[str, Valued], session: date) -> Mapping[str, Valu
 def _snapshot(
     books: Books, session: date, closes: Closes, known: Mapping[str, Valued], currency: str
 ) -> Snapshot:
-    held = {ticker: each for ticker, each in sorted(books.holdings.items()) if each.quantity > 0}
+    held = {ticker: lot for ticker, lot in sorted(books.holdings.items()) if lot.quantity > 0}
     valued = {
-        ticker: valued_at(ticker, each, session, closes, known, currency)
-        for ticker, each in held.items()
+        ticker: valued_at(ticker, lot, session, closes, known, currency)
+        for ticker, lot in held.items()
     }
-    amounts = {ticker: each.mark.amount for ticker, each in valued.items()}
+    amounts = {ticker: value.mark.amount for ticker, value in valued.items()}
     unpriced = tuple(ticker for ticker, amount in amounts.items() if amount is None)
-    value = sum((held[t].quantity * each for t, each in amounts.items() if each), _ZERO)
-    cost = sum((each.cost for each in held.values()), _ZERO)
+    value = sum((held[t].quantity * amount for t, amount in amounts.items() if amount), _ZERO)
+    cost = sum((lot.cost for lot in held.values()), _ZERO)
     return Snapshot(
         session=session,
         cash=books.cash,

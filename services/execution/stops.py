@@ -27,13 +27,13 @@ def stop_of(account: Account, ticker: str) -> BookedOrder | None:
 
 def open_stops(account: Account) -> tuple[OpenStop, ...]:
     """The stop orders that wait, by ticker, as a snapshot keeps them."""
-    told = ((stop, stop_money(stop, account.currency)) for stop in account.stops)
-    found = (
-        OpenStop(each.ticker, each.quantity, price.amount, price.currency, each.as_of)
-        for each, price in told
+    priced = ((stop, stop_money(stop, account.currency)) for stop in account.stops)
+    stops = (
+        OpenStop(stop.ticker, stop.quantity, price.amount, price.currency, stop.as_of)
+        for stop, price in priced
         if price is not None
     )
-    return tuple(sorted(found, key=lambda stop: stop.ticker))
+    return tuple(sorted(stops, key=lambda stop: stop.ticker))
 
 
 def after_fill(changes: Changes, filled: BookedOrder, ratio: Decimal) -> Changes:

@@ -48,8 +48,8 @@ async def open_account(
 
 async def clock_of(db: Connection, account: str) -> date | None:
     """The newest session that the account has seen; None where there is no such account."""
-    found: date | None = await db.fetchval(sql.clock_of, account)
-    return found
+    clock: date | None = await db.fetchval(sql.clock_of, account)
+    return clock
 
 
 async def load(db: Connection, account: str, as_of: date, *, lock: bool = False) -> Account | None:
@@ -70,7 +70,7 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
     books = rows.books(
         await db.fetch(sql.balances, account), await db.fetch(sql.recent_lines, account, since)
     )
-    found = Account(
+    loaded = Account(
         name=account,
         currency=row["currency"],
         clock=row["clock"],
@@ -81,17 +81,17 @@ async def load(db: Connection, account: str, as_of: date, *, lock: bool = False)
         snapped=newest,
     )
     if snapped["session"] is not None:
-        paid_in = found.books.as_of(as_of).paid_in - snapped["paid_in"]
-        before = session_before(snapped["session"], snapped["equity"], paid_in, found)
-        found = replace(found, before=before)
+        paid_in = loaded.books.as_of(as_of).paid_in - snapped["paid_in"]
+        before = session_before(snapped["session"], snapped["equity"], paid_in, loaded)
+        loaded = replace(loaded, before=before)
     if snapped["closes"] is not None:
-        found = replace(found, known=rows.known(snapped, found))
-    if not found.touched:
-        return found
-    sectors = await db.fetch(sql.sectors, account, found.touched)
-    plans = await db.fetch(sql.plans, account, as_of, found.touched)
+        loaded = replace(loaded, known=rows.known(snapped, loaded))
+    if not loaded.touched:
+        return loaded
+    sectors = await db.fetch(sql.sectors, account, loaded.touched)
+    plans = await db.fetch(sql.plans, account, as_of, loaded.touched)
     return replace(
-        found,
+        loaded,
         sectors={row["ticker"]: row["sector"] for row in sectors},
         plans={row["ticker"]: rows.held_plan(row) for row in plans},
     )
@@ -105,19 +105,19 @@ async def with_exits(db: Connection, account: Account, as_of: date) -> Account:
     holdings = account.books.as_of(as_of).holdings
     held = account.held(as_of)
     opened = [holdings[ticker].opened_on or date.min for ticker in held]
-    found = await db.fetch(sql.acted_exits, account.name, as_of, held, opened)
-    acted = tuple(map(exit_rows.acted_exit, found))
+    exits = await db.fetch(sql.acted_exits, account.name, as_of, held, opened)
+    acted = tuple(map(exit_rows.acted_exit, exits))
     if not acted:
         return account
-    tickers = sorted({each.ticker for each in acted})
+    tickers = sorted({act.ticker for act in acted})
     split = await db.fetch(sql.splits_since, account.name, tickers, acted[0].as_of)
     return replace(account, acted=acted, splits=tuple(map(exit_rows.split_of, split)))
 
 
 async def now(db: Connection) -> datetime:
     """The time by the database's clock, which all the desk goes by."""
-    found: datetime = await db.fetchval("select clock_timestamp()")
-    return found
+    moment: datetime = await db.fetchval("select clock_timestamp()")
+    return moment
 
 
 async def keep_limits(db: Connection, account: Account) -> None:
@@ -162,14 +162,14 @@ async def change_halt(
 
 async def has_entry(db: Connection, account: str, key: str) -> bool:
     """Whether the account's books have an entry of that key."""
-    found: bool = await db.fetchval(sql.has_entry, account, key)
-    return found
+    is_there: bool = await db.fetchval(sql.has_entry, account, key)
+    return is_there
 
 
 async def count_cash_moved(db: Connection, account: str) -> int:
     """The deposits and withdrawals of the account."""
-    found: int = await db.fetchval(sql.count_cash_moved, account)
-    return found
+    count: int = await db.fetchval(sql.count_cash_moved, account)
+    return count
 
 
 async def tell_capital(
@@ -188,8 +188,8 @@ async def find_orders(db: Connection, order_ids: Sequence[UUID]) -> Mapping[UUID
 
 async def find_execution(db: Connection, op_id: UUID) -> ExecutionResult | None:
     """The answer that was stored under this operation."""
-    found = await db.fetchval(sql.find_execution, op_id)
-    return None if found is None else ExecutionResult.model_validate_json(found)
+    result = await db.fetchval(sql.find_execution, op_id)
+    return None if result is None else ExecutionResult.model_validate_json(result)
 
 
 async def keep_execution(db: Connection, command_sha256: str, result: ExecutionResult) -> None:
@@ -219,16 +219,18 @@ async def write(db: Connection, changes: Changes) -> None:
     await _update(db, [order for order in changes.ended if order.order_id in new])
     for entry in changes.entries:
         await db.execute(sql.insert_entry, *rows.entry_values(account.name, entry))
-    ended = [each for each in (*changes.placed, *changes.ended) if each.status in rows.END_EVENTS]
+    ended = [
+        order for order in (*changes.placed, *changes.ended) if order.status in rows.END_EVENTS
+    ]
     for order in ended:
         if order.fill is not None:
             await db.execute(sql.insert_fill, *rows.fill_values(order, order.fill))
     if changes.snapshots:
         taken = [rows.snapshot_values(account.name, snapshot) for snapshot in changes.snapshots]
         await db.executemany(sql.insert_snapshot, taken)
-    placed = [each for each in changes.placed if each.status is not OrderStatus.REJECTED]
-    events = [rows.placed_event(each, account.currency) for each in placed]
-    events += [rows.ended_event(each, account.currency) for each in ended]
+    placed = [order for order in changes.placed if order.status is not OrderStatus.REJECTED]
+    events = [rows.placed_event(order, account.currency) for order in placed]
+    events += [rows.ended_event(order, account.currency) for order in ended]
     if events:
         await db.executemany(sql.insert_event, events)
     await db.execute(sql.move_clock, account.name, account.clock)

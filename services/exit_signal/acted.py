@@ -43,7 +43,7 @@ class Standing:
         return self.left == 0
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """When it acted and what it sold, for people."""
         first = self.acts[0]
         again = (
@@ -59,7 +59,7 @@ class Standing:
 
 def standing(rule: Rule, finding: Fired, facts: Facts, exits: Sequence[ActedExit]) -> Standing:
     """How a rule that fired stands to what was sold of the position before."""
-    own = [each for each in exits if rule.name in each.rules]
+    own = [act for act in exits if rule.name in act.rules]
     if rule.monthly:
         return Standing(rule, finding, tuple(e for e in own if e.month == facts.month))
     if not own or _quiet_since(rule, facts, own[-1]):

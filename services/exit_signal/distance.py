@@ -81,7 +81,7 @@ def exits_of(
     )
     return exits.model_copy(
         update={
-            "assessment": assessment.told,
+            "assessment": assessment.summary,
             "note": assessment.not_sold,
             "triggers": tuple(triggers),
             "nearest": _nearest(triggers),

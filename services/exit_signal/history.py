@@ -59,7 +59,7 @@ class Holding:
 
     def acted_on(self, ticker: str) -> date | None:
         """The session of the first exit that acted on what is held of the ticker."""
-        return min((each.as_of for each in self.exits if each.ticker == ticker), default=None)
+        return min((act.as_of for act in self.exits if act.ticker == ticker), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Assessment:
 
     signals: tuple[Signal, ...]
     verdict: Verdict
-    told: str
+    summary: str
     sizing: Sizing | None = None
     not_sold: str = ""
 
@@ -109,7 +109,7 @@ def held_in(holdings: Holdings, ticker: str) -> Held | None:
         position,
         promised=sum(promised, _ZERO),
         sold=ticker in holdings.sold,
-        exits=tuple(each for each in holdings.exits if each.ticker == ticker),
+        exits=tuple(act for act in holdings.exits if act.ticker == ticker),
     )
 
 
@@ -124,9 +124,9 @@ def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
     ]
     if not fired:
         return Assessment(signals, verdict, summary)
-    due = [each for each in fired if not each.is_done]
+    due = [one for one in fired if not one.is_done]
     if not due:
-        why = "; ".join(each.told for each in fired)[:WHY_CHARS_MAX]
+        why = "; ".join(one.sentence for one in fired)[:WHY_CHARS_MAX]
         return Assessment(signals, verdict, summary, not_sold=why)
     if held.promised > 0:
         why = f"an open order sells {held.promised.normalize():f} shares already"
@@ -147,21 +147,21 @@ def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
     fired, failed = _named(primary, Fired), _named(primary, NotEvaluated)
     warned = _named([signal for signal in signals if not signal.rule.is_primary], Fired)
     if fired and warned:
-        return _told(Verdict.STRONG_EXIT, [*fired, *warned])
+        return _with_rules(Verdict.STRONG_EXIT, [*fired, *warned])
     if fired:
-        return _told(Verdict.EXIT, fired)
+        return _with_rules(Verdict.EXIT, fired)
     if failed or not primary:
-        return _told(Verdict.ERROR, failed)
+        return _with_rules(Verdict.ERROR, failed)
     if warned:
-        return _told(Verdict.MONITOR, warned)
-    return _told(Verdict.HOLD, [])
+        return _with_rules(Verdict.MONITOR, warned)
+    return _with_rules(Verdict.HOLD, [])
 
 
 def _named(signals: Sequence[Signal], kind: type[Fired | NotEvaluated]) -> list[str]:
     return [signal.rule.name for signal in signals if isinstance(signal.finding, kind)]
 
 
-def _told(verdict: Verdict, names: Sequence[str]) -> tuple[Verdict, str]:
+def _with_rules(verdict: Verdict, names: Sequence[str]) -> tuple[Verdict, str]:
     return verdict, f"{verdict} ({', '.join(names)})" if names else verdict.value
 
 
@@ -170,7 +170,7 @@ def size(due: Sequence[Standing], held: Held, terms: ExitTerms, month: Month) ->
     where the rest would be under the least that the terms keep. Then the stop that the terms name,
     on what remains.
     """
-    most = max(due, key=lambda each: _wanted(each, held))
+    most = max(due, key=lambda one: _wanted(one, held))
     quantity, reason = _wanted(most, held), _asks(most)
     if too_little := _too_little(held, held.shares - quantity, terms):
         quantity, reason = held.free, f"{reason}; {too_little}"
@@ -182,7 +182,7 @@ def size(due: Sequence[Standing], held: Held, terms: ExitTerms, month: Month) ->
         remaining=remaining,
         reason=reason,
         acts=ExitAct(
-            rules=tuple(each.rule.name for each in due),
+            rules=tuple(one.rule.name for one in due),
             month=month,
             held=held.shares,
             asked=quantity,
@@ -260,7 +260,7 @@ def check_of(held: Held, assessment: Assessment) -> ExitCheck:
     sizing = assessment.sizing
     check = ExitCheck(
         ticker=held.position.ticker,
-        assessment=assessment.told,
+        assessment=assessment.summary,
         signals=tuple(map(_signal, assessment.signals)),
         note=assessment.not_sold,
     )

@@ -69,13 +69,13 @@ class Reads:
             silent = [had for had in results.values() if is_silence(had)]
             if silent and all(isinstance(had, Failure) for had in results.values()):
                 raise SourceUnavailable(f"{len(part)} tickers", silent[0].message)
-            return Reply({ticker: _told(had) for ticker, had in results.items()})
+            return Reply({ticker: _as_json(had) for ticker, had in results.items()})
 
         def failed(error: DeskError) -> Reply:
             if not isinstance(error, SourceUnavailable):
                 raise error
             failure = Failure(code=error.code, message=error.message)
-            return Reply({request.ticker: _told(failure) for request in part})
+            return Reply({request.ticker: _as_json(failure) for request in part})
 
         request: JsonValue = {
             "as_of": as_of.isoformat(),
@@ -98,17 +98,17 @@ def _asked(request: Wanted) -> JsonValue:
     return {"peak_since": peak_since, "closes_since": request.closes_since.isoformat()}
 
 
-def _told(had: History | Failure) -> JsonValue:
+def _as_json(had: History | Failure) -> JsonValue:
     if isinstance(had, Failure):
         return {"failure": had.model_dump(mode="json")}
-    told: dict[str, JsonValue] = {
+    values: dict[str, JsonValue] = {
         "months": list(had.months),
         "close": had.close,
         "peak": had.peak,
     }
     if had.closes_since:
-        told["closes_since"] = {day.isoformat(): c for day, c in had.closes_since.items()}
-    return told
+        values["closes_since"] = {day.isoformat(): c for day, c in had.closes_since.items()}
+    return values
 
 
 def _history(entry: Any) -> History | Failure:

@@ -48,7 +48,7 @@ def result_of(
     return {
         "status": SUCCESS,
         **named,
-        "overall_assessment": assessment.told,
+        "overall_assessment": assessment.summary,
         "signals": sorted(map(_signal, assessment.signals), key=_weight),
         "trade_eligible": sizing is not None,
         "recommended_actions": _actions(named["ticker"], held, sizing) if sizing else [],

@@ -35,7 +35,7 @@ def validate(command: ValidateExits) -> DecisionValidation:
         command,
         synthetic=command.portfolio.synthetic,
         passed=bool(decisions),
-        checks=_told(verdict.checks, len(picks)),
+        checks=_shortened(verdict.checks, len(picks)),
         decisions=decisions,
         adjustments=verdict.adjustments,
         vetoed_tickers=verdict.vetoed,
@@ -66,7 +66,7 @@ def _exit(decision: PortfolioDecision, check: ExitCheck) -> PortfolioDecision:
     return decision.model_copy(update={"quantity": quantity, "exit": plan})
 
 
-def _told(checks: tuple[Check, ...], proposals: int) -> tuple[Check, ...]:
+def _shortened(checks: tuple[Check, ...], proposals: int) -> tuple[Check, ...]:
     if proposals <= PROPOSALS_TOLD_MAX:
         return checks
     return tuple(check for check in checks if not check.passed)

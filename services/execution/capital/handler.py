@@ -128,15 +128,15 @@ async def _judged(
                 positions.append(holdings.position(line, seen))
         findings += wrong
     findings += holdings.of_the_whole(request.cash, positions)
-    worth = sum((each.value for each in positions), request.cash)
+    worth = sum((position.value for position in positions), request.cash)
     answer = HoldingsImport(
         account=request.account,
         as_of=as_of,
         hash=digest,
         cash=Money(amount=request.cash.quantize(CENT), currency=currency),
         equity=Money(amount=worth.quantize(CENT), currency=currency),
-        positions=tuple(sorted(positions, key=lambda each: each.ticker)),
-        findings=tuple(sorted(findings, key=lambda each: each.line or 0)),
+        positions=tuple(sorted(positions, key=lambda position: position.ticker)),
+        findings=tuple(sorted(findings, key=lambda finding: finding.line or 0)),
     )
     return _Judged(answer, known)
 
@@ -229,8 +229,8 @@ def _signed(request: MoveCash) -> Decimal:
 def _cash_hash(request: MoveCash, session: date, before: int) -> str:
     """What a confirmation is bound to; `before` are the account's deposits and withdrawals so far,
     so that the same amount may be moved again, and the same confirmation moves it once."""
-    told = f"{request.account}/{request.kind}/{request.amount.normalize():f}/{session}/{before}"
-    return hashlib.sha256(told.encode()).hexdigest()
+    terms = f"{request.account}/{request.kind}/{request.amount.normalize():f}/{session}/{before}"
+    return hashlib.sha256(terms.encode()).hexdigest()
 
 
 def _key(digest: str) -> str:

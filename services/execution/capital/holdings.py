@@ -35,23 +35,23 @@ class Known:
 def import_hash(request: ImportHoldings, as_of: date, currency: str) -> str:
     """What a confirmation is bound to: account, session, cash and every position; not the file's
     name, and not the order of its lines."""
-    told = {
+    terms = {
         "account": request.account,
         "as_of": as_of,
         "currency": currency,
         "cash": f"{request.cash.normalize():f}",
         "holdings": sorted(
             [
-                each.ticker,
-                f"{each.quantity.normalize():f}",
-                f"{each.cost.normalize():f}",
-                each.opened_on.isoformat(),
-                each.currency or "",
+                holding.ticker,
+                f"{holding.quantity.normalize():f}",
+                f"{holding.cost.normalize():f}",
+                holding.opened_on.isoformat(),
+                holding.currency or "",
             ]
-            for each in request.holdings
+            for holding in request.holdings
         ),
     }
-    return hashlib.sha256(orjson.dumps(told)).hexdigest()
+    return hashlib.sha256(orjson.dumps(terms)).hexdigest()
 
 
 def import_key(digest: str) -> str:
@@ -61,27 +61,27 @@ def import_key(digest: str) -> str:
 
 def told_twice(lines: Sequence[HeldLine]) -> Sequence[ImportFinding]:
     """A ticker on two lines: which one is meant, or both together, only the owner knows."""
-    times = Counter(each.ticker for each in lines)
+    times = Counter(row.ticker for row in lines)
     return [
         ImportFinding(
-            line=each.line,
+            line=row.line,
             field="ticker",
-            message=f"{each.ticker} stands on {times[each.ticker]} lines; write one line a"
+            message=f"{row.ticker} stands on {times[row.ticker]} lines; write one line a"
             " position: all its shares, at their average cost",
         )
-        for each in lines
-        if times[each.ticker] > 1
+        for row in lines
+        if times[row.ticker] > 1
     ]
 
 
 def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
     """What is wrong with a line by itself."""
-    found = []
+    findings = []
     whole = line.quantity.to_integral_value(ROUND_FLOOR)
     if whole != line.quantity:
         instead = f"write {whole:f}" if whole else "leave the line out"
         rest = (line.quantity - whole).normalize()
-        found.append(
+        findings.append(
             _of(
                 line,
                 "quantity",
@@ -90,14 +90,14 @@ def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
             )
         )
     if line.opened_on > as_of:
-        found.append(
+        findings.append(
             _of(
                 line,
                 "opened_on",
                 f"{line.opened_on} lies after {as_of}, the session that the account opens at",
             )
         )
-    return found
+    return findings
 
 
 def of_the_market(line: HeldLine, known: Known, account_currency: str) -> Sequence[ImportFinding]:
@@ -146,8 +146,8 @@ def position(line: HeldLine, known: Known) -> OpeningPosition:
 def of_the_whole(cash: Decimal, positions: Sequence[OpeningPosition]) -> Sequence[ImportFinding]:
     """An account larger than the books have places for."""
     most = max(
-        cash + sum((each.value for each in positions), Decimal(0)),
-        cash + sum((each.cost_value for each in positions), Decimal(0)),
+        cash + sum((position.value for position in positions), Decimal(0)),
+        cash + sum((position.cost_value for position in positions), Decimal(0)),
     )
     if most <= EQUITY_MAX:
         return []
@@ -164,9 +164,13 @@ def entries(
         books.opening(request.cash.quantize(CENT), as_of, import_key(digest)),
         *(
             books.brought_in(
-                each.ticker, each.quantity, each.cost, each.opened_on, rates[each.ticker]
+                holding.ticker,
+                holding.quantity,
+                holding.cost,
+                holding.opened_on,
+                rates[holding.ticker],
             )
-            for each in sorted(request.holdings, key=lambda each: each.ticker)
+            for holding in sorted(request.holdings, key=lambda holding: holding.ticker)
         ),
     )
 

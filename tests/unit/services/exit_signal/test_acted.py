@@ -52,7 +52,7 @@ def assessed(
 def test_a_signal_of_a_month_that_has_acted_stays_triggered_and_sells_no_more() -> None:
     found = assessed(acted())
 
-    assert found.told == "EXIT (momentum)"
+    assert found.summary == "EXIT (momentum)"
     assert found.sizing is None
     assert found.not_sold == (
         "momentum acted on 2012-06-29, sold 26 of 53 shares; the signal of 2012-06 acts once"
@@ -107,7 +107,7 @@ def test_a_rule_of_prices_that_stays_on_acts_once() -> None:
     since = {EARLIER + timedelta(days=n): 97.0 + n for n in range(1, 4)}
     seen = {**GONE_UP, "closes_since": since}
     found = assessed(acted("take_profit", as_of=EARLIER), months=RISING, seen=seen, **PROFIT)
-    assert found.told == "EXIT (take_profit)"
+    assert found.summary == "EXIT (take_profit)"
     assert found.not_sold == (
         "take_profit acted on 2012-06-01, sold 26 of 53 shares; "
         "it acts again once it has been quiet"

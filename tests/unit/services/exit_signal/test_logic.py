@@ -44,7 +44,7 @@ def assessed(months: Any = RISING, shares: str = "53", **terms: Any) -> Assessme
     ],
 )
 def test_the_assessment_follows_from_both_rules(months: Any, basket: Any, told: str) -> None:
-    assert assessed(months, basket_returns=basket).told == told
+    assert assessed(months, basket_returns=basket).summary == told
 
 
 def test_what_the_session_has_sold_of_already_is_not_sold_again() -> None:
@@ -54,13 +54,13 @@ def test_what_the_session_has_sold_of_already_is_not_sold_again() -> None:
     held = held_in(holdings, position("53").ticker)
     assert held is not None
     found = assess(facts(FALLING, {"SPY": RISING}), ExitTerms(), held)
-    assert (found.told, found.sizing, held.shares) == ("EXIT (momentum)", None, 53)
+    assert (found.summary, found.sizing, held.shares) == ("EXIT (momentum)", None, 53)
     assert "sold of it already" in found.not_sold
 
 
 def test_a_primary_rule_that_fires_is_not_silenced_by_one_that_cannot_say() -> None:
     found = assessed(UNKNOWN, stop_loss={"pct": 10}, facts={"price": 50.0})
-    assert found.told == "EXIT (stop_loss)"
+    assert found.summary == "EXIT (stop_loss)"
     assert found.sizing is not None
     assert found.sizing.quantity == 53
 
@@ -96,7 +96,7 @@ def test_a_position_that_is_being_sold_already_is_left_alone() -> None:
     found = assess(facts(FALLING), ExitTerms(), Held(position(), promised=D(20)))
     assert found.sizing is None
     assert found.not_sold == "an open order sells 20 shares already"
-    assert found.told == "EXIT (momentum)"
+    assert found.summary == "EXIT (momentum)"
 
 
 def test_a_stop_stands_below_the_close_by_its_percentage() -> None:
