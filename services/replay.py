@@ -77,7 +77,7 @@ async def replay(
 ) -> ReplayReport:
     """Replay one cycle of the decision desk. Raises LookupError for an unknown workflow."""
     if view.cycle_id is None:
-        raise LookupError(view.message or "there is no such cycle")
+        raise LookupError(view.message or "no cycle of this id")
     by_id = {recording.op_id: recording for recording in recordings if recording.op_id is not None}
     report = ReplayReport(view.cycle_id, view.status or "")
     providers = {

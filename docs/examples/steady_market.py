@@ -40,7 +40,7 @@ class SteadyMarket:
     @property
     def label(self) -> SourceLabel:
         """What it is called."""
-        return SourceLabel("steady", "made up: ACME at 100 USD", synthetic=True)
+        return SourceLabel("steady", "synthetic prices: ACME at 100 USD", synthetic=True)
 
     @property
     def calendar(self) -> ExchangeCalendar:

@@ -38,7 +38,7 @@ _PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$")
 
 @dataclass(frozen=True, slots=True)
 class SourceLabel:
-    """What a source is called wherever its data shows; `synthetic` marks made-up prices.
+    """What a source is called wherever its data shows; `synthetic` marks generated prices.
 
     A close further than `jump_pct` percent from the one before is told as a jump.
     """
@@ -49,10 +49,10 @@ class SourceLabel:
 
     @property
     def in_words(self) -> str:
-        """The description, or the name where there is none; made-up prices are called that."""
+        """The description, or the name where there is none; synthetic prices are called that."""
         text = self.description or self.name
-        marked = not self.synthetic or "made up" in text.lower() or "made-up" in text.lower()
-        return text if marked else f"made up: {text}"
+        says_so = any(word in text.lower() for word in ("synthetic", "made up", "made-up"))
+        return text if says_so or not self.synthetic else f"synthetic prices: {text}"
 
     jump_pct: float = JUMP_PCT
 

@@ -242,7 +242,7 @@ async def _fit_and_unfit(
         else:
             fit.append(mention)
             continue
-        unfit.append(dropped_by(rule, mention.ticker, f"named by {source}; {why}"))
+        unfit.append(dropped_by(rule, mention.ticker, f"surfaced by {source}; {why}"))
     return fit, unfit
 
 

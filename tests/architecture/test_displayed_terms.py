@@ -11,12 +11,15 @@ ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs/glossary.md"
 HEADING = "## What the screen says"
 TEMPLATES = ("services/console/pages/templates", "libs/report/strategies/templates")
-MODULES = ("services/cli", "services/console", "libs/report", "libs/llm/rules", "libs/runtime")
+MODULES = ("services", "libs")
+PROMPTS = "services/*/prompts/*.md"
 SCRIPTS = "services/console/pages/static"
 TERMS_MIN = 30
 SOURCES_MIN = 150
 """Files that are read, so that a folder which moves cannot empty the test."""
-OTHER_MEANINGS: Mapping[tuple[str, str], str] = {}
+OTHER_MEANINGS: Mapping[tuple[str, str], str] = {
+    ("libs/market/source.py", "made up"): "a word that a source's own description may have",
+}
 """Where a replaced word means something else: file and word, with the reason."""
 
 JINJA = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
@@ -103,6 +106,8 @@ def read() -> Iterator[tuple[str, str]]:
             yield _named(path), of_module(path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / SCRIPTS).glob("*.js")):
         yield _named(path), of_script(path.read_text(encoding="utf-8"))
+    for path in sorted(ROOT.glob(PROMPTS)):
+        yield _named(path), of_page(path.read_text(encoding="utf-8"))
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         yield _named(path), of_page(path.read_text(encoding="utf-8"))
 

@@ -33,7 +33,7 @@ FEATURES: Sequence[Mapping[str, Any]] = (
     {"indicator": "adx"},
     {"indicator": "volume_ratio"},
 )
-# Large enough to learn a training period by heart in part: the training gate asks for a fifth of
+# Large enough to overfit a training period in part: the training gate asks for a fifth of
 # the loss, which smaller ones never reach on daily prices. Whether it was skill is for the strict
 # profile to ask.
 MODELS = (

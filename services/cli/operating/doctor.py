@@ -190,8 +190,8 @@ def _source(settings: Settings, name: SourceName | PartName) -> str:
             return edgar_said(settings)
         case SourceName.REPLAY:
             store = ReplayStore(settings.replay_dir)
-            made_up = ", made up" if store.label.synthetic else ""
-            return f"{store.label.name}{made_up}: {len(store.tickers)} tickers ({store.exchange})"
+            synthetic = ", synthetic prices" if store.label.synthetic else ""
+            return f"{store.label.name}{synthetic}: {len(store.tickers)} tickers ({store.exchange})"
 
 
 def _kinds(settings: Settings) -> Sequence[Check]:

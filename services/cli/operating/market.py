@@ -142,8 +142,8 @@ def show(
         emit(answers)
     else:
         label = market_of(settings).label
-        made_up = ", made up" if label.synthetic else ""
-        out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{made_up}"))
+        synthetic = ", synthetic prices" if label.synthetic else ""
+        out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{synthetic}"))
         rows: list[tuple[str, RenderableType]] = [
             (SHOWN[answer.tool], _render(answer)) for answer in answers
         ]

@@ -14,10 +14,11 @@ from contracts.research import AssetView
 from libs.facts import amounts
 from libs.report import ticker_facts
 from libs.report.reports import Reports
-from libs.report.sections import Fact, Line, words
+from libs.report.sections import Fact, words
 from libs.report.tickers import rows
 from services.cli.render import sources
 from services.cli.render import values as outline
+from services.cli.render.cited import cited
 from services.cli.render.tree import took
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.terminal import (
@@ -30,8 +31,6 @@ from services.cli.shell.terminal import (
 )
 
 INDICATOR_COLUMNS = 3
-LOOSE = "dim underline"
-"""A number in a model's words that no fact has."""
 INDICATOR_CELL = 26
 FIELD_WIDTH = 22
 TICKER_WIDTH = 12
@@ -130,13 +129,6 @@ def _whole(fact: Fact, width: int) -> RenderableType:
     if fact.tone:
         text.stylize(TONE_STYLES[fact.tone])
     return text
-
-
-def cited(line: Line) -> Text:
-    """A text, with the numbers dimmed that are from nowhere."""
-    return Text.assemble(
-        *((amounts.plain(piece.text), LOOSE if piece.loose else "") for piece in line)
-    )
 
 
 def _indicators(values: Mapping[str, float], width: int) -> RenderableType:

@@ -13,8 +13,9 @@ from contracts.operation import OperationView
 from contracts.query import CycleView
 from libs.facts import amounts
 from libs.report import story
-from libs.report.sections import Fact, text_of
+from libs.report.sections import Fact
 from services.cli.render import costs, exits, orders, outcomes, tickers
+from services.cli.render.cited import cut
 from services.cli.shell.terminal import (
     LABEL_WIDTH,
     STATUS_MARKS,
@@ -141,9 +142,11 @@ def shown(entries: Sequence[Fact]) -> Table:
 
 def _cut(fact: Fact) -> Text:
     chars = TEXT_CHARS if len(fact.lines.items) == 1 else LINE_CHARS
-    lines = [amounts.cut(text_of(line), chars) for line in fact.lines.shown]
-    style = TONE_STYLES[fact.tone] if fact.tone else ""
-    return Text("\n".join([*lines, *rest(fact.lines)]), style=style)
+    lines = [cut(line, chars) for line in fact.lines.shown]
+    text = Text("\n").join([*lines, *map(Text, rest(fact.lines))])
+    if fact.tone:
+        text.stylize_before(TONE_STYLES[fact.tone])
+    return text
 
 
 def _inset(what: RenderableType) -> RenderableType:
@@ -153,8 +156,9 @@ def _inset(what: RenderableType) -> RenderableType:
 def _rationale(pipeline: story.PipelineStory, width: int) -> Text:
     """One line a pick, two where they are few."""
     room = max(width, 40) * (2 if len(pipeline.rationale) <= FEW else 1)
-    lines = [f"{t}: {amounts.cut(text_of(line), room)}" for t, line in pipeline.rationale.items()]
-    return Text("\n".join(lines))
+    return Text("\n").join(
+        Text.assemble(f"{ticker}: ", cut(line, room)) for ticker, line in pipeline.rationale.items()
+    )
 
 
 def _evidence(cycle: story.Story) -> Sequence[tuple[str, RenderableType]]:

@@ -14,7 +14,7 @@ from libs.facts import amounts
 from libs.report import ending
 from libs.report.cited import pieces
 from services.cli.render import chart
-from services.cli.render.evidence import cited
+from services.cli.render.cited import cited
 from services.cli.shell.terminal import (
     LABEL_WIDTH,
     STATUS_MARKS,

@@ -93,7 +93,7 @@ def pause(
 ) -> None:
     """Pause a job until it is resumed, also over restarts.
 
-    Missed runs are not made up. A running cycle continues.
+    Runs missed meanwhile are skipped. A running cycle continues.
     """
     answer = _ask(PAUSE_JOB, {"job": job, "reason": reason})
     _tell(

@@ -245,7 +245,7 @@ async def test_what_the_bundled_source_lacks_is_said(bundled: ReplayMarket) -> N
 
 async def test_made_up_prices_are_labelled(fixture: ReplayMarket, bundled: ReplayMarket) -> None:
     assert fixture.label.synthetic
-    assert "made up" in SourceLabel("mine", "", synthetic=True).in_words, (
+    assert "synthetic" in SourceLabel("mine", "", synthetic=True).in_words, (
         "also without a description"
     )
     assert "made-up" in fixture.label.description

@@ -198,7 +198,7 @@ async def test_what_a_source_names_in_vain_is_dropped_with_the_reason(odd):
     digest = await odd(found, universe=("ALFA", "BRVO", "HTEL"))
     told = reasons(digest)
     assert [item.ticker for item in digest.candidates] == ["BRVO"]
-    assert told["ALFA"].startswith("named by odd; undated")
+    assert told["ALFA"].startswith("surfaced by odd; undated")
     assert "outside the universe" in told["ZZZZ"]
     assert "outside the universe" in told["GOLF.DE"]
     assert told["HTEL"].startswith("no_history")

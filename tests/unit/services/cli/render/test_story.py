@@ -1,6 +1,7 @@
 """The story of a cycle in a terminal: what it says is in tests/unit/report/test_story.py."""
 
 import io
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -8,10 +9,13 @@ from rich.console import Console
 
 from contracts.approval import Verdict
 from contracts.cycle import CycleStatus
+from contracts.message import Contract
 from contracts.operation import OperationView
 from contracts.query import CycleView
+from libs.report.cited import Piece
 from libs.report.story import MADE_UP
 from services.cli.render import story
+from services.cli.render.cited import LOOSE, cut
 from tests.unit.report.test_story import approved, ended, surfaced, with_contracts
 
 WIDTH = 110
@@ -152,6 +156,28 @@ def test_what_a_model_writes_cannot_move_the_cursor_or_hide_text(cycle_view: Cyc
 
     assert not set(text) & {"\x1b", "\x9b", "\u202e"}
     assert "buy [2J 1A ABC now" in text
+
+
+def test_a_number_without_a_source_is_dimmed_also_where_the_text_is_cut() -> None:
+    line = [Piece("it rises  9 times\nto "), Piece("9", loose=True), Piece(" of  10")]
+    whole, short = cut(line, 40), cut(line, 12)
+
+    assert whole.plain == "it rises 9 times to 9 of 10"
+    assert [(span.start, span.end, span.style) for span in whole.spans] == [(20, 21, LOOSE)]
+    assert (short.plain, short.spans) == ("it rises 9…", [])
+
+
+def test_the_story_dims_what_has_no_source(
+    cycle_view: CycleView, contracts: dict[str, Contract]
+) -> None:
+    quant = contracts["quant_report"].model_dump(mode="json")
+    text = f"{quant['reasoning']} 58.55"
+    loose = {"field": "reasoning", "start": len(text) - 5, "text": "58.55"}
+    unsure = {"reasoning": text, "loose": [loose]}
+
+    told = _told(with_contracts(cycle_view, quant_report=unsure), colour=True)
+
+    assert re.search(r"\x1b\[2;4m58\.55\x1b\[0m", told)
 
 
 def test_several_pipelines_are_told_one_after_the_other(cycle_view: CycleView) -> None:
