@@ -134,9 +134,9 @@ def require_near(command: ExecuteDecisions, quotes: Quotes, move_pct_max: Decima
     }
     far = {asset: pct for asset, pct in moves.items() if abs(pct) > move_pct_max}
     if far:
-        moves = ", ".join(f"{asset} {pct:+.1f}%" for asset, pct in sorted(far.items()))
+        drifts = ", ".join(f"{asset} {pct:+.1f}%" for asset, pct in sorted(far.items()))
         raise PriceDrifted(
-            f"prices have moved since they were approved: {moves}, limit {move_pct_max:f}%; "
+            f"prices have moved since they were approved: {drifts}, limit {move_pct_max:f}%; "
             "nothing was ordered: request the cycle again"
         )
 

@@ -64,7 +64,11 @@ def test_an_exit_stands_among_the_decisions_and_says_what_was_checked_and_what_w
     why = page.locator(f"a[href='/decisions/{shown.sold}/rules']")
     expect(page.get_by_role("row").filter(has=why)).to_contain_text("exit")
     why.click()
-    expect(page.get_by_role("region", name="Positions checked")).to_contain_text("STRONG EXIT")
+    checked = page.get_by_role("region", name="Positions checked").first
+    expect(checked).to_contain_text("STRONG EXIT")
+    for step in ("the account's books", "from prices and books"):
+        said = checked.locator("p.note").get_by_text(step)
+        expect(said.get_by_role("link", name="(open step)").first).to_be_visible()
     expect(page.locator(".ending")).to_contain_text("Sold 12 AAPL for 7,175.04 USD")
     expect(page.locator("#candles[data-drawn=AAPL]")).to_be_visible()
 
@@ -77,6 +81,15 @@ def test_each_figure_of_a_decision_says_where_it_is_from_and_how_many_do_is_coun
     expect(evidence).to_contain_text(re.compile(r"[1-9]\d* with a source, 0 without"))
     figure = evidence.locator("details[open] .cited").first
     expect(figure).to_have_attribute("title", re.compile(r"^AAPL\.\w+.*; .*, 2012-06-29"))
+
+
+def test_each_column_of_a_decision_names_who_judged_or_computed_it(
+    page: Page, shown: Shown
+) -> None:
+    page.goto(f"/decisions/{shown.decided['cycle_id']}/rules")
+    heads = page.get_by_role("region", name="Tickers").locator("th").all_text_contents()
+    names = page.locator("#who-says dt").all_text_contents()
+    assert {head.strip() for head in heads} - {"Ticker"} == set(", ".join(names).split(", "))
 
 
 def test_a_click_on_a_figure_opens_the_result_that_it_is_from_without_a_script(
