@@ -44,7 +44,7 @@ check: $(MARK)-test ## the fast part: format, lint, types, imports, pure and in-
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit tests/flow tests/architecture
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" tests/unit tests/flow tests/architecture
 
 fix: $(MARK)-test ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet .

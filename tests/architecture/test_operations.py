@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.architecture.sources import nodes
+
 ROOT = Path(__file__).parents[2]
 TABLE = "| fault | you see | what happens | tested by |"
 
@@ -23,7 +25,7 @@ def test_each_fault_names_a_test_that_there_is() -> None:
     there = {
         node.name
         for path in (ROOT / "tests").rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
     named = faults()

@@ -3,12 +3,13 @@
 import ast
 import importlib
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from services.launcher import BACKBONE, SERVICES
+from tests.architecture.sources import nodes, syntax
 
 Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -69,7 +70,7 @@ def test_the_first_line_of_a_module_says_what_it_is_for(root: Path, package: str
     silent = [
         path.relative_to(root).as_posix()
         for path in sorted((root / package).rglob("*.py"))
-        if len((ast.get_docstring(ast.parse(path.read_text())) or "").split()) < 3
+        if len((ast.get_docstring(syntax(path)) or "").split()) < 3
     ]
     assert silent == []
 
@@ -119,7 +120,7 @@ def test_no_function_is_longer_than_a_screen(root: Path) -> None:
         text = path.read_text()
         if len(text.splitlines()) <= FUNCTION_LINES_MAX[path.relative_to(root).parts[0]]:
             continue  # no room for a long one
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 name = f"{path.relative_to(root).as_posix()}:{node.name}"
@@ -131,8 +132,8 @@ def test_no_function_is_longer_than_a_screen(root: Path) -> None:
 def test_what_is_private_to_a_module_is_used_in_it(root: Path) -> None:
     needless = []
     for path in _python(root):
-        tree = ast.parse(path.read_text())
-        named = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        tree = syntax(path)
+        named = (node for node in nodes(path) if isinstance(node, ast.Name))
         used = {node.id for node in named if isinstance(node.ctx, ast.Load)}
         # What a decorator hands on (a route, a fixture) is used elsewhere.
         own = {
@@ -206,9 +207,9 @@ NAMES_ALLOWED: dict[str, set[str]] = {
 }
 
 
-def _names_given(tree: ast.AST) -> Iterator[str]:
+def _names_given(code: Iterable[ast.AST]) -> Iterator[str]:
     """The names of variables, parameters, functions and classes."""
-    for node in ast.walk(tree):
+    for node in code:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name
@@ -227,7 +228,7 @@ def test_a_name_says_what_a_value_is(root: Path, package: str) -> None:
     used = set()
     for path in sorted((root / package).rglob("*.py")):
         place = path.relative_to(root).as_posix()
-        names = _names_given(ast.parse(path.read_text()))
+        names = _names_given(nodes(path))
         used |= {f"{place}: {name}" for name in names if _in_private_english(name)}
     assert used == NAMES_ALLOWED[package]
 
@@ -246,4 +247,4 @@ def test_a_name_says_what_a_value_is(root: Path, package: str) -> None:
     ],
 )
 def test_a_name_that_says_only_what_happened_to_a_value_is_seen(code: str) -> None:
-    assert [*filter(_in_private_english, _names_given(ast.parse(code)))]
+    assert [*filter(_in_private_english, _names_given(ast.walk(ast.parse(code))))]

@@ -7,6 +7,7 @@ one that an endpoint refuses and quotes whole.
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import time
@@ -49,6 +50,9 @@ class Evening:
     """What a desk with models has left behind."""
 
     view: Json
+    evidence: Said
+    pages: dict[str, str]
+    """The console's page of each pipeline's decision."""
     replayed: Said
     audited: Said
     refused: Said
@@ -93,14 +97,16 @@ def evening(
             ("DESKBUS_LOG_LEVEL", "debug"),
         )
         deskbus = CommandLine(make_open_dir() / "data", folder, settings)
-        with up(deskbus) as (process, _):
+        with up(deskbus) as (process, ready):
             request = ASKED.format(providers=THREE, key="models")
             said = deskbus(request)
             assert said.code == 0, said.err
             (view,) = said.rows
+            evidence = deskbus(f"cycle show {view['cycle_id']} --evidence AAPL")
+            pages = pages_of(ready["http_url"], view)
             shown = [
                 deskbus(f"cycle show {view['cycle_id']}"),
-                deskbus(f"cycle show {view['cycle_id']} --evidence AAPL"),
+                evidence,
                 deskbus(f"operations tree {view['cycle_id']}"),
                 deskbus("config"),
                 deskbus("doctor"),
@@ -137,6 +143,8 @@ def evening(
             ended(process, signal.SIGINT)
         yield Evening(
             view=view,
+            evidence=evidence,
+            pages=pages,
             replayed=replayed,
             audited=audited,
             refused=refused,
@@ -156,6 +164,15 @@ def evening(
             dumped=dumped,
             folder=deskbus.data_dir,
         )
+
+
+def pages_of(url: str, view: Json) -> dict[str, str]:
+    """The page of each pipeline's decision, by its name."""
+    names = [each["name"] for each in view["pipelines"]]
+    with httpx2.Client(base_url=url, verify=False) as http:
+        answers = {name: http.get(f"/decisions/{view['cycle_id']}/{name}") for name in names}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    return {name: answer.text for name, answer in answers.items()}
 
 
 def designed_by_claude(http: httpx2.Client) -> Json:
@@ -227,6 +244,24 @@ def test_three_pipelines_come_to_the_same_decision_on_the_same_digest(evening: E
     assert decided["rules"]
     digests = {json.dumps(each["contracts"]["signal_digest"]) for each in view["pipelines"]}
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("name", ["claude", "openai", "rules"])
+def test_whoever_decides_each_figure_has_its_source_in_json_terminal_and_console(
+    evening: Evening, name: str
+) -> None:
+    (pipeline,) = (each for each in evening.view["pipelines"] if each["name"] == name)
+    for report in ("quant_report", "research_report", "daily_picks", "decision_validation"):
+        figures = pipeline["contracts"][report]["figures"]
+        assert figures, report
+        assert [each for each in figures if not (each["facts"] and each["source"])] == []
+        assert pipeline["contracts"][report].get("loose", []) == []
+    assert re.search(
+        r'class="cited" href="/operations/[-0-9a-f]+\?call=E\d+#E\d+"', evening.pages[name]
+    )
+    _, _, told = evening.evidence.out.partition(f"provider {name}")
+    sources = told.partition("provider ")[0].partition("Sources")[2]
+    assert re.search(r"584\.00 USD +quant +AAPL\.close; bokeh-sampledata", sources)
 
 
 def decision(pipeline: Json) -> list[Any]:
