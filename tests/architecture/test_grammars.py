@@ -19,7 +19,6 @@ from contracts.reasons import NAME_CHARS_MAX
 from libs.llm.asking import gives_reasons, schema_of
 from libs.llm.schema import has_maps
 from libs.runtime.model_settings import FACTS_MAX
-from tests.architecture.sources import nodes
 
 SERVICES = Path(__file__).parents[2] / "services"
 ASKING = {"generate", "generate_with_tools"}
@@ -37,7 +36,7 @@ NAMES_CHARS_MAX = 120_000
 
 def bound_contracts() -> Iterator[type[BaseModel]]:
     for path in sorted(SERVICES.glob("*/*.py")):
-        for node in nodes(path):
+        for node in ast.walk(ast.parse(path.read_text())):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)

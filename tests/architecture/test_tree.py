@@ -1,17 +1,13 @@
 """The tree explains the system: same files, same names, small files, small functions."""
 
-import ast
 import importlib
 import tomllib
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from services.launcher import BACKBONE, SERVICES
-from tests.architecture.sources import nodes, syntax
-
-Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+from tests.architecture.sources import read, source
 
 FILE_LINES_MAX = {"contracts": 400, "libs": 400, "services": 400, "tests": 650, "benchmarks": 400}
 FUNCTION_LINES_MAX = {
@@ -70,7 +66,7 @@ def test_the_first_line_of_a_module_says_what_it_is_for(root: Path, package: str
     silent = [
         path.relative_to(root).as_posix()
         for path in sorted((root / package).rglob("*.py"))
-        if len((ast.get_docstring(syntax(path)) or "").split()) < 3
+        if len(source(path).docstring.split()) < 3
     ]
     assert silent == []
 
@@ -117,38 +113,26 @@ def test_no_line_of_a_template_is_wider_than_a_screen(root: Path) -> None:
 def test_no_function_is_longer_than_a_screen(root: Path) -> None:
     long = {}
     for path in _python(root):
-        text = path.read_text()
-        if len(text.splitlines()) <= FUNCTION_LINES_MAX[path.relative_to(root).parts[0]]:
-            continue  # no room for a long one
-        for node in nodes(path):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                name = f"{path.relative_to(root).as_posix()}:{node.name}"
-                if lines > LONG_FUNCTIONS.get(name, FUNCTION_LINES_MAX[name.partition("/")[0]]):
-                    long[name] = lines
+        for function, lines in source(path).functions.items():
+            name = f"{path.relative_to(root).as_posix()}:{function}"
+            if lines > LONG_FUNCTIONS.get(name, FUNCTION_LINES_MAX[name.partition("/")[0]]):
+                long[name] = lines
     assert long == {}
 
 
 def test_what_is_private_to_a_module_is_used_in_it(root: Path) -> None:
     needless = []
     for path in _python(root):
-        tree = syntax(path)
-        named = (node for node in nodes(path) if isinstance(node, ast.Name))
-        used = {node.id for node in named if isinstance(node.ctx, ast.Load)}
-        # What a decorator hands on (a route, a fixture) is used elsewhere.
-        own = {
-            node.name for node in tree.body if isinstance(node, Defined) and not node.decorator_list
-        }
-        own |= {name for node in tree.body for name in _assigned(node)}
-        private = {name for name in own if name.startswith("_") and not name.startswith("__")}
-        needless += [f"{path.relative_to(root)}: {name}" for name in sorted(private - used)]
+        own = {name for name in source(path).own if name.startswith("_") and name[:2] != "__"}
+        unused = sorted(own - source(path).used)
+        needless += [f"{path.relative_to(root)}: {name}" for name in unused]
     assert needless == []
 
 
-def _assigned(node: ast.stmt) -> Iterator[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
-    yield from (each.id for each in targets if isinstance(each, ast.Name))
+def test_of_a_file_its_lengths_and_what_nobody_uses_are_seen() -> None:
+    code = read("_kept = 1\n_left = _kept\ndef f():\n    return 1\n@route\ndef _r(): ...\n")
+    assert code.functions == {"f": 2, "_r": 1}
+    assert code.own - code.used == {"_left", "f"}
 
 
 def test_the_exceptions_are_still_needed(root: Path) -> None:
@@ -207,18 +191,6 @@ NAMES_ALLOWED: dict[str, set[str]] = {
 }
 
 
-def _names_given(code: Iterable[ast.AST]) -> Iterator[str]:
-    """The names of variables, parameters, functions and classes."""
-    for node in code:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.ClassDef(name=name):
-                yield name
-
-
 def _in_private_english(name: str) -> bool:
     return name in DESK or name.strip("_").lower() in PRIVATE_ENGLISH
 
@@ -228,8 +200,8 @@ def test_a_name_says_what_a_value_is(root: Path, package: str) -> None:
     used = set()
     for path in sorted((root / package).rglob("*.py")):
         place = path.relative_to(root).as_posix()
-        names = _names_given(nodes(path))
-        used |= {f"{place}: {name}" for name in names if _in_private_english(name)}
+        names = filter(_in_private_english, source(path).given)
+        used |= {f"{place}: {name}" for name in names}
     assert used == NAMES_ALLOWED[package]
 
 
@@ -247,4 +219,4 @@ def test_a_name_says_what_a_value_is(root: Path, package: str) -> None:
     ],
 )
 def test_a_name_that_says_only_what_happened_to_a_value_is_seen(code: str) -> None:
-    assert [*filter(_in_private_english, _names_given(ast.walk(ast.parse(code))))]
+    assert [*filter(_in_private_english, read(code).given)]
