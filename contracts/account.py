@@ -60,7 +60,8 @@ class OrderType(StrEnum):
 
 
 class AccountLimits(Value):
-    """What the rules in code enforce for one account. Percentages are of equity unless said.
+    """The limits that the rules in code enforce for one account. Percentages are of equity unless
+    said.
 
     `daily_loss_pct_max` is of the equity at the close of the exchange session before as_of. Beyond
     it, measured at as_of's closes, the account buys nothing more at that session; sales pass.
@@ -113,7 +114,7 @@ class HeldPlan(EntryPlan):
 
 
 class Position(Value):
-    """What is held of one ticker, at average cost, marked at as_of's close.
+    """The holding of one ticker, at average cost, marked at as_of's close.
 
     All in the account's currency; `foreign` says what it trades at elsewhere, and the rate.
     `opened_on` is the session since which something of it was held without a break, `plan` what it
@@ -161,7 +162,7 @@ class OpenOrder(Value):
 
 
 class ExitAct(Value):
-    """What an exit's sale acts on: the rules that fired, and how much they wanted sold.
+    """The cause of an exit's sale: the rules that fired, and how much they wanted sold.
 
     `month` is the calendar month that a signal of a month is of: the last complete one at the
     check. Of `held` shares `asked` were to be sold; what an order leaves unsold of that, a later

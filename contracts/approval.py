@@ -13,7 +13,7 @@ EDITS_MAX = 40
 
 
 class Verdict(StrEnum):
-    """What was said to a proposal."""
+    """A person's answer to a proposal."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -44,7 +44,7 @@ class AnswerProposal(Request):
 
 
 class AwaitApproval(Command):
-    """What a person is asked: the operation that waits. It is never sent to a service."""
+    """The question to a person: the operation that waits. It is never sent to a service."""
 
     decision_validation: DecisionValidation
 

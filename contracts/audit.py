@@ -12,7 +12,7 @@ from contracts.types import CycleId, Name, OperationId, ShortText
 
 
 class EventType(StrEnum):
-    """What can happen. The name is the subject's fourth token."""
+    """The kind of an event. The name is the subject's fourth token."""
 
     REQUEST_REJECTED = "request_rejected"
     CYCLE_ACCEPTED = "cycle_accepted"

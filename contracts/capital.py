@@ -1,4 +1,4 @@
-"""What an account's owner brings into it and takes out of it: holdings, deposits, withdrawals.
+"""Capital of an account's owner: holdings, deposits, withdrawals.
 
 Each is asked twice: without `confirmed` it is shown and nothing changes; with the hash of what was
 shown it is posted. Only the command line of the desk's owner may ask.
@@ -78,7 +78,8 @@ class OpeningPosition(Value):
 
 
 class HoldingsImport(Message):
-    """What would be opened, or (`opened`) what stands. Nothing is opened while there are findings.
+    """The account that would be opened, or (`opened`) that stands. Nothing is opened while there
+    are findings.
 
     `changed` is False where it stood before: asking again is safe. `equity` is cash and positions
     at as_of's close.
@@ -109,7 +110,8 @@ class MoveCash(Request):
 
 
 class CashMoved(Message):
-    """What would be posted, or (`posted`) what was. `changed` is False where it stood before.
+    """The amount that would be posted, or (`posted`) that was. `changed` is False where it stood
+    before.
 
     `free_before` and `free_after` are the free cash around it.
     """

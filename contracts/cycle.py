@@ -41,7 +41,7 @@ class CycleStatus(StrEnum):
 
 
 class Budgets(Value):
-    """What a cycle may spend: on positions (`money`), on models (`tokens`, `cost_usd`).
+    """The budgets of a cycle: on positions (`money`), on models (`tokens`, `cost_usd`).
 
     `money` caps the buys of each pipeline; None leaves the account's cash and limits as caps.
     """
@@ -226,7 +226,7 @@ class CancelCycle(Request):
 
 
 class RequestAnswer(Message):
-    """What became of a request. `accepted` also answers a repeated one, with the present status.
+    """The answer to a request. `accepted` also answers a repeated one, with the present status.
 
     `code` where it was rejected: `invalid`, `too_large` (see `field`), `key_reused`, `busy`,
     `budget_exhausted` (the day's; `retry_at` is when the next day's begins), `not_storable`,

@@ -26,7 +26,8 @@ class DiscardLetter(Request):
 
 
 class LetterAnswer(Message):
-    """What became of it. `code` where it was rejected, with what to do in `message`:
+    """The answer to a request about a dead letter. `code` where it was rejected, with what to do in
+    `message`:
 
     `not_found`; and for a retry `not_a_command`, `no_operation`, `ended`, `at_work`, `suspect`,
     `too_large`.

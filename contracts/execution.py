@@ -70,7 +70,7 @@ class Order(Value):
 
 
 class ExecutionResult(Contract):
-    """What was ordered and filled, once: a repeated command gets the same result."""
+    """Orders and fills, once: a repeated command gets the same result."""
 
     account: Name
     orders: tuple[Order, ...] = ()

@@ -149,7 +149,7 @@ class HoldingsQuery(Message):
 
 
 class Holdings(Message):
-    """What an account holds, and the orders that were open then.
+    """An account's holdings, and the orders that were open then.
 
     `sold` are tickers of which something was sold at the open after as_of, and is held no more.
     `exits` are those that acted on what is held, oldest first.
@@ -166,7 +166,7 @@ class Holdings(Message):
 
 
 class ExitSignal(Value):
-    """What one rule found: it fired, was quiet, or could not be evaluated (`failed`)."""
+    """One rule's finding: it fired, was quiet, or could not be evaluated (`failed`)."""
 
     rule: Name
     primary: bool

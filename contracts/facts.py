@@ -20,7 +20,7 @@ CATALYST_DAYS_MAX = 30
 
 
 class EventKind(StrEnum):
-    """What happened, or is announced to happen, to a company on a day."""
+    """The kind of an event that happened, or is announced to happen, to a company on a day."""
 
     HEADLINE = "headline"
     FILING = "filing"

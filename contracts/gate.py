@@ -12,7 +12,7 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class GateThresholds(Value):
-    """What a profile asks for; None asks for nothing. Fractions, not percent.
+    """The thresholds of a profile; None asks for nothing. Fractions, not percent.
 
     `skill_min` is accuracy over the base rate. `deflated_sharpe_min` is the probability that the
     Sharpe ratio is above 0 in truth, given how many strategies were tried before this one.
@@ -45,7 +45,7 @@ class GateCheck(Value):
 
 
 class GateResult(Value):
-    """What a gate says. `reason` is empty where it passed, else names every rule that failed:
+    """A gate's verdict. `reason` is empty where it passed, else names every rule that failed:
     `Training gate failed: accuracy_below_threshold (42.3% < 45.0%)`.
     """
 

@@ -37,7 +37,7 @@ class ResumeTrading(Request):
 
 
 class HaltAnswer(Message):
-    """What stands now. `changed` is False where it was so before: asking again is safe."""
+    """The present halt. `changed` is False where it was so before: asking again is safe."""
 
     changed: bool
     halts: tuple[Halt, ...] = ()

@@ -280,8 +280,9 @@ class HoldingPoint(Shape):
 
 
 class HoldingView(Shape):
-    """What an account would be worth had its first money been left in equal parts of the candidates
-    of its first decision: `tickers`; `absent` had no price. Without points `message` says why."""
+    """The account's equity under buy-and-hold: its first money in equal parts of the candidates of
+    its first decision (`tickers`; `absent` had no price). Without points `message` says why.
+    """
 
     found: bool = True
     points: tuple[HoldingPoint, ...] = ()
@@ -303,7 +304,7 @@ class RunWish(Request):
 
 
 class CostRow(Shape):
-    """What one model was paid for in one kind of step on one UTC day.
+    """The costs of one model in one kind of step on one UTC day.
 
     Where `model` is null it is what was held back for calls whose reply never came.
     """
@@ -317,7 +318,7 @@ class CostRow(Shape):
 
 
 class CostsView(Shape):
-    """What models were paid for since `since`, the newest day first.
+    """The costs of models since `since`, the newest day first.
 
     `counted` operations with paid calls were looked at; `cut` where there were more, and the oldest
     are left out. What a day came to in all, and its budget, is in `BudgetView`.

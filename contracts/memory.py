@@ -31,7 +31,7 @@ TRACK_RECORD_MAX = 10
 
 
 class PickFate(StrEnum):
-    """What became of a pick. `working`: its order still waited when the cycle ended.
+    """The fate of a pick. `working`: its order still waited when the cycle ended.
 
     `vetoed`: the reviewer or the rules left nothing of it. `not_ordered`: the rules left something,
     but nothing was bought: refused by the approver or by execution, or the cycle ended before.
@@ -55,7 +55,7 @@ class PastPick(Value):
 
 
 class PastDecision(Value):
-    """What a later cycle needs to see how a decision fared. `universe` is what it chose from."""
+    """A decision, as later cycles see how it fared. `universe` is what it chose from."""
 
     cycle_id: CycleId
     pipeline: Name
@@ -124,7 +124,7 @@ class DecisionOutcome(Value):
 
 
 class MemoryDraft(Value):
-    """What the memory agent writes."""
+    """The memory agent's answer."""
 
     short_term_summary: Text = Field(min_length=1)
     active_hypotheses: tuple[Text, ...] = Field(default=(), max_length=20)

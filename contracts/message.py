@@ -21,7 +21,7 @@ class Message(BaseModel):
 
 
 class Request(Message):
-    """What a user asks for. Unknown fields are refused: a typing mistake must not pass silently."""
+    """A user's request. Unknown fields are refused: a typing mistake must not pass silently."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

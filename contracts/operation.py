@@ -29,7 +29,7 @@ class OperationStatus(StrEnum):
 
 
 class CallKind(StrEnum):
-    """What a journalled call was: a model's turn, a tool's result, or another read."""
+    """The kind of a journalled call: a model's turn, a tool's result, or another read."""
 
     MODEL = "model"
     TOOL = "tool"
@@ -78,7 +78,7 @@ class JournalEntry(Value):
 
 
 class Reserve(Value):
-    """What the next calls may cost at most; it is held back until they are recorded.
+    """The most that the next calls may cost; it is held back until they are recorded.
 
     `name` and `index` say which call that is, for the audit: the first, where `calls` are made at
     once. `provider` is whom they ask; its rate limits count them.

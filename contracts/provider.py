@@ -36,7 +36,7 @@ class PipelineProblem(Value):
 
 
 class ProvidersView(Message):
-    """What the services that talk to models have; no key is part of it.
+    """The providers of the services that talk to models; no key is part of it.
 
     `needs` is the least that the dearest model of these pipelines may cost in one call: with less
     to spend they cannot end. None where all of them are free of any count.

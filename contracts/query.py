@@ -212,7 +212,7 @@ class RecordingQuery(Message):
 
 
 class Recording(Message):
-    """What is on record of one operation; `more` tells whether another follows."""
+    """The record of one operation; `more` tells whether another follows."""
 
     found: bool = True
     more: bool = False
@@ -288,13 +288,13 @@ class DecisionsPage(Message):
 
 
 class BudgetQuery(Message):
-    """What today's budget for models has left, and what the last days used."""
+    """Ask for the remaining model budget of today, and the use of the last days."""
 
     days: int = Field(default=1, ge=1, le=PAGE_MAX)
 
 
 class DayUsage(Value):
-    """What all cycles of one UTC day used, by sort."""
+    """The usage of all cycles of one UTC day, by sort."""
 
     day: date
     usage: Usage = Usage()

@@ -33,7 +33,9 @@ class OutOfReach(Value):
 
 
 class ReachView(Message):
-    """What of it there is not. What got no answer in time, or that cannot be known, is not here."""
+    """The names that do not exist. Whatever got no answer in time, or that cannot be known, is not
+    here.
+    """
 
     tickers: tuple[OutOfReach, ...] = Field(default=(), max_length=REACH_TICKERS_MAX)
     sources: tuple[OutOfReach, ...] = Field(default=(), max_length=REACH_SOURCES_MAX)

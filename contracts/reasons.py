@@ -58,8 +58,9 @@ NameDraft = Annotated[FactName, BeforeValidator(_cut_name)]
 
 
 class ReasonDraft(Value):
-    """What a model gives as one reason: the name of a fact, of a second one to hold it against
-    where that says more, which way they speak, and a few words why."""
+    """One reason of a model: the name of a fact, of a second one to hold it against where that says
+    more, which way they speak, and a few words why.
+    """
 
     fact: NameDraft
     beside: NameDraft = ""

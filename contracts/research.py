@@ -29,7 +29,7 @@ FINDINGS_MAX = 10
 
 
 class PlanDraft(Value):
-    """What the planner writes: which assets to look at, and the question the quant must answer.
+    """The planner's answer: which assets to look at, and the question the quant must answer.
 
     Its `constraints` bind beside those of the request, as far as code enforces them.
     """
@@ -56,7 +56,7 @@ class QuantSignal(StrEnum):
 
 
 class ViewDraft(Value):
-    """What the quant judges of one asset, and by which facts."""
+    """The quant's judgement of one asset, with its reasons."""
 
     ticker: Ticker
     signal: QuantSignal
@@ -65,7 +65,7 @@ class ViewDraft(Value):
 
 
 class QuantDraft(Value):
-    """What the quant judges: of all together, and of each asset."""
+    """The quant's judgement: of all together, and of each asset."""
 
     signal: QuantSignal
     confidence: Confidence
@@ -101,7 +101,7 @@ class QuantReport(Reasoned):
 
 
 class FindingDraft(Value):
-    """What the analyst judges of one ticker, and by which facts. Scores run 0 to 10; a high
+    """The analyst's judgement of one ticker, with its reasons. Scores run 0 to 10; a high
     `risk_score` is bad.
 
     `fundamental_score` is null where no fundamentals are known. `catalyst` is the name of a fact:
@@ -118,7 +118,7 @@ class FindingDraft(Value):
 
 
 class ResearchDraft(Value):
-    """What the analyst writes after its tools have answered."""
+    """The analyst's answer after its tools have answered."""
 
     tickers: tuple[FindingDraft, ...] = Field(max_length=FINDINGS_MAX)
     research_notes: Text = ""

@@ -43,8 +43,8 @@ ADJUSTMENTS_MAX = 40
 
 
 class ReviewedPick(Value):
-    """What the risk reviewer leaves of one of the trader's picks, and by which facts. Nothing left
-    is a veto.
+    """The risk reviewer's judgement of one of the trader's picks, with its reasons. Nothing left is
+    a veto.
     """
 
     ticker: Ticker
@@ -54,7 +54,7 @@ class ReviewedPick(Value):
 
 
 class ReviewDraft(Value):
-    """What the risk reviewer judges: the trader's picks, trimmed or removed. `notes` says in a few
+    """The risk reviewer's judgement: the trader's picks, trimmed or removed. `notes` says in a few
     words what could still go wrong.
     """
 
@@ -84,7 +84,7 @@ class PickReview(Reasoned):
 
 
 class DecisionAction(StrEnum):
-    """What a decision does with an asset."""
+    """The action of a decision on an asset."""
 
     BUY = "buy"
     SELL = "sell"
@@ -92,7 +92,7 @@ class DecisionAction(StrEnum):
 
 
 class Evidence(Value):
-    """What the rules know about one ticker: facts of the market source, judgements of research.
+    """The evidence of the rules on one ticker: facts of the market source, judgements of research.
 
     `sector`, `price`, `measured_risk`, `catalyst_event` (in words: `catalyst`), `atr` (in the
     currency that it trades in), the next `report` and whether the source knows of reports are the
@@ -125,7 +125,7 @@ class Evidence(Value):
 
 
 class RuleOutcome(StrEnum):
-    """What a rule did to a proposal."""
+    """The outcome of a rule for a proposal."""
 
     KEPT = "kept"
     CUT = "cut"
@@ -145,7 +145,7 @@ class Check(Value):
 
 
 class ExitPlan(Value):
-    """What makes a sale an exit: there is at most one an account, ticker and session.
+    """The mark of a sale that is an exit: there is at most one an account, ticker and session.
 
     Once it is filled, a stop order at `stop_price` (in the currency that the asset trades in) is
     placed on what is left, good till cancelled; None: no stop. `acts` is what it acts on, where

@@ -63,7 +63,7 @@ class JobRun(Value):
 
 
 class JobAnswer(Message):
-    """What became of a request about a job. `code` where it was rejected: `not_found`, `too_early`.
+    """The answer to a request about a job. `code` where it was rejected: `not_found`, `too_early`.
 
     `changed` is False where it was paused or running before; `run` is what `RunJob` led to.
     """

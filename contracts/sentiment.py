@@ -111,7 +111,7 @@ class MoodDraft(Value):
 
 
 class SentimentDraft(Value):
-    """What the sentiment agent judges of the tickers with headlines: ranked, best first."""
+    """The sentiment agent's judgement of the tickers with headlines: ranked, best first."""
 
     tickers: tuple[MoodDraft, ...] = Field(max_length=CANDIDATES_MAX)
     market_mood: Words

@@ -84,8 +84,9 @@ class FeatureSpec(Part):
 
 
 class LabelSpec(Part):
-    """What the model learns: 1 where the return from the next open over `horizon_bars` sessions is
-    above `return_pct_min`, else 0. The return is between opens, since that is where orders fill.
+    """The label that the model learns: 1 where the return from the next open over `horizon_bars`
+    sessions is above `return_pct_min`, else 0. The return is between opens, since that is where
+    orders fill.
     """
 
     horizon_bars: int = Field(default=5, ge=1, le=HORIZON_BARS_MAX)
@@ -230,7 +231,7 @@ class FoldSpec(Part):
 
 
 class _Idea(BaseModel):
-    """What a design is an idea of, by whoever wrote it: what to read, to learn and to do."""
+    """The idea of a design, by whoever wrote it: features, label, model and rules."""
 
     name: str
     hypothesis: Text = Field(min_length=1)
@@ -292,7 +293,7 @@ class _Idea(BaseModel):
 
 
 class StrategyDraft(_Idea, Part):
-    """What a designer writes. It does not choose by what it is judged: costs, capital, periods,
+    """The designer's answer. It does not choose by what it is judged: costs, capital, periods,
     folds and seed are the desk's, and code fills them in.
     """
 
@@ -326,7 +327,7 @@ class StrategySpec(_Idea, Request):
 
 
 class StrategyWish(Part):
-    """What a request for a strategy cycle may say beyond what every request says.
+    """The fields of a request for a strategy cycle beyond what every request says.
 
     `spec` is a design to run as it is; without one the pipeline's provider designs. Where a gate
     stops a design, the next one is designed, up to `attempts` in all.

@@ -1,4 +1,4 @@
-"""What a strategy's run has found: training, backtest, and the assessment.
+"""Results of a strategy's run: training, backtest, and the assessment.
 
 A figure that is not defined (a win rate without a trade, a Sharpe ratio without variation) is None,
 never a stand-in. `libs/quant` says by which formula each is computed.
@@ -153,7 +153,7 @@ class BacktestResult(Contract):
 
 
 class Verdict(StrEnum):
-    """What the reader of the results thinks of the strategy."""
+    """The assessor's verdict on the strategy."""
 
     PROMISING = "promising"
     MEDIOCRE = "mediocre"
@@ -161,7 +161,7 @@ class Verdict(StrEnum):
 
 
 class AssessmentDraft(Value):
-    """What a model hands to `save_assessment`: two to four points of each kind."""
+    """The arguments of `save_assessment`: two to four points of each kind."""
 
     verdict: Verdict
     strengths: Points

@@ -26,8 +26,8 @@ Horizon = Annotated[int, Field(ge=1, le=HORIZON_SESSIONS_MAX), scale(1, HORIZON_
 
 
 class PickDraft(Value):
-    """What the trader judges of one proposal, and by which facts: a share of the budget (percent)
-    for a buy, of the position for a sale.
+    """The trader's judgement of one proposal, with its reasons: a share of the budget (percent) for
+    a buy, of the position for a sale.
     """
 
     ticker: Ticker
@@ -37,9 +37,9 @@ class PickDraft(Value):
 
 
 class BuyDraft(PickDraft):
-    """What the trader judges of a buy, with its plan: for how many sessions, how far away the stop
-    stands, and by which dated event of its ticker (the name of a fact; empty for none) it is looked
-    at again before that.
+    """The trader's judgement of a buy, with its plan: for how many sessions, how far away the stop
+    stands, and by which dated event of its ticker (the name of a fact; empty for none) it is
+    looked at again before that.
     """
 
     horizon_sessions: Horizon = HORIZON_SESSIONS_DEFAULT
@@ -48,7 +48,7 @@ class BuyDraft(PickDraft):
 
 
 class PicksDraft(Value):
-    """What the trader judges: `picks` are buys. `answer` says in a few words what the session
+    """The trader's judgement: `picks` are buys. `answer` says in a few words what the session
     offered, and why these.
     """
 

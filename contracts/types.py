@@ -119,7 +119,7 @@ class Money(Value):
 
 
 class ExchangeRate(Value):
-    """What one unit of `currency` was worth in units of `into` on the day `on`."""
+    """The worth of one unit of `currency` in units of `into` on the day `on`."""
 
     currency: Currency
     into: Currency
@@ -138,7 +138,7 @@ class Foreign(Value):
 
 
 class Usage(Value):
-    """What calls used: tokens as counted by the provider, and their cost in US dollars.
+    """The usage of calls: tokens as counted by the provider, and their cost in US dollars.
 
     `unsorted_tokens` are of no known sort: held back for a call whose reply never came.
     """

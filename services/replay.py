@@ -57,7 +57,7 @@ class Difference:
 
 @dataclass
 class ReplayReport:
-    """What was run again, and whether all of it came out as recorded."""
+    """The steps that ran again, and whether all of them came out as recorded."""
 
     cycle_id: UUID
     status: str
@@ -155,7 +155,7 @@ class _Replay:
         return list(after.starts)
 
     async def _input(self, start: Start) -> Input | None:
-        """What came of an operation; None where it never ended (it was cancelled)."""
+        """The result of an operation; None where it never ended (it was cancelled)."""
         recorded = self._recordings.get(start.op_id)
         if recorded is None:
             self._differ(start, "the record has no such operation")

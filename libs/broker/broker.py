@@ -1,4 +1,4 @@
-"""What execution asks of a broker, and the three answers it can get.
+"""The broker's interface: what execution asks, and the three answers it can get.
 
 All prices and amounts here are in the currency that the share is traded in.
 """

@@ -131,7 +131,8 @@ class Connection(Client):
             raise nats.errors.Error(f"{AUTHORIZATION}: {error}") from error
 
     async def _process_err(self, err_msg: str) -> None:
-        """What the server says before it ends a connection that stood; a denied subject ends none.
+        """Log the server's words before it ends a connection that stood; a denied subject ends
+        none.
 
         Authorization is lost where the server is set up anew, connections where it has too many.
         """

@@ -163,7 +163,7 @@ class Lease:
             await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
 
     def _log(self, entry: JournalEntry) -> None:
-        """What tools were asked and gave is what people follow; all else is for a closer look."""
+        """Log calls of tools for people who follow; all else is for a closer look."""
         write = log.info if entry.kind is CallKind.TOOL else log.debug
         write(
             LOGGED[entry.kind],

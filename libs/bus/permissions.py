@@ -1,4 +1,4 @@
-"""What each identity may do on NATS, derived from the subject table."""
+"""The rights of each identity on NATS, derived from the subject table."""
 
 from collections.abc import Mapping, Sequence
 

@@ -15,8 +15,10 @@ from libs.telemetry import tracing
 async def traced_command(
     row: AnySubject, command: Command, message: Msg, deal: Coroutine[Any, Any, str]
 ) -> str:
-    """What `deal` returns. The operation's span is that which the message's header names, and is
-    told once the operation is answered: until then another instance may have to do it."""
+    """Run `deal` in the operation's span and return its result. The operation's span is that which
+    the message's header names, and is told once the operation is answered: until then another
+    instance may have to do it.
+    """
     if not tracing.is_on():
         return await deal
     node = tracing.Node.of_header((message.headers or {}).get("traceparent"))

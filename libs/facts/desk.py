@@ -90,7 +90,7 @@ def account_facts(portfolio: Portfolio) -> Iterator[Fact]:
 
 
 def room_facts(rooms: Mapping[str, Room], known: date) -> Iterator[Fact]:
-    """What the rules let each ticker be bought for by itself, or why they let none pass."""
+    """Each ticker's room by itself under the rules, or why they let none pass."""
     for ticker, room in rooms.items():
         if room.allocation_pct:
             share, label = float(room.allocation_pct), "the rules let pass, of the budget,"

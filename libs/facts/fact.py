@@ -23,8 +23,9 @@ PLAIN = ""
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a fact is: of whom (a ticker, `account`, `market`), which quantity, of which day where
-    that is not as_of's close, and which of several (a headline's mark)."""
+    """The identity of a fact: of whom (a ticker, `account`, `market`), which quantity, of which day
+    where that is not as_of's close, and which of several (a headline's mark).
+    """
 
     entity: str
     quantity: str

@@ -27,7 +27,7 @@ PULL = ".CONSUMER.MSG.NEXT."
 
 @dataclass(frozen=True)
 class NatsPermissions:
-    """What one identity may do on NATS.
+    """The rights of one identity on NATS.
 
     `publish` and `subscribe` are subjects (wildcards allowed); an empty tuple refuses everything.
     `keeps` are the subjects of the streams that this identity makes: JetStream is in its account.

@@ -18,13 +18,14 @@ OBJECTS_MAX = 50
 
 T = TypeVar("T", bound=BaseModel)
 AnswerCheck = Callable[[T, Sequence[Evidence]], Sequence[str]]
-"""What is wrong with an answer beyond its schema, given the evidence it may stand on."""
+"""The problems of an answer beyond its schema, given the evidence it may stand on."""
 
 
 @dataclass(frozen=True)
 class ReadAnswer(Generic[T]):
-    """What was read of an answer: the value, or what is wrong. `clamped` tells of numbers just
-    outside their scale that were set to its end."""
+    """The value that was read of an answer, or its problems. `clamped` tells of numbers just
+    outside their scale that were set to its end.
+    """
 
     value: T | None
     errors: tuple[str, ...] = ()

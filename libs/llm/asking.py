@@ -1,4 +1,4 @@
-"""What a model is asked in one call, and what of that is worth storing beside its reply."""
+"""Requests to a model, and the part of them that is worth storing beside its reply."""
 
 import copy
 import hashlib

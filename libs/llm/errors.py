@@ -1,4 +1,4 @@
-"""What goes wrong between the desk and a model. Each has a stable code and says what to do."""
+"""Errors between the desk and a model. Each has a stable code and says what to do."""
 
 from collections.abc import Sequence
 from typing import ClassVar

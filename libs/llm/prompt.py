@@ -47,7 +47,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Task:
-    """What one agent is asked to do: data as JSON, results read beforehand, errors made before.
+    """The task of one agent: data as JSON, results read beforehand, errors made before.
 
     `facts` are those of the data, and `about` the entities that the task is about, the most
     important first: where an answer gives reasons, it names them.

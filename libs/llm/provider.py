@@ -136,7 +136,7 @@ class Provider(Protocol):
         ...
 
     def reserve(self, request: ModelRequest) -> Reserve | None:
-        """What the call may cost at most; None where nothing is counted.
+        """The most that the call may cost; None where nothing is counted.
 
         Raises PriceUnknown and ProviderNotUsable, so that no such call is begun.
         """

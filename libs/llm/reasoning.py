@@ -51,7 +51,7 @@ class Reasoning(Generic[T]):
     _has_asked: bool = field(default=False, init=False)
 
     def __call__(self, answer: T, evidence: Sequence[Evidence]) -> Sequence[str]:
-        """What is wrong with an answer; see `AnswerCheck`."""
+        """The problems of an answer; see `AnswerCheck`."""
         self.evidence = evidence
         self.facts = facts_for(self.task, evidence)
         return (*self.problems(answer, evidence), *self._names(answer))

@@ -1,4 +1,4 @@
-"""What a model said, as values: words without thoughts, calls with arguments that can be used."""
+"""A model's reply as values: words without thoughts, calls with arguments that can be used."""
 
 import re
 

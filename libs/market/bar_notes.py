@@ -1,4 +1,4 @@
-"""What is odd about a ticker's bars and cannot be refused: jumps, and sessions without a bar.
+"""Oddities of a ticker's bars that cannot be refused: jumps, and sessions without a bar.
 
 A share may really fall by half in a day, and trading in it may be suspended. A wrong tick and a
 hole in the data look the same. So it is told to whoever reads the bars, in a sentence. Pure.

@@ -25,7 +25,7 @@ _ONE_DAY = timedelta(days=1)
 
 
 class DayKind(StrEnum):
-    """What a date is to an exchange."""
+    """The kind of a date at an exchange."""
 
     SESSION = "session"
     WEEKEND = "weekend"

@@ -1,4 +1,4 @@
-"""What the market layer says when it cannot answer. Each has a stable code and tells what to do."""
+"""Errors of the market layer. Each has a stable code and tells what to do."""
 
 from collections.abc import Sequence
 from datetime import date, datetime

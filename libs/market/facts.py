@@ -104,7 +104,7 @@ def _sessions_until(day: date, as_of: date, calendar: ExchangeCalendar) -> int:
 
 
 async def dated_events(market: MarketData, ticker: str, as_of: date) -> tuple[DatedEvent, ...]:
-    """What happened to the ticker, or is announced, within CATALYST_DAYS_MAX of as_of.
+    """The ticker's events, past or announced, within CATALYST_DAYS_MAX of as_of.
 
     Newest first, all known at as_of's close: LookAhead where the source says otherwise.
     """

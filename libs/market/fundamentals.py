@@ -217,7 +217,9 @@ def _debt_to_equity(known: Vintages, day: date) -> Value:
 
 
 def _notes(known: Vintages, as_of: date) -> tuple[str, ...]:
-    """What was due and is not here, and how old the newest filing is where that is so."""
+    """Notes on figures that were due and are not here, and on how old the newest filing is where
+    that is so.
+    """
     missing = missing_reports(known.filings, known.fiscal_year_end, as_of)
     if not missing:
         return ()

@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
 @runtime_checkable
 class ManySources(Protocol):
-    """What a market made of several sources has beside `MarketData`: who answers what."""
+    """The methods of a market of several sources beside `MarketData`: who answers what."""
 
     def label_of(self, kind: Kind) -> SourceLabel:
         """The label of the source that answers this kind of question."""

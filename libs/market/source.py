@@ -1,4 +1,4 @@
-"""What a source of market data promises, and the values it returns.
+"""The interface of a source of market data, and the values it returns.
 
 Everything is asked with an `as_of` session and answered with what was known at its close. Prices
 to trade at lie after as_of, so they have a Protocol of their own (`FillPrices`) that only execution
@@ -38,7 +38,7 @@ _PAIR = re.compile(r"/|-(USD|USDT|USDC|EUR|GBP|BTC|ETH)$")
 
 @dataclass(frozen=True, slots=True)
 class SourceLabel:
-    """What a source is called wherever its data shows; `synthetic` marks generated prices.
+    """The name of a source wherever its data shows; `synthetic` marks generated prices.
 
     A close further than `jump_pct` percent from the one before is told as a jump.
     """
@@ -197,8 +197,9 @@ class MarketData(Protocol):
         ...
 
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
-        """What the company filed with its regulator, oldest known first; as far back as the source
-        keeps it."""
+        """The company's filings with its regulator, oldest known first; as far back as the source
+        keeps it.
+        """
         ...
 
     async def earnings(
@@ -225,7 +226,7 @@ class FillPrices(Protocol):
 
 @runtime_checkable
 class ListingSearch(Protocol):
-    """What a live source has beside `MarketData`: a search over more than its universe."""
+    """A live source's search beside `MarketData`: a search over more than its universe."""
 
     async def search(self, as_of: date, query: str) -> tuple[Listing, ...]:
         """Listings whose name or ticker matches and that traded at as_of; raises MarketError."""

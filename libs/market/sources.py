@@ -151,7 +151,7 @@ def rates_of(settings: Settings) -> ExchangeRates:
 
 
 def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
-    """What says which session a request without a date means."""
+    """A function that says which session a request without a date means."""
     return sessions_of(settings).latest
 
 

@@ -87,7 +87,7 @@ class Busy(DeskError):
 
 
 class Verdict(StrEnum):
-    """What became of a month, or `due`: what would become of it without --dry-run."""
+    """The outcome of a month, or `due`: what a run without --dry-run would do."""
 
     DROPPED = "dropped"
     DUE = "due"

@@ -1,4 +1,4 @@
-"""What a fill costs, before any rounding: the one home of the formula.
+"""The cost of a fill, before any rounding: the one home of the formula.
 
 The paper broker computes with Decimal and rounds to shares and cents (`sizing.py`); the backtest
 computes with arrays (`fills.py`). Both begin here. `side` is 1 for a buy and -1 for a sale.

@@ -46,8 +46,8 @@ def cents_in(amount: Decimal, rate: ExchangeRate | None) -> Decimal:
 
 
 def purse(cash: Decimal, rate: ExchangeRate | None) -> Decimal:
-    """What `cash` pays for abroad: two amounts within it, each exchanged to the cent, never cost
-    more than `cash`.
+    """The amount that `cash` pays for abroad: two amounts within it, each exchanged to the cent,
+    never cost more than `cash`.
     """
     if rate is None:
         return cash

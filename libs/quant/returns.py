@@ -37,7 +37,7 @@ def period_return(before: Worth, after: Worth) -> Decimal:
 
 
 def growth(worth: Mapping[date, Worth]) -> Mapping[date, Decimal]:
-    """What 1 has become by each close, time-weighted; 1 at the first."""
+    """The growth of 1 by each close, time-weighted; 1 at the first."""
     days = sorted(worth)
     grown = dict.fromkeys(days[:1], ONE)
     for before, day in pairwise(days):

@@ -1,4 +1,4 @@
-"""What is said of an account: its positions, its waiting orders, a halt of its buys. Pure."""
+"""An account in words: its positions, its waiting orders, a halt of its buys. Pure."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -11,7 +11,7 @@ HALT_REASON_CHARS = 400
 
 
 def gain(held: Position) -> Decimal:
-    """What the position would bring over its cost."""
+    """The position's gain over its cost."""
     return held.value - held.quantity * held.average_cost.amount
 
 

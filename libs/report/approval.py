@@ -1,4 +1,4 @@
-"""What a person answered to a proposal, in words. Pure."""
+"""A person's answer to a proposal, in words. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

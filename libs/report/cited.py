@@ -53,12 +53,12 @@ class Marked(Protocol):
 
     @property
     def figures(self) -> Sequence[Figure]:
-        """What has a source."""
+        """The figures with a source."""
         ...
 
     @property
     def loose(self) -> Sequence[Loose]:
-        """What has none."""
+        """The numbers without a source."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a cycle cost: seconds, calls, tokens and dollars, by stage. Pure."""
+"""The costs of a cycle: seconds, calls, tokens and dollars, by stage. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Costs:
-    """What the stages cost, and the whole.
+    """The costs of the stages, and of the whole.
 
     Where nothing was paid, or no stage is known, `facts` say all there is to say.
     """

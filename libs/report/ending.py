@@ -27,7 +27,7 @@ BY_A_PERSON = frozenset({CycleStatus.REJECTED, CycleStatus.EXPIRED})
 
 @dataclass(frozen=True)
 class Ending:
-    """What was traded, why nothing was, or why it did not come so far.
+    """The end of a pipeline: the trades, why there are none, or why it did not come so far.
 
     `place` says where it stopped, `failed in analyzing/quant`, as far as it did.
     """
@@ -64,7 +64,7 @@ def of(
 
 
 def of_decision(view: DecisionView) -> str:
-    """What was traded on a decision, or why nothing was."""
+    """The trades of a decision, or why there are none."""
     if view.execution is not None and view.execution.orders:
         return orders.in_short(view.execution)
     if not view.decision.decisions:

@@ -1,4 +1,4 @@
-"""What an exit cycle found of each position. Pure."""
+"""Exit checks of each position. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What was ordered and filled, what buys put at risk: in sentences, and order by order. Pure."""
+"""Orders and fills, and the risk of buys: in sentences, and order by order. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class OrderRow:
 
     @property
     def abroad(self) -> str:
-        """What was exchanged at which rate; empty for a fill in the account's own currency."""
+        """The exchange and its rate; empty for a fill in the account's own currency."""
         foreign = self.fill.foreign if self.fill else None
         return amounts.foreign(foreign) if foreign else ""
 

@@ -68,7 +68,7 @@ def missing(outcomes: Sequence[DecisionOutcome]) -> Iterable[str]:
 
 
 def of_ticker(outcomes: Sequence[DecisionOutcome], ticker: str) -> Sequence[str]:
-    """What became of one ticker's pick, a sentence for each number of sessions."""
+    """The outcome of one ticker's pick, a sentence for each number of sessions."""
     return [
         f"after {outcome.sessions} sessions, {outcome.session}: {_return(pick)}{_beside(outcome)}"
         for outcome in outcomes
@@ -96,7 +96,7 @@ def _beside(outcome: DecisionOutcome) -> str:
 
 
 def learned(memory: AgentMemory | None) -> Listed[Line]:
-    """What a cycle learned of earlier decisions: a sentence for each that it came to know."""
+    """The outcomes of earlier decisions that a cycle came to know, a sentence each."""
     if memory is None:
         return Listed()
     known = memory.track_record[: len(memory.outcomes)]

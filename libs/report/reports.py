@@ -85,7 +85,7 @@ class Reports:
 
     @property
     def validated(self) -> Mapping[str, PortfolioDecision]:
-        """What the rules left, by asset."""
+        """The quantities that the rules left, by asset."""
         return (
             {decision.asset: decision for decision in self.validation.decisions}
             if self.validation
@@ -94,7 +94,7 @@ class Reports:
 
     @property
     def decisions(self) -> Mapping[str, PortfolioDecision]:
-        """What the rules left and, where a person made it smaller, what that person left of it."""
+        """The rest that the rules left and, where a person made it smaller, that person left."""
         approval = self.approval
         if approval is None or approval.verdict is not Verdict.EDIT:
             return self.validated

@@ -1,4 +1,4 @@
-"""What the risk rules said, in the order in which it is read. Pure."""
+"""Findings of the risk rules, in reading order. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

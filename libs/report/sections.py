@@ -1,4 +1,4 @@
-"""What a report is made of: facts with a label, and lists that show their first items. Pure."""
+"""The parts of a report: facts with a label, and lists that show their first items. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -50,7 +50,9 @@ LEGEND = "wanted: % of budget (sale: of position); scores: 0 to 10, high risk is
 
 @dataclass(frozen=True)
 class Evidence:
-    """What can be looked at: the first ticker, the stage to begin with, and all stages."""
+    """The evidence that can be looked at: the first ticker, the stage to begin with, and all
+    stages.
+    """
 
     ticker: str
     stage: str
@@ -86,7 +88,7 @@ class PipelineStory:
 
     @property
     def execution(self) -> ExecutionResult | None:
-        """What was executed, with the cash before and after; None where nothing was ordered."""
+        """The execution, with the cash before and after; None where nothing was ordered."""
         return self.reports.execution if self.orders else None
 
 
@@ -139,7 +141,7 @@ def title(kind: str, as_of: date | None) -> str:
 
 
 def nature(provider: str) -> str:
-    """What a reader must know of a provider beside its name."""
+    """The words that stand beside a provider's name."""
     return " (stated rules, no model)" if provider == "rules" else ""
 
 
@@ -218,7 +220,7 @@ def _pipeline(pipeline: PipelineView, nodes: Sequence[OperationView], reason: st
 
 
 def _thoughts(reports: Reports) -> Sequence[Fact]:
-    """What each stage thought of the whole, with where its figures are from."""
+    """Each stage's view of the whole, with where its figures are from."""
     facts: list[Fact] = []
     line: Line
     if mood := reports.sentiment:
@@ -262,7 +264,7 @@ def _verdicts(reports: Reports) -> Sequence[Fact]:
 
 
 def _unordered(reports: Reports, *, is_over: bool) -> Sequence[Fact]:
-    """What stands where there are no orders."""
+    """The facts in place of orders."""
     if reports.execution is not None and reports.execution.orders:
         return ()
     facts: list[Fact] = []

@@ -115,7 +115,7 @@ def _finding(row: tickers.Row) -> Iterable[Fact]:
 
 
 def decided(row: tickers.Row) -> Iterable[Fact]:
-    """What the trader wanted of it and why, and what the reviewer changed."""
+    """The trader's pick of it with its reasons, and the reviewer's changes."""
     if row.pick is None:
         yield Fact("Pick", words("no"), Tone.QUIET)
     else:
@@ -126,7 +126,7 @@ def decided(row: tickers.Row) -> Iterable[Fact]:
 
 
 def executed(row: tickers.Row) -> Iterable[Fact]:
-    """What the rules said of it, what a person answered, what was decided and ordered."""
+    """The rules' findings on it, a person's answer, the decision and the order."""
     if row.checks:
         yield Fact("Rules", words(*map(_check, rules.worst_first(row.checks))))
     if row.validated is not None and row.reports.approval is not None:

@@ -28,8 +28,8 @@ def reasons(candidate: Candidate) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """What each stage said of one ticker; None where it said nothing. `unscored` says why there is
-    no `mood`.
+    """Each stage's words on one ticker; None where it said nothing. `unscored` says why there is no
+    `mood`.
 
     `validated` is what the rules left of a pick, `decision` what a person then left of that.
     """
@@ -96,7 +96,7 @@ class Row:
 
     @property
     def review_words(self) -> Sequence[Line]:
-        """What the reviewer changed of it and why, in pieces."""
+        """The reviewer's change of it and its reasons, in pieces."""
         report = self.reports.review
         if report is None:
             return ()
@@ -150,7 +150,9 @@ class Row:
 
     @property
     def allowed(self) -> str:
-        """What rules and person left of it: `22.8%`, `vetoed`, `dropped`; empty of no pick."""
+        """The rest that rules and person left of it: `22.8%`, `vetoed`, `dropped`; empty of no
+        pick.
+        """
         if self.is_refused:
             if any(check.outcome is RuleOutcome.VETOED for check in self.checks):
                 return "vetoed"

@@ -23,8 +23,9 @@ class DeskError(Exception):
 
 
 class Unavailable(DeskError):
-    """What the work needs cannot be reached now. An outage is no failure: whoever works waits, and
-    tries again for as long as it lasts."""
+    """Something that the work needs cannot be reached now. An outage is no failure: whoever works
+    waits, and tries again for as long as it lasts.
+    """
 
     code = "unavailable"
 

@@ -72,7 +72,7 @@ RATES: Mapping[str, Rate] = MappingProxyType(
 
 
 class EndpointSettings(BaseModel):
-    """What differs from the preset; None leaves the preset's value.
+    """The differences from the preset; None leaves the preset's value.
 
     `models` maps small, medium, large or a stage (sentiment, planner, quant, research, trader,
     risk, memory) to a model id. A key comes from the environment variable `key_variable` or, where

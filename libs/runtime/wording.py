@@ -1,5 +1,5 @@
-"""What is wrong with something that was given, in plain words: where, what it takes, what was
-probably meant. The one home of these words: every way into the desk refuses in them.
+"""Refusals of a value, in plain words: where, what it takes, what was probably meant. The one home
+of these words: every way into the desk refuses in them.
 
 What was given is never quoted: it may be long, secret, or written to be read by a model.
 """
@@ -25,8 +25,9 @@ Words = Callable[[Mapping[str, Any]], str]
 
 
 def describe(error: ValidationError, model: type[BaseModel] | None = None) -> str:
-    """What is wrong, field by field. With the `model` that was to be read an unknown field is told
-    with those that there are."""
+    """The problems, field by field. With the `model` that was to be read an unknown field is told
+    with those that there are.
+    """
     return problems_of(error.errors(include_url=False), model)[0]
 
 

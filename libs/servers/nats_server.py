@@ -89,8 +89,9 @@ def nats_child(
 
 
 async def nats_problem(monitor_port: int, *, check: str = HEALTH) -> str:
-    """What the server on this loopback monitoring port says is wrong with it; empty where nothing
-    is, DOES_NOT_ANSWER where nothing is heard."""
+    """The problem that the server on this loopback monitoring port tells of itself; empty where
+    nothing is, DOES_NOT_ANSWER where nothing is heard.
+    """
     head, _, body = (await _get(monitor_port, check)).partition(b"\r\n\r\n")
     if head.split(b" ", 2)[1:2] == [b"200"]:
         return ""
@@ -124,7 +125,7 @@ def _error_in(body: bytes) -> str:
 
 
 def monitored(monitor_port: int, page: str) -> Any:
-    """What the server on this loopback monitoring port says, such as `connz`, as JSON.
+    """The answer of the server on this loopback monitoring port, such as `connz`, as JSON.
 
     Raises OSError and ValueError. It blocks for PROBE_TIMEOUT_S at most.
     """

@@ -1,4 +1,4 @@
-"""What is counted, measured and shown: metrics of a bounded number of series, in one registry.
+"""Metrics of a bounded number of series, in one registry.
 
 Each metric says how many series it may have. Once it has them, further label values are counted
 together as `other`: no ticker, id or invented tool name can fill a server's memory.

@@ -1,4 +1,4 @@
-"""What somebody who watches this process may ask: is it ready, and figures read only when asked.
+"""Readiness of this process, and figures read only when asked.
 
 Parts register a check or a sample for as long as they live: `with checked(...)`, `with
 sampled(...)`. In a desk of one process all parts are in the same register; each is asked in the

@@ -1,4 +1,4 @@
-"""What the assessment service answers: the memory of a cycle."""
+"""Handler of the assessment service: the memory of a cycle."""
 
 from contracts.assessment import Memorize
 from contracts.memory import AgentMemory, MemoryDraft
@@ -21,7 +21,7 @@ NOT_TOLD = {"signal_digest", "past_decisions", "agent_memory"}
 async def memorize(
     command: Memorize, journal: Journal, *, market: MarketData, role: Role
 ) -> AgentMemory:
-    """What the next cycle should know of this one, however it ended, and of those before it."""
+    """Make the memory of this cycle for the next one, however it ended, and of those before it."""
     outcomes = await outcomes_known(journal, market, command.as_of, command.past_decisions)
     last = command.agent_memory
     draft = await generate(

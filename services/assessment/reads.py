@@ -1,4 +1,4 @@
-"""What assessment reads of the market: the prices behind past decisions, each read journalled."""
+"""Market data of assessment: the prices behind past decisions, each read journalled."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""What the assessment service answers about strategies: what a model thinks of the results."""
+"""Handler of the assessment service for strategies: a model's judgement of the results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

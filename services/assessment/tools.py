@@ -122,6 +122,6 @@ def _cleaned(value: JsonValue) -> JsonValue:
 def assessment_tools(
     strategy_name: str, path: str, clock: Callable[[], datetime], facts: Facts
 ) -> Toolbox:
-    """What the assessor may call; `path` is where the assessment will be."""
+    """The assessor's tools; `path` is where the assessment will be."""
     tool = AssessmentTool(strategy_name, path, clock, facts)
     return Toolbox((tool,), frozenset({SAVE_ASSESSMENT}))

@@ -121,7 +121,7 @@ def routes(
     history: benchmark.History,
     settings: Settings,
 ) -> Routes:
-    """What the console answers."""
+    """The console's routes."""
     now, calendar = partial(datetime.now, UTC), exchange_calendar()
     known = report.Known(store, letters, closes, calendar, now)
     return Routes(

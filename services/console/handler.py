@@ -303,7 +303,7 @@ async def events_after(query: EventsAfter, *, store: Store) -> Events:
 async def budget(
     query: BudgetQuery, *, store: Store, settings: Settings, now: Callable[[], datetime]
 ) -> BudgetView:
-    """What today's budget has left, and what the last days used."""
+    """The rest of today's budget, and the use of the last days."""
     at = now()
     rows = await store.day_budgets(at.astimezone(UTC).date(), query.days)
     return logic.budget_view(rows, at, settings)

@@ -84,7 +84,9 @@ def cycle_view(row: Row, contracts: Mapping[UUID, bytes] | None = None) -> Cycle
 
 
 def usage_of(row: Row) -> Usage:
-    """What a row's calls used, by sort. What the sorts do not account for is of no known one."""
+    """The usage of a row's calls, by sort. Tokens that the sorts do not account for are of no known
+    one.
+    """
     sorts = {name: int(row[name]) for name in SORTS}
     rest = max(row["tokens"] - sum(sorts.values()), 0)
     return Usage(**sorts, unsorted_tokens=rest, cost_usd=row["cost_usd"] or Decimal(0))

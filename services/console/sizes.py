@@ -53,7 +53,7 @@ class OnRecord:
 
 @dataclass(frozen=True)
 class Part:
-    """What one answer holds of an operation's record: `count` journal entries from `first` on."""
+    """The part of an operation's record in one answer: `count` journal entries from `first` on."""
 
     op_id: UUID
     first: int

@@ -91,7 +91,7 @@ class Store:
     async def outcomes(
         self, account: str, as_of: date, cycle_id: UUID, pipeline: str
     ) -> Sequence[str]:
-        """What later memories of the account tell of a decision, as JSON; some may come twice."""
+        """The words of the account's later memories on a decision, as JSON; some may come twice."""
         rows = await self._rows(
             sql.outcomes, account, as_of, str(cycle_id), pipeline, LATER_MEMORIES_MAX
         )
@@ -138,7 +138,7 @@ class Store:
         return await self._rows(sql.sizes_on_record, cycle_id)
 
     async def waiting_approvals(self, cycle_id: UUID | None, limit: int) -> Sequence[Record]:
-        """What waits for a person, in one cycle or in all; the first to expire first."""
+        """The waiting proposals, in one cycle or in all; the first to expire first."""
         return await self._rows(sql.waiting_approvals, cycle_id, limit)
 
     async def newest_decisions(
@@ -168,7 +168,7 @@ class Store:
         return await self._rows(sql.balances, account)
 
     async def snapshots(self, account: str) -> Sequence[Record]:
-        """What the account was worth at the close of each session, oldest first."""
+        """The account's equity at the close of each session, oldest first."""
         return await self._rows(sql.snapshots, account)
 
     async def moves(self, account: str, limit: int) -> Sequence[Record]:
@@ -191,7 +191,7 @@ class Store:
     async def orders_of_tickers(
         self, account: str, tickers: Sequence[str], limit: int
     ) -> Sequence[Record]:
-        """What the account ordered in these, the newest first, each with its fill."""
+        """The account's orders in these, the newest first, each with its fill."""
         return await self._rows(sql.orders_of_tickers, account, list(tickers), limit)
 
     async def last_order(self, account: str) -> Mapping[str, Any]:
@@ -199,11 +199,11 @@ class Store:
         return dict(await self._row(sql.last_order, account) or {})
 
     async def day_budgets(self, today: date, limit: int) -> Sequence[Record]:
-        """What was spent on each day with paid calls up to today, the newest first."""
+        """The spending of each day with paid calls up to today, the newest first."""
         return await self._rows(sql.day_budgets, today, limit)
 
     async def paid_calls(self, since: date, operations: int) -> Sequence[Record]:
-        """What the newest operations with paid calls used since a UTC day, by day, model, step."""
+        """Usage of the newest operations with paid calls since a UTC day, by day, model, step."""
         return await self._rows(sql.paid_calls, since, operations)
 
     async def decision_cycles(self, first: date, last: date, limit: int) -> Sequence[UUID]:
@@ -212,11 +212,11 @@ class Store:
         return [row["cycle_id"] for row in rows]
 
     async def cycles_whole(self, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
-        """What was asked of these cycles and what their states are, as JSON."""
+        """The requests of these cycles and their states, as JSON."""
         return await self._rows(sql.cycles_whole, list(cycle_ids))
 
     async def runs_of(self, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
-        """What each pipeline of these cycles used, picked, and lost by vetoes."""
+        """The usage, picks and vetoes of each pipeline of these cycles."""
         return await self._rows(sql.runs_of_cycles, list(cycle_ids))
 
     async def memories_of(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[UUID]:
@@ -225,11 +225,11 @@ class Store:
         return [row["op_id"] for row in rows]
 
     async def outcomes_told(self, op_ids: Sequence[UUID], sessions: int) -> Sequence[Record]:
-        """What these memories tell of filled picks after so many sessions."""
+        """The outcomes of filled picks after so many sessions, as these memories tell."""
         return await self._rows(sql.outcomes_told, list(op_ids), sessions)
 
     async def equity_of(self, accounts: Sequence[str], first: date, last: date) -> Sequence[Record]:
-        """What these accounts were worth at the close of each session that could be valued."""
+        """The equity of these accounts at the close of each session that could be valued."""
         return await self._rows(sql.equity_of_accounts, list(accounts), first, last)
 
     async def newest_strategies(self, limit: int) -> Sequence[Record]:
@@ -250,7 +250,7 @@ class Store:
         return [row["name"] for row in rows]
 
     async def jobs(self, names: Sequence[str]) -> Mapping[str, Record]:
-        """What is on record of these jobs: whether they rest, and their newest runs."""
+        """The record of these jobs: whether they rest, and their newest runs."""
         return {row["job"]: row for row in await self._rows(sql.jobs, list(names))}
 
     async def day_cycles(self, session: date, account: str, limit: int) -> Sequence[Record]:
@@ -258,7 +258,7 @@ class Store:
         return await self._rows(sql.day_cycles, session, account, limit)
 
     async def day_decisions(self, cycle_ids: Sequence[UUID], account: str) -> Sequence[Record]:
-        """What the rules left in these cycles for the account."""
+        """The decisions of these cycles for the account."""
         return await self._rows(sql.day_decisions, list(cycle_ids), account)
 
     async def day_unchecked(self, cycle_ids: Sequence[UUID], account: str) -> Sequence[Record]:
@@ -270,13 +270,13 @@ class Store:
         return await self._rows(sql.day_snapshots, account, session)
 
     async def day_fills(self, account: str, session: date, limit: int) -> Sequence[Record]:
-        """What was filled on the session."""
+        """The fills of the session."""
         return await self._rows(sql.day_fills, account, session, limit)
 
     async def day_orders(
         self, account: str, cycle_ids: Sequence[UUID], limit: int
     ) -> Sequence[Record]:
-        """What these cycles have ordered."""
+        """The orders of these cycles."""
         return await self._rows(sql.day_orders, account, list(cycle_ids), limit)
 
     async def day_held(self, account: str, session: date, limit: int) -> Sequence[Record]:

@@ -89,7 +89,7 @@ class BookedOrder:
 
     @property
     def key(self) -> tuple[str, date]:
-        """What its opening is read by."""
+        """The key that its opening is read by."""
         return (self.ticker, self.as_of)
 
 
@@ -165,7 +165,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Quotes:
-    """What was read from the market before the lock was taken.
+    """The market data that was read before the lock was taken.
 
     `closes` at as_of and at `sessions`, those after `snapped` up to as_of; `openings` by ticker and
     the session they come after (None: no such open; Refused: one that nothing can be filled at);
@@ -217,7 +217,7 @@ def require_currency(account: Account, budget: Money | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """What a Portfolio is named by."""
+    """The ids of a Portfolio."""
 
     cycle_id: UUID
     op_id: UUID
@@ -253,7 +253,7 @@ def portfolio(account: Account, named: Ids, quotes: Quotes) -> Portfolio:
 
 
 def positions_of(account: Account, as_of: date, quotes: Quotes) -> tuple[Position, ...]:
-    """What is held at as_of's close, by ticker. Raises as `portfolio` does."""
+    """The positions at as_of's close, by ticker. Raises as `portfolio` does."""
     holdings = account.books.as_of(as_of).holdings
 
     def one(ticker: str) -> Position:
@@ -274,8 +274,8 @@ def open_orders_of(account: Account) -> tuple[OpenOrder, ...]:
 
 
 def holdings_now(account: Account, as_of: date, quotes: Quotes) -> Holdings:
-    """What is held after the open that follows as_of: of what was bought or sold there, at the
-    price of that fill, as nobody has seen a later one.
+    """The positions after the open that follows as_of: of those bought or sold there, at the price
+    of that fill, as nobody has seen a later one.
 
     Raises as `portfolio` does.
     """
@@ -315,7 +315,7 @@ def session_before(
 
 @dataclass(frozen=True, slots=True)
 class _Priced:
-    """What a position is shown at, in the account's currency; the others as in `Position`."""
+    """A position's price and value, in the account's currency; the others as in `Position`."""
 
     amount: Decimal
     foreign: Foreign | None

@@ -39,7 +39,7 @@ class NoDatabase(DeskError):
 
 
 def routes(trading: Trading, latest: LatestSession) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     return Routes(
         service="execution",
         commands=(

@@ -1,4 +1,4 @@
-"""What may be executed: what was validated and, where a person was asked, approved."""
+"""Decisions that may be executed: validated and, where a person was asked, approved."""
 
 from collections.abc import Sequence
 from datetime import date, datetime

@@ -37,7 +37,7 @@ class Book(StrEnum):
 
 
 class EntryKind(StrEnum):
-    """What happened."""
+    """The kind of an entry."""
 
     OPEN = "open"
     FILL = "fill"
@@ -107,16 +107,16 @@ class Books:
 
     @property
     def cash(self) -> Decimal:
-        """What the account can pay with."""
+        """The cash that the account can pay with."""
         return self.sums.get(Book.CASH, _ZERO)
 
     @property
     def paid_in(self) -> Decimal:
-        """What the owner has brought in less what was taken out: cash, and holdings at cost."""
+        """The owner's deposits less withdrawals: cash, and holdings at cost."""
         return self.credited(Book.CAPITAL)
 
     def credited(self, book: Book) -> Decimal:
-        """What a book of gains has taken in; a loss is negative."""
+        """The sum of a book of gains; a loss is negative."""
         return -self.sums.get(book, _ZERO)
 
     def posted(self, entry: Entry) -> "Books":
@@ -170,7 +170,9 @@ def _moved(books: Books, entry: Entry, sign: int) -> Books:
 
 
 def _opened_before(held: Holding, session: date, sign: int) -> date | None:
-    """What is taken back may have been closed and opened again since: then nobody can say."""
+    """The day that a position was opened; None where an entry taken back may have closed it and
+    opened it again.
+    """
     later = held.opened_on is not None and held.opened_on >= session
     return None if sign < 0 and later else held.opened_on
 
@@ -275,7 +277,9 @@ def _line(
 
 
 def _sold(ticker: str, quantity: Decimal, holding: Holding) -> Line:
-    """What leaves a position with `quantity` shares: their part of its cost, in both currencies."""
+    """The cost that leaves a position with `quantity` shares: their part of its cost, in both
+    currencies.
+    """
     cost = _part(holding.cost, quantity, holding.quantity)
     foreign = _part(holding.foreign_cost, quantity, holding.quantity)
     return Line(Book.POSITION, -cost, ticker, -quantity, holding.currency, -foreign)

@@ -1,4 +1,4 @@
-"""What a movement of an account leaves to write, and the account after it. Pure."""
+"""Changes of an account that are to be written, and the account after it. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,7 +13,7 @@ REASON_CHARS_MAX: Final = 4_000
 
 @dataclass(frozen=True)
 class Changes:
-    """What is to be written, and the account after it.
+    """The rows to be written, and the account after it.
 
     `ended` are orders that no longer work, `altered` those that work on with another quantity or
     stop price; either may be among the `placed`, as they were then.

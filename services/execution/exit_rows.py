@@ -14,7 +14,7 @@ def shares(stored: Decimal) -> Decimal:
 
 
 def acts(row: Record) -> ExitAct | None:
-    """What an order acts on; None of most."""
+    """The exit that an order acts on; None of most."""
     if row["exit_rules"] is None:
         return None
     return ExitAct(
@@ -46,7 +46,7 @@ def split_of(row: Record) -> SplitOf:
 
 
 def acts_values(acts: ExitAct | None) -> tuple[Any, ...]:
-    """What `insert_order` takes of it."""
+    """The arguments of `insert_order` for it."""
     if acts is None:
         return (None, None, None, None)
     return (list(acts.rules), acts.month, acts.held, acts.asked)

@@ -1,4 +1,4 @@
-"""What exits have acted on, and what cools off after a sale, as of a session. Pure."""
+"""Exits that have acted, and tickers that cool off after a sale, as of a session. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

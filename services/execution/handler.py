@@ -67,8 +67,8 @@ class Sent(Generic[C]):
 
 @dataclass(frozen=True)
 class Trading:
-    """What execution works with. `limits_of` and `currency_of` give an account's limits and the
-    currency it is opened in, as the settings say; `starting_cash` is in US dollars.
+    """The parts that execution works with. `limits_of` and `currency_of` give an account's limits
+    and the currency it is opened in, as the settings say; `starting_cash` is in US dollars.
     """
 
     pool: Pool
@@ -231,7 +231,7 @@ async def _execute(
 async def _done(
     db: Connection, command: ExecuteDecisions, sha256: str
 ) -> tuple[OnRecord, ExecutionResult | None]:
-    """What is on record of the command, and its stored answer where it was executed before."""
+    """The record of the command, and its stored answer where it was executed before."""
     record = await store.on_record(db, command, sha256)
     done = await store.find_execution(db, command.op_id)
     if done is None:
@@ -253,7 +253,7 @@ async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfoli
 
 
 async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
-    """What the account held at as_of's close, and the orders that were open then; without an as_of
+    """The account's holdings at as_of's close, and the orders that were open then; without an as_of
     what it holds now, as far as it has seen.
 
     Raises UnknownAccount, AheadOfClock, NotASession, NoPrice, NoExchangeRate.

@@ -1,4 +1,4 @@
-"""What to place and cut: pure functions on an account's state and on market quotes.
+"""Orders to place and cuts to make: pure functions on an account's state and on market quotes.
 
 All market data is read before; where a locked account needs a quote that was not read,
 `StaleQuotes` asks for another reading.

@@ -1,4 +1,4 @@
-"""What execution reads from the market, before it locks an account."""
+"""Market data of execution, read before it locks an account."""
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -97,7 +97,7 @@ class Reads:
         )
 
     async def shown(self, account: Account, as_of: date) -> Quotes:
-        """What it takes to show the account at as_of. Raises NoPrice as `quotes` does."""
+        """The quotes to show the account at as_of. Raises NoPrice as `quotes` does."""
         held = account.held(as_of)
         closes = await self.closes(held, as_of, account.currency, held=held)
         rates = await self._rates(account.currency, as_of)
@@ -143,7 +143,7 @@ class Reads:
         return {ticker: name for ticker, name in named.items() if name not in {"", UNKNOWN_SECTOR}}
 
     async def _facts(self, assets: Collection[str], as_of: date) -> Mapping[str, TickerFacts]:
-        """What the rules judge by of those that have a price at as_of."""
+        """The facts that the rules judge by, of those that have a price at as_of."""
         facts = {}
         for asset in sorted(assets):
             with contextlib.suppress(*NO_PRICE):

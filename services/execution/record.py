@@ -16,7 +16,7 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the request on record lets its pipeline do, within the account's own limits.
+    """The limits of the request on record for its pipeline, within the account's own limits.
 
     `budget` is what it may spend; None: what the account has.
     """
@@ -46,7 +46,7 @@ class OnRecord:
 
 
 def require_on_record(command: Command, sha256: str, record: OnRecord | None) -> OnRecord:
-    """What is on record of the command. Raises NotOnRecord with what is wrong."""
+    """The record of the command. Raises NotOnRecord with what is wrong."""
     if record is None:
         raise NotOnRecord(
             _not_on_record(command, "no such operation of execution is"), may_come=True

@@ -57,7 +57,7 @@ def on_record(row: Record) -> OnRecord:
 
 
 def known(row: Record, account: Account) -> Mapping[str, Valued]:
-    """What a snapshot's positions were valued at, as a later session knows it."""
+    """The values of a snapshot's positions, as a later session knows it."""
     valued = {close["ticker"]: _valued(close, account) for close in orjson.loads(row["closes"])}
     return known_from(valued, row["closes_of"])
 
@@ -199,7 +199,7 @@ def _foreign(price: Decimal, rate: ExchangeRate) -> Foreign:
 
 
 def order_values(order: BookedOrder) -> tuple[Any, ...]:
-    """What `insert_order` takes."""
+    """The arguments of `insert_order`."""
     return (
         order.order_id,
         order.account,
@@ -231,7 +231,7 @@ def stored_status(order: BookedOrder) -> str:
 
 
 def update_values(order: BookedOrder) -> tuple[Any, ...]:
-    """What `update_order` takes."""
+    """The arguments of `update_order`."""
     status = stored_status(order)
     return (order.order_id, status, order.quantity, order.reason, order.stop_price)
 
@@ -243,7 +243,7 @@ def _foreign_values(foreign: Foreign | None) -> tuple[Any, ...]:
 
 
 def entry_values(account: str, entry: Entry) -> tuple[Any, ...]:
-    """What `insert_entry` takes."""
+    """The arguments of `insert_entry`."""
     return (
         account,
         entry.key,
@@ -261,7 +261,7 @@ def entry_values(account: str, entry: Entry) -> tuple[Any, ...]:
 
 
 def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
-    """What `insert_snapshot` takes."""
+    """The arguments of `insert_snapshot`."""
     worth = snapshot.worth
     value = None if worth is None else worth.value
     return (
@@ -285,7 +285,7 @@ def snapshot_values(account: str, snapshot: Snapshot) -> tuple[Any, ...]:
 
 
 def fill_values(order: BookedOrder, fill: Filled) -> tuple[Any, ...]:
-    """What `insert_fill` takes."""
+    """The arguments of `insert_fill`."""
     return (
         order.order_id,
         order.account,

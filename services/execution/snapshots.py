@@ -1,4 +1,4 @@
-"""What an account was worth at the close of each session that its clock passed. Pure."""
+"""Snapshots of an account at the close of each session that its clock passed. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +21,9 @@ Closes = Mapping[tuple[str, date], Mark | None]
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """What a position is valued at. `priced_on` is None at the session's own close; else the
-    session of the last known one, or of the purchase where there was none since."""
+    """The value of a position. `priced_on` is None at the session's own close; else the session of
+    the last known one, or of the purchase where there was none since.
+    """
 
     mark: Mark
     priced_on: date | None = None
@@ -30,14 +31,14 @@ class Valued:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What is held, at market and at cost. All of it is long: the desk never sells short."""
+    """The holdings, at market and at cost. All of it is long: the desk never sells short."""
 
     value: Decimal
     cost: Decimal
 
     @property
     def gain(self) -> Decimal:
-        """What selling all of it would bring over its cost, before fees."""
+        """The gain of selling all of it over its cost, before fees."""
         return self.value - self.cost
 
 
@@ -96,7 +97,7 @@ def snapshots(
 
 
 def known_from(closes: Mapping[str, Valued], session: date) -> Mapping[str, Valued]:
-    """What a snapshot's `closes` are to a later session."""
+    """A snapshot's `closes` as known to a later session."""
     return {
         ticker: replace(valued, priced_on=valued.priced_on or session)
         for ticker, valued in closes.items()

@@ -26,7 +26,7 @@ sql = Queries(Path(__file__).parent / "queries.sql")
 
 
 async def on_record(db: Connection, command: Command, sha256: str) -> OnRecord:
-    """What the orchestrator has on record of the command. Raises NotOnRecord."""
+    """The orchestrator's record of the command. Raises NotOnRecord."""
     row = await db.fetchrow(sql.command_on_record, command.op_id)
     return require_on_record(command, sha256, None if row is None else rows.on_record(row))
 

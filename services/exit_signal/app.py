@@ -26,12 +26,12 @@ class BusAccounts:
         self._client = client
 
     async def holdings(self, query: HoldingsQuery) -> Holdings:
-        """What the account holds. Raises QuestionRefused and DeskNotReachable."""
+        """The account's holdings. Raises QuestionRefused and DeskNotReachable."""
         return await self._client.ask(HOLDINGS, query)
 
 
 def routes(checking: Checking) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     return Routes(
         service=SERVICE,
         commands=commands(checking.reads, checking.terms_path),

@@ -1,4 +1,4 @@
-"""What the exit signal service answers: the check of one position, and of all of an account's."""
+"""Handlers of the exit signal service: the check of one position, and of all of an account's."""
 
 import asyncio
 from collections.abc import Sequence
@@ -78,13 +78,13 @@ class AsksHoldings(Protocol):
     """Who knows what an account holds."""
 
     async def holdings(self, query: HoldingsQuery) -> Holdings:
-        """What the account holds. Raises DeskError where it cannot say."""
+        """The account's holdings. Raises DeskError where it cannot say."""
         ...
 
 
 @dataclass(frozen=True)
 class Checking:
-    """What a check works with."""
+    """The parts that a check works with."""
 
     reads: Reads
     accounts: AsksHoldings
@@ -240,7 +240,7 @@ async def check_exits(
 
 
 def _by_hand(command: CheckExits, sale: SellNow, holdings: Holdings, reads: Reads) -> ExitReport:
-    """What a person wants sold, without any rule. Raises NotHeld."""
+    """A sale that a person wants, without any rule. Raises NotHeld."""
     held = held_in(holdings, sale.ticker)
     if held is None:
         raise NotHeld(holdings, sale.ticker)
@@ -257,7 +257,7 @@ def _by_hand(command: CheckExits, sale: SellNow, holdings: Holdings, reads: Read
 async def _journalled_terms(
     journal: Journal, path: Path, account: str, tickers: Sequence[str]
 ) -> TermsFile:
-    """What the file says of these positions, read once: it may change before a replay."""
+    """The terms of these positions in the file, read once: it may change before a replay."""
 
     async def run() -> Reply:
         file = (await asyncio.to_thread(terms_in, path)).only(account, tickers)

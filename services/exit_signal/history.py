@@ -64,8 +64,9 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be read of one ticker: so many sessions, its peak where one is looked for, and the
-    closes after an exit."""
+    """The data to read of one ticker: so many sessions, its peak where one is looked for, and the
+    closes after an exit.
+    """
 
     ticker: str
     sessions: int = BASKET_SESSIONS_MIN
@@ -75,8 +76,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the closes of one ticker come to at as_of; `peak` and `closes_since` where they were
-    asked for."""
+    """The summary of one ticker's closes at as_of; `peak` and `closes_since` where they were asked
+    for.
+    """
 
     months: tuple[float | None, ...] = (None,) * MONTHS
     close: float | None = None
@@ -141,8 +143,9 @@ def wanted_for(
     sessions: SessionsBetween,
     named: Iterable[str] = (),
 ) -> tuple[Wanted, ...]:
-    """What must be read to check the positions: their own closes and those of their baskets; and
-    whether there is anything of the tickers that are only `named`."""
+    """The data to read in order to check the positions: their own closes and those of their
+    baskets; and whether there is anything of the tickers that are only `named`.
+    """
     requests: dict[str, Wanted] = {}
     for position in positions:
         terms = terms_of[position.ticker]

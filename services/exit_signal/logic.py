@@ -22,7 +22,7 @@ _HUNDRED = Decimal(100)
 
 
 class Verdict(StrEnum):
-    """What the rules come to together; an assessment begins with it."""
+    """The verdict of all rules together; an assessment begins with it."""
 
     STRONG_EXIT = "STRONG EXIT"
     EXIT = "EXIT"
@@ -41,7 +41,8 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What may be sold of a position: whole shares, less those that open sales have promised.
+    """The part of a position that may be sold: whole shares, less those that open sales have
+    promised.
 
     A stop order promises nothing: it stands behind a sale and not against it. `sold` is whether
     the session has sold of it already, `exits` those that acted on the position, oldest first.
@@ -138,7 +139,7 @@ def assess(facts: Facts, terms: ExitTerms, held: Held) -> Assessment:
 
 
 def weigh(signals: Sequence[Signal]) -> tuple[Verdict, str]:
-    """What the signals come to: the verdict, and the same with the rules that made it.
+    """Weigh the signals: the verdict, and the same with the rules that made it.
 
     A primary rule that fired decides, whatever could not be evaluated beside it. Where none fired
     and one could not be evaluated, nobody can say.

@@ -1,4 +1,4 @@
-"""What exit signals read of the market: closes up to as_of, never one after it."""
+"""Market data of exit signals: closes up to as_of, never one after it."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

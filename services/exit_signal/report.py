@@ -140,7 +140,7 @@ def _actions(ticker: str, held: Held, sizing: Sizing) -> list[Json]:
 
 
 def snapshot_of(result: Mapping[str, Any]) -> Json:
-    """What to decide by: compact, capped, and fit for JSON whatever the result holds."""
+    """The snapshot to decide by: compact, capped, and fit for JSON whatever the result holds."""
     return _capped(_condensed(result))
 
 
@@ -221,7 +221,7 @@ def _short_action(action: Mapping[str, Any], ticker: str) -> Json:
 
 
 def flags_of(snapshot: Mapping[str, Any]) -> list[Json]:
-    """What to look at first, by severity: errors, warnings, information, success."""
+    """The flags to look at first, by severity: errors, warnings, information, success."""
     if text(snapshot.get("status"), ERROR) != SUCCESS:
         why = text(snapshot.get("verdict"), "Exit signal evaluation failed")
         return [_flag("signal_error", "error", why)]

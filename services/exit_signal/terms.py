@@ -1,4 +1,4 @@
-"""What is set for single positions: `exit_signals.toml`, beside deskbus.toml.
+"""Terms of single positions: `exit_signals.toml`, beside deskbus.toml.
 
     [default]                      every position
     stop_pct = 8
@@ -80,7 +80,7 @@ class Terms(BaseModel):
 
 
 class SellTerms(Terms):
-    """What every further rule says: whether it decides by itself, and how much it sells."""
+    """The terms of every further rule: whether it decides by itself, and how much it sells."""
 
     primary: bool = True
     sell_pct: Percentage = Decimal(100)
@@ -118,7 +118,7 @@ class Momentum(Terms):
 
 
 class ExitTerms(Terms):
-    """What holds for one position. Both ways to name a stop at once are refused.
+    """The terms of one position. Both ways to name a stop at once are refused.
 
     `stop_price` is in the currency that the ticker trades in; `stop_pct` is percent below as_of's
     close. The basket of the regime is what the account holds, where none is named. A sale that
@@ -152,7 +152,7 @@ class TermsFile(Terms):
     position: dict[Key, ExitTerms] = Field(default_factory=dict, max_length=5_000)
 
     def only(self, account: str, tickers: Collection[str]) -> "TermsFile":
-        """What concerns these positions of the account."""
+        """The terms of these positions of the account."""
         keys = {*tickers, *(f"{account}/{ticker}" for ticker in tickers)}
         entries = {key: entry for key, entry in self.position.items() if key in keys}
         return self.model_copy(update={"position": entries})
@@ -173,7 +173,7 @@ class TermsFile(Terms):
         return {account: place for account, place in places.items() if account}
 
     def of(self, account: str, ticker: str) -> ExitTerms:
-        """What holds for one position."""
+        """The terms of one position."""
         merged: dict[str, Any] = {}
         entries = (
             self.default,
@@ -189,7 +189,7 @@ class TermsFile(Terms):
 
 
 def terms_in(path: Path) -> TermsFile:
-    """What the file says; the defaults where there is none. Raises BadExitTerms."""
+    """The terms in the file; the defaults where there is none. Raises BadExitTerms."""
     try:
         text = path.read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a model may pass to the tools about the desk."""
+"""Arguments of the tools about the desk."""
 
 from datetime import date
 from typing import Annotated

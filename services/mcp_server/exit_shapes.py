@@ -1,4 +1,6 @@
-"""What check_exit_signals answers, for its schema: the answer itself is the service's own. Pure."""
+"""Shapes of check_exit_signals' answer, for its schema: the answer itself is the service's own.
+Pure.
+"""
 
 from datetime import date
 from typing import Literal
@@ -21,7 +23,7 @@ class SignalShape(Shape):
 
 
 class ActionShape(Shape):
-    """What is proposed; nothing is ordered."""
+    """The proposal; nothing is ordered."""
 
     action: str
     ticker: str
@@ -33,7 +35,7 @@ class ActionShape(Shape):
 
 
 class SnapshotShape(Shape):
-    """What to decide by."""
+    """The figures to decide by."""
 
     ticker: str
     status: str
@@ -50,7 +52,7 @@ class SnapshotShape(Shape):
 
 
 class FlagShape(Shape):
-    """What to look at first."""
+    """A flag to look at first."""
 
     flag: str
     severity: str = Field(description="error, warning, info or success")

@@ -1,4 +1,4 @@
-"""What a tool call comes to: an answer, or an error in words that a model can act on."""
+"""Results of tool calls: an answer, or an error in words that a model can act on."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the tools answer: the desk's own views, short enough for a model to read. Pure."""
+"""Shapes of the tools' answers: the desk's own views, short enough for a model to read. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -144,7 +144,7 @@ class ShareShape(Shape):
 
 
 class DecisionShape(Shape):
-    """What the rules left of picks or exits, what they did to them, what was filled."""
+    """The decision: picks or exits as the rules left them, the checks, the fills."""
 
     cycle_id: UUID
     kind: str

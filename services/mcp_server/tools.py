@@ -176,7 +176,7 @@ def _plain(shape: BaseModel) -> Answer:
 
 
 def desk_tools(desk: DeskLink) -> Sequence[Tool]:
-    """What may be asked of the desk."""
+    """The tools for questions to the desk."""
     return [
         _tool(
             "get_portfolio",

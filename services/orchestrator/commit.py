@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 
 class Outbox(Protocol):
-    """What leaves the orchestrator after a commit. Nothing here may raise: the sweep heals."""
+    """The way out of the orchestrator after a commit. Nothing here may raise: the sweep heals."""
 
     async def send(self, start: NewOperation, command: bytes) -> None:
         """Publish a new operation's command."""
@@ -66,7 +66,7 @@ class OnCommit(Protocol):
 
 @dataclass(frozen=True)
 class Committed:
-    """What a committed group leaves to be done."""
+    """The work that a committed group leaves."""
 
     group: Group
     answers: Answers

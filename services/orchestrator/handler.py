@@ -1,4 +1,4 @@
-"""What the orchestrator hears, as inputs; what it says after a commit, as messages."""
+"""Messages to the orchestrator, as inputs; its own after a commit, as messages."""
 
 import asyncio
 import contextlib
@@ -85,7 +85,7 @@ class Handler:
         await server.serve(RESULT, self._result, unread("result", ResultAnswer(outcome="unknown")))
 
     async def cycle(self, requester: str, request: CycleRequest) -> RequestAnswer | None:
-        """What becomes of a request; None where another orchestrator is to be asked."""
+        """Answer a request; None where another orchestrator is to be asked."""
         if request.sell_now is not None and requester not in REQUESTERS:
             why = f"{requester} is no person: only a person sells by hand (`deskbus exit now`)"
             return rejection("not_a_person", why, "sell_now")
@@ -202,8 +202,9 @@ class BusOutbox:
 
 
 def _digest(request: CycleRequest) -> bytes:
-    """What tells a repeated request from another one. Defaults are left out, so that a field which
-    a later version adds does not make the same request look like another."""
+    """The hash that tells a repeated request from another one. Defaults are left out, so that a
+    field which a later version adds does not make the same request look like another.
+    """
     return hashlib.sha256(request.model_dump_json(exclude_defaults=True).encode()).digest()
 
 

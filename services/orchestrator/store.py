@@ -113,7 +113,7 @@ def _money_is_held(loaded: Loaded) -> bool:
 async def _load_proposals(
     db: Connection, items: Sequence[inputs.GroupInput], loaded: Loaded
 ) -> None:
-    """What people were asked in the cycles that one answers; read under the cycles' locks."""
+    """The proposals in the cycles that a person answers; read under the cycles' locks."""
     cycle_ids = [item.cycle_id for item in items if isinstance(item, inputs.ProposalAnswered)]
     for row in await db.fetch(sql.load_proposals, cycle_ids) if cycle_ids else ():
         loaded.proposals.setdefault(row["cycle_id"], []).append(Proposal.of(row))
@@ -391,7 +391,7 @@ async def _many(db: Connection, statement: str, rows: Sequence[Row]) -> None:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What is told of data that Postgres refuses."""
+    """The failure for data that Postgres refuses."""
     return Failure(
         code="not_storable",
         message=f"the database refused this operation's data: {type(error).__name__}: {error}"[

@@ -67,7 +67,7 @@ class NatsPlace:
 
 @dataclass(frozen=True)
 class Provisioned:
-    """What is there now: the files that were made this time, and when certificates expire."""
+    """The files of the secrets: those that were made this time, and when certificates expire."""
 
     made: tuple[str, ...]
     kept: int

@@ -21,12 +21,12 @@ class BusConsole:
         self._client = client
 
     async def report(self, query: ReportQuery) -> ReportView:
-        """What the session brought. Raises DeskNotReachable and QuestionRefused."""
+        """The session's report. Raises DeskNotReachable and QuestionRefused."""
         return await self._client.ask(REPORT, query)
 
 
 def routes(console: Console, files: ReportFiles) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     write = on_command(WRITE_REPORT, write_report, console=console, files=files)
     return Routes(service=SERVICE, commands=(write,))
 

@@ -19,7 +19,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
 
     def role(name: str, stage: str) -> Role:
         prompt = Prompt.load(PROMPTS / f"{name}.md")

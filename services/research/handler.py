@@ -1,4 +1,4 @@
-"""What the research service answers: the plan, the quant's answer and the analyst's findings."""
+"""Handlers of the research service: the plan, the quant's answer and the analyst's findings."""
 
 from contracts.research import (
     AnswerQuestion,
@@ -25,7 +25,7 @@ from services.research.tools import analyst_tools, facts_read, indicator_evidenc
 async def make_plan(
     command: MakePlan, journal: Journal, *, market: MarketData, role: Role, tickers_max: int
 ) -> Plan:
-    """What this cycle looks into: at most `tickers_max` assets.
+    """Make the plan of this cycle: at most `tickers_max` assets.
 
     AnswerInvalid asks for another attempt with the errors quoted.
     """

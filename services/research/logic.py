@@ -1,4 +1,4 @@
-"""What is wrong with a plan, a quant's answer or a finding, and which facts belong to it. Pure."""
+"""Checks of a plan, a quant's answer or a finding, and the facts that belong to it. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -124,7 +124,7 @@ def quant_report(draft: QuantDraft, evidence: Sequence[Evidence], facts: Facts) 
 
 
 def _no_reason(ticker: str, evidence: Sequence[Evidence]) -> str:
-    """What stands where a view names no fact: so much that code can say."""
+    """The words of a view that names no fact: as much as code can say."""
     results = (item.result for item in evidence if isinstance(item.result, dict))
     absent = next(
         (result.get("absent") for result in results if result.get("ticker") == ticker), None
@@ -188,7 +188,7 @@ def research_report(
 
 
 def _absent(evidence: Sequence[Evidence]) -> str:
-    """What no tool could say, in their words, each once."""
+    """The answers of tools that could say nothing, in their words, each once."""
     results = (item.result for item in evidence if isinstance(item.result, dict))
     errors = (result.get("error") for result in results)
     words = (str(error.get("message", "")) for error in errors if isinstance(error, dict))
@@ -241,7 +241,7 @@ def finding_texts(
 
 
 def _why_no_figures(ticker: str, evidence: Sequence[Evidence]) -> str:
-    """What the tool notes of figures that it does not give."""
+    """The tool's note on figures that it does not give."""
     for item in evidence:
         if item.tool == "get_fundamentals" and isinstance(item.result, dict):
             figures = item.result.get("figures")

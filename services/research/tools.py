@@ -1,4 +1,4 @@
-"""What the research agents may call, and what code reads for them: indicators and facts."""
+"""Tools of the research agents, and the data that code reads for them: indicators and facts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -110,7 +110,7 @@ async def indicator_evidence(
 async def facts_read(
     journal: Journal, market: MarketData, as_of: date, tickers: Sequence[str]
 ) -> dict[str, TickerFacts | Failure]:
-    """What the market source has of each ticker, or why it has no price of it.
+    """The market source's facts of each ticker, or why it has no price of it.
 
     Raises what says nothing about a ticker, such as a source that is away.
     """

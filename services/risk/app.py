@@ -15,7 +15,7 @@ from services.risk.review import review_picks, review_role
 
 
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
-    """What the service hears and says. It holds no account."""
+    """The service's messages with their handlers. It holds no account."""
     return Routes(
         service="risk",
         commands=(

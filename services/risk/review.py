@@ -136,7 +136,7 @@ def _placed(
 
 
 def changed(before: StockPick, now: StockPick | None, why: Prose) -> tuple[Prose, ...]:
-    """What the review did to one pick, with its reasons; nothing where it left it as it was."""
+    """The review's change of one pick, with its reasons; nothing where it left it as it was."""
     share, sure = before.allocation_pct, before.confidence
     if now is None:
         done = "vetoed"
@@ -155,7 +155,7 @@ def _plain(share: Decimal) -> str:
 
 
 def _smallest(picks: Sequence[ReviewedPick]) -> Mapping[str, ReviewedPick]:
-    """What the review says of each ticker; of several words on one the smallest counts."""
+    """The review's allocation of each ticker; of several for one the smallest counts."""
     return {pick.ticker: pick for pick in sorted(picks, key=lambda pick: -pick.allocation_pct)}
 
 

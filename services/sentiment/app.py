@@ -26,7 +26,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     prompt = Prompt.load(PROMPTS / "sentiment.md")
     role = Role("sentiment", "sentiment", ModelSize.SMALL, prompt, providers, limits_of(settings))
     plugins = sources_of(settings.candidate_sources, market)

@@ -1,4 +1,4 @@
-"""What the sentiment service answers: the digest of a cycle, and each pipeline's view of it."""
+"""Handlers of the sentiment service: the digest of a cycle, and each pipeline's view of it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -73,7 +73,7 @@ async def tell_providers(
 async def tell_reach(
     query: ReachQuery, *, market: MarketData, sources: Sources, tickers: Sequence[str]
 ) -> ReachView:
-    """What of the names in a request there is not, as far as it can be said in REACH_S_MAX."""
+    """Answer which names in a request do not exist, as far as it can be said in REACH_S_MAX."""
     return ReachView(
         sources=tuple(
             OutOfReach(

@@ -58,7 +58,7 @@ class Mention(Value):
 
 
 class SourceAnswer(Value):
-    """What one source said: its mentions, those not fit for use, or why it could not answer."""
+    """One source's answer: its mentions, those not fit for use, or why it could not answer."""
 
     name: Name
     mentions: tuple[Mention, ...] = ()
@@ -154,7 +154,7 @@ def unscored(digest: SignalDigest, scored: Set[str] = frozenset()) -> tuple[Unsc
 
 
 def sentiment_problems(draft: SentimentDraft, digest: SignalDigest) -> tuple[str, ...]:
-    """What is wrong with a report: tickers nobody offered, or twice."""
+    """The problems of a report: tickers nobody offered, or twice."""
     offered = set(digest.tickers)
     names = [view.ticker for view in draft.tickers]
     return (
@@ -223,7 +223,9 @@ def _quoted(reasons: Sequence[Reason], facts: Facts, ticker: str) -> tuple[str, 
 
 
 def _unfit(answers: Sequence[SourceAnswer], known: Set[str]) -> list[DroppedTicker]:
-    """What sources named in vain, once a ticker, without those of which something else is told."""
+    """Mentions by sources that were in vain, once a ticker, without those of which something else
+    is told.
+    """
     dropped = {item.ticker: item for answer in answers for item in answer.dropped}
     return [item for ticker, item in dropped.items() if ticker not in known]
 

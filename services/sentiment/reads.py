@@ -1,4 +1,4 @@
-"""What the sentiment service reads of the market, as journalled calls: each happens once."""
+"""Market data of the sentiment service, as journalled calls: each happens once."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

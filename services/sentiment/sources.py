@@ -33,7 +33,7 @@ class CandidateSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What requests and the digest call it."""
+        """Its name in requests and in the digest."""
         ...
 
     async def find(self, as_of: date, tickers: Collection[str] | None) -> tuple[Mention, ...]:

@@ -16,7 +16,7 @@ SERVICE = "strategy_backtest"
 
 
 def routes(market: MarketData, models: ReadsModels, settings: Settings) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     files = StrategyFiles(settings.strategies_dir)
     test = on_command(
         BACKTEST_STRATEGY, backtest_strategy, market=market, models=models, files=files

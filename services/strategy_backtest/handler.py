@@ -1,4 +1,4 @@
-"""What the strategy backtest service answers: the held-out period, and the backtest gate."""
+"""Handler of the strategy backtest service: the held-out period, and the backtest gate."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What a held-out period came to, as its contract says it. Pure."""
+"""Results of a held-out period, as a contract. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -23,7 +23,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     prompt = Prompt.load(PROMPTS / "designer.md")
     role = Role("designer", "design", ModelSize.LARGE, prompt, providers, limits_of(settings))
     design = on_command(
@@ -39,7 +39,7 @@ def routes(market: MarketData, providers: Mapping[str, Provider], settings: Sett
 
 
 def _terms(settings: Settings) -> Terms:
-    """What the paper broker takes, and what a paper account begins with."""
+    """The paper broker's costs, and a paper account's starting cash."""
     fee, slippage = float(settings.fee_bps), float(settings.slippage_bps)
     capital = min(float(settings.starting_cash_usd), CAPITAL_MAX)
     return Terms(CostSpec(fee_bps=fee, slippage_bps=slippage), capital)

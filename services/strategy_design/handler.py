@@ -1,4 +1,4 @@
-"""What the strategy design service answers: the design that the cycle runs."""
+"""Handler of the strategy design service: the design that the cycle runs."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a design must fit, and what a designer is told. Pure."""
+"""Limits of a design, and the task of a designer. Pure."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ def filled(draft: StrategyDraft, histories: JsonValue, terms: Terms) -> Strategy
 
 
 def draft_problems(draft: StrategyDraft, histories: JsonValue) -> Sequence[str]:
-    """What of a draft the histories do not allow, a sentence each with the field."""
+    """The parts of a draft that the histories do not allow, a sentence each with the field."""
     if unknown := _unknown(draft.universe, histories):
         return unknown
     first, last = _shared(draft.universe, histories)
@@ -114,7 +114,7 @@ def indicators_told() -> dict[str, JsonValue]:
 
 
 def problems(spec: StrategySpec, histories: JsonValue) -> Sequence[str]:
-    """What of a given spec the histories do not allow, a sentence each with the field."""
+    """The parts of a given spec that the histories do not allow, a sentence each with the field."""
     errors = list(_unknown(spec.universe, histories))
     known = _known(histories)
     for ticker in spec.universe:

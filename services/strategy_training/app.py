@@ -16,7 +16,7 @@ SERVICE = "strategy_training"
 
 
 def routes(market: MarketData, models: KeepsModels, settings: Settings) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     files = StrategyFiles(settings.strategies_dir)
     train = on_command(TRAIN_STRATEGY, train_strategy, market=market, models=models, files=files)
     return Routes(service=SERVICE, commands=(train,))

@@ -1,4 +1,4 @@
-"""What the strategy training service answers: a trained model's figures, and the training gate."""
+"""Handler of the strategy training service: a trained model's figures, and the training gate."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What a training came to, as its contract says it. Pure."""
+"""Results of a training, as a contract. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

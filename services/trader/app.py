@@ -19,7 +19,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def routes(market: MarketData, providers: Mapping[str, Provider], settings: Settings) -> Routes:
-    """What the service hears and says."""
+    """The service's messages with their handlers."""
     prompt = Prompt.load(PROMPTS / "trader.md")
     role = Role("trader", "trader", ModelSize.LARGE, prompt, providers, limits_of(settings))
     pick = on_command(PICK_TRADES, pick_trades, market=market, role=role)

@@ -1,4 +1,4 @@
-"""What the trader answers: the picks of a pipeline."""
+"""Handler of the trader: the picks of a pipeline."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -33,8 +33,9 @@ def _ahead(calendar: ExchangeCalendar, as_of: date) -> logic.Ahead:
 
 @dataclass
 class _Problems:
-    """What is wrong with an answer. A buy that no rule can let pass is asked about once: the rules
-    veto it after that, and say why."""
+    """The problems of an answer. A buy that no rule can let pass is asked about once: the rules
+    veto it after that, and say why.
+    """
 
     command: PickTrades
     rooms: Mapping[str, Room]
@@ -51,7 +52,7 @@ class _Problems:
 async def pick_trades(
     command: PickTrades, journal: Journal, *, market: MarketData, role: Role
 ) -> DailyPicks:
-    """What to propose for buying and selling, with prices verified by tools."""
+    """Propose buys and sales, with prices verified by tools."""
     evidence = evidence_of(command.research_report, command.quant_report, command.portfolio)
     tickers = {*command.portfolio.exposed, *(item.ticker for item in evidence)}
     moves = await moves_read(journal, market, tickers, command.as_of)

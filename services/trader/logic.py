@@ -1,4 +1,4 @@
-"""What is wrong with a trader's picks beyond their schema, and the picks as they go on. Pure."""
+"""Checks of a trader's picks beyond their schema, and the picks as they go on. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,8 +45,9 @@ def pick_problems(
 
 
 def rooms_of(command: PickTrades, evidence: Sequence[Evidence], moves: Moves) -> Mapping[str, Room]:
-    """What the rules let each researched ticker be bought for; nothing is known of it where the
-    budget is in a currency that the rules refuse."""
+    """The amount that the rules let each researched ticker be bought for; nothing is known of it
+    where the budget is in a currency that the rules refuse.
+    """
     budget, portfolio = command.request.budgets.money, command.portfolio
     if budget is not None and budget.currency != portfolio.cash.currency:
         return {}

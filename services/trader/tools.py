@@ -1,4 +1,4 @@
-"""What the trader may call: prices to verify, and its own account. Nothing writes."""
+"""Tools of the trader: prices to verify, and its own account. Nothing writes."""
 
 from datetime import date
 

@@ -13,12 +13,12 @@ Defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 class Source:
     """One file of Python.
 
-    `functions` are the lines of each, `own` the names that the module itself defines (without those
-    that a decorator hands on), `used` those that are read, `given` all names of variables,
-    parameters, functions and classes.
+    `docstrings` are all, the module's own first; `functions` are the lines of each, `own` the names
+    that the module itself defines (without those that a decorator hands on), `used` those that are
+    read, `given` all names of variables, parameters, functions and classes.
     """
 
-    docstring: str
+    docstrings: tuple[str, ...]
     functions: Mapping[str, int]
     own: frozenset[str]
     used: frozenset[str]
@@ -41,8 +41,9 @@ def read(text: str) -> Source:
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             functions[node.name] = max(lines, functions.get(node.name, 0))
     names = (node for node in nodes if isinstance(node, ast.Name))
+    documented = (node for node in nodes if isinstance(node, ast.Module | Defined))
     return Source(
-        docstring=ast.get_docstring(tree) or "",
+        docstrings=tuple(ast.get_docstring(each) or "" for each in documented),
         functions=functions,
         own=frozenset(_own(tree.body)),
         used=frozenset(node.id for node in names if isinstance(node.ctx, ast.Load)),

@@ -27,7 +27,7 @@ class OutputMode(StrEnum):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an endpoint takes and gives; servers refuse or ignore fields they do not know.
+    """The abilities of an endpoint; servers refuse or ignore fields they do not know.
 
     `tool_choice`, `parallel_calls` and `seed`: the request may have that field. `reasoning_echo`:
     a model's thoughts must come back verbatim. `usage_reliable`: its token counts are believed;

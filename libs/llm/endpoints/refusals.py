@@ -40,7 +40,7 @@ WAIT_UNITS_S = {"ms": 0.001, "s": 1.0}
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an endpoint means by any of these words, in lower case, and what a person can do."""
+    """The meaning of any of these words of an endpoint, in lower case, and what a person can do."""
 
     words: Sequence[str]
     error: type[ModelError]

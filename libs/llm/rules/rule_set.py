@@ -1,4 +1,4 @@
-"""What one agent of the rules provider is: two pure functions over a task and its evidence."""
+"""One agent of the rules provider: two pure functions over a task and its evidence."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

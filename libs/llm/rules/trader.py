@@ -112,7 +112,7 @@ def _conviction(finding: ResearchFinding, evidence: EvidenceIndex) -> float:
 
 
 def _events(finding: ResearchFinding) -> float:
-    """What the analyst makes of reports and filings, from -1 to 1; 0 where there are none."""
+    """The analyst's view of reports and filings, from -1 to 1; 0 where there are none."""
     votes = [
         1 if reason.speaks is Speaks.FOR else -1
         for reason in finding.reasons

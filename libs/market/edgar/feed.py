@@ -214,7 +214,7 @@ def _name(ticker: str) -> str:
 
 
 def _shaped(what: str, shape: Callable[[], T]) -> T:
-    """What `shape` makes of an answer. Raises BadVendorData where the answer has another shape."""
+    """Apply `shape` to an answer. Raises BadVendorData where the answer has another shape."""
     try:
         return shape()
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -29,7 +29,7 @@ class Splits(Protocol):
 
 
 class EdgarMarket:
-    """What `MixedMarket` asks of a source of figures and of filings."""
+    """EDGAR as `MixedMarket`'s source of figures and filings."""
 
     label = LABEL
 

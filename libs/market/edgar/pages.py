@@ -1,4 +1,4 @@
-"""What a page of EDGAR is: an answer, or one of its refusals. Pure.
+"""Pages of EDGAR, told apart: an answer, or one of its refusals. Pure.
 
 EDGAR answers JSON, and refuses with HTML pages: undeclared callers, too many requests, maintenance.
 A file that its store does not have is refused in the store's own XML; only that is "there is none".

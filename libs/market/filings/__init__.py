@@ -1,1 +1,1 @@
-"""What companies reported to a regulator: figures by filing, and the filings as dated events."""
+"""Reports of companies to a regulator: figures by filing, and the filings as dated events."""

@@ -1,4 +1,4 @@
-"""What filings stated, as of a moment: every vintage by accession number, the newest first. Pure.
+"""Statements of filings, as of a moment: every vintage by accession number, the newest first. Pure.
 
 A period is known by its end and the quarters up to it. Ends are compared with a tolerance, because
 one fiscal year ends on 2009-09-26 in a filing and on 2009-09-30 in the SEC's own data sets.
@@ -117,7 +117,7 @@ class Vintages:
 
 
 def newness(filing: Filing) -> tuple[datetime, date, str]:
-    """What orders filings: of two vintages the greater one counts."""
+    """The order of filings: of two vintages the greater one counts."""
     return filing.known_at, filing.filed, filing.accession
 
 
@@ -162,7 +162,9 @@ def _currency(stated: Sequence[ReportedFact], known: dict[str, Filing]) -> str:
 
 
 def _basis(unit: str, filing: Filing, splits: Sequence[Split]) -> float:
-    """What turns a number of the filing into one in the shares that there are after all splits."""
+    """The factor that turns a number of the filing into one in the shares that there are after all
+    splits.
+    """
     ratio = 1.0
     for at, factor in splits:
         ratio *= factor if at > filing.known_at else 1.0

@@ -52,7 +52,7 @@ AMENDED = "/A"
 
 
 def filing_text(filing: Filing) -> str:
-    """What a filing is: its form, what that is, and its period or the items of an 8-K."""
+    """A filing in words: its form, the form's meaning, and its period or the items of an 8-K."""
     form = filing.form.removesuffix(AMENDED)
     what = FORMS.get(form, "filing")
     if filing.form.endswith(AMENDED):

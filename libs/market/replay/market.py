@@ -103,7 +103,7 @@ class ReplayMarket:
         return tuple(filing_of(row) for row in rows.iter_rows(named=True))
 
     async def _vintages(self, ticker: str, as_of: date) -> Vintages:
-        """What the known filings stated, in as_of's shares."""
+        """The statements of the known filings, in as_of's shares."""
         stated = await self._store.records("reported", "reported figures")
         filings = await self.filings(ticker, as_of)
         rows = stated.filter(pl.col("ticker") == ticker).iter_rows(named=True)

@@ -1,4 +1,4 @@
-"""What each market tool takes and answers: argument models and one function a tool.
+"""The market tools: argument models and one function a tool.
 
 The functions trust their source about as_of; `libs.market.tools.toolbox` checks and seals what they
 return. Every datum carries `session` or `known_at` for that check.

@@ -88,7 +88,7 @@ def _filed(known: Fundamentals, as_of: date) -> dict[str, Any]:
 
 
 async def filings(arguments: TickerArguments, market: MarketData, as_of: date) -> dict[str, Any]:
-    """What the company filed, newest first, in the desk's words."""
+    """The company's filings, newest first, in the desk's words."""
     known = await market.filings(arguments.ticker, as_of)
     items = [
         {

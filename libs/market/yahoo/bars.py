@@ -110,7 +110,7 @@ def series_of(
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What one unit of a currency was worth in another at the end of the day `on`, in London."""
+    """The value of one unit of a currency in another at the end of the day `on`, in London."""
 
     on: date
     rate: float
@@ -233,7 +233,7 @@ def _checked_splits(ticker: str, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _dividends(ticker: str, table: pl.DataFrame, chart: Chart, quoted: str) -> pl.Series:
-    """What was paid, in the unit of the prices.
+    """The dividends, in the unit of the prices.
 
     London's dividends come in pounds or pence, others in another currency. Where the amount cannot
     be in the unit of the prices, it is what the adjusted close says: Yahoo lowers all earlier ones

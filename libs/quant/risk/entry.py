@@ -40,8 +40,9 @@ def traded_price(ticker: str, facts: Facts) -> Decimal | None:
 
 
 def risked(leg: Leg, amount: Decimal, facts: Facts) -> Decimal:
-    """What of an amount bought is lost at the stop, with the reserve for fees and a small gap; all
-    of it where there is no stop."""
+    """The part of an amount bought that is lost at the stop, with the reserve for fees and a small
+    gap; all of it where there is no stop.
+    """
     price, stop = traded_price(leg.ticker, facts), stop_price(leg, facts)
     reserve = amount * CASH_RESERVE_BPS / BPS_IN_ONE
     if price is None or stop is None:

@@ -1,4 +1,4 @@
-"""What may stand behind a pick: the findings of research as the rules take them. Pure."""
+"""Evidence behind a pick: the findings of research as the rules take them. Pure."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -13,8 +13,8 @@ from libs.quant.exchange import price_in
 def evidence_of(
     research: ResearchReport, quant: QuantReport, portfolio: Portfolio
 ) -> tuple[Evidence, ...]:
-    """What may stand behind a pick: findings with a source, priced in the account's
-    currency by the portfolio's rates.
+    """The evidence behind picks: findings with a source, priced in the account's currency by the
+    portfolio's rates.
 
     A finding that cites no tool result is no evidence. Of two for one ticker the
     riskier counts.

@@ -1,4 +1,4 @@
-"""What the rules make of how tickers move together, exact to the last place."""
+"""Common movement of tickers, as the rules judge it, exact to the last place."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

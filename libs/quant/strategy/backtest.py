@@ -104,7 +104,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """What a run came to. Curves are made when asked for, a few tickers at a time: they then stay
+    """The result of a run. Curves are made when asked for, a few tickers at a time: they then stay
     in the processor's cache, and a run of many tickers needs little memory.
 
     Between two fills of a ticker cash and shares stand still: `stretches` holds both, with the

@@ -1,4 +1,4 @@
-"""What an equity curve and its trades came to. Every figure by one stated formula.
+"""Performance of an equity curve and its trades. Every figure by one stated formula.
 
 A curve is the equity at each session's close; functions work on the last axis, so one call measures
 one curve or a table of them. A figure that is not defined is NaN: a ratio without variation, a win

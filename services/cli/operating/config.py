@@ -87,7 +87,7 @@ def _source(name: str, from_environment: set[str], from_file: set[str]) -> str:
 
 
 def meanings() -> Mapping[str, str]:
-    """What is written below each setting where it is defined: said once, and shown here."""
+    """The text below each setting where it is defined: said once, and shown here."""
     body = ast.parse(textwrap.dedent(inspect.getsource(Settings))).body[0]
     if not isinstance(body, ast.ClassDef):
         raise TypeError("the source of Settings is no class")

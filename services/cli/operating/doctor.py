@@ -182,7 +182,7 @@ def _provider(standing: ProviderStanding, rate: Rate) -> Check:
 
 
 def _source(settings: Settings, name: SourceName | PartName) -> str:
-    """What can be said of a source without asking it. Raises DeskError where it cannot be used."""
+    """Describe a source without asking it. Raises DeskError where it cannot be used."""
     match name:
         case SourceName.YAHOO:
             return yahoo_said(settings)
@@ -305,7 +305,9 @@ def _trading(halts: Halts) -> Sequence[Check]:
 
 
 async def _models(client: Client) -> Check:
-    """What the running desk can use: keys are read when it starts, in its environment."""
+    """The providers that the running desk can use: keys are read when it starts, in its
+    environment.
+    """
     try:
         view = await client.ask(PROVIDERS, ProvidersQuery())
     except DeskError as error:
@@ -340,7 +342,7 @@ async def _database(desk: RunningDesk, dsn: str) -> Check:
 
 
 async def _nats(data_dir: Path) -> Sequence[Check]:
-    """What the embedded NATS server says of itself."""
+    """The embedded NATS server's own report."""
     port = ServerRecord.load(data_dir).ports.get("nats_monitor")
     if port is None:
         return []
@@ -359,7 +361,7 @@ def _last_word(data_dir: Path | None, server: str) -> str:
 
 
 def _monitored(data_dir: Path) -> Sequence[Check]:
-    """What the embedded NATS server knows: which streams exist."""
+    """The streams of the embedded NATS server."""
     port = ServerRecord.load(data_dir).ports.get("nats_monitor")
     if port is None:
         return []

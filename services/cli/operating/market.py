@@ -59,7 +59,7 @@ SourceOption = Annotated[
 
 
 class ToolAnswer(BaseModel):
-    """What one tool answers about a ticker: a result, or why there is none."""
+    """One tool's answer about a ticker: a result, or why there is none."""
 
     tool: str
     result: dict[str, Any] | None = None
@@ -68,7 +68,7 @@ class ToolAnswer(BaseModel):
 
 
 class RecordedRow(BaseModel):
-    """What came of recording one ticker."""
+    """The result of recording one ticker."""
 
     ticker: str
     sessions: int
@@ -170,7 +170,7 @@ async def _answers(
 
 
 def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:
-    """What is odd about the prices, each sentence once."""
+    """The oddities of the prices, each sentence once."""
     notes = (note for answer in answers if answer.result for note in answer.result.get(ODD, ()))
     return list(dict.fromkeys(notes))
 

@@ -1,4 +1,4 @@
-"""What can be said of the market sources without asking any of them."""
+"""Descriptions of the market sources without asking any of them."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -93,7 +93,7 @@ def _row(settings: Settings, name: SourceName | PartName) -> SourceRow:
 
 
 def edgar_said(settings: Settings) -> str:
-    """What can be said of EDGAR without asking it. Raises ContactMissing."""
+    """Describe EDGAR without asking it. Raises ContactMissing."""
     if settings.edgar_contact is None:
         raise ContactMissing
     return (
@@ -104,7 +104,7 @@ def edgar_said(settings: Settings) -> str:
 
 
 def yahoo_said(settings: Settings) -> str:
-    """What can be said of the live source without asking it. Raises DeskError where it is not."""
+    """Describe the live source without asking it. Raises DeskError where it is not."""
     try:
         installed = version("yfinance")
     except PackageNotFoundError as error:

@@ -18,7 +18,7 @@ app = group()
 
 
 class SecretsMade(BaseModel):
-    """What `secrets init` left: names of files, never what is in them."""
+    """The files that `secrets init` left: their names, never their contents."""
 
     directory: Path
     made: tuple[str, ...]

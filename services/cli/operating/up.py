@@ -26,7 +26,7 @@ app = group()
 
 
 class Ready(BaseModel):
-    """What --json says once the desk takes requests."""
+    """The line of --json once the desk takes requests."""
 
     status: str = "ready"
     nats_url: str

@@ -1,1 +1,1 @@
-"""What people are shown of a cycle, an account, a strategy, drawn for a terminal."""
+"""Cycles, accounts and strategies, drawn for a terminal."""

@@ -1,4 +1,4 @@
-"""What a cycle cost, as facts or as a table by stage."""
+"""The costs of a cycle, as facts or as a table by stage."""
 
 from collections.abc import Sequence
 

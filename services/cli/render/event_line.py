@@ -64,7 +64,7 @@ def line(event: Event, paint: Paint) -> str:
 
 
 def detail(event: Event) -> str:
-    """What there is to say, by type."""
+    """The words of an event, by type."""
     describe = DETAILS.get(event.type)
     return describe(event) if describe else ""
 

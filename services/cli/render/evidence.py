@@ -1,4 +1,4 @@
-"""What a decision stands on: one ticker's or one stage's evidence, from contracts and journal."""
+"""The evidence of a decision, of one ticker or one stage, from contracts and journal."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

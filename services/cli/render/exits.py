@@ -1,4 +1,4 @@
-"""What an exit cycle found of each position, as a table."""
+"""Exit checks of each position, as a table."""
 
 from rich.table import Table
 from rich.text import Text

@@ -1,4 +1,4 @@
-"""What was ordered and filled, and what it did to the cash, as a table."""
+"""Orders and fills, and the change of the cash, as a table."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ def _add(grid: Table, row: OrderRow) -> None:
 
 
 def notes(rows: Sequence[OrderRow]) -> Text:
-    """What is to be said of an order beside its numbers; empty where all went as asked."""
+    """The notes on an order beside its numbers; empty where all went as asked."""
     lines = [
         Text(f"{row.name}: {amounts.cut(note, REASON_CHARS)}", "yellow" if row.order.reason else "")
         for row in rows

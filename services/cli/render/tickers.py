@@ -133,7 +133,7 @@ def _shares(row: Row) -> Text:
 
 
 def ruled(findings: Listed[Finding]) -> Iterable[RenderableType]:
-    """What the rules cut or vetoed: the value against the limit, one line for equal findings."""
+    """The rules' cuts and vetoes: the value against the limit, one line for equal findings."""
     grid = table("tickers", "outcome", "rule", "value", "limit")
     grid.columns[3].no_wrap = False
     for rule in findings.shown:

@@ -101,7 +101,7 @@ def _as_one(run: Sequence[OperationView]) -> OperationView:
 
 
 def _about(run: Sequence[OperationView]) -> str:
-    """What tools were asked about."""
+    """The subjects of the tool calls."""
     asked = recorded_call.about(*(node.metadata.get("arguments") for node in run))
     return amounts.cut(asked, ABOUT_CHARS)
 

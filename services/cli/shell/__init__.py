@@ -1,1 +1,1 @@
-"""What all commands share: the terminal, the running desk, requests, problems."""
+"""Shared parts of all commands: the terminal, the running desk, requests, problems."""

@@ -1,4 +1,6 @@
-"""What all commands share: how a group is made, and the options that mean the same everywhere."""
+"""Shared options of all commands: how a group is made, and the options that mean the same
+everywhere.
+"""
 
 from typing import Annotated
 

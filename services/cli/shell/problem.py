@@ -1,4 +1,4 @@
-"""What stops a command: a sentence, what to do, and the exit code that scripts look at."""
+"""Problems that stop a command: a sentence, what to do, and the exit code for scripts."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""What goes on meanwhile, on stderr: one changing line in a terminal, plain lines elsewhere."""
+"""Progress on stderr: one changing line in a terminal, plain lines elsewhere."""
 
 import time
 from types import TracebackType

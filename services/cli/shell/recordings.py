@@ -25,7 +25,7 @@ class Differs(BaseModel):
 
 
 class Replayed(BaseModel):
-    """What a replay found; `same` is whether it decided what the cycle decided."""
+    """The result of a replay; `same` is whether it decided what the cycle decided."""
 
     cycle_id: UUID
     status: str

@@ -62,7 +62,7 @@ _PROVIDER = re.compile(r"^(?:(?P<name>[^=@]+)=)?(?P<provider>[^=@]+)(?:@(?P<acco
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person typed, not yet a request."""
+    """A person's input, not yet a request."""
 
     kind: str = "decision"
     as_of: str | None = None
@@ -151,8 +151,9 @@ def _constraints(typed: Sequence[str]) -> dict[str, str]:
 
 
 def invalid(what: str, error: ValidationError, model: type[BaseModel] | None = None) -> Problem:
-    """What is wrong with something typed, field by field; with the `model` that was to be read an
-    unknown field is told with those that there are."""
+    """The problems of something typed, field by field; with the `model` that was to be read an
+    unknown field is told with those that there are.
+    """
     text = describe(error, model).replace("body: ", "")
     return Problem(ExitCode.USAGE, f"invalid {what}: {text}")
 

@@ -30,7 +30,7 @@ WHAT = {
 
 @dataclass(frozen=True)
 class HoldingsFile:
-    """What could be read, what could not, and the columns that nobody looks at."""
+    """The lines that could be read, those that could not, and the columns that nobody looks at."""
 
     lines: Sequence[HeldLine]
     findings: Sequence[ImportFinding]
@@ -105,7 +105,7 @@ def _unreadable(path: Path, why: str) -> Problem:
 
 
 def _wrong(number: int, cells: Mapping[str, str]) -> Iterator[ImportFinding]:
-    """What is missing, and what is no number or date."""
+    """The missing values, and those that are no number or date."""
     for head in NEEDED:
         text = cells[head]
         why = ""

@@ -188,7 +188,7 @@ def operations(desk: DeskAccess) -> APIRouter:
 
     @router.get("/{operation_id}/record", response_model=OperationDetail, responses=problems(404))
     async def get_record(operation_id: UUID) -> Response:
-        """What went into an operation, what came out, and every call in between."""
+        """An operation's input, its result, and every call in between."""
         query = OperationQuery(op_id=operation_id)
         detail = await handler.operation(query, store=desk.store)
         if not detail.found:
@@ -298,7 +298,7 @@ async def _cycle(desk: DeskAccess, cycle_id: UUID) -> CycleView:
 
 
 def decisions(desk: DeskAccess) -> APIRouter:
-    """What was decided."""
+    """The newest decisions."""
     router = APIRouter(tags=["decisions"])
     asked_of = cycle_asked(desk)
 

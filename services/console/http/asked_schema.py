@@ -25,7 +25,7 @@ def _set(field: str, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def _opens_and_closes(side: str) -> dict[str, Any]:
-    """What a side opens, a condition of that side or the time held closes."""
+    """Each side has a condition of its own, or the time held, that closes it."""
     exits = {"anyOf": [_set(side, SOME), _set("hold_bars_max")]}
     return {
         "if": _set("entry", {"type": "object", **_set(side, SOME)}),

@@ -25,7 +25,7 @@ Named = Annotated[str, Query(pattern=f"^{STRATEGY_NAME_PATTERN}$")]
 
 
 def boards(desk: DeskAccess) -> APIRouter:
-    """What pipelines and sessions brought."""
+    """The leaderboard and the reports of sessions."""
     router = APIRouter(tags=["results"])
 
     @router.get("/leaderboard", response_model=LeaderboardView)
@@ -43,7 +43,7 @@ def boards(desk: DeskAccess) -> APIRouter:
 
     @router.get("/report", response_model=ReportView, responses=problems(404))
     async def get_report(account: Name = "main", session: Day | None = None) -> Response:
-        """What a session brought to an account, as data and as Markdown; its newest by default."""
+        """A session's report of an account, as data and as Markdown; its newest by default."""
         query = ReportQuery(account=account, session=session)
         view = await report.report(query, known=desk.known)
         if not view.found:

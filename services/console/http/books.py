@@ -40,7 +40,7 @@ NO_POSITION = {"not_held", "unknown_account", "unknown_ticker"}
 
 
 def books(desk: DeskAccess) -> APIRouter:
-    """What accounts hold, and what models may still use."""
+    """Accounts' holdings, and the remaining model budget."""
     router = APIRouter()
 
     @router.get(
@@ -60,7 +60,7 @@ def books(desk: DeskAccess) -> APIRouter:
     async def get_equity(
         account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
     ) -> Response:
-        """What an account was worth over its sessions."""
+        """An account's equity over its sessions."""
         query = EquityQuery(account=account, points=points)
         view = await accounts.equity(query, store=desk.store, closes=desk.closes)
         return await _of_account(view, account, desk)
@@ -82,7 +82,7 @@ def books(desk: DeskAccess) -> APIRouter:
 
     @router.get("/budget", response_model=BudgetView, tags=["budget"])
     async def get_budget(days: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 1) -> Response:
-        """What models may still use today, and what the last days used."""
+        """The remaining model budget of today, and the use of the last days."""
         query = BudgetQuery(days=days)
         view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
         return json_of(view)
@@ -156,7 +156,7 @@ def exits(desk: DeskAccess) -> APIRouter:
 
 
 def sales(desk: DeskAccess) -> APIRouter:
-    """What a person sells by hand."""
+    """Sales by hand."""
     router = APIRouter()
 
     @router.post(
@@ -191,7 +191,9 @@ def sales(desk: DeskAccess) -> APIRouter:
 
 
 def _no_position(error: QuestionRefused) -> Exception:
-    """What is not there is 404, under the code of whoever said so; the rest as ever."""
+    """Answer 404 for something that is not there, under the code of whoever said so; the rest as
+    ever.
+    """
     if error.code not in NO_POSITION:
         return error
     return Refused(HTTPStatus.NOT_FOUND, error.code, error.message)
@@ -200,7 +202,7 @@ def _no_position(error: QuestionRefused) -> Exception:
 async def _of_account(
     view: AccountView | EquityView | HoldingView | PerformanceView, account: str, desk: DeskAccess
 ) -> Response:
-    """What is told of an account. Raises `Refused` where there is none of this name."""
+    """The view of an account. Raises `Refused` where there is none of this name."""
     if not view.found:
         there = few(await desk.store.accounts(), "none yet: a cycle opens them")
         raise not_found(f"no account is named {account}; there are: {there}")

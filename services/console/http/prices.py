@@ -17,7 +17,7 @@ BARS_MAX = 1_000
 
 
 def market(desk: DeskAccess) -> APIRouter:
-    """What the market source knows."""
+    """The market source's prices."""
     router = APIRouter(prefix="/market", tags=["market"])
 
     @router.get("/bars", response_model=PriceBars, responses=problems(404))

@@ -1,4 +1,4 @@
-"""What goes wrong with an HTTP request, told as a problem (RFC 9457)."""
+"""Errors of HTTP requests, as problems (RFC 9457)."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

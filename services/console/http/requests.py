@@ -1,4 +1,4 @@
-"""What people ask for over HTTP, passed on over NATS in the console's own name."""
+"""Requests over HTTP, passed on over NATS in the console's own name."""
 
 import secrets
 from collections.abc import Callable
@@ -114,7 +114,7 @@ class Requests:
 
 @dataclass(frozen=True)
 class DeskAccess:
-    """What the API and the pages have of the desk: its tables to read, its events, and a voice to
+    """The API's and the pages' access to the desk: its tables to read, its events, and a voice to
     ask with.
 
     `sessions` are those of browsers; None where no token is set.

@@ -77,7 +77,7 @@ def letters(desk: DeskAccess) -> APIRouter:
 
 
 def jobs(desk: DeskAccess) -> APIRouter:
-    """What runs by itself."""
+    """The schedule."""
     router = APIRouter(prefix="/schedule", tags=["schedule"])
 
     @router.get("", response_model=ScheduleView)
@@ -165,12 +165,12 @@ def switch(desk: DeskAccess) -> APIRouter:
 
 
 def watch(desk: DeskAccess) -> APIRouter:
-    """What the desk's parts use and do."""
+    """The use and work of the desk's parts."""
     router = APIRouter()
 
     @router.get("/costs", response_model=CostsView, tags=["budget"])
     async def get_costs(days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = 7) -> Response:
-        """What models were paid for, by day, provider, model and step; the budget is apart."""
+        """The costs of models by day, provider, model and step; the budget is apart."""
         return json_of(await costs.costs(days, store=desk.store, now=desk.now))
 
     @router.get("/bus", response_model=BusView, tags=["bus"])

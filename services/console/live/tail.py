@@ -39,7 +39,7 @@ class Pace:
 
 
 class _Feed:
-    """What waits for one client."""
+    """The events that wait for one client."""
 
     def __init__(self, batches_max: int) -> None:
         self._batches: deque[Batch] = deque()
@@ -228,7 +228,7 @@ class Tail:
 
 @dataclass
 class _Client:
-    """What a client wants, and right behind which event it stands."""
+    """A client's filter, and the event right behind which it stands."""
 
     at: Position
     wanted: Wanted

@@ -1,4 +1,4 @@
-"""What an account holds, what it is worth, and what would sell it."""
+"""Holdings of an account, their worth, and the exits that would sell them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -70,7 +70,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Overview:
-    """What the page shows: lists of at most SHOWN_MAX, and how many there are in all.
+    """The lists of the page, at most SHOWN_MAX each, and how many there are in all.
 
     `letters` is None where NATS did not answer.
     """

@@ -1,4 +1,4 @@
-"""What keeps a desk going: the schedule, dead letters, costs, the bus."""
+"""Upkeep of a desk: the schedule, dead letters, costs, the bus."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence

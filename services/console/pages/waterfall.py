@@ -45,7 +45,7 @@ class Line:
 
     @property
     def about(self) -> str:
-        """What tools were asked about."""
+        """The subjects of the tool calls."""
         asked = self.node.metadata.get("arguments")
         return recorded.about(*asked) if isinstance(asked, list) else recorded.about(asked)
 

@@ -1,1 +1,1 @@
-"""What people are shown, made from rows."""
+"""Views for people, made from rows."""

@@ -142,7 +142,7 @@ async def equity(query: EquityQuery, *, store: Store, closes: Closes) -> EquityV
 
 
 def worth_of(snapshot: Record) -> Worth:
-    """What a snapshot's return is measured from and to."""
+    """The two values that a snapshot's return is measured between."""
     return Worth(snapshot["equity"], snapshot["paid_in"])
 
 
@@ -192,8 +192,7 @@ async def _portfolio(
 
 @dataclass(frozen=True)
 class KeptClose:
-    """What a snapshot valued a position at, in the account's currency; `priced_on` as in
-    `Position`."""
+    """A position's value in a snapshot, in the account's currency; `priced_on` as in `Position`."""
 
     amount: Decimal
     foreign: Foreign | None

@@ -1,4 +1,4 @@
-"""What models were paid for, by day, model and step of the work."""
+"""Costs of models, by day, model and step of the work."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -67,7 +67,7 @@ class _Gauges:
         metrics.UNPUBLISHED_SECONDS.set(max(0.0, behind["seconds"]))
 
     async def books(self) -> None:
-        """What the accounts are worth, and whether the books add up."""
+        """The equity of the accounts, and whether the books add up."""
         equity: dict[tuple[str, ...], float] = defaultdict(float)
         cash: dict[tuple[str, ...], float] = defaultdict(float)
         rows = await self._pool.fetch(sql.equity, ACCOUNTS_MAX)
@@ -81,7 +81,7 @@ class _Gauges:
         metrics.HALTS.set(await self._pool.fetchval(sql.halts))
 
     async def budget(self) -> None:
-        """What today's models may still use."""
+        """The remaining model budget of today."""
         at = self._now()
         rows = await Store(self._pool).day_budgets(at.astimezone(UTC).date(), 1)
         view = logic.budget_view(rows, at, self._settings)

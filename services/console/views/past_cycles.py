@@ -51,7 +51,7 @@ class PastCycle:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a memory tells of one filled pick: its return `JUDGED_AFTER` sessions later."""
+    """The outcome of one filled pick in a memory: its return `JUDGED_AFTER` sessions later."""
 
     cycle_id: UUID
     pipeline: str
@@ -76,7 +76,7 @@ class PastCycles:
         return await self._cycles.of(await self._store.decision_cycles(first, last, limit))
 
     async def outcomes(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[Outcome]:
-        """What the newest memories of these accounts tell of filled picks; some come twice."""
+        """The outcomes of filled picks in these accounts' newest memories; some come twice."""
         memories = await self._store.memories_of(accounts, since, limit)
         return [outcome for memory in await self._memories.of(memories) for outcome in memory]
 
@@ -101,7 +101,7 @@ class PastCycles:
 
 
 class _ReadOnce(Generic[Kept]):
-    """What is read by id, kept; beyond `kept_max` what was longest not asked for goes first."""
+    """Records by id, kept; beyond `kept_max` the one that was longest not asked for goes first."""
 
     def __init__(
         self, read: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Kept]]], kept_max: int

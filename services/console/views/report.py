@@ -1,4 +1,4 @@
-"""What a session brought to an account, from what is on record, and what needs a person now."""
+"""A session's report for an account, from the record, with all that needs a person now."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -156,7 +156,7 @@ def _stops(close: Mapping[str, Any]) -> tuple[StopLine, ...]:
 async def _held(
     close: Mapping[str, Any], account: str, session: date, currency: str, known: Known
 ) -> tuple[HeldLine, ...]:
-    """What was held, at the close; at what the snapshot `close` has where there is none."""
+    """The holdings at the close; where there is none, at the snapshot's `close`."""
     kept = kept_closes(close["closes"], currency)
     rows = await known.store.day_held(account, session, LINES_MAX)
     marks = await asyncio.gather(
@@ -229,7 +229,7 @@ def _decisions(listed: str | None) -> tuple[DecisionLine, ...]:
 
 
 async def _waiting(account: str, known: Known) -> Sequence[Attention]:
-    """What stands still until somebody does something."""
+    """Everything that stands still until somebody does something."""
     lines = []
     for row in await known.store.waiting_approvals(None, PAGE_MAX):
         if row["account"] == account:

@@ -64,7 +64,7 @@ def parent(node: OperationView, cycle: Row, operations: Sequence[Row]) -> Operat
 
 
 def child_metadata(row: Row) -> dict[str, JsonValue]:
-    """What a step says of where it belongs; nothing of a step of another kind of cycle."""
+    """The words of a step on where it belongs; nothing of a step of another kind of cycle."""
     return {"parent_operation_id": str(row["cycle_id"])} if row["step"] in TYPES else {}
 
 

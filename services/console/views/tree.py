@@ -164,12 +164,12 @@ def _progress(row: Row) -> Progress:
 
 
 def _done(progress: Progress) -> Progress:
-    """What has ended well is whole, however seldom it said how far it was."""
+    """A step that has ended well is done whole, however seldom it told its progress."""
     return progress.model_copy(update={"percentage": 100.0})
 
 
 def _kind_of(failure: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """What a program needs to know of a failure, beside the message."""
+    """The fields of a failure for programs, beside the message."""
     return {key: failure[key] for key in ("code", "field") if failure.get(key)}
 
 
@@ -203,7 +203,7 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
 
 
 def _arguments(text: str) -> dict[str, JsonValue]:
-    """What a tool was asked with; arguments that were too long to be read are not told here."""
+    """The arguments of a tool call; arguments that were too long to be read are not told here."""
     try:
         return recorded_call.arguments(orjson.loads(text))
     except orjson.JSONDecodeError:
@@ -225,7 +225,7 @@ def _problem(status: str, reason: str | None) -> str | None:
 
 
 def summary(step: str, result: bytes | None) -> JsonValue:
-    """What an operation came to, in a few words; its size where the step is not known here."""
+    """An operation's result in a few words; its size where the step is not known here."""
     if result is None:
         return None
     size: JsonValue = {"size_bytes": len(result)}

@@ -1,1 +1,1 @@
-"""What an account's owner brings in and takes out: holdings of before, deposits, withdrawals."""
+"""Capital of an account's owner: holdings of before, deposits, withdrawals."""

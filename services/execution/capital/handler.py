@@ -51,7 +51,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class _Judged:
-    """What is known of a request to import, before anything is locked."""
+    """A request to import with its market data, before anything is locked."""
 
     answer: HoldingsImport
     known: dict[str, holdings.Known]
@@ -158,8 +158,9 @@ def _no_session(line: HeldLine, calendar: ExchangeCalendar) -> Sequence[ImportFi
 async def _known(
     line: HeldLine, as_of: date, currency: str, trading: Trading, *, looked_at: bool
 ) -> tuple[holdings.Known | None, Sequence[ImportFinding]]:
-    """What the market source says of the line; where `looked_at`, also at the day that it was
-    opened on."""
+    """The market source's data of the line; where `looked_at`, also at the day that it was opened
+    on.
+    """
     reads, ticker = trading.reads, line.ticker
     field = "ticker"
     try:
@@ -227,8 +228,9 @@ def _signed(request: MoveCash) -> Decimal:
 
 
 def _cash_hash(request: MoveCash, session: date, before: int) -> str:
-    """What a confirmation is bound to; `before` are the account's deposits and withdrawals so far,
-    so that the same amount may be moved again, and the same confirmation moves it once."""
+    """The hash that a confirmation is bound to; `before` are the account's deposits and withdrawals
+    so far, so that the same amount may be moved again, and the same confirmation moves it once.
+    """
     terms = f"{request.account}/{request.kind}/{request.amount.normalize():f}/{session}/{before}"
     return hashlib.sha256(terms.encode()).hexdigest()
 

@@ -25,16 +25,18 @@ EQUITY_MAX = 10 * CASH_MAX
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the market source says of one line: its close at as_of, and the rate on the day that it
-    was opened on where it trades in another currency than the account's."""
+    """The market source's data of one line: its close at as_of, and the rate on the day that it was
+    opened on where it trades in another currency than the account's.
+    """
 
     mark: Mark
     rate: ExchangeRate | None = None
 
 
 def import_hash(request: ImportHoldings, as_of: date, currency: str) -> str:
-    """What a confirmation is bound to: account, session, cash and every position; not the file's
-    name, and not the order of its lines."""
+    """The hash that a confirmation is bound to: account, session, cash and every position; not the
+    file's name, and not the order of its lines.
+    """
     terms = {
         "account": request.account,
         "as_of": as_of,
@@ -75,7 +77,7 @@ def told_twice(lines: Sequence[HeldLine]) -> Sequence[ImportFinding]:
 
 
 def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
-    """What is wrong with a line by itself."""
+    """The problems of a line by itself."""
     findings = []
     whole = line.quantity.to_integral_value(ROUND_FLOOR)
     if whole != line.quantity:
@@ -101,7 +103,7 @@ def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
 
 
 def of_the_market(line: HeldLine, known: Known, account_currency: str) -> Sequence[ImportFinding]:
-    """What is wrong with a line beside what the market source knows."""
+    """The problems of a line beside the market source's data."""
     traded = known.mark.currency
     if line.currency not in {None, traded}:
         return [

@@ -1,1 +1,1 @@
-"""What moves by itself: the schedule, the relay of events, the sweep for what is late."""
+"""The clocks: the schedule, the relay of events, the sweep for what is late."""

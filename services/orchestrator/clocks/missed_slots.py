@@ -23,7 +23,7 @@ class Planned:
 
 
 def planned(slots: Sequence[Slot], now: datetime, job: Job) -> Sequence[Planned]:
-    """What becomes of the slots found, in order."""
+    """The plan for the slots found, in order."""
     late = [slot for slot in slots if slot.at < now - LATE_AFTER]
     on_time = [slot for slot in slots if slot.at >= now - LATE_AFTER]
     made_up_for: Sequence[Slot]

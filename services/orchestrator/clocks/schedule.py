@@ -52,7 +52,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Time:
-    """What time it is, on which sessions, and up to which one there are prices."""
+    """The present time, the sessions, and the newest one that has prices."""
 
     now: Callable[[], datetime]
     calendar: ExchangeCalendar

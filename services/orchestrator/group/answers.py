@@ -1,4 +1,4 @@
-"""What becomes of a request, as its sender is told."""
+"""Answers to requests, as their senders are told."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a person's answer to a proposal comes to. Pure: the times were read under the lock."""
+"""Effects of a person's answer to a proposal. Pure: the times were read under the lock."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

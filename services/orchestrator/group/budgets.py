@@ -80,7 +80,7 @@ def _purses(
 
 
 def _short(purse: Purse, reserve: Reserve, *, with_held: bool) -> int | None:
-    """What the purse is short of: 0 for tokens, 1 for dollars, None where it affords it."""
+    """The sort that the purse lacks: 0 for tokens, 1 for dollars, None where it affords it."""
     held_tokens, held_usd = (
         (purse.tokens_reserved, purse.cost_usd_reserved) if with_held else (0, Decimal(0))
     )

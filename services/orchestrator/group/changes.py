@@ -1,4 +1,4 @@
-"""What a group of inputs leaves to be written and sent, and what it had to load."""
+"""Changes of a group of inputs: rows to write, messages to send, and the rows it had to load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class NewEntry:
 
 @dataclass(frozen=True)
 class NewUsage:
-    """What calls of an operation used."""
+    """The usage of an operation's calls."""
 
     operation: OperationRow
     usage: Usage
@@ -89,7 +89,7 @@ class Stop:
 
 @dataclass
 class Loaded:
-    """What a group needs to know: locked and read at its begin, or as it was written last.
+    """The rows that a group needs: locked and read at its begin, or as it was written last.
 
     `day` is today's budget, locked; `today` the same as it was read for requests, which take
     nothing from it.

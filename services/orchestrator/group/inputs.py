@@ -1,4 +1,4 @@
-"""What reaches the orchestrator from outside, each with a future for its answer.
+"""Inputs of the orchestrator, each with a future for its answer.
 
 An answer is given only after the transaction that it speaks of has committed.
 """

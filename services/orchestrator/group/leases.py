@@ -143,7 +143,9 @@ class Leases:
             self._events.append(step_event(cycle, row, row.op_id, seq, what, data))
 
     def _tell_pace(self, row: OperationRow, paid: Sequence[JournalEntry]) -> None:
-        """What the calls left unused others may use; what their endpoint asked, all keep to."""
+        """Give back the pace that calls left unused, and keep all to the pause that their endpoint
+        asked for.
+        """
         pace = self._loaded.paces.get(paid[0].provider)
         if pace is None:
             return
@@ -216,7 +218,7 @@ class Leases:
 
 
 def _call_data(entry: JournalEntry) -> dict[str, Any]:
-    """What an event says of a finished call; it is whole in the journal."""
+    """An event's data of a finished call; it is whole in the journal."""
     data: dict[str, Any] = {
         "name": entry.name,
         "index": entry.index,

@@ -1,4 +1,4 @@
-"""What a committed group adds to metrics and traces. After the commit: what is on record, once."""
+"""Metrics and traces of a committed group, written after the commit: each fact on record, once."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -23,7 +23,7 @@ ZERO = Decimal(0)
 
 @dataclass
 class Purse:
-    """What may be spent, what was, and what is held back for calls in flight."""
+    """The budget: its limit, the amount spent, and the amount reserved for calls in flight."""
 
     tokens_max: int
     cost_usd_max: Decimal
@@ -174,7 +174,7 @@ class OperationRow:
 
 @dataclass
 class Proposal:
-    """What a person is or was asked; all times are the database's, read under the lock."""
+    """A proposal to a person; all times are the database's, read under the lock."""
 
     op_id: UUID
     pipeline: str

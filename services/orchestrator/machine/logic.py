@@ -140,7 +140,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Advance:
-    """What follows from an input; `changed` is False where it no longer fits."""
+    """The consequences of an input; `changed` is False where it no longer fits."""
 
     cycle: Cycle
     starts: tuple[Start, ...] = ()
@@ -176,7 +176,7 @@ def begin(
 
 
 def advance(workflow: Workflow, cycle: Cycle, cause: Input) -> Advance:
-    """What follows from one input."""
+    """The consequences of one input."""
     if cycle.status is not RUNNING:
         return Advance(cycle, changed=False)
     turn = _Turn(workflow, cycle)

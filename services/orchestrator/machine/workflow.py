@@ -1,4 +1,4 @@
-"""What a workflow is: states, the commands that each sends, and whether a cycle of it can end.
+"""Workflows: states, the commands that each sends, and whether a cycle of it can end.
 
 What a step needs is not said here: the fields of its command say it. A required field that names a
 contract must be there before the step starts; an optional one is filled where it is.
@@ -127,7 +127,8 @@ class Workflow:
 
 
 def check(workflow: Workflow) -> Sequence[str]:
-    """What would keep a cycle of this workflow from ever ending, a sentence each; empty if sound.
+    """The defects that would keep a cycle of this workflow from ever ending, a sentence each; empty
+    if sound.
 
     A step starts when its contracts are there, so each one it needs must come from a state before
     it or from a step of its own state; the closing state follows any end, so it may need none.
@@ -158,7 +159,7 @@ def check(workflow: Workflow) -> Sequence[str]:
 def _lane_problems(
     states: Sequence[State], known: frozenset[str]
 ) -> tuple[Sequence[str], frozenset[str]]:
-    """What is wrong in a row of states that begins with `known`, and what is known after it."""
+    """The problems of a row of states that begins with `known`, and what is known after it."""
     problems: list[str] = []
     for state in states:
         problems += _twice(f"step of {state.name}", [step.name for step in state.steps])

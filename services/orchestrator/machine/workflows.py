@@ -53,7 +53,7 @@ def nothing_to_execute(validation: Mapping[str, Any]) -> Ending | None:
 
 
 def approved(approval: Mapping[str, Any]) -> Ending | None:
-    """What was rejected ends there, with the approver's reason."""
+    """A rejected proposal ends there, with the approver's reason."""
     if approval["verdict"] != Verdict.REJECT:
         return None
     why = f": {approval['reason']}" if approval["reason"] else ""
@@ -157,7 +157,7 @@ BACKTEST_LIMIT_S = 600.0
 
 
 def gate_passed(result: Mapping[str, Any]) -> Ending | None:
-    """What its gate stops ends there, with each rule's value and threshold."""
+    """A strategy that its gate stops ends there, with each rule's value and threshold."""
     gate = result["gate"]
     return None if gate is None or gate["passed"] else Ending(CycleStatus.FAILED, gate["reason"])
 
