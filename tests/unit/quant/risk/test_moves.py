@@ -1,10 +1,10 @@
 """How tickers move together: by scikit-learn as the oracle, and what is not measured."""
 
 from datetime import date, timedelta
+from importlib import import_module
 
 import numpy as np
 import pytest
-from sklearn.covariance import LedoitWolf
 
 from libs.quant.risk.movement import CLUSTER_CORRELATION, UNKNOWN_VOLATILITY_PCT, Movement
 from libs.quant.risk.moves import MOVES_CLOSES_WANTED, moves, shrunk_covariance
@@ -14,6 +14,12 @@ from tests.fakes.moves import moving
 FIRST = date(2010, 1, 4)
 
 
+@pytest.fixture(scope="module")
+def oracle():
+    """Loaded when it is needed: collecting the tests takes a second less."""
+    return import_module("sklearn.covariance").LedoitWolf
+
+
 def closes(seed: int, count: int, first: date = FIRST, noise: float = 0.01) -> dict[date, float]:
     rng = np.random.default_rng(seed)
     prices = 100 * np.exp(np.cumsum(rng.normal(0, noise, count)))
@@ -21,19 +27,19 @@ def closes(seed: int, count: int, first: date = FIRST, noise: float = 0.01) -> d
 
 
 @pytest.mark.parametrize(("sessions", "count"), [(252, 3), (252, 60), (63, 10), (64, 100), (63, 1)])
-def test_the_covariance_is_shrunk_as_by_scikit_learn(sessions, count):
+def test_the_covariance_is_shrunk_as_by_scikit_learn(oracle, sessions, count):
     rng = np.random.default_rng(count)
     returns = rng.normal(0, 0.02, (sessions, count)) + rng.normal(0, 0.01, (sessions, 1))
-    expected = LedoitWolf().fit(returns).covariance_
+    expected = oracle().fit(returns).covariance_
     np.testing.assert_allclose(shrunk_covariance(returns), expected, rtol=1e-10, atol=1e-18)
 
 
-def test_a_volatility_is_a_years_and_a_correlation_is_of_the_shrunk_covariance():
+def test_a_volatility_is_a_years_and_a_correlation_is_of_the_shrunk_covariance(oracle):
     offered = {"AAA": closes(1, 300), "BBB": closes(2, 300, noise=0.03)}
     measured = moves(offered)
     days = sorted(offered["AAA"])[-MOVES_CLOSES_WANTED:]
     table = np.log([[offered[name][day] for name in ("AAA", "BBB")] for day in days])
-    expected = LedoitWolf().fit(np.diff(table, axis=0)).covariance_
+    expected = oracle().fit(np.diff(table, axis=0)).covariance_
     deviations = np.sqrt(np.diag(expected))
     assert measured.sessions == MOVES_CLOSES_WANTED - 1
     assert measured.tickers == ("AAA", "BBB")
