@@ -29,6 +29,9 @@ from libs.postgres.pool import OWNER_ROLE
 # ways to run the same peers; they run when --only names them.
 CONTENDERS: Final = {
     "deskbus": ("deskbus_core",),
+    "deskbus-one": ("deskbus_core", "--mode", "one"),
+    "deskbus-claimed": ("deskbus_core", "--mode", "two-claimed"),
+    "deskbus-one-claimed": ("deskbus_core", "--mode", "one-claimed"),
     "dbos": ("dbos_peer",),
     "langgraph": ("langgraph_peer",),
     "floors": ("floors",),
