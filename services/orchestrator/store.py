@@ -200,10 +200,7 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
             STARTED_COLUMNS,
         ),
         *_columns([_event(event) for event in group.events], EVENT_COLUMNS),
-        *_columns(
-            [_touched(row, group.cycle(row.cycle_id), settings) for row in group.touched],
-            TOUCHED_COLUMNS,
-        ),
+        *_columns([_touched(group, row, settings) for row in group.touched], TOUCHED_COLUMNS),
         *_columns([_entry(new) for new in group.entries], ENTRY_COLUMNS),
     )
     day = group.day
@@ -315,11 +312,11 @@ def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
     )
 
 
-def _touched(row: OperationRow, cycle: CycleRow, settings: Settings) -> Row:
+def _touched(group: Group, row: OperationRow, settings: Settings) -> Row:
     return (
         row.op_id,
         row.cycle_id,
-        cycle.revision,
+        group.cycle(row.cycle_id).revision,
         row.epoch_stored,
         row.epoch,
         row.tokens,
