@@ -1,10 +1,14 @@
 """An orchestrator and services in one process, on real servers, without NATS between them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import date
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,7 +16,7 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from contracts.cycle import CycleRequest, RequestAnswer
-from contracts.message import Command, Contract, Pipeline
+from contracts.message import Pipeline
 from contracts.operation import (
     CallKind,
     Claim,
@@ -23,61 +27,23 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
-from contracts.subjects import (
-    CLAIM,
-    COMMANDS,
-    ORCHESTRATOR,
-    RECORD,
-    REQUEST_CYCLE,
-    RESULT,
-    command,
-)
+from contracts.subjects import CLAIM, COMMANDS, ORCHESTRATOR, RECORD, REQUEST_CYCLE, RESULT
+from libs.bus.client import DeskNotReachable, open_client
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
 from libs.bus.local import LocalBus
 from libs.bus.permissions import PROVISIONER
-from libs.bus.route import Routes, on_command
-from libs.bus.service import ServiceRunner
 from libs.bus.streams import COMMAND_STREAM, Provisioner
 from libs.postgres.pool import Pool
 from libs.runtime import ids
-from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
 from services.orchestrator import app
-from services.orchestrator.machine.workflow import State, Step, Workflow
+from tests.fakes.local_desk import LANE, PICK, WORDS, WORKFLOW, Picked, Services
 
 DAY = date(2012, 6, 29)
-LANE = "alpha"
 PATIENCE_S = 30.0
 SERVICES = sorted({row.owner for row in COMMANDS})
-
-
-class DoPicks(Command):
-    """Claimed work."""
-
-
-class Picked(Contract):
-    """What it makes."""
-
-
-class DoReview(Command):
-    """Plain work that needs it."""
-
-    picked: Picked
-
-
-class Reviewed(Contract):
-    """The end."""
-
-
-PICK = command("trader", "picks", DoPicks, Picked, claimed=True)
-REVIEW = command("risk", "review", DoReview, Reviewed)
-WORKFLOW = Workflow(
-    kind="local",
-    version=1,
-    states=(State("picking", (Step(PICK),)), State("reviewing", (Step(REVIEW),))),
-)
 
 
 @pytest.fixture
@@ -108,41 +74,6 @@ async def local(nats: Client, settings: Settings) -> AsyncIterator[LocalBus]:
     made = LocalBus()
     async with app.running(settings, (WORKFLOW,), made):
         yield made
-
-
-@dataclass
-class Services:
-    """Both services in the orchestrator's process; how many commands each has run."""
-
-    picked: int = 0
-    reviewed: int = 0
-
-    async def pick(self, order: DoPicks, journal: Journal) -> Picked:
-        async def look() -> Reply:
-            return Reply(7)
-
-        self.picked += 1
-        await journal.call(Call(CallKind.READ, "look", {"at": "it"}, look))
-        return Picked.of(order)
-
-    async def review(self, order: DoReview, _: Journal) -> Reviewed:
-        assert order.picked.cycle_id == order.cycle_id
-        self.reviewed += 1
-        return Reviewed.of(order)
-
-    def runners(self, settings: Settings, local: LocalBus) -> Sequence[ServiceRunner]:
-        return [
-            ServiceRunner(
-                Routes(row.owner, commands=(route,)),
-                settings.nats_address,
-                settings,
-                local.line(row.owner),
-            )
-            for row, route in (
-                (PICK, on_command(PICK, self.pick)),
-                (REVIEW, on_command(REVIEW, self.review)),
-            )
-        ]
 
 
 async def begin(local: LocalBus) -> UUID:
@@ -287,3 +218,86 @@ async def test_no_service_claims_records_or_answers_anothers_operation_inside_th
 async def test_no_line_is_the_orchestrators(local: LocalBus) -> None:
     line = local.line(ORCHESTRATOR)
     assert await line.ask(RESULT, encode(Result(op_id=UUID(int=1), contract={}))) is None
+
+
+# --- killed between any two words --------------------------------------------------------------
+
+
+@asynccontextmanager
+async def process(
+    settings: Settings, die_at: str = ""
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The desk as a process of its own, at work; ended at the end of the block."""
+    environment = {
+        **os.environ,
+        **settings.environment,
+        "DESKBUS_SWEEP_S": "0.1",
+        "DESKBUS_RESEND_AFTER_S": "0.3",
+        "DESKBUS_LEASE_S": "0.5",
+        "DIE_AT": die_at,
+    }
+    argv = (sys.executable, "-m", "tests.fakes.local_desk")
+    running = await asyncio.create_subprocess_exec(
+        *argv, env=environment, stdout=PIPE, cwd=Path(__file__).parents[3]
+    )
+    assert running.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while (line := await running.stdout.readline()) != b"ready\n":
+                assert line, "it ended before it was ready"
+        yield running
+    finally:
+        if running.returncode is None:
+            running.kill()
+        await running.wait()
+
+
+async def request(settings: Settings, key: str) -> None:
+    """Have the cycle accepted, however often that takes."""
+    wish = CycleRequest(
+        idempotency_key=key, kind="local", as_of=DAY, pipelines=(Pipeline(name=LANE),)
+    )
+    async with open_client(settings.nats_address, settings.secrets_path, "user") as user:
+        answer = await user.ask(REQUEST_CYCLE, wish, timeout_s=2.0)
+    assert answer.outcome == "accepted"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", range(1, len(WORDS) + 1), ids=WORDS)
+async def test_killed_at_any_word_the_cycle_completes_with_each_row_once(
+    settings: Settings, pool: Pool, nats: Client, number: int, when: str
+) -> None:
+    del nats  # the streams are there
+    key = uuid4().hex
+    cycle_id = ids.cycle_id("user", key)
+
+    async with process(settings, f"{number}-{when}") as first:
+        with suppress(DeskNotReachable):  # the answer may die with it
+            await request(settings, key)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await first.wait() == -signal.SIGKILL
+    async with process(settings):
+        await request(settings, key)
+        assert await ended(pool, cycle_id) == "completed"
+
+    rows = await pool.fetch(
+        "select step, status, (select array_agg(index) from journal j where j.op_id = o.op_id)"
+        " from operations o where cycle_id = $1 order by step",
+        cycle_id,
+    )
+    assert [tuple(row) for row in rows] == [
+        ("picks", "completed", [0]),
+        ("review", "completed", None),
+    ]
+    told = await pool.fetch(
+        "select type, count(*) from state_events where cycle_id = $1 group by type", cycle_id
+    )
+    assert {row["type"]: row["count"] for row in told} == {
+        "cycle_accepted": 1,
+        "state_entered": 2,
+        "operation_started": 1,  # of claimed work alone
+        "data_read": 1,
+        "operation_completed": 2,
+        "pipeline_ended": 1,
+        "cycle_ended": 1,
+    }
