@@ -57,7 +57,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     scene = make_scene()
-    contenders = {"deskbus": lambda: ours(scene), "one pass": lambda: one_pass(scene)}
+    warm = np.ones_like(scene.prices.close)
+    contenders = {"deskbus": lambda: ours(scene), "one pass": lambda: one_pass(scene, warm)}
     contenders |= vectorbts(scene)
     first = {name: run() for name, run in contenders.items()}
     compare(first)
@@ -104,9 +105,10 @@ def ours(scene: Scene) -> Figures:
     }
 
 
-def one_pass(scene: Scene) -> Figures:
-    """The floor: every close read, a number written for each."""
-    return {"product": scene.prices.close * 1.0005}
+def one_pass(scene: Scene, into: Array) -> Figures:
+    """The floor: every close read, a number written for each, into memory that is there already: a
+    new array costs more in page faults than the pass itself."""
+    return {"product": np.multiply(scene.prices.close, 1.0005, out=into)}
 
 
 def vectorbts(scene: Scene) -> dict[str, Callable[[], Figures]]:

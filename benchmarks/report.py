@@ -11,6 +11,7 @@ from typing import Any, Final
 Run = dict[str, Any]
 
 SUBJECT: Final = "deskbus"
+CLAIMED: Final = "deskbus-claimed"
 FLOORS: Final = "floors"
 COMMITS_A_CYCLE: Final = 8
 PUBLISHES_A_CYCLE: Final = 7
@@ -18,12 +19,13 @@ PUBLISHES_A_CYCLE: Final = 7
 
 @dataclass(frozen=True)
 class Target:
-    """One number that the desk has to reach, and how it is taken from a round."""
+    """One number that the desk has to reach, and how it is taken from a round that has `needs`."""
 
     text: str
     limit: float
     at_least: bool
     of: Callable[[dict[str, Run]], float]
+    needs: tuple[str, ...] = (SUBJECT,)
 
     def met(self, value: float) -> bool:
         return value >= self.limit if self.at_least else value <= self.limit
@@ -33,14 +35,26 @@ def _ratio(measure: str, peer: str) -> Callable[[dict[str, Run]], float]:
     return lambda round_: round_[SUBJECT][measure] / round_[peer][measure]
 
 
+def _against(measure: str, peer: str, limit: float, *, at_least: bool) -> Target:
+    words = {"per_s": "cycles/s", "p50_alone_ms": "p50 alone"}[measure]
+    text = f"{words}, times {peer}"
+    return Target(text, limit, at_least, _ratio(measure, peer), (SUBJECT, peer))
+
+
 TARGETS: Final = (
-    Target("cycles/s", 120, at_least=True, of=lambda round_: round_[SUBJECT]["per_s"]),
-    Target("CPU-ms a cycle", 16, at_least=False, of=lambda round_: round_[SUBJECT]["cpu_ms"]),
-    Target("cycles/s, times DBOS", 5, at_least=True, of=_ratio("per_s", "dbos")),
-    Target("cycles/s, times LangGraph", 2.5, at_least=True, of=_ratio("per_s", "langgraph")),
+    Target("cycles/s", 300, at_least=True, of=lambda round_: round_[SUBJECT]["per_s"]),
+    Target("CPU-ms a cycle", 5, at_least=False, of=lambda round_: round_[SUBJECT]["cpu_ms"]),
     Target(
-        "p50 alone, times LangGraph", 1.3, at_least=False, of=_ratio("p50_alone_ms", "langgraph")
+        "cycles/s, claimed",
+        150,
+        at_least=True,
+        of=lambda round_: round_[CLAIMED]["per_s"],
+        needs=(CLAIMED,),
     ),
+    _against("p50_alone_ms", "langgraph", 1.2, at_least=False),
+    # Each peer in the fastest way found: nothing is asked for, and the table shows it.
+    _against("per_s", "langgraph-savers-2", 1, at_least=True),
+    _against("per_s", "dbos-sync-2", 1, at_least=True),
 )
 
 COLUMNS: Final = {
@@ -173,17 +187,16 @@ def _ratios(rounds: Sequence[dict[str, Run]]) -> str:
 
 
 def _targets(rounds: Sequence[dict[str, Run]]) -> str:
+    """The targets, the missed ones first."""
     rows = []
     for target in TARGETS:
         if values := _measured(target, rounds):
             sign = "at least" if target.at_least else "at most"
             verdict = "met" if target.met(statistics.median(values)) else "missed"
             rows.append([target.text, f"{sign} {target.limit:g}", spread(values), verdict])
+    rows.sort(key=lambda row: row[-1] == "met")
     return table(["target", "limit", "measured", ""], rows) if rows else ""
 
 
 def _measured(target: Target, rounds: Sequence[dict[str, Run]]) -> list[float]:
-    needed = {SUBJECT}
-    needed |= {"dbos"} if "DBOS" in target.text else set()
-    needed |= {"langgraph"} if "LangGraph" in target.text else set()
-    return [target.of(round_) for round_ in rounds if needed <= round_.keys()]
+    return [target.of(round_) for round_ in rounds if {*target.needs} <= round_.keys()]

@@ -25,10 +25,13 @@ from benchmarks.contenders.protocol import CYCLES_DEFAULT, IN_FLIGHT_DEFAULT
 from benchmarks.servers import BenchServers, running_servers
 from libs.postgres.pool import OWNER_ROLE
 
-# A contender is a module and what it is told besides the common options. The last ones are other
-# ways to run the same peers; they run when --only names them.
+# A contender is a module and what it is told besides the common options. Those that are not below
+# are other ways to run the same; they run when --only names them.
 CONTENDERS: Final = {
     "deskbus": ("deskbus_core",),
+    "deskbus-one": ("deskbus_core", "--mode", "one"),
+    "deskbus-claimed": ("deskbus_core", "--mode", "two-claimed"),
+    "deskbus-one-claimed": ("deskbus_core", "--mode", "one-claimed"),
     "dbos": ("dbos_peer",),
     "langgraph": ("langgraph_peer",),
     "floors": ("floors",),
@@ -39,7 +42,11 @@ CONTENDERS: Final = {
     "langgraph-2": ("langgraph_peer", "--workers", "2"),
     "langgraph-savers-2": ("langgraph_peer", "--mode", "savers", "--workers", "2"),
 }
-CONTENDERS_DEFAULT: Final = "deskbus,dbos,langgraph,floors"
+CONTENDERS_DEFAULT: Final = (
+    "deskbus,deskbus-one,deskbus-claimed,deskbus-one-claimed,"
+    "dbos-sync-2,langgraph,langgraph-savers-2,floors"
+)
+"""Peers as their documentation has them, which is quickest alone, and in their fastest way."""
 PACKAGE: Final = "benchmarks.contenders"
 ROUNDS_DEFAULT: Final = 3
 RUN_TIME_MAX_S: Final = 1200.0

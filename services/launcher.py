@@ -19,7 +19,9 @@ import structlog
 from pydantic import SecretStr
 from structlog.contextvars import bound_contextvars
 
+from contracts.subjects import ORCHESTRATOR
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusLost
+from libs.bus.local import LocalBus
 from libs.bus.permissions import permissions
 from libs.bus.service import ServiceRunner
 from libs.postgres.migrate import SchemaTooNew, WrittenBy01, migrate
@@ -107,14 +109,17 @@ class Desk:
 
 
 @asynccontextmanager
-async def service_running(name: str, settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
-    """One service, taking work when the block is entered; the future fails when it does.
+async def service_running(
+    name: str, settings: Settings, local: LocalBus | None = None
+) -> AsyncIterator["asyncio.Future[None]"]:
+    """One service, taking work when the block is entered; the future fails when it does. `local`
+    joins it to the others of its process.
 
     Every line that it logs names it, also where others share its process.
     """
     async with AsyncExitStack() as stack:
         with bound_contextvars(service=name):  # its tasks take the name along
-            failed = asyncio.ensure_future(await _begun(name, settings, stack))
+            failed = asyncio.ensure_future(await _begun(name, settings, stack, local))
         try:
             yield failed
         finally:
@@ -123,14 +128,20 @@ async def service_running(name: str, settings: Settings) -> AsyncIterator["async
                 await stack.aclose()
 
 
-async def _begun(name: str, settings: Settings, stack: AsyncExitStack) -> Serving:
+async def _begun(
+    name: str, settings: Settings, stack: AsyncExitStack, local: LocalBus | None
+) -> Serving:
     """The service as part of the stack; what this gives raises once the service is lost."""
     app = importlib.import_module(f"services.{name}.app")
     if name in BACKBONE:
-        failed: Serving = (await stack.enter_async_context(app.running(settings))).failed()
+        joined = {"local": local} if name == ORCHESTRATOR else {}
+        running = app.running(settings, **joined)
+        failed: Serving = (await stack.enter_async_context(running)).failed()
         return failed
     routes = await stack.enter_async_context(app.service(settings))
-    runner = ServiceRunner(routes, settings.nats_address, settings)
+    # Whose line it is, is said here: a service has no other, and cannot name itself on it.
+    line = None if local is None else local.line(name)
+    runner = ServiceRunner(routes, settings.nats_address, settings, line)
     await runner.start()
     stack.push_async_callback(runner.stop)
     return _lost(runner, name)
@@ -224,8 +235,9 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
 @asynccontextmanager
 async def _in_process(settings: Settings) -> AsyncIterator["asyncio.Future[None]"]:
     async with AsyncExitStack() as stack:
+        local = LocalBus()
         ends = [
-            await stack.enter_async_context(service_running(name, settings))
+            await stack.enter_async_context(service_running(name, settings, local))
             for name in (*BACKBONE, *SERVICES)
         ]
         yield _first_failure(ends)

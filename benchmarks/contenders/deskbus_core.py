@@ -3,7 +3,8 @@
 The shipped orchestrator, libs.bus and service runtime: requests validated and answered after their
 commit, contracts validated on both sides, audit rows, headers, events and the relay on. A cycle
 counts once its `cycle_ended` event has arrived at a subscriber. Processes: the driver, the
-orchestrator (with the provisioner), one service with seven routes (`--mode one`: both in one).
+orchestrator (with the provisioner), one service with seven routes. `--mode one`: both in one,
+joined as `deskbus up` joins them. With `-claimed` each step is claimed first, as paid work is.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from contracts.message import Command, Contract
 from contracts.subjects import REQUESTS, Subject, command
 from libs.bus.codec import decode, encode
 from libs.bus.connection import connect
+from libs.bus.local import LocalBus
 from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.postgres.migrate import migrate
@@ -46,23 +48,25 @@ ANSWER_TIMEOUT_S: Final = 20.0
 BenchRow = Subject[Command, Contract]
 
 
-def _steps() -> Sequence[BenchRow]:
+def _steps(*, claimed: bool) -> Sequence[BenchRow]:
     """Seven commands; each takes the contract of the one before."""
     rows: list[BenchRow] = []
     for number in range(1, STEPS + 1):
         contract = create_model(f"Bench{number}", __base__=Contract, value=(int, ...))
         needs: dict[str, Any] = {rows[-1].gives: (rows[-1].reply, ...)} if rows else {}
         message = create_model(f"Count{number}", __base__=Command, **needs)
-        rows.append(command(SERVICE, f"step{number}", message, contract))
+        rows.append(command(SERVICE, f"step{number}", message, contract, claimed=claimed))
     return rows
 
 
-COMMANDS: Final = _steps()
-WORKFLOW: Final = Workflow(
-    kind="bench",
-    version=1,
-    states=tuple(State(f"state{n}", (Step(row),)) for n, row in enumerate(COMMANDS, start=1)),
-)
+def _workflow(rows: Sequence[BenchRow]) -> Workflow:
+    states = tuple(State(f"state{n}", (Step(row),)) for n, row in enumerate(rows, start=1))
+    return Workflow(kind="bench", version=1, states=states)
+
+
+COMMANDS: Final = _steps(claimed=False)
+WORKFLOW: Final = _workflow(COMMANDS)
+MODES: Final = ("two", "one", "two-claimed", "one-claimed")
 
 
 def settings_of(options: Options) -> Settings:
@@ -83,7 +87,7 @@ async def open_deskbus(options: Options, index: int) -> AsyncIterator[RunCycle]:
     async with AsyncExitStack() as stack:
         if index == 0:
             await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
-            roles = ("orchestrator", "service") if options.mode == "two" else ("both",)
+            roles = ("orchestrator", "service") if options.mode.startswith("two") else ("both",)
             for role in roles:
                 stack.enter_context(_process(role, options))
         client = await connect(settings.nats_address, "user", settings.secrets_path)
@@ -125,6 +129,7 @@ def _process(role: str, options: Options) -> Any:
     ]
     argv[2] = "benchmarks.contenders.deskbus_core"
     more = ["--nats-url", options.nats_url, "--nkey-seed", options.nkey_seed]
+    more += ["--mode", options.mode]
     process = subprocess.Popen(
         [*argv, role, *more, "--postgres-dsn", options.postgres_dsn],
         stdin=subprocess.DEVNULL,
@@ -143,19 +148,24 @@ async def _count(given: Command, _journal: Journal, *, row: BenchRow) -> Contrac
     return row.reply.of(given, value=given.attempt)
 
 
-def _routes() -> Routes:
-    return Routes(SERVICE, [on_command(row, _count, row=row) for row in COMMANDS])
+def _routes(rows: Sequence[BenchRow]) -> Routes:
+    return Routes(SERVICE, [on_command(row, _count, row=row) for row in rows])
 
 
 async def _serve(role: str, options: Options) -> None:
     settings = settings_of(options)
     configure_logging("warning")
+    rows = _steps(claimed=options.mode.endswith("-claimed"))
+    local = LocalBus(rows) if role == "both" else None
+    line = None if local is None else local.line(SERVICE)
     async with AsyncExitStack() as stack:
         if role in {"orchestrator", "both"}:
-            await stack.enter_async_context(provisioner.running(settings, COMMANDS))
-            await stack.enter_async_context(orchestrator.running(settings, (WORKFLOW,)))
+            await stack.enter_async_context(provisioner.running(settings, rows))
+            await stack.enter_async_context(
+                orchestrator.running(settings, (_workflow(rows),), local)
+            )
         if role in {"service", "both"}:
-            runner = ServiceRunner(_routes(), settings.nats_address, settings)
+            runner = ServiceRunner(_routes(rows), settings.nats_address, settings, line)
             await runner.start()
             stack.push_async_callback(runner.stop)
         print("ready", flush=True)
@@ -164,10 +174,10 @@ async def _serve(role: str, options: Options) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1] in {"orchestrator", "service", "both"}:
-        run(_serve(sys.argv[1], protocol.parse(sys.argv[2:], modes=("two", "one"))))
+        run(_serve(sys.argv[1], protocol.parse(sys.argv[2:], modes=MODES)))
     else:
         protocol.run(
             open_deskbus,
-            protocol.parse(modes=("two", "one")),
+            protocol.parse(modes=MODES),
             versions={"nats-py": importlib.metadata.version("nats-py")},
         )

@@ -11,13 +11,18 @@ def headers(message_id: str, what: str, cycle_id: UUID, node: UUID, source: str)
     """The headers of one message about `node` (an operation, or the cycle itself)."""
     return {
         "Nats-Msg-Id": message_id,
-        "traceparent": f"00-{cycle_id.hex}-{node.hex[:16]}-01",
+        "traceparent": traceparent(cycle_id, node),
         "ce-specversion": "1.0",
         "ce-id": message_id,
         "ce-type": what,
         "ce-source": f"deskbus/{source}",
         "ce-subject": str(cycle_id),
     }
+
+
+def traceparent(cycle_id: UUID, node: UUID) -> str:
+    """The node's place in the trace of its cycle."""
+    return f"00-{cycle_id.hex}-{node.hex[:16]}-01"
 
 
 CODE_HEADER, ERROR_HEADER = "Desk-Code", "Desk-Error"

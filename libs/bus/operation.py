@@ -27,6 +27,7 @@ from contracts.operation import (
 from contracts.subjects import CLAIM, RECORD, RESULT, Answered, AnySubject, Asked, Subject
 from contracts.types import Failure
 from libs.bus.codec import decode, encode
+from libs.bus.local import Line
 from libs.runtime import recorded_call
 from libs.runtime.errors import DeskError, is_outage
 from libs.runtime.journal import Journal, OperationStopped
@@ -65,12 +66,19 @@ class BudgetExhausted(DeskError):
 
 
 class Orchestrator:
-    """The three questions of a service, under its own name."""
+    """The three questions of a service, under its own name.
 
-    def __init__(self, client: Client, service: str, timeout_s: float) -> None:
+    With a `line` an orchestrator of the same process is asked first; where that one has no answer,
+    as with a cycle of a version that it does not know, whoever hears the question on the bus.
+    """
+
+    def __init__(
+        self, client: Client, service: str, timeout_s: float, line: Line | None = None
+    ) -> None:
         self._client = client
         self._service = service
         self._timeout_s = timeout_s
+        self._line = line
 
     async def claim(self, claim: Claim) -> ClaimAnswer:
         """Ask until somebody answers, then for the rest of a long journal."""
@@ -103,9 +111,14 @@ class Orchestrator:
 
     async def _ask_once(self, row: Subject[Asked, Answered], message: Asked) -> Answered | None:
         """The answer; after a pause None, where there was none."""
-        subject = row.by(self._service)
+        body = encode(message)
+        if self._line is not None:
+            answer_here = await self._line.ask(row, body)
+            if answer_here is not None:
+                return decode(row.reply, answer_here)
         try:
-            answer = await self._client.request(subject, encode(message), timeout=self._timeout_s)
+            subject = row.by(self._service)
+            answer = await self._client.request(subject, body, timeout=self._timeout_s)
         except UNANSWERED as error:
             log.warning("bus.unanswered", what=row.what, error=type(error).__name__)
             await asyncio.sleep(RETRY_AFTER_S)

@@ -7,8 +7,12 @@ expires.
 
 import asyncio
 import contextlib
+import contextvars
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
 
 import nats.errors
 import orjson
@@ -41,7 +45,7 @@ class Pull:
     """Hands each message of a consumer to `handle`, in a task of its own, `at_once_max` at a time.
 
     `start`, `run` in one task until cancelled, then `drain`. What `handle` raises is logged; the
-    message, unacknowledged, comes again.
+    message, unacknowledged, comes again. One request asks for at most `batch_max` messages.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class Pull:
         durable: str,
         handle: Callable[[Msg], Coroutine[Any, Any, None]],
         at_once_max: int,
+        batch_max: int = BATCH_MAX,
     ) -> None:
         self._client = client
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}"
@@ -58,6 +63,8 @@ class Pull:
         self._durable = durable
         self._handle = handle
         self._at_once_max = at_once_max
+        self._batch_max = batch_max
+        self._context = contextvars.copy_context()
         self._tasks: set[asyncio.Task[None]] = set()
         self._asked_for = 0
         self._turn = asyncio.Event()
@@ -106,7 +113,7 @@ class Pull:
     async def _ask(self) -> None:
         self._turn.clear()
         self._refused = False
-        self._asked_for = min(BATCH_MAX, self._at_once_max - len(self._tasks))
+        self._asked_for = min(self._batch_max, self._at_once_max - len(self._tasks))
         if self._asked_for <= 0:
             return
         if not self._client.is_connected:
@@ -147,7 +154,21 @@ class Pull:
         self._asked_for -= 1
         if self._asked_for <= 0:
             self._turn.set()
-        task = asyncio.create_task(self._handle(message))
+        self._begin(self._handle(message))
+
+    def take(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Do other work of the same sort, where a worker is free; False where none is.
+
+        Whoever calls this has a context of its own, which is not the work's.
+        """
+        open_for = max(self._asked_for, 0)
+        if self._leaving or len(self._tasks) + open_for >= self._at_once_max:
+            return False
+        self._begin(work())
+        return True
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, context=self._context.copy())
         self._tasks.add(task)
         task.add_done_callback(self._done)
 
@@ -161,27 +182,127 @@ class Pull:
             log.error("pull.message_failed", consumer=self._durable, error=what)
 
 
-@contextlib.asynccontextmanager
-async def in_progress(message: Msg) -> AsyncIterator[None]:
-    """While the block runs, the message is not delivered again: deliveries are counted, and neither
-    long work nor an outage may use them up."""
+class Delivery(Protocol):
+    """A command's bytes, and what is to be said of them to whoever delivered them."""
 
-    async def keep() -> None:
-        while True:
-            await asyncio.sleep(ACK_WAIT_S / 3)
-            with contextlib.suppress(nats.errors.Error):
-                await message.in_progress()
+    @property
+    def body(self) -> bytes:
+        """The command as JSON."""
+        ...
 
-    keeping = asyncio.create_task(keep())
-    try:
-        yield
-    finally:
-        keeping.cancel()
+    @property
+    def sent_at(self) -> datetime:
+        """When it was sent."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """Which delivery of this sending it is, from 1 on."""
+        ...
+
+    @property
+    def traceparent(self) -> str | None:
+        """The operation's place in the traces, as a W3C header."""
+        ...
+
+    def in_progress(self) -> AbstractAsyncContextManager[None]:
+        """While the block runs, it is not delivered again."""
+        ...
+
+    async def acknowledge(self) -> None:
+        """Say that it is dealt with; one that is delivered again is found to be so."""
+        ...
+
+    async def give_back(self, delay_s: float) -> None:
+        """Have it delivered again, no earlier than `delay_s` from now."""
+        ...
+
+    async def end(self) -> None:
+        """Have it never delivered again."""
+        ...
 
 
-async def acknowledge(message: Msg) -> None:
-    """Say that a command is dealt with; one that is delivered again is found to be so."""
-    try:
-        await message.ack()
-    except nats.errors.Error as error:
-        log.warning("pull.unacknowledged", error=type(error).__name__)
+@dataclass(frozen=True)
+class Streamed:
+    """A command from its stream, which delivers it again where nobody acknowledges it."""
+
+    message: Msg
+
+    @property
+    def body(self) -> bytes:
+        """The command as JSON."""
+        return self.message.data
+
+    @property
+    def sent_at(self) -> datetime:
+        """When the stream got it."""
+        return self.message.metadata.timestamp
+
+    @property
+    def number(self) -> int:
+        """Which delivery it is."""
+        return self.message.metadata.num_delivered
+
+    @property
+    def traceparent(self) -> str | None:
+        """The message's header."""
+        return (self.message.headers or {}).get("traceparent")
+
+    @contextlib.asynccontextmanager
+    async def in_progress(self) -> AsyncIterator[None]:
+        """Renew its time: deliveries are counted, and neither long work nor an outage may use them
+        up."""
+
+        async def keep() -> None:
+            while True:
+                await asyncio.sleep(ACK_WAIT_S / 3)
+                with contextlib.suppress(nats.errors.Error):
+                    await self.message.in_progress()
+
+        keeping = asyncio.create_task(keep())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+
+    async def acknowledge(self) -> None:
+        """Acknowledge it, if NATS can be reached."""
+        try:
+            await self.message.ack()
+        except nats.errors.Error as error:
+            log.warning("pull.unacknowledged", error=type(error).__name__)
+
+    async def give_back(self, delay_s: float) -> None:
+        """Refuse it for a while."""
+        await self.message.nak(delay=delay_s)
+
+    async def end(self) -> None:
+        """Terminate it."""
+        await self.message.term()
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """A command from the orchestrator of the same process.
+
+    Nothing is to be said of it: its operation's row tells whether it is answered, and the sweep
+    sends what is not.
+    """
+
+    body: bytes
+    traceparent: str
+    sent_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    number: int = 1
+
+    def in_progress(self) -> AbstractAsyncContextManager[None]:
+        """Nobody delivers it again but the sweep, whose copy is found to be one."""
+        return contextlib.nullcontext()
+
+    async def acknowledge(self) -> None:
+        """There is nobody to tell."""
+
+    async def give_back(self, delay_s: float) -> None:
+        """It is left to the sweep, which comes no earlier."""
+
+    async def end(self) -> None:
+        """There is nobody to tell."""

@@ -6,10 +6,11 @@ one who floods fills its own and nobody else's.
 """
 
 import asyncio
+import contextvars
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Generic
+from typing import Any, Generic
 
 import structlog
 from nats.aio.client import Client
@@ -84,8 +85,10 @@ class Server:
         self._queue = queue
         self._in_flight_max = max(in_flight_max // CALLERS_SHARE, 1)
         self._lanes: dict[str, _Lane] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[bytes | None]] = set()
         self._subscriptions: list[Subscription] = []
+        self._served: dict[str, tuple[Answer[Any, Any], Refuse[Any] | None]] = {}
+        self._context = contextvars.copy_context()
         self.endpoints: list[Endpoint] = []
 
     async def serve(
@@ -97,13 +100,10 @@ class Server:
         """Begin to answer `row`; what cannot be read goes to `refuse`."""
 
         async def on_message(message: Msg) -> None:
-            question = self._let_in(row, message)
-            if question is None:
-                return
-            task = asyncio.create_task(self._one(row, answer, refuse, question))
-            self._tasks.add(task)
-            task.add_done_callback(self._done)
+            caller = message.subject.rpartition(".")[2]
+            self._begin(row, caller, message.data, message.reply)
 
+        self._served[row.address] = answer, refuse
         self.endpoints.append(Endpoint(row.what, row.by("*"), self._queue))
         self._subscriptions.append(
             await self._client.subscribe(
@@ -115,8 +115,35 @@ class Server:
             )
         )
 
+    async def ask(self, row: Subject[Asked, Answered], caller: str, body: bytes) -> bytes | None:
+        """Answer a question of this process like one of the bus; None where there is no answer.
+
+        It is answered in a task of its own: whoever asked may be stopped, and what was said counts.
+        """
+        task = self._begin(row, caller, body)
+        if task is None:
+            return None
+        await asyncio.wait({task})
+        return None if task.cancelled() or task.exception() else task.result()
+
+    def _begin(
+        self, row: Subject[Asked, Answered], caller: str, body: bytes, reply: str = ""
+    ) -> "asyncio.Task[bytes | None] | None":
+        """Begin to answer a question; None where it is not taken."""
+        question = self._let_in(row, caller, body, reply) if row.address in self._served else None
+        if question is None:
+            return None
+        answer, refuse = self._served[row.address]
+        answering = self._one(row, answer, refuse, question)
+        # Whoever asks in this process has a context of its own, which is not the answer's.
+        task = asyncio.create_task(answering, context=self._context.copy())
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
     async def stop(self) -> None:
         """Take no more questions, and answer those taken, for STOP_GRACE_S."""
+        self._served.clear()
         for subscription in self._subscriptions:
             if not self._client.is_closed:
                 await subscription.unsubscribe()
@@ -126,13 +153,14 @@ class Server:
         for task in list(self._tasks):
             task.cancel()
 
-    def _let_in(self, row: Subject[Asked, Answered], message: Msg) -> _Question[Asked] | None:
+    def _let_in(
+        self, row: Subject[Asked, Answered], caller: str, body: bytes, reply: str
+    ) -> _Question[Asked] | None:
         """The question, where its answer may be given and there is room for it."""
-        caller = message.subject.rpartition(".")[2]
-        if message.reply and not replies_to(message.reply, (caller,)):
+        if reply and not replies_to(reply, (caller,)):
             refused_at_the_door("foreign_inbox", caller, row.address)
             return None
-        question = _read(row, caller, message)
+        question = _read(row, caller, body, reply)
         lane = self._lane(caller)
         if lane.bytes_held + question.held > LANE_BYTES_MAX:
             refused_at_the_door("overflow", caller, row.address)
@@ -146,7 +174,7 @@ class Server:
             self._lanes[caller] = _Lane(asyncio.Semaphore(self._in_flight_max))
         return self._lanes[caller]
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _done(self, task: asyncio.Task[bytes | None]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -158,12 +186,14 @@ class Server:
         answer: Answer[Asked, Answered],
         refuse: Refuse[Answered] | None,
         question: _Question[Asked],
-    ) -> None:
+    ) -> bytes | None:
+        """Answer a question, over NATS where it came from there; returns the answer's bytes."""
         lane, subject = self._lane(question.caller), row.by("*")
         outcome, began = "failed", time.perf_counter()
         try:
             async with lane.slots:
-                outcome = await self._settle(row, answer, refuse, question)
+                outcome, body = await self._settle(row, answer, refuse, question)
+            return body
         finally:
             lane.bytes_held -= question.held
             metrics.QUESTIONS.add(subject, outcome)
@@ -175,8 +205,8 @@ class Server:
         answer: Answer[Asked, Answered],
         refuse: Refuse[Answered] | None,
         question: _Question[Asked],
-    ) -> str:
-        """Answer a question; returns how that ended, as it is counted."""
+    ) -> tuple[str, bytes | None]:
+        """Answer a question; returns how that ended, as it is counted, and the answer."""
         try:
             reply = await self._reply(row, answer, refuse, question)
             body = None if reply is None else encode(reply)
@@ -187,10 +217,10 @@ class Server:
                 if is_outage(error):
                     why[AGAIN_HEADER] = "yes"
                 await self._client.publish(question.reply, headers=why)
-            return "refused"
+            return "refused", None
         if body is not None and question.reply:
             await self._client.publish(question.reply, body)
-        return "answered"
+        return "answered", body
 
     async def _reply(
         self,
@@ -210,15 +240,15 @@ class Server:
         return await refuse(question.caller, question.read)
 
 
-def _read(row: Subject[Asked, Answered], caller: str, message: Msg) -> _Question[Asked]:
+def _read(row: Subject[Asked, Answered], caller: str, body: bytes, reply: str) -> _Question[Asked]:
     """Read the question; of one that cannot be read only the beginning is held."""
-    size = len(message.data)
+    size = len(body)
     read: Asked | Unreadable
     try:
-        read = decode(row.message, message.data)
+        read = decode(row.message, body)
     except MessageInvalid as error:
         # Of the traceback's frames the last ones hold the whole body.
         error.__traceback__ = error.__cause__ = error.__context__ = None
-        read = Unreadable(message.data[:UNREADABLE_BYTES_KEPT], len(message.data), error)
+        read = Unreadable(body[:UNREADABLE_BYTES_KEPT], len(body), error)
         size = len(read.body)
-    return _Question(caller, message.reply, size + MESSAGE_OVERHEAD_BYTES, read)
+    return _Question(caller, reply, size + MESSAGE_OVERHEAD_BYTES, read)

@@ -30,6 +30,7 @@ from libs.bus.codec import MessageInvalid, decode
 from libs.bus.connection import CONNECT_TIMEOUT_S, BusNotReachable, connect, watched
 from libs.bus.dead_letters import written
 from libs.bus.discovery import Endpoint, discoverable
+from libs.bus.local import Line
 from libs.bus.operation import (
     FAILURE_CHARS_MAX,
     Lease,
@@ -39,7 +40,7 @@ from libs.bus.operation import (
     tell_wait,
     unexplained,
 )
-from libs.bus.pull import Pull, acknowledge, in_progress
+from libs.bus.pull import BATCH_MAX, Delivery, Pull, Streamed
 from libs.bus.route import Route, Routes
 from libs.bus.server import Server
 from libs.bus.streams import COMMAND_STREAM
@@ -51,6 +52,8 @@ from libs.telemetry import metrics, readiness
 
 WORKERS_MAX = 64
 """Commands of one kind that are worked on at once in one process."""
+BATCH_MAX_BESIDE_LOCAL = 8
+"""Workers that wait for commands from NATS where most are handed over in this process."""
 PROVISIONED_POLL_S = 0.1
 RETRY_DELAY_S = 0.5
 RETRY_DELAY_S_MAX = 4.0
@@ -68,10 +71,16 @@ log = structlog.get_logger()
 
 
 class ServiceRunner:
-    """Runs one service's routes. `start`, then `stop`; `lost` is set when NATS is gone for good."""
+    """Runs one service's routes. `start`, then `stop`; `lost` is set when NATS is gone for good.
 
-    def __init__(self, routes: Routes, url: str, settings: Settings) -> None:
+    `line` joins it to an orchestrator of the same process; its identity is the service's.
+    """
+
+    def __init__(
+        self, routes: Routes, url: str, settings: Settings, line: Line | None = None
+    ) -> None:
         self._routes = routes
+        self._line = line
         self._settings = settings
         self._instance = f"{socket.gethostname()}/{os.getpid()}/{routes.service}"
         self._url = url
@@ -87,7 +96,9 @@ class ServiceRunner:
         self._client = await connect(
             self._url, service, self._settings.secrets_path, on_closed=self._on_closed
         )
-        self._orchestrator = Orchestrator(self._client, service, self._settings.reply_timeout_s)
+        self._orchestrator = Orchestrator(
+            self._client, service, self._settings.reply_timeout_s, self._line
+        )
         self._server = Server(self._client, service)
         try:
             await self._listen()
@@ -133,13 +144,26 @@ class ServiceRunner:
 
     async def _pull(self) -> None:
         for route in self._routes.commands:
-            on_command = partial(self._on_command, route)
-            pull = Pull(self._client, COMMAND_STREAM, route.hears.durable, on_command, WORKERS_MAX)
+            pull = self._pull_of(route)
             await pull.start()
             self._pulls.append(pull)
+            if self._line is not None:
+                self._line.hear(route.hears, partial(self._take, route, pull))
             pulling = asyncio.create_task(pull.run())
             pulling.add_done_callback(self._pull_ended)
             self._pulling.append(pulling)
+
+    def _pull_of(self, route: Route) -> Pull:
+        async def on_message(message: Msg) -> None:
+            await self._on_command(route, Streamed(message))
+
+        batch_max = BATCH_MAX if self._line is None else BATCH_MAX_BESIDE_LOCAL
+        durable = route.hears.durable
+        return Pull(self._client, COMMAND_STREAM, durable, on_message, WORKERS_MAX, batch_max)
+
+    def _take(self, route: Route, pull: Pull, delivery: Delivery) -> bool:
+        """Do a command that is handed over in this process, where a worker is free."""
+        return pull.take(partial(self._on_command, route, delivery))
 
     def _pull_ended(self, pulling: asyncio.Task[None]) -> None:
         """A service that hears no commands must not look alive."""
@@ -168,76 +192,73 @@ class ServiceRunner:
 
     # --- commands -----------------------------------------------------------------------------
 
-    async def _on_command(self, route: Route, message: Msg) -> None:
+    async def _on_command(self, route: Route, delivery: Delivery) -> None:
         where = (self._routes.service, route.hears.address)
-        metadata = message.metadata
-        metrics.QUEUE_SECONDS.observe(
-            max(0.0, time.time() - metadata.timestamp.timestamp()), *where
-        )
-        if metadata.num_delivered > 1:
+        metrics.QUEUE_SECONDS.observe(max(0.0, time.time() - delivery.sent_at.timestamp()), *where)
+        if delivery.number > 1:
             metrics.REDELIVERIES.add(*where)
         metrics.RUNNING.add(1, self._routes.service)
         outcome = "stopped"
         try:
-            outcome = await self._deal_with(route, message)
+            outcome = await self._deal_with(route, delivery)
         finally:
             metrics.RUNNING.add(-1, self._routes.service)
             metrics.COMMANDS.add(*where, outcome)
 
-    async def _deal_with(self, route: Route, message: Msg) -> str:
-        """Do what the message asks; returns how that ended, as it is counted."""
+    async def _deal_with(self, route: Route, delivery: Delivery) -> str:
+        """Do what the command asks; returns how that ended, as it is counted."""
         try:
-            command: Command = decode(route.hears.message, message.data)
+            command: Command = decode(route.hears.message, delivery.body)
         except MessageInvalid as error:
             log.error("service.command_unreadable", step=route.hears.what, why=error.message)  # noqa: TRY400
             metrics.UNREADABLE.add(self._routes.service)
-            await self._bury(route, message, error)
+            await self._bury(route, delivery, error)
             return "unreadable"
         deal = self._claim if route.hears.claimed else self._answer
-        return await traced_command(route.hears, command, message, deal(route, command, message))
+        return await traced_command(route.hears, command, delivery, deal(route, command, delivery))
 
-    async def _answer(self, route: Route, command: Command, message: Msg) -> str:
+    async def _answer(self, route: Route, command: Command, delivery: Delivery) -> str:
         """A plain command: run, tell, acknowledge."""
         if command.op_id in self._running:
             # The sweep has sent it again meanwhile. Should this process die, it does so once more.
-            await acknowledge(message)
+            await delivery.acknowledge()
             return "repeated"
         tries_max = None if route.hears.must_answer else DEFECTS_MAX
-        sent = hashlib.sha256(message.data).hexdigest()
+        sent = hashlib.sha256(delivery.body).hexdigest()
         journal = Journal((), _no_journal, command_sha256=sent)
         try:
-            async with in_progress(message):
+            async with delivery.in_progress():
                 with self._cancellable(command.op_id):
                     result = await self._outcome(route, command, journal, None, tries_max)
                     await self._orchestrator.result(result)
-                await acknowledge(message)
+                await delivery.acknowledge()
                 return _how(result)
         except NoAnswer as error:
-            return await self._unanswered(route, message, error)
+            return await self._unanswered(route, delivery, error)
 
-    async def _unanswered(self, route: Route, message: Msg, error: NoAnswer) -> str:
+    async def _unanswered(self, route: Route, delivery: Delivery, error: NoAnswer) -> str:
         """A command that is not to be done: forged, perhaps too early, or done before."""
         if not isinstance(error, NotOnRecord):
             log.info("service.command_again", step=route.hears.what, why=error.message)
-            await acknowledge(message)
+            await delivery.acknowledge()
             return "ended"
-        deliveries = message.metadata.num_delivered
+        deliveries = delivery.number
         if error.may_come and deliveries < DELIVERIES_BEFORE_FORGED:
             log.warning("service.not_yet_on_record", step=route.hears.what, why=error.message)
             # Given back, and not waited for here: whoever forges many must not take all workers.
-            await message.nak(delay=RETRY_DELAY_S * 2 ** (deliveries - 1))
+            await delivery.give_back(RETRY_DELAY_S * 2 ** (deliveries - 1))
             return "not_yet_on_record"
         log.error("service.command_forged", step=route.hears.what, why=error.message)
         metrics.NOT_ON_RECORD.add(self._routes.service)
-        await self._bury(route, message, error)
+        await self._bury(route, delivery, error)
         return "not_on_record"
 
-    async def _claim(self, route: Route, command: Command, message: Msg) -> str:
+    async def _claim(self, route: Route, command: Command, delivery: Delivery) -> str:
         """A claimed command: it is ours alone once the claim is granted."""
-        async with in_progress(message):
+        async with delivery.in_progress():
             claim = Claim(op_id=command.op_id, instance=self._instance)
             answer = await self._orchestrator.claim(claim)
-            await acknowledge(message)
+            await delivery.acknowledge()
         if answer.outcome != "granted":
             return "not_granted"
         lease = Lease(self._orchestrator, command.op_id, answer)
@@ -350,12 +371,12 @@ class ServiceRunner:
             log.info("operation.cancelled", op_id=str(cancel.op_id), reason=cancel.reason)
             task.cancel()
 
-    async def _bury(self, route: Route, message: Msg, error: DeskError) -> None:
+    async def _bury(self, route: Route, delivery: Delivery, error: DeskError) -> None:
         """A command that nobody may act on is kept as a dead letter and never comes again."""
         subject = f"{PREFIX}.dlq.{route.hears.owner}.{route.hears.what}"
-        stored, why = written(message.data, Failure(code=error.code, message=error.message))
+        stored, why = written(delivery.body, Failure(code=error.code, message=error.message))
         await self._client.publish(subject, stored, headers=why)
-        await message.term()
+        await delivery.end()
 
 
 def _how(result: Result) -> str:

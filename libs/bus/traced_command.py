@@ -4,29 +4,28 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nats.aio.msg import Msg
-
 from contracts.message import Command
 from contracts.subjects import AnySubject
+from libs.bus.pull import Delivery
 from libs.runtime.errors import DeskError
 from libs.telemetry import tracing
 
 
 async def traced_command(
-    row: AnySubject, command: Command, message: Msg, deal: Coroutine[Any, Any, str]
+    row: AnySubject, command: Command, delivery: Delivery, deal: Coroutine[Any, Any, str]
 ) -> str:
     """Run `deal` in the operation's span and return its result. The operation's span is that which
-    the message's header names, and is told once the operation is answered: until then another
+    the delivery names, and is told once the operation is answered: until then another
     instance may have to do it.
     """
     if not tracing.is_on():
         return await deal
-    node = tracing.Node.of_header((message.headers or {}).get("traceparent"))
+    node = tracing.Node.of_header(delivery.traceparent)
     with tracing.below(node):
         outcome = await deal
     if outcome in {"answered", "failed"}:
         failure = "operation_failed" if outcome == "failed" else ""
-        began, what = message.metadata.timestamp, _described(row, command)
+        began, what = delivery.sent_at, _described(row, command)
         tracing.ended(f"operation {row.what}", node, began, what, failure)
     return outcome
 

@@ -5,9 +5,10 @@ hole in the data look the same. So it is told to whoever reads the bars, in a se
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import date, timedelta
 from itertools import pairwise
 
+import numpy as np
 import polars as pl
 
 from libs.market.calendar import ExchangeCalendar
@@ -34,10 +35,13 @@ def notes_of(
 
 
 def _jumps(bars: pl.DataFrame, jump_pct: float) -> Iterator[tuple[date, str]]:
-    change = (pl.col("close") / pl.col("close").shift(1) - 1) * 100
-    moved = bars.select("date", change.alias("change")).filter(pl.col("change").abs() > jump_pct)
-    for day, change_pct in moved.iter_rows():
-        moved_by = f"the close moved by {change_pct:+,.1f}% in a session"
+    # Arrays, not an expression: a hundredth of a millisecond instead of a whole one.
+    closes = bars["close"].to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change_pct = (closes[1:] / closes[:-1] - 1) * 100
+    for at in np.flatnonzero(np.abs(change_pct) > jump_pct):
+        day = bars["date"][int(at) + 1]
+        moved_by = f"the close moved by {change_pct[at]:+,.1f}% in a session"
         yield day, f"{day}: {moved_by} and no split explains it; it may be a wrong price"
 
 
@@ -51,7 +55,8 @@ def _holes(
     for before, after in pairwise(days):
         if (after - before).days == 1:
             continue
-        missing = [day for day in calendar.sessions(before, after) if day not in (before, after)]
-        if len(missing) > usual:
-            sessions = "1 session" if len(missing) == 1 else f"{len(missing)} sessions"
+        between = (before + timedelta(days=n) for n in range(1, (after - before).days))
+        missing = sum(map(calendar.is_session, between))
+        if missing > usual:
+            sessions = "1 session" if missing == 1 else f"{missing} sessions"
             yield after, f"{after}: {sessions} without a bar before it, since {before}"

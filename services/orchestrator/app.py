@@ -14,6 +14,7 @@ from contracts.subjects import ORCHESTRATOR
 from libs.bus.connection import BusLost, Client, connect, watched
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.discovery import discoverable
+from libs.bus.local import LocalBus
 from libs.bus.publisher import Publisher
 from libs.bus.server import Server
 from libs.bus.streams import not_stored
@@ -45,9 +46,12 @@ log = structlog.get_logger()
 
 @asynccontextmanager
 async def running(
-    settings: Settings, workflows: Sequence[Workflow] | None = None
+    settings: Settings,
+    workflows: Sequence[Workflow] | None = None,
+    local: LocalBus | None = None,
 ) -> AsyncIterator[Background]:
-    """The orchestrator answers when the block is entered. `workflows` None means the desk's own."""
+    """The orchestrator answers when the block is entered. `workflows` None means the desk's own;
+    `local` joins it to the services of its process."""
     known = workflows_of(settings) if workflows is None else workflows
     lost = asyncio.Event()
 
@@ -62,7 +66,7 @@ async def running(
         settings.nats_address, ORCHESTRATOR, settings.secrets_path, on_closed=on_closed
     )
     try:
-        async with _orchestrating(client, settings, known, closed) as background:
+        async with _orchestrating(client, settings, known, closed, local) as background:
             with watched(client, ORCHESTRATOR), checked("commands", partial(not_stored, client)):
                 yield background
     finally:
@@ -75,13 +79,14 @@ async def _orchestrating(
     settings: Settings,
     workflows: Sequence[Workflow],
     closed: Callable[[], Coroutine[Any, Any, None]],
+    local: LocalBus | None,
 ) -> AsyncIterator[Background]:
     dsn = dsn_for(settings.postgres_address, ORCHESTRATOR_ROLE, settings.secrets_path)
     async with open_pool(dsn, name=ORCHESTRATOR_ROLE) as pool:
         await require_schema(pool)
         publisher = Publisher(client)
         relay = Relay(pool, publisher, settings)
-        committer = Committer(pool, workflows, settings, BusOutbox(publisher), relay.wake)
+        committer = Committer(pool, workflows, settings, BusOutbox(publisher, local), relay.wake)
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
         sessions = sessions_of(settings)
@@ -95,6 +100,8 @@ async def _orchestrating(
         await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
         await Bodies(pool).serve(server)
         await discoverable(client, ORCHESTRATOR, server.endpoints)
+        if local is not None:
+            local.open(server)
         desk_clock = DeskClock(pool, settings, lambda: client.is_connected)
         parts = (
             *(committer.run(), relay.run(), sweep.run(), sweep.run_partitions()),
@@ -105,5 +112,7 @@ async def _orchestrating(
             try:
                 yield background
             finally:
+                if local is not None:
+                    local.close()
                 await server.stop()
                 log.info("service.stopped", service=ORCHESTRATOR)

@@ -30,7 +30,10 @@ from contracts.subjects import (
     Answered,
 )
 from contracts.types import Failure
+from libs.bus.headers import traceparent
+from libs.bus.local import LocalBus
 from libs.bus.publisher import Publisher
+from libs.bus.pull import HandedOver
 from libs.bus.server import Refuse, Server, Unreadable
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
@@ -179,14 +182,21 @@ class Handler:
 
 
 class BusOutbox:
-    """Sends what a commit leaves to be sent."""
+    """Sends what a commit leaves to be sent: to a service of this process, if it has a free worker;
+    else, and whenever it is sent again, over NATS."""
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, local: LocalBus | None = None) -> None:
         self._publisher = publisher
+        self._local = local
 
     async def send(self, start: NewOperation, command: bytes) -> None:
-        """Publish a new operation's command."""
+        """Send a new operation's command."""
         step = start.start.step
+        if self._local is not None:
+            node = traceparent(start.cycle.cycle_id, start.start.op_id)
+            handed = HandedOver(command, node)
+            if self._local.hand_over(step.serves.owner, step.name, handed):
+                return
         await self._publisher.command(
             step.serves.owner, step.name, start.cycle.cycle_id, start.start.op_id, command, 1
         )

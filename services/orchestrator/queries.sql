@@ -161,30 +161,14 @@ on conflict (provider) do update
 set calls_full_at = excluded.calls_full_at, tokens_full_at = excluded.tokens_full_at,
     closed_until = excluded.closed_until
 
--- name: touch_operations
-update operations o
-set status = 'running', epoch = t.epoch, tokens = t.tokens, cost_usd = t.cost_usd,
-    tokens_reserved = t.tokens_reserved, cost_usd_reserved = t.cost_reserved,
-    reserved_on = case when t.reserved_today then (now() at time zone 'utc')::date
-                       else o.reserved_on end,
-    progress = coalesce(t.progress::jsonb, o.progress),
-    started_at = coalesce(o.started_at, clock_timestamp()),
-    due_at = clock_timestamp() + t.lease_s * interval '1 second'
-from unnest($1::uuid[], $2::int[], $3::bigint[], $4::numeric[], $5::bigint[], $6::numeric[],
-            $7::bool[], $8::text[], $9::float8[])
-  as t (id, epoch, tokens, cost_usd, tokens_reserved, cost_reserved, reserved_today, progress,
-        lease_s)
-where o.op_id = t.id and o.finished_at is null
-
--- name: insert_journal
-insert into journal (started_on, op_id, index, epoch, entry)
-select * from unnest($1::date[], $2::uuid[], $3::int[], $4::int[], $5::bytea[])
-
 -- name: write_group
--- What nearly every group writes, in one statement: cycles, ended and new operations, events. A
--- cycle that somebody else has locked, or that is no longer as it was read, refuses the whole.
+-- What nearly every group writes, in one statement: cycles; ended, new and claimed operations;
+-- finished calls; events. A cycle that somebody else has locked, or that is no longer as it was read,
+-- refuses the whole; so does an operation that another claim has had since.
 with held as materialized (
-    select count(*) as cycles from unnest($1::uuid[] || $11::uuid[]) as t (id)
+    select count(*) = cardinality($1::uuid[]) + cardinality($11::uuid[]) + cardinality($59::uuid[])
+        as complete
+    from unnest($1::uuid[] || $11::uuid[] || $59::uuid[]) as t (id)
     where pg_try_advisory_xact_lock(hashtextextended(t.id::text, 0))
 ),
 updated as (
@@ -204,7 +188,7 @@ updated as (
       as t (id, revision, status, reason, state, tokens_spent, tokens_reserved, cost_spent,
             cost_reserved, waiting)
     where c.cycle_id = t.id and c.revision = t.revision
-      and (select cycles from held) = cardinality($1::uuid[]) + cardinality($11::uuid[])
+      and (select complete from held)
     returning c.cycle_id
 ),
 accepted as (
@@ -226,9 +210,11 @@ ended as (
         tokens = coalesce(t.tokens, o.tokens), cost_usd = coalesce(t.cost_usd, o.cost_usd),
         tokens_reserved = 0, cost_usd_reserved = 0,
         started_at = coalesce(o.started_at, o.created_at), finished_at = clock_timestamp()
-    from unnest($27::uuid[], $28::text[], $29::bytea[], $30::text[], $31::bigint[], $32::numeric[])
-      as t (id, status, result, failure, tokens, cost_usd)
-    where o.op_id = t.id and o.finished_at is null
+    from unnest($27::uuid[], $28::text[], $29::bytea[], $30::text[], $31::bigint[], $32::numeric[],
+                $33::int[])
+      as t (id, status, result, failure, tokens, cost_usd, epoch)
+    where o.op_id = t.id and o.finished_at is null and o.epoch = coalesce(t.epoch, o.epoch)
+    returning t.epoch
 ),
 started as (
     insert into operations (op_id, cycle_id, started_on, pipeline, account, state, step, service,
@@ -239,9 +225,9 @@ started as (
            coalesce(clock_timestamp() + resend_s * interval '1 second', 'infinity'),
            case when not must_answer then clock_timestamp() + limit_s * interval '1 second' end,
            clock_timestamp()
-    from unnest($33::uuid[], $34::uuid[], $35::date[], $36::text[], $37::text[], $38::text[], $39::text[],
-                $40::text[], $41::int[], $42::date[], $43::bool[], $44::bool[], $45::bytea[],
-                $46::float8[], $47::float8[])
+    from unnest($34::uuid[], $35::uuid[], $36::date[], $37::text[], $38::text[], $39::text[], $40::text[],
+                $41::text[], $42::int[], $43::date[], $44::bool[], $45::bool[], $46::bytea[],
+                $47::float8[], $48::float8[])
       as t (id, cycle_id, started_on, pipeline, account, state, step, service, attempt, as_of, claimed,
             must_answer, command, resend_s, limit_s)
 ),
@@ -250,13 +236,39 @@ told as (
                               session_id, data)
     select t.started_on, t.op_id, t.seq, t.cycle_id, t.type, 'orchestrator', t.pipeline, t.state,
            t.session_id, t.data::jsonb
-    from unnest($48::date[], $49::uuid[], $50::int[], $51::uuid[], $52::text[], $53::text[], $54::text[],
-                $55::text[], $56::text[])
+    from unnest($49::date[], $50::uuid[], $51::int[], $52::uuid[], $53::text[], $54::text[], $55::text[],
+                $56::text[], $57::text[])
       as t (started_on, op_id, seq, cycle_id, type, pipeline, state, session_id, data)
     on conflict do nothing
+),
+touched as (
+    update operations o
+    set status = 'running', epoch = t.epoch, tokens = t.tokens, cost_usd = t.cost_usd,
+        tokens_reserved = t.tokens_reserved, cost_usd_reserved = t.cost_reserved,
+        reserved_on = case when t.reserved_today then (now() at time zone 'utc')::date
+                           else o.reserved_on end,
+        progress = coalesce(t.progress::jsonb, o.progress),
+        started_at = coalesce(o.started_at, clock_timestamp()),
+        due_at = clock_timestamp() + t.lease_s * interval '1 second'
+    from unnest($58::uuid[], $59::uuid[], $60::int[], $61::int[], $62::int[], $63::bigint[],
+                $64::numeric[], $65::bigint[], $66::numeric[], $67::bool[], $68::text[], $69::float8[])
+      as t (id, cycle_id, revision, epoch_before, epoch, tokens, cost_usd, tokens_reserved,
+            cost_reserved, reserved_today, progress, lease_s)
+    where o.op_id = t.id and o.finished_at is null and o.epoch = t.epoch_before
+      and (select c.revision from cycles c where c.cycle_id = t.cycle_id) = t.revision
+      and (select complete from held)
+    returning o.op_id
+),
+called as (
+    insert into journal (started_on, op_id, index, epoch, entry)
+    select * from unnest($70::date[], $71::uuid[], $72::int[], $73::int[], $74::bytea[])
 )
-select refuse_stale((select count(*) from updated) + (select cycles from held),
-                    2 * cardinality($1::uuid[]) + cardinality($11::uuid[]))
+select refuse_stale(
+    (select count(*) from updated) + (select count(*) from touched)
+        + (select count(epoch) from ended) + (select complete::int from held),
+    cardinality($1::uuid[]) + cardinality($58::uuid[])
+        + cardinality(array_remove($33::int[], null)) + 1
+)
 
 -- name: due_operations
 -- Work that may be lost: unanswered commands, and claims whose lease ran out. Waiting doubles.

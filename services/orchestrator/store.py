@@ -28,7 +28,7 @@ from services.orchestrator.group.changes import (
     command_json,
 )
 from services.orchestrator.group.fold import Group
-from services.orchestrator.group.leases import NO_USAGE, NOTHING
+from services.orchestrator.group.leases import NOTHING
 from services.orchestrator.group.rate_limits import Bucket, Pace
 from services.orchestrator.group.rows import (
     CycleRow,
@@ -60,7 +60,8 @@ async def load(db: Connection, items: Sequence[inputs.GroupInput], settings: Set
     await _load_proposals(db, items, loaded)
     await _load_journal(db, items, loaded)
     await load_for_requests(db, items, loaded, settings)
-    if any(map(_is_paid, items)) or _money_is_held(loaded):
+    paid = any(isinstance(item, inputs.Recorded) and item.is_paid for item in items)
+    if paid or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
         loaded.paces = await _load_paces(db, items, settings)
     return loaded
@@ -94,14 +95,6 @@ def _pace(name: str, rate: Rate, row: Record | None) -> Pace:
         Bucket(rate.tokens_per_minute_max, row["tokens_full_in_s"] if row else 0.0),
         row["closed_s"] if row else 0.0,
     )
-
-
-def _is_paid(item: inputs.GroupInput) -> bool:
-    """Whether the input itself holds money back or spends it."""
-    if not isinstance(item, inputs.Recorded):
-        return False
-    record = item.record
-    return record.reserve is not None or any(e.usage != NO_USAGE for e in record.entries)
 
 
 def _money_is_held(loaded: Loaded) -> bool:
@@ -197,8 +190,6 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
         )
         for new in group.starts
     }
-    await _many(db, sql.touch_operations, [_touched(row, settings) for row in group.touched])
-    await _many(db, sql.insert_journal, [_entry(new) for new in group.entries])
     await db.execute(
         sql.write_group,
         *_columns([_cycle(row) for row in cycles if not row.new], CYCLE_COLUMNS),
@@ -209,6 +200,8 @@ async def write(db: Connection, group: Group, settings: Settings) -> Mapping[UUI
             STARTED_COLUMNS,
         ),
         *_columns([_event(event) for event in group.events], EVENT_COLUMNS),
+        *_columns([_touched(group, row, settings) for row in group.touched], TOUCHED_COLUMNS),
+        *_columns([_entry(new) for new in group.entries], ENTRY_COLUMNS),
     )
     day = group.day
     if day is not None:
@@ -256,7 +249,8 @@ async def _past_decisions(db: Connection, group: Group) -> dict[UUID, dict[str, 
 
 
 # How many columns each part of the statement write_group takes.
-CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 6, 15, 9
+CYCLE_COLUMNS, NEW_CYCLE_COLUMNS, ENDED_COLUMNS, STARTED_COLUMNS, EVENT_COLUMNS = 10, 16, 7, 15, 9
+TOUCHED_COLUMNS, ENTRY_COLUMNS = 12, 5
 
 Row = tuple[object, ...]
 
@@ -318,9 +312,12 @@ def _started(new: NewOperation, command: bytes, settings: Settings) -> Row:
     )
 
 
-def _touched(row: OperationRow, settings: Settings) -> Row:
+def _touched(group: Group, row: OperationRow, settings: Settings) -> Row:
     return (
         row.op_id,
+        row.cycle_id,
+        group.cycle(row.cycle_id).revision,
+        row.epoch_stored,
         row.epoch,
         row.tokens,
         row.cost_usd,
@@ -352,6 +349,7 @@ def _ended(op_id: UUID, row: OperationRow | None, end: Ended) -> Row:
         end.failure.decode() if end.failure else None,
         row.tokens if row else None,
         row.cost_usd if row else None,
+        row.epoch_stored if row and row.claimed else None,
     )
 
 

@@ -30,6 +30,8 @@ LONG_FILES = {
     "contracts/subjects.py": 420,
     # the state machine: one class, read in one sitting
     "services/orchestrator/machine/logic.py": 505,
+    # every way to start a desk
+    "services/launcher.py": 412,
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 FORBIDDEN_NAMES = {"utils", "helpers", "manager", "base", "common", "misc"}

@@ -22,6 +22,7 @@ from libs.runtime.ports import choose_port
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.settings import Settings
 from services.console.app import service
+from tests.held_commands import not_handed_over
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
 from tests.open_folder import open_folder
@@ -95,7 +96,10 @@ def shown_desk() -> Iterator[Shown]:
             "exit_rules_file": rules,
             "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
         }
-        with desk_in(folder, lambda _: nullcontext({}), **given) as desk:
+        with (
+            not_handed_over("reporter-report"),
+            desk_in(folder, lambda _: nullcontext({}), **given) as desk,
+        ):
             yield asyncio.run(_filled(desk))
 
 

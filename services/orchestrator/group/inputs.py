@@ -12,7 +12,9 @@ from contracts.approval import AnswerProposal
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Message
 from contracts.operation import Claim, Record, Reserve, Result
-from contracts.types import Failure
+from contracts.types import Failure, Usage
+
+NO_USAGE = Usage()
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,13 @@ class Recorded:
 
     service: str
     record: Record
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether it holds money back or spends it."""
+        return self.record.reserve is not None or any(
+            entry.usage != NO_USAGE for entry in self.record.entries
+        )
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
 """Cycles as this orchestrator last wrote them, so that it need not read them again.
 
-Rows may be out of date: the write says at which revision they were read and fails where another
-orchestrator has been faster (`store.write`). Only cycles whose running work is all plain are kept:
-a claim's lease, and how long a person is waited for, are measured by the database's clock and read
-under the cycle's lock.
+Rows may be out of date: the write says at which revision a cycle, and at which epoch an operation,
+was read, and fails where another orchestrator has been faster (`store.write`).
+
+What needs no reading: new requests, first claims, records and results of the epoch that has the
+work. Whatever looks at a lease, at the time a person is waited for or at money is read under the
+cycle's lock, by the database's clock: a second claim, a record that pays, cycles that hold money
+back. So is what would be refused without a write, which nothing would guard.
 """
 
 import time
@@ -12,16 +15,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from contracts.cycle import CycleStatus
+from contracts.cycle import STRATEGY, CycleStatus
 from services.orchestrator.group.changes import Loaded
 from services.orchestrator.group.fold import Group
-from services.orchestrator.group.inputs import CycleAsked, GroupInput, Resulted
+from services.orchestrator.group.inputs import (
+    Claimed,
+    CycleAsked,
+    GroupInput,
+    Recorded,
+    Resulted,
+    operation_of,
+)
+from services.orchestrator.group.leases import NOTHING
 from services.orchestrator.group.rows import CycleRow, OperationRow
 
 REQUEST_BYTES_MAX = 65_536
 """Of a cycle that is kept: one with a larger request is read again, so that memory has a bound."""
 PAUSE_S = 5.0
 """How long all is read again after another orchestrator was seen to write the same cycles."""
+NOBODY = UUID(int=0)
 
 
 @dataclass(frozen=True)
@@ -35,9 +47,10 @@ class RecentCycle:
     def may_stay(self) -> bool:
         """Whether it need not be read again."""
         running = self.cycle.state.status is CycleStatus.RUNNING
-        plain = not any(row.claimed for row in self.operations)
-        small = len(self.cycle.request) <= REQUEST_BYTES_MAX
-        return running and plain and small and not self.cycle.waiting
+        # What a strategy's steps have made is written beside the group's one statement.
+        plain = self.cycle.kind != STRATEGY and not self.cycle.waiting
+        free = all(row.reserved == NOTHING for row in self.operations)
+        return running and plain and free and len(self.cycle.request) <= REQUEST_BYTES_MAX
 
 
 class Recent:
@@ -50,7 +63,7 @@ class Recent:
     def __init__(self, cycles_max: int) -> None:
         self._cycles_max = cycles_max
         self._cycles: OrderedDict[UUID, RecentCycle] = OrderedDict()
-        self._cycle_of: dict[UUID, UUID] = {}
+        self._operations: dict[UUID, OperationRow] = {}
         self._paused_until = 0.0
 
     def take(self, items: Iterable[GroupInput]) -> Loaded | None:
@@ -59,8 +72,9 @@ class Recent:
             return None
         cycle_ids = set()
         for item in items:
-            if isinstance(item, Resulted) and item.result.op_id in self._cycle_of:
-                cycle_ids.add(self._cycle_of[item.result.op_id])
+            row = self._operations.get(operation_of(item) or NOBODY)
+            if row is not None and _is_enough(row, item):
+                cycle_ids.add(row.cycle_id)
             elif not isinstance(item, CycleAsked) or item.cycle_id in self._cycles:
                 return None
         entries = [self._drop(cycle_id) for cycle_id in cycle_ids]
@@ -73,6 +87,7 @@ class Recent:
         """Remember what a group has just written."""
         running: dict[UUID, list[OperationRow]] = {}
         for row in group.live_operations:
+            row.stored()
             running.setdefault(row.cycle_id, []).append(row)
         for cycle in group.cycles:
             cycle.stored()
@@ -89,14 +104,27 @@ class Recent:
         """Another orchestrator is at work: what is here would be refused again."""
         self._paused_until = time.monotonic() + PAUSE_S
         self._cycles.clear()
-        self._cycle_of.clear()
+        self._operations.clear()
 
     def _put(self, entry: RecentCycle) -> None:
         self._cycles[entry.cycle.cycle_id] = entry
-        self._cycle_of.update({row.op_id: entry.cycle.cycle_id for row in entry.operations})
+        self._operations.update({row.op_id: row for row in entry.operations})
 
     def _drop(self, cycle_id: UUID) -> RecentCycle:
         entry = self._cycles.pop(cycle_id)
         for row in entry.operations:
-            del self._cycle_of[row.op_id]
+            del self._operations[row.op_id]
         return entry
+
+
+def _is_enough(row: OperationRow, item: GroupInput) -> bool:
+    """Whether the input can be folded on the operation as it was written last."""
+    match item:
+        case Claimed():
+            return row.status == "pending" and row.epoch == 0 and item.claim.epoch is None
+        case Recorded():
+            return row.epoch == item.record.epoch and not item.is_paid
+        case Resulted():
+            return not row.claimed or 0 < row.epoch == item.result.epoch
+        case _:
+            return False

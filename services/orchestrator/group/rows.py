@@ -1,7 +1,7 @@
 """The rows that one group of inputs works on, between their loading and their writing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -131,7 +131,8 @@ class OperationRow:
     """An operation, at its cycle's revision.
 
     `reserved` is held back by its cycle's budget and by that of the UTC day of the reservation;
-    `reserved_today` says whether this is that day.
+    `reserved_today` says whether this is that day. `epoch_stored` is the epoch in the database,
+    where this group grants another one.
     """
 
     op_id: UUID
@@ -153,6 +154,11 @@ class OperationRow:
     reserved_today: bool = False
     progress: bytes | None = None
     touched: bool = False
+    epoch_stored: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What is read, or inserted, is stored."""
+        self.epoch_stored = self.epoch
 
     @classmethod
     def of(cls, row: Record) -> "OperationRow":
@@ -160,6 +166,10 @@ class OperationRow:
         reserved = Reserve(tokens=row["tokens_reserved"], cost_usd=row["cost_usd_reserved"])
         names = ("tokens_reserved", "cost_usd_reserved")
         return cls(**{k: v for k, v in row.items() if k not in names}, reserved=reserved)
+
+    def stored(self) -> None:
+        """It is in the database as it stands here."""
+        self.epoch_stored, self.touched, self.progress = self.epoch, False, None
 
     @property
     def ended(self) -> bool:

@@ -20,6 +20,7 @@ from libs.servers.embedded_thread import held_in_thread
 from libs.servers.postgres_server import SUPERUSER
 from libs.telemetry.logging import configure_logging
 from services import launcher
+from tests.held_commands import not_handed_over
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, calling, wish
 from tests.open_folder import open_folder
@@ -65,7 +66,8 @@ class Desk:
         try:
             await client.jsm().pause_consumer(COMMAND_STREAM, durable, until)
             try:
-                yield
+                with not_handed_over(durable):
+                    yield
             finally:
                 await client.jsm().resume_consumer(COMMAND_STREAM, durable)
         finally:

@@ -1,0 +1,80 @@
+"""No wire where there is none: the orchestrator and the services of its own process.
+
+A service's claims, records and results, and the commands for it, are handed over as bytes, without
+NATS. All else is as on the wire: what is said is encoded, so it has the same sizes and the same
+schema; the same `Server` lets it in, in the caller's lane; and who asks is the identity that its
+line was made for, never a name from a message. A line may say only what NATS would let that
+identity publish.
+
+Where nobody here answers or has a free worker, the wire is used as ever.
+"""
+
+from collections.abc import Callable, Sequence
+
+from contracts.subjects import COMMANDS, Answered, AnySubject, Asked, Subject
+from libs.bus.permissions import permissions
+from libs.bus.pull import HandedOver
+from libs.bus.server import Server
+
+Take = Callable[[HandedOver], bool]
+"""Takes a command if a worker is free; False where it is to be sent over NATS."""
+
+
+class LocalBus:
+    """Joins one process: its orchestrator's server, and a line for each of its services.
+
+    `commands` are the desk's, from which follows what each identity may do.
+    """
+
+    def __init__(self, commands: Sequence[AnySubject] = COMMANDS) -> None:
+        self._permissions = permissions(commands)
+        self._server: Server | None = None
+        self._workers: dict[tuple[str, str], Take] = {}
+
+    def open(self, server: Server) -> None:
+        """From now on this server answers."""
+        self._server = server
+
+    def close(self) -> None:
+        """Nobody answers here any more."""
+        self._server = None
+
+    def line(self, identity: str) -> "Line":
+        """The line of one service."""
+        allowed = self._permissions.get(identity)
+        return Line(self, identity, frozenset(allowed.publish if allowed else ()))
+
+    def hand_over(self, service: str, step: str, command: HandedOver) -> bool:
+        """Give a service its command; False where it is not here or has no free worker."""
+        take = self._workers.get((service, step))
+        return take is not None and take(command)
+
+    def put_worker(self, row: AnySubject, take: Take) -> None:
+        """From now on the row's commands are taken here."""
+        self._workers[row.owner, row.what] = take
+
+    async def ask(self, row: Subject[Asked, Answered], identity: str, body: bytes) -> bytes | None:
+        """The answer of this process's orchestrator; None where it has none."""
+        return None if self._server is None else await self._server.ask(row, identity, body)
+
+
+class Line:
+    """What one identity may say and hear inside its process; `may_publish` is what NATS lets it."""
+
+    def __init__(self, bus: LocalBus, identity: str, may_publish: frozenset[str]) -> None:
+        self._bus = bus
+        self._identity = identity
+        self._may_publish = may_publish
+
+    async def ask(self, row: Subject[Asked, Answered], body: bytes) -> bytes | None:
+        """The answer to a question under the line's identity; None where nobody here answers, or
+        where NATS would not let it ask."""
+        if row.by(self._identity) not in self._may_publish:
+            return None
+        return await self._bus.ask(row, self._identity, body)
+
+    def hear(self, row: AnySubject, take: Take) -> None:
+        """Take the identity's own commands. Raises ValueError for another service's."""
+        if row.owner != self._identity:
+            raise ValueError(f"{self._identity} does not own {row.address}")
+        self._bus.put_worker(row, take)

@@ -1,0 +1,141 @@
+"""An orchestrator and two services in one process: a claimed step, then a plain one.
+
+As a program (`python -m tests.fakes.local_desk`) it kills itself at the point that DIE_AT names,
+such as `3-before`: right before the third word that passes inside the process; `3-after`, after it.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from contracts.message import Command, Contract
+from contracts.operation import CallKind
+from contracts.subjects import CLAIM, RECORD, RESULT, command
+from libs.bus.local import LocalBus
+from libs.bus.route import Routes, on_command
+from libs.bus.service import ServiceRunner
+from libs.runtime.journal import Call, Journal, Reply
+from libs.runtime.settings import Settings
+from services.orchestrator import app
+from services.orchestrator.machine.workflow import State, Step, Workflow
+
+LANE = "alpha"
+WORDS = ("picks over", "claim", "record", "result of picks", "review over", "result of review")
+"""What passes inside the process for one cycle, in this order."""
+
+
+class DoPicks(Command):
+    """Claimed work."""
+
+
+class Picked(Contract):
+    """What it makes."""
+
+
+class DoReview(Command):
+    """Plain work that needs it."""
+
+    picked: Picked
+
+
+class Reviewed(Contract):
+    """The end."""
+
+
+PICK = command("trader", "picks", DoPicks, Picked, claimed=True)
+REVIEW = command("risk", "review", DoReview, Reviewed)
+WORKFLOW = Workflow(
+    kind="local",
+    version=1,
+    states=(State("picking", (Step(PICK),)), State("reviewing", (Step(REVIEW),))),
+)
+
+
+@dataclass
+class Services:
+    """Both services in the orchestrator's process; how many commands each has run."""
+
+    picked: int = 0
+    reviewed: int = 0
+
+    async def pick(self, order: DoPicks, journal: Journal) -> Picked:
+        async def look() -> Reply:
+            return Reply(7)
+
+        self.picked += 1
+        await journal.call(Call(CallKind.READ, "look", {"at": "it"}, look))
+        return Picked.of(order)
+
+    async def review(self, order: DoReview, _: Journal) -> Reviewed:
+        assert order.picked.cycle_id == order.cycle_id
+        self.reviewed += 1
+        return Reviewed.of(order)
+
+    def runners(self, settings: Settings, local: LocalBus) -> Sequence[ServiceRunner]:
+        return [
+            ServiceRunner(
+                Routes(row.owner, commands=(route,)),
+                settings.nats_address,
+                settings,
+                local.line(row.owner),
+            )
+            for row, route in (
+                (PICK, on_command(PICK, self.pick)),
+                (REVIEW, on_command(REVIEW, self.review)),
+            )
+        ]
+
+
+def dying(at: int, when: str) -> None:
+    """From now on this process is killed right before or after the word with this number."""
+    heard = 0
+    hand_over, ask = LocalBus.hand_over, LocalBus.ask
+
+    def die(now: str) -> None:
+        if (heard, when) == (at, now):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def handed(bus: LocalBus, *command: Any) -> bool:
+        nonlocal heard
+        heard += 1
+        die("before")
+        taken = hand_over(bus, *command)
+        die("after")
+        return taken
+
+    async def asked(bus: LocalBus, row: Any, identity: str, body: bytes) -> bytes | None:
+        nonlocal heard
+        if row not in (CLAIM, RECORD, RESULT):
+            return await ask(bus, row, identity, body)
+        heard += 1
+        die("before")
+        answer = await ask(bus, row, identity, body)
+        die("after")
+        return answer
+
+    setattr(LocalBus, "hand_over", handed)  # noqa: B010 - of this process alone
+    setattr(LocalBus, "ask", asked)  # noqa: B010
+
+
+async def _main() -> None:
+    settings, local, services = Settings(), LocalBus(), Services()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(app.running(settings, (WORKFLOW,), local))
+        for runner in services.runners(settings, local):
+            await runner.start()
+            stack.push_async_callback(runner.stop)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    if point := os.environ.get("DIE_AT"):
+        number, _, when = point.partition("-")
+        dying(int(number), when)
+    asyncio.run(_main())

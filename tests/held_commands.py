@@ -1,0 +1,25 @@
+"""Hold commands back in a desk whose services share one process."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from contracts.subjects import COMMANDS
+from libs.bus.local import LocalBus
+from libs.bus.pull import HandedOver
+
+
+@contextmanager
+def not_handed_over(durable: str) -> Iterator[None]:
+    """The command goes over NATS while the block runs, where its consumer may be paused."""
+    hand_over = LocalBus.hand_over
+    held = {(row.owner, row.what) for row in COMMANDS if row.durable == durable}
+    assert held, f"no command has the consumer {durable}"
+
+    def unless_held(bus: LocalBus, service: str, step: str, command: HandedOver) -> bool:
+        return (service, step) not in held and hand_over(bus, service, step, command)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalBus, "hand_over", unless_held)
+        yield

@@ -1,0 +1,303 @@
+"""An orchestrator and services in one process, on real servers, without NATS between them."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import date
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from nats.aio.client import Client
+from pydantic import SecretStr
+
+from contracts.cycle import CycleRequest, RequestAnswer
+from contracts.message import Pipeline
+from contracts.operation import (
+    CallKind,
+    Claim,
+    ClaimAnswer,
+    JournalEntry,
+    Record,
+    RecordAnswer,
+    Result,
+    ResultAnswer,
+)
+from contracts.subjects import CLAIM, COMMANDS, ORCHESTRATOR, RECORD, REQUEST_CYCLE, RESULT
+from libs.bus.client import DeskNotReachable, open_client
+from libs.bus.codec import decode, encode
+from libs.bus.connection import connect
+from libs.bus.local import LocalBus
+from libs.bus.permissions import PROVISIONER
+from libs.bus.streams import COMMAND_STREAM, Provisioner
+from libs.postgres.pool import Pool
+from libs.runtime import ids
+from libs.runtime.settings import Settings
+from libs.servers.embedded import Servers
+from services.orchestrator import app
+from tests.fakes.local_desk import LANE, PICK, WORDS, WORKFLOW, Picked, Services
+
+DAY = date(2012, 6, 29)
+PATIENCE_S = 30.0
+SERVICES = sorted({row.owner for row in COMMANDS})
+
+
+@pytest.fixture
+def settings(servers: Servers) -> Settings:
+    return Settings(
+        data_dir=servers.data_dir,
+        nats_url=servers.nats_url,
+        postgres_dsn=SecretStr(servers.postgres_address),
+        secrets_dir=servers.secrets_dir,
+        sweep_s=0.1,
+        resend_after_s=0.5,
+    )
+
+
+@pytest.fixture
+async def nats(servers: Servers) -> AsyncIterator[Client]:
+    """Looks at the streams; they are new and empty."""
+    client = await connect(servers.nats_url, PROVISIONER, servers.secrets_dir)
+    await Provisioner(client, COMMANDS).provision()
+    await client.jsm().purge_stream(COMMAND_STREAM)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def local(nats: Client, settings: Settings) -> AsyncIterator[LocalBus]:
+    """A running orchestrator, and the bus of its process."""
+    made = LocalBus()
+    async with app.running(settings, (WORKFLOW,), made):
+        yield made
+
+
+async def begin(local: LocalBus) -> UUID:
+    request = CycleRequest(
+        idempotency_key=uuid4().hex, kind="local", as_of=DAY, pipelines=(Pipeline(name=LANE),)
+    )
+    answer = await local.ask(REQUEST_CYCLE, "user", encode(request))
+    assert answer is not None
+    assert decode(RequestAnswer, answer).outcome == "accepted"
+    return ids.cycle_id("user", request.idempotency_key)
+
+
+async def ended(pool: Pool, cycle_id: UUID) -> str:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            sql = "select status from cycles where cycle_id = $1"
+            status = str(await pool.fetchval(sql, cycle_id))
+            if status != "running":
+                return status
+            await asyncio.sleep(0.02)  # nothing announces it without the bus
+
+
+async def on_stream(nats: Client) -> int:
+    return int((await nats.jsm().stream_info(COMMAND_STREAM)).state.messages)
+
+
+async def test_a_cycle_runs_in_one_process_with_every_row_and_no_command_on_the_stream(
+    local: LocalBus, settings: Settings, pool: Pool, nats: Client
+) -> None:
+    services = Services()
+    async with AsyncExitStack() as stack:
+        for runner in services.runners(settings, local):
+            await runner.start()
+            stack.push_async_callback(runner.stop)
+        cycles = [await begin(local) for _ in range(20)]
+        assert {await ended(pool, each) for each in cycles} == {"completed"}
+
+    assert (services.picked, services.reviewed) == (20, 20)
+    assert await on_stream(nats) == 0
+    rows = await pool.fetch(
+        "select step, status, epoch, sends,"
+        " (select count(*) from journal j where j.op_id = o.op_id) as calls"
+        " from operations o where cycle_id = any($1)",
+        cycles,
+    )
+    assert {tuple(row) for row in rows} == {
+        ("picks", "completed", 1, 1, 1),
+        ("review", "completed", 0, 1, 0),
+    }
+    told = await pool.fetch(
+        "select cycle_id, array_agg(type order by id) as types from state_events"
+        " where cycle_id = any($1) group by 1",
+        cycles,
+    )
+    assert len({tuple(row["types"]) for row in told}) == 1, "a cycle has other events than another"
+    assert {"operation_started", "data_read", "operation_completed"} <= set(told[0]["types"])
+
+
+async def test_without_a_service_here_its_commands_are_on_the_stream_and_done_once_it_comes(
+    local: LocalBus, settings: Settings, pool: Pool, nats: Client
+) -> None:
+    cycle_id = await begin(local)
+    async with asyncio.timeout(PATIENCE_S):
+        while not await on_stream(nats):  # noqa: ASYNC110 - published after the answer, by another
+            await asyncio.sleep(0.02)
+
+    services = Services()
+    async with AsyncExitStack() as stack:
+        for runner in services.runners(settings, LocalBus()):  # as in another process
+            await runner.start()
+            stack.push_async_callback(runner.stop)
+        assert await ended(pool, cycle_id) == "completed"
+
+    assert (services.picked, services.reviewed) == (1, 1)
+
+
+async def test_a_command_that_was_taken_and_lost_is_sent_again_by_the_sweep(
+    local: LocalBus, settings: Settings, pool: Pool, nats: Client
+) -> None:
+    lost: list[object] = []
+    local.line("trader").hear(PICK, lambda handed: lost.append(handed) is None)  # and dies
+    cycle_id = await begin(local)
+    assert (len(lost), await on_stream(nats)) == (1, 0)
+
+    services = Services()
+    async with AsyncExitStack() as stack:
+        for runner in services.runners(settings, LocalBus()):
+            await runner.start()
+            stack.push_async_callback(runner.stop)
+        assert await ended(pool, cycle_id) == "completed"
+
+    sends = await pool.fetchval(
+        "select sends from operations where cycle_id = $1 and step = 'picks'", cycle_id
+    )
+    assert sends >= 2
+
+
+@pytest.mark.parametrize("thief", [name for name in SERVICES if name != "trader"])
+async def test_no_service_claims_records_or_answers_anothers_operation_inside_the_process(
+    local: LocalBus, pool: Pool, thief: str
+) -> None:
+    cycle_id = await begin(local)
+    op_id = ids.operation_id(cycle_id, LANE, "picking", "picks", 1)
+    owner, line = local.line("trader"), local.line(thief)
+    entry = JournalEntry(
+        index=0, kind=CallKind.READ, name="x", request_sha256="0" * 64, request={}, reply=1
+    )
+
+    async def tried(epoch: int) -> list[str]:
+        claim = await line.ask(CLAIM, encode(Claim(op_id=op_id, instance="trader")))
+        record = await line.ask(RECORD, encode(Record(op_id=op_id, epoch=epoch, entries=(entry,))))
+        body = Picked(cycle_id=cycle_id, op_id=op_id, as_of=DAY).model_dump(mode="json")
+        result = await line.ask(RESULT, encode(Result(op_id=op_id, epoch=epoch, contract=body)))
+        assert claim is not None
+        assert record is not None
+        assert result is not None
+        return [
+            decode(ClaimAnswer, claim).outcome,
+            decode(RecordAnswer, record).outcome,
+            decode(ResultAnswer, result).outcome,
+        ]
+
+    assert await tried(1) == ["forbidden"] * 3
+    granted = await owner.ask(CLAIM, encode(Claim(op_id=op_id, instance="trader")))
+    assert granted is not None
+    assert decode(ClaimAnswer, granted).epoch == 1
+    assert await tried(1) == ["forbidden"] * 3
+
+    row = await pool.fetchrow(
+        "select status, epoch, result, (select count(*) from journal j where j.op_id = o.op_id)"
+        " as calls from operations o where op_id = $1",
+        op_id,
+    )
+    assert row is not None
+    assert tuple(row) == ("running", 1, None, 0)
+    refused = await pool.fetch(
+        "select data from state_events where cycle_id = $1 and type = 'message_refused'", cycle_id
+    )
+    assert len(refused) == 3, "each forged sort is on record once"
+
+
+async def test_no_line_is_the_orchestrators(local: LocalBus) -> None:
+    line = local.line(ORCHESTRATOR)
+    assert await line.ask(RESULT, encode(Result(op_id=UUID(int=1), contract={}))) is None
+
+
+# --- killed between any two words --------------------------------------------------------------
+
+
+@asynccontextmanager
+async def process(
+    settings: Settings, die_at: str = ""
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The desk as a process of its own, at work; ended at the end of the block."""
+    environment = {
+        **os.environ,
+        **settings.environment,
+        "DESKBUS_SWEEP_S": "0.1",
+        "DESKBUS_RESEND_AFTER_S": "0.3",
+        "DESKBUS_LEASE_S": "0.5",
+        "DIE_AT": die_at,
+    }
+    argv = (sys.executable, "-m", "tests.fakes.local_desk")
+    running = await asyncio.create_subprocess_exec(
+        *argv, env=environment, stdout=PIPE, cwd=Path(__file__).parents[3]
+    )
+    assert running.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while (line := await running.stdout.readline()) != b"ready\n":
+                assert line, "it ended before it was ready"
+        yield running
+    finally:
+        if running.returncode is None:
+            running.kill()
+        await running.wait()
+
+
+async def request(settings: Settings, key: str) -> None:
+    """Have the cycle accepted, however often that takes."""
+    wish = CycleRequest(
+        idempotency_key=key, kind="local", as_of=DAY, pipelines=(Pipeline(name=LANE),)
+    )
+    async with open_client(settings.nats_address, settings.secrets_path, "user") as user:
+        answer = await user.ask(REQUEST_CYCLE, wish, timeout_s=2.0)
+    assert answer.outcome == "accepted"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", range(1, len(WORDS) + 1), ids=WORDS)
+async def test_killed_at_any_word_the_cycle_completes_with_each_row_once(
+    settings: Settings, pool: Pool, nats: Client, number: int, when: str
+) -> None:
+    del nats  # the streams are there
+    key = uuid4().hex
+    cycle_id = ids.cycle_id("user", key)
+
+    async with process(settings, f"{number}-{when}") as first:
+        with suppress(DeskNotReachable):  # the answer may die with it
+            await request(settings, key)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await first.wait() == -signal.SIGKILL
+    async with process(settings):
+        await request(settings, key)
+        assert await ended(pool, cycle_id) == "completed"
+
+    rows = await pool.fetch(
+        "select step, status, (select array_agg(index) from journal j where j.op_id = o.op_id)"
+        " from operations o where cycle_id = $1 order by step",
+        cycle_id,
+    )
+    assert [tuple(row) for row in rows] == [
+        ("picks", "completed", [0]),
+        ("review", "completed", None),
+    ]
+    told = await pool.fetch(
+        "select type, count(*) from state_events where cycle_id = $1 group by type", cycle_id
+    )
+    assert {row["type"]: row["count"] for row in told} == {
+        "cycle_accepted": 1,
+        "state_entered": 2,
+        "operation_started": 1,  # of claimed work alone
+        "data_read": 1,
+        "operation_completed": 2,
+        "pipeline_ended": 1,
+        "cycle_ended": 1,
+    }
