@@ -12,7 +12,15 @@ from datetime import date
 
 from libs.market.filings import concepts
 from libs.market.filings.due import missing_reports
-from libs.market.filings.vintages import Figure, Vintages, newness, quarters_before, same_end
+from libs.market.filings.vintages import (
+    QUARTER,
+    YEAR,
+    Figure,
+    Vintages,
+    newness,
+    quarters_before,
+    same_end,
+)
 from libs.market.source import Fundamentals
 
 STALE_DAYS = 182
@@ -116,12 +124,11 @@ class _Year:
             pair = self._pair(name, quarters)
             if pair is None:
                 continue
-            year_end = quarters_before(end, quarters)
-            fiscal = known.at((name,), 4, year_end)
+            fiscal = known.year_ended(name, end - QUARTER * quarters)
             if fiscal is None:
-                gaps = gaps or [f"the year to {year_end}"]
+                gaps = gaps or [f"the year to {quarters_before(end, quarters)}"]
             elif self._restated_since(fiscal, pair[1]):
-                gaps = [f"the year to {year_end} as it was restated later"]
+                gaps = [f"the year to {fiscal.period_end} as it was restated later"]
             else:
                 return Value(fiscal.value + pair[0].value - pair[1].value)
         ends = [quarters_before(end, back) for back in range(4)]
@@ -137,10 +144,9 @@ class _Year:
     def _pair(self, name: str, quarters: int) -> tuple[Figure, Figure] | None:
         """The span up to the end and the same one a year before, as the newest filing with both
         states them."""
-        a_year_before = quarters_before(self._end, 4)
         before = {
             figure.filing.accession: figure
-            for figure in self._known.statements(name, quarters, a_year_before)
+            for figure in self._known.statements(name, quarters, self._end - YEAR)
         }
         for figure in self._known.statements(name, quarters, self._end):
             if figure.filing.accession in before:

@@ -25,8 +25,9 @@ ITEMS_MAX = 12
 """Item numbers kept of one 8-K; the form has some thirty."""
 
 # Days of a period, first and last included, for so many quarters: 12 to 14 weeks each, since some
-# companies have quarters of 12 and years of 53 weeks.
-_QUARTERS = {1: (84, 98), 2: (161, 196), 3: (245, 287), 4: (350, 378)}
+# companies have quarters of 12 and years of 53 weeks; or, of one that counts three of 12 weeks,
+# the fourth of 16 or 17.
+_QUARTERS = {1: (84, 119), 2: (161, 196), 3: (245, 287), 4: (350, 378)}
 _UNIT = re.compile(r"[A-Z]{3}(/shares)?|shares")
 _ACCESSION = re.compile(r"\d{10}-\d{2}-\d{6}")
 _OLDER = re.compile(r"CIK\d{10}-submissions-\d{3}\.json")
