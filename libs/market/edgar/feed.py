@@ -174,9 +174,12 @@ class EdgarFeed:
 
         def load() -> tuple[_Company, int]:
             page = self._calls.submissions(cik)
-            older = _shaped(f"filings of {ticker}", lambda: older_of(page))
-            company = _Company(page["filings"]["recent"], older)
-            return company, _bytes_of(company.recent)
+
+            def shape() -> tuple[_Company, int]:
+                company = _Company(page["filings"]["recent"], older_of(page))
+                return company, _bytes_of(company.recent)
+
+            return _shaped(f"filings of {ticker}", shape)
 
         company: _Company = (await self._questions.ask(("filings", cik), load, covers)).value
         since = as_of - timedelta(days=HISTORY_DAYS)
@@ -188,7 +191,7 @@ class EdgarFeed:
         async def older(name: str) -> Mapping[str, Any]:
             def load() -> tuple[Mapping[str, Any], int]:
                 table = self._calls.older(name)
-                return table, _bytes_of(table)
+                return table, _shaped(f"older filings of {ticker}", lambda: _bytes_of(table))
 
             return (await self._questions.ask(("filings", cik, name), load, covers)).value  # type: ignore[no-any-return]
 
@@ -205,7 +208,7 @@ def _no_figures(ticker: str) -> NotInSource:
 
 
 def _bytes_of(table: Mapping[str, Any]) -> int:
-    return ROW_BYTES * len(table.get("form") or ())
+    return ROW_BYTES * len(table["accessionNumber"])
 
 
 def _name(ticker: str) -> str:
