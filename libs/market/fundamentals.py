@@ -232,5 +232,6 @@ def _notes(known: Vintages, as_of: date) -> tuple[str, ...]:
         notes.append(f"{len(missing) - MISSING_TOLD_MAX} more before those are not here")
     newest = known.filings[-1]
     age = (as_of - newest.filed).days
-    last = f"the newest known filing is the {newest.form} of {newest.filed}, {age} days old"
+    days = "1 day" if age == 1 else f"{age} days"
+    last = f"the newest known filing is the {newest.form} of {newest.filed}, {days} old"
     return (*notes, last)

@@ -29,6 +29,7 @@ from services.cli.shell.request import (
     with_nodes,
 )
 from services.cli.shell.request_options import (
+    AS_OF_CHOSEN,
     AS_OF_DEFAULT,
     AsOfOption,
     ConstraintOption,
@@ -71,8 +72,10 @@ def run(
     already, that one is used and left running.
     """
     settings = load_settings()
+    is_sample = settings.market == "replay" and settings.replay_dir is None
+    chosen = AS_OF_DEFAULT if is_sample else None
     wish = Wish(
-        as_of=as_of or (AS_OF_DEFAULT if settings.market == "replay" else None),
+        as_of=as_of or chosen,
         universe=universe or (),
         sources=source or (),
         providers=provider or ("rules",),
@@ -104,7 +107,7 @@ def run(
     else:
         story.tell(view, out(), outcome.nodes)
         if view.cycle_id is not None:
-            _tell_where(settings, view)
+            _tell_where(settings, view, chosen=None if as_of else chosen)
     raise typer.Exit(ENDS[view.status] if view.status else 0)
 
 
@@ -154,14 +157,17 @@ async def _unless_lost(
         work.cancel()
 
 
-def _tell_where(settings: Settings, view: CycleView) -> None:
+def _tell_where(settings: Settings, view: CycleView, *, chosen: str | None) -> None:
     account = view.pipelines[0].account if view.pipelines else ""
     commands = f"deskbus portfolio {account}    deskbus up    deskbus --help"
-    steps = (
+    steps: tuple[tuple[str, str], ...] = (
         ("Data", str(settings.data_dir.absolute())),
         ("Console", _console(settings)),
         ("Next", commands),
     )
+    if chosen is not None:
+        why = f"{chosen} is chosen: {AS_OF_CHOSEN}; --as-of takes any other"
+        steps = (("Date", why), *steps)
     write(facts([(label, Text(value, style="dim")) for label, value in steps]), out())
 
 
