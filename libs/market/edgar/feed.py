@@ -117,7 +117,7 @@ class EdgarFeed:
 
     async def reported(self, ticker: str, as_of: date) -> tuple[ReportedFact, ...]:
         """The figures that these filings stated. Raises as `filings` does, and NotInSource for a
-        company that reports none in XBRL by US-GAAP."""
+        company that reports none in XBRL by US-GAAP, or did not up to as_of."""
         filings = await self.filings(ticker, as_of)
         cik = await self._cik(ticker)
         close = self.calendar.close(as_of)
@@ -142,7 +142,10 @@ class EdgarFeed:
             raise _no_figures(ticker)
         known = {filing.accession for filing in filings}
         # Of two share classes each asks under its own ticker, and both find one answer.
-        return tuple(replace(fact, ticker=ticker) for fact in facts if fact.accession in known)
+        stated = tuple(replace(fact, ticker=ticker) for fact in facts if fact.accession in known)
+        if reports and not stated:
+            raise _no_figures_yet(ticker, as_of)
+        return stated
 
     async def _cik(self, ticker: str) -> int:
         refuse_crypto(ticker)
@@ -204,6 +207,15 @@ def _no_figures(ticker: str) -> NotInSource:
         SOURCE,
         "the company reports none in XBRL by US-GAAP (a fund, or a foreign one); use another "
         "source of figures, or leave it out",
+    )
+
+
+def _no_figures_yet(ticker: str, as_of: date) -> NotInSource:
+    return NotInSource(
+        f"figures of {ticker} at {as_of}",
+        SOURCE,
+        "none of the company's reports up to then is in XBRL (companies began with it from 2009 "
+        "to 2011); use another source of figures, or a later session",
     )
 
 

@@ -68,6 +68,15 @@ async def test_a_company_without_xbrl_has_filings_and_no_figures(edgar: EdgarLiv
     assert edgar.server.count(FACTS) == 1
 
 
+async def test_reports_from_before_xbrl_are_told_as_that_and_not_as_nothing_reported(
+    edgar: EdgarLive,
+) -> None:
+    earlier = date(2009, 10, 27)  # its first report with figures came after that close
+    assert [filing.form for filing in await edgar.feed.filings("AAPL", earlier)] == ["10-K", "8-K"]
+    with pytest.raises(NotInSource, match=r"figures of AAPL at 2009-10-27.*is in XBRL"):
+        await edgar.feed.reported("AAPL", earlier)
+
+
 async def test_a_company_that_reports_by_other_rules_has_no_figures(edgar: EdgarLive) -> None:
     edgar.server.companies[2].states(
         "Revenue", 1, "0000884394-09-000001", "2009-09-30", "2009-12-01", taxonomy="ifrs-full"
