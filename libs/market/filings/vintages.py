@@ -161,8 +161,8 @@ def quarters_before(end: date, quarters: int) -> date:
 
 
 def _nearest(ends: Iterable[date], end: date) -> date | None:
-    near = [each for each in ends if ends_near(each, end)]
-    return min(near, key=lambda each: abs(each - end), default=None)
+    near = [day for day in ends if ends_near(day, end)]
+    return min(near, key=lambda day: abs(day - end), default=None)
 
 
 def _last_day(year: int, month: int) -> date:

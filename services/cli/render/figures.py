@@ -19,7 +19,7 @@ def _plain(value: float, _: str) -> str:
     return amounts.money(value)
 
 
-def _each(value: float, currency: str) -> str:
+def _a_share(value: float, currency: str) -> str:
     return amounts.money(value, currency)
 
 
@@ -40,8 +40,8 @@ def _change(value: float, _: str) -> str:
 
 
 FIGURES: Mapping[str, tuple[str, Written]] = {
-    "eps_ttm": ("earnings per share, trailing year", _each),
-    "eps_fiscal_year": ("earnings per share, fiscal year", _each),
+    "eps_ttm": ("earnings per share, trailing year", _a_share),
+    "eps_fiscal_year": ("earnings per share, fiscal year", _a_share),
     "pe_ratio": ("price / earnings", _plain),
     "market_cap": ("market value", _millions),
     "shares_outstanding": ("shares outstanding", _shares),
@@ -51,7 +51,7 @@ FIGURES: Mapping[str, tuple[str, Written]] = {
     "operating_margin_pct": ("operating margin", _percent),
     "profit_growth_pct": ("profit growth", _change),
     "debt_to_equity": ("debt / equity", _plain),
-    "dividend_per_share_ttm": ("dividends per share, trailing year", _each),
+    "dividend_per_share_ttm": ("dividends per share, trailing year", _a_share),
     "dividend_yield_pct": ("dividend yield", _percent),
 }
 """The figures in the order of showing: what each is called, and how it is written."""

@@ -72,10 +72,8 @@ def run(
     already, that one is used and left running.
     """
     settings = load_settings()
-    is_sample = settings.market == "replay" and settings.replay_dir is None
-    chosen = AS_OF_DEFAULT if is_sample else None
     wish = Wish(
-        as_of=as_of or chosen,
+        as_of=as_of or _chosen(settings),
         universe=universe or (),
         sources=source or (),
         providers=provider or ("rules",),
@@ -107,7 +105,7 @@ def run(
     else:
         story.tell(view, out(), outcome.nodes)
         if view.cycle_id is not None:
-            _tell_where(settings, view, chosen=None if as_of else chosen)
+            _tell_where(settings, view, chosen=None if as_of else _chosen(settings))
     raise typer.Exit(ENDS[view.status] if view.status else 0)
 
 
@@ -132,6 +130,12 @@ async def _desk(
         finally:
             lost.cancel()
         progress.says("stopping")
+
+
+def _chosen(settings: Settings) -> str | None:
+    """The session where none is named: the sample's; of another source its newest."""
+    is_sample = settings.market == "replay" and settings.replay_dir is None
+    return AS_OF_DEFAULT if is_sample else None
 
 
 def _running(settings: Settings) -> RunningDesk | None:
