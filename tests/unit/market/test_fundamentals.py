@@ -120,6 +120,24 @@ def test_a_year_told_before_a_restatement_of_its_part_makes_no_trailing_year() -
     assert figures(company, date(2020, 5, 4)).eps_ttm == pytest.approx(3.4 + 1.5 - 0.4)
 
 
+def test_a_year_restated_after_its_followers_report_makes_no_trailing_year_with_it() -> None:
+    first = Company().file(
+        "10-Q", date(2019, 3, 31), date(2019, 5, 1), (EPS, date(2019, 3, 31), 1, 1.0)
+    )
+    company = quarter(annual(first))
+    assert figures(company, date(2020, 5, 1)).eps_ttm == pytest.approx(4.5)
+    company.file("10-K/A", YEAR, date(2020, 5, 4), (EPS, YEAR, 4, 6.0))
+
+    found = figures(company, date(2020, 5, 4))
+    assert (found.eps_ttm, found.eps_fiscal_year) == (None, 6.0)
+    assert found.absent["eps_ttm"].endswith("the year to 2019-12-31 as restated 2020-05-04")
+
+    # The quarter is told anew too, with its own year before.
+    now, before = (EPS, Q1, 1, 2.0), (EPS, date(2019, 3, 31), 1, 1.4)
+    company.file("10-Q/A", Q1, date(2020, 5, 6), now, before)
+    assert figures(company, date(2020, 5, 6)).eps_ttm == pytest.approx(6.0 + 2.0 - 1.4)
+
+
 def test_ends_of_52_and_53_weeks_and_of_rounded_months_are_one_period() -> None:
     saturday = date(2020, 1, 4)  # 53 weeks after 2018-12-29
     company = Company().file("10-K", saturday, date(2020, 2, 20), (EPS, saturday, 4, 4.0))
