@@ -12,7 +12,15 @@ from datetime import date
 
 from libs.market.filings import concepts
 from libs.market.filings.due import missing_reports
-from libs.market.filings.vintages import Figure, Vintages, newness, quarters_before, same_end
+from libs.market.filings.vintages import (
+    QUARTER,
+    YEAR,
+    Figure,
+    Vintages,
+    newness,
+    quarters_before,
+    same_end,
+)
 from libs.market.source import Fundamentals
 
 STALE_DAYS = 182
@@ -116,12 +124,11 @@ class _Year:
             pair = self._pair(name, quarters)
             if pair is None:
                 continue
-            year_end = quarters_before(end, quarters)
-            fiscal = known.at((name,), 4, year_end)
+            fiscal = known.year_ended(name, end - QUARTER * quarters)
             if fiscal is None:
-                gaps = gaps or [f"the year to {year_end}"]
-            elif self._restated_since(fiscal, pair[1]):
-                gaps = [f"the year to {year_end} as it was restated later"]
+                gaps = gaps or [f"the year to {quarters_before(end, quarters)}"]
+            elif reason := self._not_one_vintage(fiscal, pair):
+                return Value(None, f"no trailing year: no {word} for {reason}")
             else:
                 return Value(fiscal.value + pair[0].value - pair[1].value)
         ends = [quarters_before(end, back) for back in range(4)]
@@ -137,25 +144,36 @@ class _Year:
     def _pair(self, name: str, quarters: int) -> tuple[Figure, Figure] | None:
         """The span up to the end and the same one a year before, as the newest filing with both
         states them."""
-        a_year_before = quarters_before(self._end, 4)
         before = {
             figure.filing.accession: figure
-            for figure in self._known.statements(name, quarters, a_year_before)
+            for figure in self._known.statements(name, quarters, self._end - YEAR)
         }
         for figure in self._known.statements(name, quarters, self._end):
             if figure.filing.accession in before:
                 return figure, before[figure.filing.accession]
         return None
 
-    def _restated_since(self, fiscal: Figure, before: Figure) -> bool:
-        """True where a part of the fiscal year is told otherwise now than when the year was, and
-        the year is not: the two do not fit together."""
+    def _not_one_vintage(self, fiscal: Figure, pair: tuple[Figure, Figure]) -> str:
+        """Which part is absent where a restatement stands between the fiscal year and the year to
+        date; empty where they fit together."""
+        now, before = pair
         years = self._known.statements(fiscal.concept, 4, fiscal.period_end)
-        if any(_differ(stated, fiscal) for stated in years):
-            return False
+        was_restated = any(_differ(year, fiscal) for year in years)
         parts = self._known.statements(before.concept, before.quarters, before.period_end)
         first = newness(fiscal.filing)
-        return any(_differ(part, before) for part in parts if newness(part.filing) <= first)
+        if any(_differ(part, before) for part in parts if newness(part.filing) <= first):
+            # Told otherwise when the year was: the year counts only if it was told anew.
+            return (
+                "" if was_restated else f"the year to {fiscal.period_end} as it was restated later"
+            )
+        at_the_time = (year for year in years if newness(year.filing) <= newness(now.filing))
+        then = next(at_the_time, fiscal)
+        if fiscal.filing.filed > now.filing.filed and _differ(then, fiscal):
+            return (
+                f"the time since on the terms of the year to {fiscal.period_end} as restated "
+                f"{fiscal.filing.filed}"
+            )
+        return ""
 
     def _unstated(self, names: tuple[str, ...], how: str = "") -> str:
         word = concepts.WORDS[names]
@@ -228,5 +246,6 @@ def _notes(known: Vintages, as_of: date) -> tuple[str, ...]:
         notes.append(f"{len(missing) - MISSING_TOLD_MAX} more before those are not here")
     newest = known.filings[-1]
     age = (as_of - newest.filed).days
-    last = f"the newest known filing is the {newest.form} of {newest.filed}, {age} days old"
+    days = "1 day" if age == 1 else f"{age} days"
+    last = f"the newest known filing is the {newest.form} of {newest.filed}, {days} old"
     return (*notes, last)

@@ -6,6 +6,9 @@ from typing import Protocol, runtime_checkable
 
 from libs.market.source import MarketData, SourceLabel
 
+MADE_UP = " (synthetic)"
+"""Stands behind the name of a source of made-up data."""
+
 
 class Kind(StrEnum):
     """A kind of data; the setting of its source has the same name, but for prices: `market`."""
@@ -43,4 +46,4 @@ def answered_by(market: MarketData, kinds: Sequence[Kind]) -> str:
 
 
 def _marked(label: SourceLabel) -> str:
-    return f"{label.name} (synthetic)" if label.synthetic else label.name
+    return f"{label.name}{MADE_UP}" if label.synthetic else label.name

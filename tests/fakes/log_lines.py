@@ -29,7 +29,8 @@ def log_lines() -> Iterator[list[EventDict]]:
     theirs = {
         name: module.log
         for name, module in list(sys.modules.items())
-        if name.startswith(OURS) and hasattr(module, "log")
+        # Some have the logarithm under that name.
+        if name.startswith(OURS) and hasattr(getattr(module, "log", None), "bind")
     }
     for name in theirs:
         sys.modules[name].log = logger  # type: ignore[attr-defined]

@@ -117,7 +117,7 @@ class EdgarFeed:
 
     async def reported(self, ticker: str, as_of: date) -> tuple[ReportedFact, ...]:
         """The figures that these filings stated. Raises as `filings` does, and NotInSource for a
-        company that reports none in XBRL by US-GAAP."""
+        company that reports none in XBRL by US-GAAP, or did not up to as_of."""
         filings = await self.filings(ticker, as_of)
         cik = await self._cik(ticker)
         close = self.calendar.close(as_of)
@@ -142,7 +142,10 @@ class EdgarFeed:
             raise _no_figures(ticker)
         known = {filing.accession for filing in filings}
         # Of two share classes each asks under its own ticker, and both find one answer.
-        return tuple(replace(fact, ticker=ticker) for fact in facts if fact.accession in known)
+        stated = tuple(replace(fact, ticker=ticker) for fact in facts if fact.accession in known)
+        if reports and not stated:
+            raise _no_figures_yet(ticker, as_of)
+        return stated
 
     async def _cik(self, ticker: str) -> int:
         refuse_crypto(ticker)
@@ -174,9 +177,12 @@ class EdgarFeed:
 
         def load() -> tuple[_Company, int]:
             page = self._calls.submissions(cik)
-            older = _shaped(f"filings of {ticker}", lambda: older_of(page))
-            company = _Company(page["filings"]["recent"], older)
-            return company, _bytes_of(company.recent)
+
+            def shape() -> tuple[_Company, int]:
+                company = _Company(page["filings"]["recent"], older_of(page))
+                return company, _bytes_of(company.recent)
+
+            return _shaped(f"filings of {ticker}", shape)
 
         company: _Company = (await self._questions.ask(("filings", cik), load, covers)).value
         since = as_of - timedelta(days=HISTORY_DAYS)
@@ -188,7 +194,7 @@ class EdgarFeed:
         async def older(name: str) -> Mapping[str, Any]:
             def load() -> tuple[Mapping[str, Any], int]:
                 table = self._calls.older(name)
-                return table, _bytes_of(table)
+                return table, _shaped(f"older filings of {ticker}", lambda: _bytes_of(table))
 
             return (await self._questions.ask(("filings", cik, name), load, covers)).value  # type: ignore[no-any-return]
 
@@ -204,8 +210,17 @@ def _no_figures(ticker: str) -> NotInSource:
     )
 
 
+def _no_figures_yet(ticker: str, as_of: date) -> NotInSource:
+    return NotInSource(
+        f"figures of {ticker} at {as_of}",
+        SOURCE,
+        "none of the company's reports up to then is in XBRL (companies began with it from 2009 "
+        "to 2011); use another source of figures, or a later session",
+    )
+
+
 def _bytes_of(table: Mapping[str, Any]) -> int:
-    return ROW_BYTES * len(table.get("form") or ())
+    return ROW_BYTES * len(table["accessionNumber"])
 
 
 def _name(ticker: str) -> str:

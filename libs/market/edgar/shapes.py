@@ -25,8 +25,9 @@ ITEMS_MAX = 12
 """Item numbers kept of one 8-K; the form has some thirty."""
 
 # Days of a period, first and last included, for so many quarters: 12 to 14 weeks each, since some
-# companies have quarters of 12 and years of 53 weeks.
-_QUARTERS = {1: (84, 98), 2: (161, 196), 3: (245, 287), 4: (350, 378)}
+# companies have quarters of 12 and years of 53 weeks; or, of one that counts three of 12 weeks,
+# the fourth of 16 or 17.
+_QUARTERS = {1: (84, 119), 2: (161, 196), 3: (245, 287), 4: (350, 378)}
 _UNIT = re.compile(r"[A-Z]{3}(/shares)?|shares")
 _ACCESSION = re.compile(r"\d{10}-\d{2}-\d{6}")
 _OLDER = re.compile(r"CIK\d{10}-submissions-\d{3}\.json")
@@ -43,12 +44,15 @@ class Older:
 
 
 def ciks_of(page: Mapping[str, Any]) -> Mapping[str, int]:
-    """The company's number by ticker; of two share classes both have the same."""
+    """The company's number by ticker; of two share classes both have the same. Raises ValueError
+    where not one row can be read."""
     ciks = {}
     for row in page.values():
         ticker, cik = row.get("ticker"), row.get("cik_str")
         if isinstance(ticker, str) and isinstance(cik, int) and cik > 0:
             ciks[ticker.upper()] = cik
+    if not ciks:
+        raise ValueError("no row has a ticker and a number")
     return ciks
 
 
@@ -93,10 +97,14 @@ def reported_of(
     ticker: str, page: Mapping[str, Any], concepts: Collection[str]
 ) -> tuple[ReportedFact, ...]:
     """The figures of `concepts` by filing. One that a filing states twice is there once, and where
-    it states two numbers (of two share classes, on one cover page) with both."""
+    it states two numbers (of two share classes, on one cover page) with both. Raises ValueError
+    where not one figure can be read."""
+    entries = list(_entries(page, concepts))
+    if entries and not any(_is_figure(row) for _, _, row in entries):
+        raise ValueError(f"none of {len(entries)} figures has a filing, a day and a number")
     facts = {
         fact
-        for concept, unit, row in _entries(page, concepts)
+        for concept, unit, row in entries
         if (fact := _fact(ticker, concept, unit, row)) is not None
     }
     return tuple(sorted(facts, key=_place))
@@ -129,21 +137,32 @@ def _period_end(row: Mapping[str, Any]) -> date | None:
 
 
 def _rows(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The rows of parallel columns; one that lacks number, form or day is left out."""
-    names = ("accessionNumber", "form", "filingDate", "acceptanceDateTime", "reportDate", "items")
+    """The rows of parallel columns; one that lacks number, form or day is left out. Raises
+    ValueError where the columns do not fit together, or not one row can be read."""
+    needed = ("accessionNumber", "form", "filingDate", "acceptanceDateTime")
     count = len(table["accessionNumber"])
-    columns = [table.get(name) or [""] * count for name in names]
-    for cells in zip(*columns, strict=False):
-        row = {name: str(cell or "") for name, cell in zip(names, cells, strict=True)}
-        filed = _day(row["filingDate"])
-        if filed is None or not _ACCESSION.fullmatch(row["accessionNumber"]):
-            continue
-        yield {
-            **row,
-            "filingDate": filed,
-            "reportDate": _day(row["reportDate"]),
-            "items": _items(row["items"]),
-        }
+    columns = {name: table[name] for name in needed}
+    columns |= {name: table.get(name) or [""] * count for name in ("reportDate", "items")}
+    for name, cells in columns.items():
+        if not isinstance(cells, list) or len(cells) != count:
+            raise ValueError(f"the column {name} does not fit to the others")
+    read = [row for cells in zip(*columns.values(), strict=True) if (row := _row(columns, cells))]
+    if count and not read:
+        raise ValueError(f"none of {count} rows has a number, a form and a day")
+    yield from read
+
+
+def _row(names: Iterable[str], cells: Sequence[Any]) -> dict[str, Any] | None:
+    row = {name: str(cell or "") for name, cell in zip(names, cells, strict=True)}
+    filed = _day(row["filingDate"])
+    if filed is None or not row["form"] or not _ACCESSION.fullmatch(row["accessionNumber"]):
+        return None
+    return {
+        **row,
+        "filingDate": filed,
+        "reportDate": _day(row["reportDate"]),
+        "items": _items(row["items"]),
+    }
 
 
 def _items(text: str) -> tuple[str, ...]:
@@ -167,28 +186,40 @@ def _entries(
 def _fact(ticker: str, concept: str, unit: str, row: Mapping[str, Any]) -> ReportedFact | None:
     """A figure; None where it is none that the desk can place: its period is of another length, or
     ends after the filing (a slip in the date of a cover page)."""
-    end, filed, value = _day(row.get("end")), _day(row.get("filed")), row.get("val")
-    quarters = _quarters(row.get("start"), end)
-    if end is None or filed is None or quarters is None or end > filed:
+    if not _is_figure(row):
         return None
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    end, filed = date.fromisoformat(row["end"]), date.fromisoformat(row["filed"])
+    quarters = _quarters(row.get("start"), end)
+    if quarters is None or end > filed:
         return None
     return ReportedFact(
         ticker=ticker,
-        accession=str(row.get("accn")),
+        accession=row["accn"],
         concept=concept,
         period_end=end,
         quarters=quarters,
         unit=unit,
-        value=float(value),
+        value=float(row["val"]),
     )
 
 
-def _quarters(start: object, end: date | None) -> int | None:
+def _is_figure(row: Mapping[str, Any]) -> bool:
+    """True where a row has its filing, its days and a number."""
+    value = row.get("val")
+    return (
+        _ACCESSION.fullmatch(str(row.get("accn"))) is not None
+        and _day(row.get("end")) is not None
+        and _day(row.get("filed")) is not None
+        and isinstance(value, int | float)
+        and not isinstance(value, bool)
+    )
+
+
+def _quarters(start: object, end: date) -> int | None:
     if start is None:
         return 0
     first = _day(start)
-    if first is None or end is None:
+    if first is None:
         return None
     days = (end - first).days + 1
     return next((n for n, (low, high) in _QUARTERS.items() if low <= days <= high), None)

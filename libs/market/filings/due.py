@@ -7,13 +7,20 @@ end to the next business day. The further days that a late filer may ask for (Ru
 count: its report was not there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from libs.market.calendar import exchange_calendar
 from libs.market.filings.reported import Filing
-from libs.market.filings.vintages import month_end, quarters_before, same_end
+from libs.market.filings.vintages import (
+    WEEK,
+    YEAR,
+    ends_near,
+    month_end,
+    quarters_before,
+    same_end,
+)
 
 QUARTERLY, ANNUAL = "10-Q", "10-K"
 DAYS = {QUARTERLY: 45, ANNUAL: 90}
@@ -46,12 +53,12 @@ def missing_reports(
     # The first quarter's end that is not before as_of.
     end = quarters_before(fiscal_year_end, -(2 + (as_of - fiscal_year_end).days // 91))
     while looked_at < PERIODS_MIN or end >= month_end(min(ends)):
-        report = _report(end, fiscal_year_end)
+        report = _report(end, fiscal_year_end, ends)
         end = quarters_before(end, 1)
         if report.due >= as_of:
             continue
         looked_at += 1
-        if not any(same_end(report.period_end, known_end) for known_end in ends):
+        if not any(ends_near(report.period_end, known_end) for known_end in ends):
             missing.append(report)
     return tuple(missing)
 
@@ -61,7 +68,16 @@ def is_report(form: str) -> bool:
     return form.startswith((QUARTERLY, ANNUAL))
 
 
-def _report(end: date, fiscal_year_end: date) -> MissingReport:
+def _report(end: date, fiscal_year_end: date, known_ends: Collection[date]) -> MissingReport:
     form = ANNUAL if end.month == fiscal_year_end.month else QUARTERLY
-    due = exchange_calendar().session_on_or_after(end + timedelta(days=DAYS[form]))
-    return MissingReport(form, end, due)
+    ended = _ended(end, known_ends)
+    due = exchange_calendar().session_on_or_after(ended + timedelta(days=DAYS[form]))
+    return MissingReport(form, ended, due)
+
+
+def _ended(end: date, known_ends: Collection[date]) -> date:
+    """The last day on which the quarter up to `end` may have ended: `end`, or, of a company whose
+    quarters are of 12 and 16 weeks, 53 weeks after that of the year before."""
+    a_year_on = [known + YEAR for known in known_ends if ends_near(known + YEAR, end)]
+    irregular = [day + WEEK for day in a_year_on if not same_end(day, end)]
+    return max([end, *irregular])

@@ -14,6 +14,12 @@ from libs.market.filings.reported import Filing, ReportedFact
 SAME_END_DAYS_MAX = 15
 """Half a month: rounding to the nearest month's end moves a date by no more, and the ends of years
 of 52 and 53 weeks differ by a week."""
+YEAR_END_DAYS_MAX = 41
+"""Half of twelve weeks, the shortest quarter: no other year or report ends nearer than that.
+Companies with quarters of 12, 12, 12 and 16 weeks end theirs weeks off a calendar's."""
+WEEK = timedelta(weeks=1)
+QUARTER = 13 * WEEK
+YEAR = 52 * WEEK
 PER_SHARE = "/shares"
 SHARES = "shares"
 MONTHS_A_QUARTER = 3
@@ -81,6 +87,13 @@ class Vintages:
                 return figure
         return None
 
+    def year_ended(self, concept: str, end: date) -> Figure | None:
+        """The newest statement of the fiscal year that ended nearest to `end`, if one ended near
+        it."""
+        years = self._figures.get((concept, 4), ())
+        last = _nearest((year.period_end for year in years), end)
+        return None if last is None else self.at((concept,), 4, last)
+
     def newest(self, concepts: Sequence[str], *quarters: int) -> Figure | None:
         """The figure of the latest period, in its newest statement; of equal ones the first
         concept's."""
@@ -107,13 +120,15 @@ class Vintages:
 
     @property
     def fiscal_year_end(self) -> date | None:
-        """The month's end that the last fiscal year ended on, by the newest period's longest
-        span: a half-year ends two quarters after it."""
+        """The month's end that the last fiscal year ended on: that of a stated year, or else by the
+        newest period's longest span: a half-year ends two quarters after it."""
         newest = self.period
         if newest is None:
             return None
         spans = [f for f in self.of_periods() if same_end(f.period_end, newest.period_end)]
-        return quarters_before(newest.period_end, max(f.quarters for f in spans) % 4)
+        end = newest.period_end - QUARTER * (max(f.quarters for f in spans) % 4)
+        years = (f.period_end for f in self.of_periods() if f.quarters == 4)
+        return month_end(_nearest(years, end) or end)
 
 
 def newness(filing: Filing) -> tuple[datetime, date, str]:
@@ -124,6 +139,11 @@ def newness(filing: Filing) -> tuple[datetime, date, str]:
 def same_end(one: date, other: date) -> bool:
     """True where two dates end one period."""
     return abs((one - other).days) <= SAME_END_DAYS_MAX
+
+
+def ends_near(one: date, other: date) -> bool:
+    """True where two dates end one fiscal year, or one report's period, by whatever calendar."""
+    return abs((one - other).days) <= YEAR_END_DAYS_MAX
 
 
 def month_end(day: date) -> date:
@@ -138,6 +158,11 @@ def quarters_before(end: date, quarters: int) -> date:
     rounded = month_end(end)
     months = rounded.year * 12 + rounded.month - 1 - MONTHS_A_QUARTER * quarters
     return _last_day(months // 12, months % 12 + 1)
+
+
+def _nearest(ends: Iterable[date], end: date) -> date | None:
+    near = [day for day in ends if ends_near(day, end)]
+    return min(near, key=lambda day: abs(day - end), default=None)
 
 
 def _last_day(year: int, month: int) -> date:

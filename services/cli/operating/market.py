@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from libs.facts import amounts
 from libs.market.errors import MarketError
-from libs.market.kinds import Kind
+from libs.market.kinds import MADE_UP, Kind
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
 from libs.market.sources import (
     CAN,
@@ -29,6 +29,7 @@ from libs.market.tools.answers import ODD
 from libs.market.tools.toolbox import MarketTools
 from libs.runtime.settings import Settings
 from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
+from services.cli.render import figures
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request_options import UniverseOption
@@ -145,7 +146,7 @@ def show(
         synthetic = ", synthetic prices" if label.synthetic else ""
         out().print(Text(f"{ticker.upper()} at the close of {day}, from {label.name}{synthetic}"))
         rows: list[tuple[str, RenderableType]] = [
-            (SHOWN[answer.tool], _render(answer)) for answer in answers
+            (SHOWN[answer.tool], _with_source(answer, label.name)) for answer in answers
         ]
         if odd := _odd(answers):
             rows.insert(1, ("odd", Text("\n".join(odd), style="yellow")))
@@ -175,6 +176,13 @@ def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:
     return list(dict.fromkeys(notes))
 
 
+def _with_source(answer: ToolAnswer, prices: str) -> RenderableType:
+    """The answer, and who gave it where that is not the source of `prices` alone."""
+    drawn = _render(answer)
+    source = prices if answer.result is None else answer.result["source"].removesuffix(MADE_UP)
+    return drawn if source == prices else Group(Text(f"from {source}", style="dim"), drawn)
+
+
 def _render(answer: ToolAnswer) -> RenderableType:
     if answer.result is None:
         return Text(f"{answer.code}: {answer.message}", style="yellow")
@@ -188,27 +196,13 @@ def _render(answer: ToolAnswer) -> RenderableType:
         return Text("\n".join(lines[:HEADLINES_SHOWN]) or "no headlines")
     if answer.tool == "get_filings":
         lines = [
-            f"{item['filed']}  {item['text']} ({item['age_days']} days ago)"
+            f"{item['filed']}  {item['text']} ({amounts.count(item['age_days'], 'day')} ago)"
             for item in content["items"]
         ]
         return Text("\n".join(lines[:FILINGS_SHOWN]) or "no filings")
     if answer.tool == "get_fundamentals":
-        return _figures(answer.result)
+        return figures.shown(answer.result)
     return Text(", ".join(_pairs(content)) or "nothing")
-
-
-def _figures(result: dict[str, Any]) -> Text:
-    """The figures, then why others are absent, then what a reader has to know of them."""
-    figures = result["figures"]
-    if figures is None:
-        return Text(result["note"], style="yellow")
-    content = {key: value for key, value in figures.items() if key not in {"absent", "notes"}}
-    text = Text(", ".join(_pairs({"sector": result.get("sector"), **content})))
-    for name, why in figures["absent"].items():
-        text.append(f"\nno {name}: {why}", style="dim")
-    for note in figures["notes"]:
-        text.append(f"\n{note}", style="yellow")
-    return text
 
 
 def _pairs(content: dict[str, Any]) -> list[str]:

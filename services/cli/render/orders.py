@@ -18,7 +18,7 @@ def placed(rows: Sequence[OrderRow], result: ExecutionResult) -> Table:
     """One line an order with its fill; below the values what they did to the cash."""
     currency = result.cash_after.currency
     grid = table(
-        "order",
+        ("order", "gives"),
         "status",
         ("shares", "right"),
         (f"price {currency}", "right"),

@@ -7,8 +7,11 @@ import typer
 from contracts.constraints import ENFORCED
 
 AS_OF_DEFAULT = "2010-05-06"
-"""The first session after the newest filing of the sample (10-Q of GOOG, 2010-05-05) at which the
-rules give an order and a rule cuts one. Chosen so, by trying; a change of the rules may move it."""
+AS_OF_CHOSEN = (
+    "the first session after the newest filing of the sample (10-Q of GOOG, 2010-05-05) at which"
+    " the desk both buys and is cut by a rule"
+)
+"""Why that one. Found by trying: a change of the rules may move it."""
 
 AsOfOption = Annotated[
     str | None,

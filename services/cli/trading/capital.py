@@ -97,7 +97,7 @@ def import_file(
     if json:
         emit([shown.model_copy(update={"findings": tuple(findings)})])
     elif shown.positions:
-        write(_import_screen(shown), out())
+        write(_import_screen(shown, is_whole=not findings), out())
     if findings:
         _refuse(findings, read, file)
     if json:
@@ -258,13 +258,19 @@ def _tell_unused(read: HoldingsFile) -> None:
         err().print(f"columns that are not used: {', '.join(read.unused)}", style="dim")
 
 
-def _import_screen(shown: HoldingsImport) -> RenderableType:
+def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> RenderableType:
+    """The account as it would be opened; of a file with findings the positions that can be read,
+    without sums, which would not be the owner's."""
     currency = shown.cash.currency
     what = "account" if shown.opened else "would open account"
+    if not is_whole:
+        what = "what can be read so far of account"
     head = Text.assemble(
         (f"{what} {shown.account}", "bold"),
         (f"  as of {amounts.session(shown.as_of)}, amounts in {currency}", "dim"),
     )
+    if not is_whole:
+        return Group(head, Text(), _positions(shown))
     sums = f"cash {amounts.money(shown.cash.amount)}, equity {amounts.money(shown.equity.amount)}"
     return Group(head, Text(), _positions(shown), Text(), Text(sums, style="bold"))
 

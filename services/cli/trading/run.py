@@ -29,6 +29,7 @@ from services.cli.shell.request import (
     with_nodes,
 )
 from services.cli.shell.request_options import (
+    AS_OF_CHOSEN,
     AS_OF_DEFAULT,
     AsOfOption,
     ConstraintOption,
@@ -72,7 +73,7 @@ def run(
     """
     settings = load_settings()
     wish = Wish(
-        as_of=as_of or (AS_OF_DEFAULT if settings.market == "replay" else None),
+        as_of=as_of or _chosen(settings),
         universe=universe or (),
         sources=source or (),
         providers=provider or ("rules",),
@@ -104,7 +105,7 @@ def run(
     else:
         story.tell(view, out(), outcome.nodes)
         if view.cycle_id is not None:
-            _tell_where(settings, view)
+            _tell_where(settings, view, chosen=None if as_of else _chosen(settings))
     raise typer.Exit(ENDS[view.status] if view.status else 0)
 
 
@@ -131,6 +132,12 @@ async def _desk(
         progress.says("stopping")
 
 
+def _chosen(settings: Settings) -> str | None:
+    """The session where none is named: the sample's; of another source its newest."""
+    is_sample = settings.market == "replay" and settings.replay_dir is None
+    return AS_OF_DEFAULT if is_sample else None
+
+
 def _running(settings: Settings) -> RunningDesk | None:
     if settings.nats_url is not None:
         return None
@@ -154,14 +161,17 @@ async def _unless_lost(
         work.cancel()
 
 
-def _tell_where(settings: Settings, view: CycleView) -> None:
+def _tell_where(settings: Settings, view: CycleView, *, chosen: str | None) -> None:
     account = view.pipelines[0].account if view.pipelines else ""
     commands = f"deskbus portfolio {account}    deskbus up    deskbus --help"
-    steps = (
+    steps: tuple[tuple[str, str], ...] = (
         ("Data", str(settings.data_dir.absolute())),
         ("Console", _console(settings)),
         ("Next", commands),
     )
+    if chosen is not None:
+        why = f"{chosen} is chosen: {AS_OF_CHOSEN}; --as-of takes any other"
+        steps = (("Date", why), *steps)
     write(facts([(label, Text(value, style="dim")) for label, value in steps]), out())
 
 

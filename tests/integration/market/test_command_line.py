@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from libs.market.sources import SourceName
 from services.cli.operating import doctor, market
 from services.cli.shell.problem import ExitCode, Problem
-from tests.fakes.yahoo_live import AS_OF, Live, live_fixture
+from tests.fakes.yahoo_live import AS_OF, FIXTURE, Live, live_fixture
 
 SINCE = datetime(2023, 1, 3)  # noqa: DTZ001 - as typer gives it
 
@@ -108,6 +109,53 @@ def test_show_tells_what_is_there_and_what_is_not(
     market.show("ALFA", source=SourceName.YAHOO, json=True)
     answers = {row["tool"]: row for row in lines(capsys)}
     assert answers["get_stock_price"]["result"]["as_of"] == "2024-03-15"  # type: ignore[index]
+
+
+README = Path(__file__).parents[3] / "README.md"
+COMMAND = re.compile(
+    r"^\$ deskbus market show AAPL --as-of (\S+) --json \| grep -o '(.+)'\n(.+)$", re.MULTILINE
+)
+
+
+def test_the_restatement_in_the_readme_is_what_the_command_prints(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = COMMAND.findall(README.read_text(encoding="utf-8"))
+    for day, pattern, told in examples:
+        market.show("AAPL", datetime.fromisoformat(day), json=True)
+        assert re.findall(pattern, capsys.readouterr().out) == [told]
+    assert [told for *_, told in examples] == ['"eps_fiscal_year":6.29', '"eps_fiscal_year":9.08']
+
+
+def test_show_tells_figures_with_unit_and_age_and_what_the_sample_lacks(
+    live: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    market.show("AAPL", datetime(2010, 1, 26))  # noqa: DTZ001 - as typer gives it
+    market.show("MSFT", datetime(2010, 5, 6))  # noqa: DTZ001 - as typer gives it
+    shown = " ".join(capsys.readouterr().out.split())
+    for told in (
+        "period to 2009-12-31, 26 days old; 10-Q filed 2010-01-25 (0001193125-10-012085)",
+        "earnings per share, trailing year 10.25 USD",
+        "earnings per share, fiscal year to 2009-09-30 (118 days old) 9.08 USD",
+        "market value 186,640 million USD",
+        "profit growth +49.80%",
+        "the newest known filing is the 10-K/A of 2010-01-25, 1 day old",
+        "10-K/A: amended annual report on the period to 2009-09-30 (1 day ago)",
+        "earnings per share, trailing year: none; no trailing year: no earnings per share for",
+        "the 10-K on the period to 2009-06-30, due by 2009-09-28, is not here",
+    ):
+        assert told in shown
+
+
+def test_show_says_who_answered_where_that_is_not_the_prices_source(
+    live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKBUS_FUNDAMENTALS", "yahoo")
+    monkeypatch.setenv("DESKBUS_REPLAY_DIR", str(FIXTURE))
+    market.show("ALFA", datetime(2024, 3, 15))  # noqa: DTZ001 - as typer gives it
+    shown = capsys.readouterr().out
+    assert shown.count("from yahoo (fundamentals), fixture (synthetic) (prices)") == 1
+    assert shown.count("from ") == 2, "and once for the prices"
 
 
 def test_show_of_an_unknown_ticker_fails(live: Live, capsys: pytest.CaptureFixture[str]) -> None:

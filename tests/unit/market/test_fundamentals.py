@@ -1,7 +1,7 @@
 """Fundamentals from made-up filings: one company, told filing by filing."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -120,6 +120,24 @@ def test_a_year_told_before_a_restatement_of_its_part_makes_no_trailing_year() -
     assert figures(company, date(2020, 5, 4)).eps_ttm == pytest.approx(3.4 + 1.5 - 0.4)
 
 
+def test_a_year_restated_after_its_followers_report_makes_no_trailing_year_with_it() -> None:
+    first = Company().file(
+        "10-Q", date(2019, 3, 31), date(2019, 5, 1), (EPS, date(2019, 3, 31), 1, 1.0)
+    )
+    company = quarter(annual(first))
+    assert figures(company, date(2020, 5, 1)).eps_ttm == pytest.approx(4.5)
+    company.file("10-K/A", YEAR, date(2020, 5, 4), (EPS, YEAR, 4, 6.0))
+
+    found = figures(company, date(2020, 5, 4))
+    assert (found.eps_ttm, found.eps_fiscal_year) == (None, 6.0)
+    assert found.absent["eps_ttm"].endswith("the year to 2019-12-31 as restated 2020-05-04")
+
+    # The quarter is told anew too, with its own year before.
+    now, before = (EPS, Q1, 1, 2.0), (EPS, date(2019, 3, 31), 1, 1.4)
+    company.file("10-Q/A", Q1, date(2020, 5, 6), now, before)
+    assert figures(company, date(2020, 5, 6)).eps_ttm == pytest.approx(6.0 + 2.0 - 1.4)
+
+
 def test_ends_of_52_and_53_weeks_and_of_rounded_months_are_one_period() -> None:
     saturday = date(2020, 1, 4)  # 53 weeks after 2018-12-29
     company = Company().file("10-K", saturday, date(2020, 2, 20), (EPS, saturday, 4, 4.0))
@@ -129,6 +147,56 @@ def test_ends_of_52_and_53_weeks_and_of_rounded_months_are_one_period() -> None:
     found = figures(company, date(2020, 5, 8))
     assert found.eps_ttm == pytest.approx(4.7)
     assert (found.eps_fiscal_year, found.period_end) == (4.2, end)
+
+
+# Ends of the fiscal year before, its three quarters, the last fiscal year, and its followers:
+# PepsiCo's and Costco's quarters have 12, 12, 12 and 16 weeks, Kroger's 16, 12, 12 and 12.
+CALENDARS = {
+    "PEP": (
+        "2022-12-31 2023-03-25 2023-06-17 2023-09-09",
+        "2023-12-30 2024-03-23 2024-06-15 2024-09-07",
+    ),
+    "COST": (
+        "2022-08-28 2022-11-20 2023-02-12 2023-05-07",
+        "2023-09-03 2023-11-26 2024-02-18 2024-05-12",
+    ),
+    "KR": (
+        "2023-01-28 2023-05-20 2023-08-12 2023-11-04",
+        "2024-02-03 2024-05-25 2024-08-17 2024-11-09",
+    ),
+}
+
+
+@pytest.mark.parametrize("ticker", CALENDARS)
+def test_quarters_of_12_and_of_16_weeks_make_trailing_years_and_no_report_is_missing(
+    ticker: str,
+) -> None:
+    before, last = ([date.fromisoformat(day) for day in days.split()] for days in CALENDARS[ticker])
+    company = Company()
+    for ends, year, quarter_eps in ((before, 4.0, 1.0), (last, 5.0, 1.5)):
+        for number, end in enumerate(ends):
+            said = [(EPS, end, number or 4, number * quarter_eps if number else year)]
+            if ends is last and number:
+                said.append((EPS, before[number], number, number * 1.0))
+            form, filed = ("10-Q", 40) if number else ("10-K", 59)
+            company.file(form, end, end + timedelta(days=filed), *said)
+    for number, end in enumerate(last):
+        found = figures(company, end + timedelta(days=60))
+        assert found.eps_ttm == pytest.approx(5.0 + number * 0.5)
+        assert found.eps_fiscal_year == 5.0
+        assert (found.period_end, found.notes) == (end, ())
+
+
+def test_a_first_quarter_of_16_weeks_is_due_when_it_ends_and_not_a_calendars() -> None:
+    company = Company()
+    ends = [date.fromisoformat(day) for day in " ".join(CALENDARS["KR"]).split()]
+    for number, end in enumerate(ends[:5]):
+        company.file("10-Q" if number % 4 else "10-K", end, end + timedelta(days=40))
+    year_end = date(2024, 1, 31)
+
+    assert missing_reports(company.filings, year_end, date(2024, 7, 9)) == ()
+    (missing,) = missing_reports(company.filings, year_end, date(2024, 7, 10))
+    assert (missing.period_end, missing.due) == (date(2024, 5, 25), date(2024, 7, 9))
 
 
 def test_per_share_figures_and_counts_come_in_as_ofs_shares() -> None:

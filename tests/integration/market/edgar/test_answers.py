@@ -1,14 +1,24 @@
 """What EDGAR knows at a close, and which of its answers are asked for again."""
 
+import random
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from libs.market.edgar import feed
-from libs.market.errors import ContactMissing, CryptoNotSupported, NothingTraded, NotInSource
+from libs.market.errors import (
+    BadVendorData,
+    ContactMissing,
+    CryptoNotSupported,
+    MarketError,
+    NothingTraded,
+    NotInSource,
+)
 from tests.fakes.edgar_live import AMENDED, AS_OF, BEFORE, FIRST, EdgarLive, edgar_source
-from tests.fakes.edgar_server import Company, row
+from tests.fakes.edgar_server import Company, StandIn, row
 
 FACTS = "/api/xbrl/companyfacts/"
 
@@ -56,6 +66,15 @@ async def test_a_company_without_xbrl_has_filings_and_no_figures(edgar: EdgarLiv
     with pytest.raises(NotInSource):
         await edgar.feed.reported("SPY", AS_OF)
     assert edgar.server.count(FACTS) == 1
+
+
+async def test_reports_from_before_xbrl_are_told_as_that_and_not_as_nothing_reported(
+    edgar: EdgarLive,
+) -> None:
+    earlier = date(2009, 10, 27)  # its first report with figures came after that close
+    assert [filing.form for filing in await edgar.feed.filings("AAPL", earlier)] == ["10-K", "8-K"]
+    with pytest.raises(NotInSource, match=r"figures of AAPL at 2009-10-27.*is in XBRL"):
+        await edgar.feed.reported("AAPL", earlier)
 
 
 async def test_a_company_that_reports_by_other_rules_has_no_figures(edgar: EdgarLive) -> None:
@@ -142,3 +161,104 @@ async def test_the_pages_read_for_one_question_are_bounded(
         ]
     await edgar.feed.filings("AAPL", AS_OF)
     assert edgar.server.count("-submissions-") == 2
+
+
+# --- JSON of another shape ----------------------------------------------------------------------
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, Any], Any]) -> None:
+    """Let the stand-in answer what `change` makes of each page (its path, its JSON)."""
+    true = StandIn._page
+    monkeypatch.setattr(StandIn, "_page", lambda self, path: change(path, true(self, path)))
+
+
+def broken(page: Any, what: str) -> Any:
+    match what:
+        case "filings are a list":
+            page["filings"]["recent"] = []
+        case "a number for a column":
+            page["filings"]["recent"]["form"] = 7
+        case "a column is shorter":
+            page["filings"]["recent"]["filingDate"].pop()
+        case "a column is gone":
+            del page["filings"]["recent"]["acceptanceDateTime"]
+        case "days are written otherwise":
+            recent = page["filings"]["recent"]
+            recent["filingDate"] = ["10/27/2009" for _ in recent["filingDate"]]
+        case "a number for the older files":
+            page["filings"]["files"] = 7
+    return page
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "filings are a list",
+        "a number for a column",
+        "a column is shorter",
+        "a column is gone",
+        "days are written otherwise",
+        "a number for the older files",
+    ],
+)
+async def test_filings_of_another_shape_are_an_error_and_never_none(
+    edgar: EdgarLive, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    answers(
+        monkeypatch,
+        lambda path, page: broken(page, what) if path.endswith("/CIK0000320193.json") else page,
+    )
+    with pytest.raises(BadVendorData, match="filings of AAPL"):
+        await edgar.feed.filings("AAPL", AS_OF)
+
+
+async def test_figures_of_which_none_can_be_read_are_an_error_and_never_none(
+    edgar: EdgarLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for figure in edgar.server.companies[0].facts["us-gaap"]["EarningsPerShareDiluted"]["units"][  # type: ignore[index]
+        "USD/shares"
+    ]:
+        figure["val"] = str(figure["val"])
+    with pytest.raises(BadVendorData, match="figures of AAPL"):
+        await edgar.feed.reported("AAPL", AS_OF)
+
+
+async def test_a_list_of_tickers_of_which_none_can_be_read_does_not_make_them_unlisted(
+    edgar: EdgarLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(monkeypatch, lambda path, page: {"0": {}} if "tickers" in path else page)
+    with pytest.raises(BadVendorData, match="list of tickers"):
+        await edgar.feed.filings("AAPL", AS_OF)
+
+
+ODD = (None, 0, -1, 1e18, "", "x", [], {}, [1], {"a": 1}, True, "2010-13-45")
+
+
+def mangled(node: Any, draw: random.Random) -> Any:
+    """The page with a few of its parts lost or replaced."""
+    if draw.random() < 0.03:
+        return draw.choice(ODD)
+    if isinstance(node, dict):
+        return {key: mangled(item, draw) for key, item in node.items() if draw.random() > 0.01}
+    if isinstance(node, list):
+        return [mangled(item, draw) for item in node if draw.random() > 0.01]
+    return node
+
+
+async def test_whatever_the_json_is_like_the_answer_is_right_or_a_typed_error(
+    edgar: EdgarLive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    true = {(fact.accession, fact.value) for fact in await edgar.feed.reported("AAPL", AS_OF)}
+    draw = random.Random(19)
+    answers(monkeypatch, lambda _, page: mangled(page, draw))
+    for number in range(30):
+        live = edgar_source(edgar.server, tmp_path / str(number))
+        edgar.others.append(live)
+        try:
+            told = {
+                (fact.accession, fact.value) for fact in await live.feed.reported("AAPL", AS_OF)
+            }
+        except MarketError:
+            continue
+        replaced = {value for value in ODD if isinstance(value, int | float)}
+        assert {(accession, value) for accession, value in told if value not in replaced} <= true

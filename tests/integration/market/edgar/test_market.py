@@ -165,6 +165,8 @@ def test_a_recording_answers_what_edgar_answered_and_does_not_hold_the_contact(
     assert [filing.items for filing in recorded] == [(), (), ("5.02", "9.01")]
     found = asyncio.run(replay.fundamentals("ALFA", FIXTURE_AS_OF))
     assert found is not None
+    desk = market_of(Settings(market="yahoo", data_dir=tmp_path / ".deskbus"))
+    assert asyncio.run(desk.fundamentals("ALFA", FIXTURE_AS_OF)) == found
     assert (found.eps_ttm, found.form) == (4.5, "10-K/A")
     assert "class" in found.absent["shares_outstanding"]
     earlier = asyncio.run(replay.fundamentals("ALFA", date(2024, 2, 15)))

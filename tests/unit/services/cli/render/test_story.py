@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Sequence
+from uuid import uuid4
 
 import pytest
 from rich.console import Console
@@ -138,6 +139,19 @@ def test_the_numbers_stay_whole_in_a_narrow_terminal(cycle_view: CycleView, widt
 @pytest.mark.parametrize("width", [80, 100, 118])
 def test_on_a_usual_screen_no_word_of_a_table_is_cut(cycle_view: CycleView, width: int) -> None:
     assert "…" not in _told(cycle_view, width=width)
+
+
+def test_an_order_with_a_long_name_does_not_cut_the_money(cycle_view: CycleView) -> None:
+    (order,) = cycle_view.pipelines[0].contracts["execution_result"]["orders"]  # type: ignore[index]
+    price = {"amount": "515.02", "currency": "USD"}
+    stop = {**order, "order_id": str(uuid4()), "side": "sell", "type": "stop", "stop_price": price}
+    view = with_contracts(cycle_view, execution_result={"orders": [order, stop]})
+
+    text = _told(view, width=80)
+
+    assert "sell AAPL, stop at 515.02" in _spaced(_told(view))
+    assert "…" not in text
+    assert {"100,000.00", "-39,801.93", "60,198.07"} <= set(text.split())
 
 
 def test_what_matters_least_goes_first_where_there_is_no_room(cycle_view: CycleView) -> None:
