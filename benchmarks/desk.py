@@ -86,10 +86,7 @@ class Record:
 def main() -> None:
     """Replay, read and print; exits 1 where a cycle of the replay failed."""
     arguments = _parse()
-    with tempfile.TemporaryDirectory(prefix="desk-") as name:
-        folder = Path(name)
-        # Started by root, the servers drop its rights, and have to come in all the same.
-        folder.chmod(0o711)
+    with _kept(arguments.keep) as folder:
         prices = fifty(folder / "fifty") if arguments.universe == "fifty" else None
         with _environment(prices):
             began = time.perf_counter()
@@ -110,7 +107,21 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--until", type=date.fromisoformat, default=UNTIL)
     parser.add_argument("--universe", choices=["bundled", "fifty"], default="bundled")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--keep", type=Path, help="keep the desk there; a later run goes on, and reads all of it"
+    )
     return parser.parse_args()
+
+
+@contextmanager
+def _kept(kept: Path | None) -> Iterator[Path]:
+    """A folder for the desk's data: the one that is kept, else one that goes with the block."""
+    with tempfile.TemporaryDirectory(prefix="desk-") as name:
+        folder = Path(name) if kept is None else kept.absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        # Started by root, the servers drop its rights, and have to come in all the same.
+        folder.chmod(0o711)
+        yield folder
 
 
 def documented_schedule() -> dict[str, Any]:
@@ -263,7 +274,9 @@ def _monthly(sessions: Sequence[date], rows: Sequence[Sequence[float | None]]) -
 
 
 def fifty(folder: Path) -> Path:
-    """Write the made-up universe as a replay directory."""
+    """Write the made-up universe as a replay directory, where it is not there yet."""
+    if folder.exists():
+        return folder
     folder.mkdir()
     calendar = exchange_calendar()
     sessions = [SINCE.replace(year=SINCE.year - 2)]
