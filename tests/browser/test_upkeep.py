@@ -69,3 +69,20 @@ def test_costs_are_told_by_model(page: Page) -> None:
     table = page.get_by_role("group", name="By model")
     expect(table.get_by_role("row", name="claude: claude-sonnet-5-5")).to_contain_text("43.5k")
     assert {each["provider"] for each in got(page, "/costs")["rows"]} == {"claude"}
+
+
+def test_a_position_shows_what_it_was_bought_for_and_is_sold_by_a_button(
+    page: Page, shown: Shown
+) -> None:
+    account = got(page, f"/cycles/{shown.sold}")["pipelines"][0]["account"]
+    before = got(page, f"/portfolio?account={account}")["portfolio"]["positions"][0]
+    page.goto(f"/portfolio?account={account}")
+    page.locator("summary", has_text="What they were bought for").click()
+    told = page.locator("#plans .detail", has_text=f"{before['ticker']}: bought on")
+    expect(told).to_contain_text("looked at again")
+
+    row = page.locator("tr", has=page.get_by_role("rowheader", name=before["ticker"], exact=True))
+    row.locator("summary", has_text="Sell now").click()
+    row.get_by_label("Percent of the position").fill("50")
+    row.get_by_role("button", name=f"Sell {before['ticker']}").click()
+    expect(page.locator(".toast")).to_contain_text("is sold at the next open", timeout=WAIT_MS)

@@ -9,9 +9,10 @@ import pytest
 from contracts.account import HeldPlan, Portfolio, Position, Side
 from contracts.cycle import CycleRequest
 from contracts.facts import DatedEvent, EventKind, ReportAhead
-from contracts.reasons import REASONS_MAX
+from contracts.reasons import REASONS_MAX, Reason, Speaks
 from contracts.research import QuantSignal
 from contracts.risk import ReviewPicks, ValidateDecision
+from contracts.sentiment import TickerSentiment
 from contracts.trader import PickTrades, StockPick
 from contracts.types import Money
 from libs.llm.prompt import digest_told, sentiment_told
@@ -272,6 +273,50 @@ async def test_by_rules_what_is_held_and_bearish_is_sold(desk, facts):
     [sale] = daily.sell_recommendations
     assert (sale.ticker, sale.action, sale.allocation_pct) == ("GOOG", Side.SELL, 100)
     assert "bearish" in sale.reasoning
+
+
+async def sure_of_apple(desk, facts, *, mood=None, events=(), figures=None):
+    """The confidence in AAPL of the trader by rules; None where it does not buy it."""
+    known, found = facts
+    report = known["research_report"]
+    finding = next(each for each in report.tickers if each.ticker == "AAPL")
+    own = tuple(each for each in finding.reasons if "@" not in each.fact)
+    report = changed(report, "AAPL", fundamental_score=figures, reasons=(*own, *events))
+    told = found["sentiment"].model_copy(
+        update={"tickers": () if mood is None else (mood,), "unscored": ()}
+    )
+    daily = await traded(desk, facts, research_report=report, sentiment_report=told)
+    return next((each.confidence for each in daily.picks if each.ticker == "AAPL"), None)
+
+
+def spoken_of(score):
+    return TickerSentiment(ticker="AAPL", score=score, confidence=0.6)
+
+
+def reported(quantity, speaks):
+    return Reason(fact=f"AAPL.{quantity}@2012-06-20", speaks=speaks, about="AAPL")
+
+
+@pytest.mark.parametrize(
+    ("known", "sure"),
+    [
+        ({}, 0.36),  # a trend of 8 of 10: three fifths of what rules may claim
+        ({"mood": spoken_of(1.0)}, 0.48),
+        ({"mood": spoken_of(-1.0)}, 0.24),
+        ({"figures": 7.0}, 0.48),
+        ({"figures": 3.0}, 0.24),
+        ({"events": (reported("filing", Speaks.FOR),)}, 0.48),
+        ({"events": (reported("filing", Speaks.AGAINST),)}, 0.24),
+        ({"events": (reported("eps_actual", Speaks.FOR),)}, 0.48),
+        ({"events": (reported("report", Speaks.AGAINST),)}, 0.24),
+        ({"mood": spoken_of(-1.0), "figures": 3.0}, 0.12),
+        ({"mood": spoken_of(-1.0), "figures": 0.0}, None),
+    ],
+)
+async def test_by_rules_mood_figures_filings_and_reports_speak_for_and_against_a_buy(
+    desk, facts, known, sure
+):
+    assert await sure_of_apple(desk, facts, **known) == sure
 
 
 def held_with_a_plan(ticker: str, review_by: date) -> Position:
