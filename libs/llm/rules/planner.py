@@ -55,9 +55,12 @@ def _assets(task: TaskData) -> tuple[str, ...]:
 
 
 def _due(task: TaskData, as_of: date) -> Iterator[str]:
-    """What is held and was to be looked at again by now."""
+    """What is held and was to be looked at again by now, of what the request names, if it does."""
+    named = task.get("universe")
+    universe = {*named} if isinstance(named, list) else set()
     for held in Portfolio.model_validate(task["portfolio"]).positions:
-        if held.plan is not None and held.plan.is_due(as_of):
+        is_asked = not universe or held.ticker in universe
+        if is_asked and held.plan is not None and held.plan.is_due(as_of):
             yield held.ticker
 
 
