@@ -72,17 +72,25 @@ def test_costs_are_told_by_model(page: Page) -> None:
 
 
 def test_a_position_shows_what_it_was_bought_for_and_is_sold_by_a_button(
-    page: Page, shown: Shown
+    page: Page,
 ) -> None:
-    account = got(page, f"/cycles/{shown.sold}")["pipelines"][0]["account"]
-    before = got(page, f"/portfolio?account={account}")["portfolio"]["positions"][0]
-    page.goto(f"/portfolio?account={account}")
-    page.locator("summary", has_text="What they were bought for").click()
-    told = page.locator("#plans .detail", has_text=f"{before['ticker']}: bought on")
-    expect(told).to_contain_text("looked at again")
+    wish = {
+        "as_of": "2012-06-29",
+        "universe": ["MSFT"],
+        "pipelines": [{"name": "rules", "account": "byhand"}],
+    }
+    asked = page.request.post("/api/v1/cycles", data=wish)
+    assert asked.status == 202, asked.text()
+    page.goto(f"/cycles/{asked.json()['cycle_id']}")
+    expect(page.locator("#about .under")).to_contain_text("completed", timeout=WAIT_MS)
 
-    row = page.locator("tr", has=page.get_by_role("rowheader", name=before["ticker"], exact=True))
+    page.goto("/portfolio?account=byhand")
+    page.locator("summary", has_text="What they were bought for").click()
+    told = page.locator("#plans .detail", has_text="MSFT: bought on Mon 2012-07-02 (For: ")
+    expect(told).to_contain_text("looked at again by 2012-09-25")
+
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="MSFT", exact=True))
     row.locator("summary", has_text="Sell now").click()
     row.get_by_label("Percent of the position").fill("50")
-    row.get_by_role("button", name=f"Sell {before['ticker']}").click()
+    row.get_by_role("button", name="Sell MSFT").click()
     expect(page.locator(".toast")).to_contain_text("is sold at the next open", timeout=WAIT_MS)
