@@ -72,7 +72,7 @@ where step in ('validate', 'exits_validate') and status = 'completed' order by a
 """
 FILLS: Final = """
 select f.session, o.ticker, o.side, o.type, o.exit, o.exit_rules, o.exit_month, o.stop_price,
-       o.plan, f.quantity, f.price, f.fee
+       o.plan, o.quantity as ordered, f.quantity, f.price, f.fee
 from fills f join orders o using (order_id) where o.account = $1
 order by f.session, (o.side = 'sell') desc, f.entry_id
 """

@@ -11,6 +11,9 @@ from typing import Any
 
 import orjson
 
+from libs.quant.sizing import BPS_IN_ONE as BPS
+from libs.quant.sizing import CASH_RESERVE_BPS
+
 Fill = Mapping[str, Any]
 SOON_SESSIONS = 5
 """A week: what was bought within it was hardly meant to be sold."""
@@ -45,6 +48,24 @@ class Held:
         return sum((_money(fill) - fill["fee"] for fill in self.fills), _ZERO)
 
     @property
+    def sized_at(self) -> Decimal | None:
+        """The price that the buy was sized at, by what its plan said that it risks; None without a
+        stop."""
+        plan = orjson.loads(self.fills[0]["plan"] or "{}")
+        if not plan.get("stop_price"):
+            return None
+        shares, stop = self.fills[0]["ordered"], Decimal(plan["stop_price"]["amount"])
+        return (Decimal(plan["risk"]["amount"]) / shares + stop) / (1 + CASH_RESERVE_BPS / BPS)
+
+    @property
+    def entry_gap(self) -> str:
+        """How far above the price it was sized at it was bought; empty where the reserve of its
+        plan bears that."""
+        price, sized_at = self.fills[0]["price"], self.sized_at
+        is_gap = sized_at is not None and price > sized_at * (1 + CASH_RESERVE_BPS / BPS)
+        return f"sized at {sized_at:.2f}, bought at {price:.2f}" if is_gap else ""
+
+    @property
     def gap(self) -> str:
         """The stop that was opened through, and its fill; empty where none was."""
         last = self.fills[-1]
@@ -77,6 +98,8 @@ def summary(
         ),
         "lost more than stated": len(beyond),
         "- of these by a gap through the stop": sum(bool(each.gap) for each in beyond),
+        "- by a gap at the purchase": sum(bool(each.entry_gap and not each.gap) for each in beyond),
+        "- by neither": sum(not each.entry_gap and not each.gap for each in beyond),
         "- the largest": losses[:LISTED_MAX],
     }
 
@@ -106,7 +129,8 @@ def _over(position: Held) -> Decimal:
 
 def _lost(position: Held) -> str:
     bought, sold = position.fills[0]["session"], position.fills[-1]["session"]
-    why = position.gap or _reason(position.fills[-1])
+    gaps = ", ".join(filter(None, (position.entry_gap, position.gap)))
+    why = gaps or _reason(position.fills[-1])
     return (
         f"{position.ticker} {bought} to {sold}: lost {-position.gain:.2f}, stated "
         f"{position.risk:.2f} ({why})"
