@@ -54,7 +54,8 @@ class Held:
         plan = orjson.loads(self.fills[0]["plan"] or "{}")
         if not plan.get("stop_price"):
             return None
-        shares, stop = self.fills[0]["ordered"], Decimal(plan["stop_price"]["amount"])
+        shares: Decimal = self.fills[0]["ordered"]
+        stop = Decimal(plan["stop_price"]["amount"])
         return (Decimal(plan["risk"]["amount"]) / shares + stop) / (1 + CASH_RESERVE_BPS / BPS)
 
     @property
