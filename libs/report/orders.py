@@ -107,7 +107,8 @@ def at_risk(validation: DecisionValidation | None) -> Sequence[str]:
 def came_of(reports: Reports) -> Sequence[str]:
     """What each position that is sold was bought for, and what came of it until as_of's close, a
     line each. Its fill stands among the orders: a split at that open would count other shares."""
-    held = {each.ticker: each for each in reports.portfolio.positions} if reports.portfolio else {}
+    positions = reports.portfolio.positions if reports.portfolio else ()
+    held = {position.ticker: position for position in positions}
     return [
         f"{decision.asset}: {_came_of(held[decision.asset], decision.quantity)}"
         for decision in reports.decisions.values()
