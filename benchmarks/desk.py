@@ -74,7 +74,7 @@ FILLS: Final = """
 select f.session, o.ticker, o.side, o.type, o.exit, o.exit_rules, o.exit_month, o.stop_price,
        o.plan, o.quantity as ordered, f.quantity, f.price, f.fee
 from fills f join orders o using (order_id) where o.account = $1
-order by f.session, (o.side = 'sell') desc, f.entry_id
+order by f.session, f.entry_id
 """
 SPLITS: Final = """
 select e.session, p.ticker, 'split' as side, sum(p.quantity) as quantity

@@ -18,6 +18,9 @@ Fill = Mapping[str, Any]
 SOON_SESSIONS = 5
 """A week: what was bought within it was hardly meant to be sold."""
 LISTED_MAX = 20
+COSTS_BPS = 15
+"""Both fees and the sale's slippage, by the default settings: the rest of a plan's reserve bears a
+small gap, and the slippage of the purchase."""
 SLIPPED, CENTS = Decimal("0.9995"), Decimal("0.02")
 """A fill at a stop's own price is worse than it by the paper broker's slippage and rounding."""
 _ZERO = Decimal(0)
@@ -63,7 +66,8 @@ class Held:
         """How far above the price it was sized at it was bought; empty where the reserve of its
         plan bears that."""
         price, sized_at = self.fills[0]["price"], self.sized_at
-        is_gap = sized_at is not None and price > sized_at * (1 + CASH_RESERVE_BPS / BPS)
+        borne = 1 + (CASH_RESERVE_BPS - COSTS_BPS) / BPS
+        is_gap = sized_at is not None and price > sized_at * borne
         return f"sized at {sized_at:.2f}, bought at {price:.2f}" if is_gap else ""
 
     @property
