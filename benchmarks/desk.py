@@ -3,7 +3,8 @@
 `deskbus up` on a new data directory, then `deskbus schedule replay` of the schedule that
 docs/schedule.md shows first, with the rules provider on one account. What it did is read from the
 record afterwards, under the console's read-only role: picks and what became of them by rule, fills
-and sales, turnover, exposure, the worst day, the return beside buy-and-hold and equal weight.
+and sales, turnover, exposure, the worst day, the return beside buy-and-hold and equal weight. What
+each position lost is held against what its plan said that it risks (benchmarks/positions.py).
 
 `bundled` are the real prices that come with the desk. `fifty` is made up: 50 tickers in ten sectors
 over the same sessions, from a fixed seed; each has a drift, a market and a sector part and a spread
@@ -36,11 +37,18 @@ import numpy as np
 import orjson
 import polars as pl
 
+from benchmarks import positions
 from benchmarks.footprint import DATA_VARIABLE, RUNTIME_FILE, started
 from benchmarks.report import table
+from contracts.account import AccountLimits
+from contracts.constraints import Constraints
+from contracts.facts import Moves
+from contracts.risk import ValidateDecision
 from libs.market.calendar import exchange_calendar
 from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.postgres.pool import CONSOLE_ROLE, dsn_for
+from libs.quant.risk.evaluation import room_for
+from libs.quant.risk.evidence import evidence_of
 
 SCHEDULE: Final = Path(__file__).parents[1] / "docs" / "schedule.md"
 ACCOUNT: Final = "main"
@@ -59,13 +67,20 @@ synthetic = true
 """
 PICKS: Final = "select result from operations where step = 'picks' and status = 'completed'"
 VALIDATED: Final = """
-select as_of, step, result from operations
+select command, result from operations
 where step in ('validate', 'exits_validate') and status = 'completed' order by as_of
 """
 FILLS: Final = """
-select f.session, o.ticker, o.side, o.type, o.exit, f.quantity, f.price, f.fee
+select f.session, o.ticker, o.side, o.type, o.exit, o.exit_rules, o.exit_month, o.stop_price,
+       o.plan, o.quantity as ordered, f.quantity, f.price, f.fee
 from fills f join orders o using (order_id) where o.account = $1
-order by f.session, (o.side = 'sell') desc, f.entry_id
+order by f.session, f.entry_id
+"""
+SPLITS: Final = """
+select e.session, p.ticker, 'split' as side, sum(p.quantity) as quantity
+from entries e join postings p using (entry_id)
+where e.account = $1 and e.kind = 'split' and p.book = 'position'
+group by e.session, p.ticker
 """
 SNAPSHOTS: Final = """
 select session, equity, exposure_gross from snapshots
@@ -78,25 +93,23 @@ class Record:
     """What the desk has on record after the replay."""
 
     picks: Sequence[dict[str, Any]]
-    validations: Sequence[tuple[date, dict[str, Any]]]
+    validations: Sequence[tuple[dict[str, Any], dict[str, Any]]]
     fills: Sequence[asyncpg.Record]
+    splits: Sequence[asyncpg.Record]
     snapshots: Sequence[asyncpg.Record]
 
 
 def main() -> None:
     """Replay, read and print; exits 1 where a cycle of the replay failed."""
     arguments = _parse()
-    with tempfile.TemporaryDirectory(prefix="desk-") as name:
-        folder = Path(name)
-        # Started by root, the servers drop its rights, and have to come in all the same.
-        folder.chmod(0o711)
+    with _kept(arguments.keep) as folder:
         prices = fifty(folder / "fifty") if arguments.universe == "fifty" else None
         with _environment(prices):
             began = time.perf_counter()
             record = _replayed(folder / "data", arguments.since, arguments.until)
             took = time.perf_counter() - began
     found = {"replayed, s": round(took, 1), **summary(record)}
-    found |= asyncio.run(benchmarks_of(prices and ReplayStore(prices), record))
+    found |= asyncio.run(benchmarks_of(ReplayStore(prices) if prices else None, record))
     if arguments.json:
         print(json.dumps(found, default=str))
     else:
@@ -110,7 +123,21 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--until", type=date.fromisoformat, default=UNTIL)
     parser.add_argument("--universe", choices=["bundled", "fifty"], default="bundled")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--keep", type=Path, help="keep the desk there; a later run goes on, and reads all of it"
+    )
     return parser.parse_args()
+
+
+@contextmanager
+def _kept(kept: Path | None) -> Iterator[Path]:
+    """A folder for the desk's data: the one that is kept, else one that goes with the block."""
+    with tempfile.TemporaryDirectory(prefix="desk-") as name:
+        folder = Path(name) if kept is None else kept.absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        # Started by root, the servers drop its rights, and have to come in all the same.
+        folder.chmod(0o711)
+        yield folder
 
 
 def documented_schedule() -> dict[str, Any]:
@@ -156,9 +183,11 @@ async def _read(data: Path) -> Record:
         return Record(
             picks=[orjson.loads(row[0]) for row in await db.fetch(PICKS)],
             validations=[
-                (row["as_of"], orjson.loads(row["result"])) for row in await db.fetch(VALIDATED)
+                (orjson.loads(row["command"]), orjson.loads(row["result"]))
+                for row in await db.fetch(VALIDATED)
             ],
             fills=await db.fetch(FILLS, ACCOUNT),
+            splits=await db.fetch(SPLITS, ACCOUNT),
             snapshots=await db.fetch(SNAPSHOTS, ACCOUNT),
         )
     finally:
@@ -167,60 +196,73 @@ async def _read(data: Path) -> Record:
 
 def summary(record: Record) -> dict[str, Any]:
     """What became of picks, positions and money, by name."""
+    equity = [float(row["equity"]) for row in record.snapshots]
+    days = [after / before - 1 for before, after in pairwise(equity)]
+    traded = sum(float(fill["quantity"] * fill["price"]) for fill in record.fills)
+    exposure = [
+        float(row["exposure_gross"] or 0) / float(row["equity"]) for row in record.snapshots
+    ]
+    return {
+        "sessions": len(equity),
+        **_of_picks(record),
+        **positions.summary(
+            record.fills, record.splits, [row["session"] for row in record.snapshots]
+        ),
+        "turnover a year": round(
+            traded / statistics.fmean(equity) / (len(equity) / SESSIONS_A_YEAR), 2
+        ),
+        "fees": str(sum(fill["fee"] for fill in record.fills)),
+        "mean exposure": _pct(statistics.fmean(exposure)),
+        "highest exposure": _pct(max(exposure)),
+        "sessions without a position": exposure.count(0.0),
+        "return": _pct(equity[-1] / equity[0] - 1),
+        "volatility a year": _pct(statistics.stdev(days) * math.sqrt(SESSIONS_A_YEAR)),
+        "its limit": f"{AccountLimits().volatility_pct_max}%",
+        "worst day": _pct(min(days)),
+        "the limit of a day": f"-{AccountLimits().daily_loss_pct_max}%",
+        "drawdown": _pct(drawdown(equity)),
+    }
+
+
+def _of_picks(record: Record) -> dict[str, Any]:
+    """Buys that were asked for, and what the rules did to them."""
     asked = [pick for each in record.picks for pick in each["picks"]]
     outcomes: dict[str, Counter[str]] = defaultdict(Counter)
     for _, validation in record.validations:
         for check in validation["checks"]:
             if not check["passed"]:
                 outcomes[check["outcome"]][check["rule"]] += 1
-    vetoed = sum(len(each["vetoed_tickers"]) for _, each in record.validations)
-    equity = [float(row["equity"]) for row in record.snapshots]
-    days = [after / before - 1 for before, after in pairwise(equity)]
-    traded = sum(float(fill["quantity"] * fill["price"]) for fill in record.fills)
-    years = len(equity) / SESSIONS_A_YEAR
-    exposure = [
-        float(row["exposure_gross"] or 0) / float(row["equity"]) for row in record.snapshots
-    ]
-    kinds = Counter(
-        "stop" if fill["type"] == "stop" else "exit" if fill["exit"] else fill["side"]
-        for fill in record.fills
-    )
-    positions = positions_of(record.fills)
     return {
         "decisions": len(record.picks),
-        "sessions": len(equity),
         "buys asked for": len(asked),
         "buys asked for a decision": round(len(asked) / max(len(record.picks), 1), 3),
-        "picks vetoed": vetoed,
+        "buys of the most in one decision": max(len(each["picks"]) for each in record.picks),
+        "buys or sales vetoed": sum(len(each["vetoed_tickers"]) for _, each in record.validations),
+        "of these for what the trader was told": sum(
+            len(vetoed_though_told(command, each)) for command, each in record.validations
+        ),
         "vetoed by": dict(outcomes["vetoed"].most_common()),
         "cut by": dict(outcomes["cut"].most_common()),
-        "fills": dict(kinds),
-        "positions opened": len(positions),
-        "fills a position": round(statistics.fmean(positions), 2) if positions else None,
-        "most fills of one position": max(positions, default=None),
-        "turnover a year": round(traded / statistics.fmean(equity) / years, 2),
-        "fees": str(sum(fill["fee"] for fill in record.fills)),
-        "mean exposure": _pct(statistics.fmean(exposure)),
-        "return": _pct(equity[-1] / equity[0] - 1),
-        "volatility a year": _pct(statistics.stdev(days) * math.sqrt(SESSIONS_A_YEAR)),
-        "worst day": _pct(min(days)),
-        "drawdown": _pct(drawdown(equity)),
     }
 
 
-def positions_of(fills: Sequence[asyncpg.Record]) -> list[int]:
-    """The fills of every position, from the first share to none."""
-    held: dict[str, float] = defaultdict(float)
-    counted: dict[str, int] = defaultdict(int)
-    done = []
-    for fill in fills:
-        ticker = fill["ticker"]
-        held[ticker] += float(fill["quantity"]) * (1 if fill["side"] == "buy" else -1)
-        counted[ticker] += 1
-        if held[ticker] <= 0:
-            done.append(counted.pop(ticker))
-            held.pop(ticker)
-    return [*done, *counted.values()]
+def vetoed_though_told(command: dict[str, Any], validation: dict[str, Any]) -> list[str]:
+    """The vetoed tickers of which the facts of the trader had said that no rule lets them pass."""
+    vetoed = validation["vetoed_tickers"]
+    if not vetoed or "daily_picks" not in command:
+        return []
+    asked = ValidateDecision.model_validate(command)
+    buys = {pick.ticker for pick in asked.daily_picks.picks} & {*vetoed}
+    known = evidence_of(asked.research_report, asked.quant_report, asked.portfolio)
+    rooms = room_for(
+        buys,
+        {item.ticker: item for item in known},
+        asked.portfolio,
+        asked.request.budgets.money,
+        moves=Moves.model_validate(validation["moves"]),
+        constraints=Constraints.model_validate(validation["constraints"]),
+    )
+    return [ticker for ticker, room in rooms.items() if not room.allocation_pct]
 
 
 def drawdown(equity: Sequence[float]) -> float:
@@ -263,7 +305,9 @@ def _monthly(sessions: Sequence[date], rows: Sequence[Sequence[float | None]]) -
 
 
 def fifty(folder: Path) -> Path:
-    """Write the made-up universe as a replay directory."""
+    """Write the made-up universe as a replay directory, where it is not there yet."""
+    if folder.exists():
+        return folder
     folder.mkdir()
     calendar = exchange_calendar()
     sessions = [SINCE.replace(year=SINCE.year - 2)]

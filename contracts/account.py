@@ -112,6 +112,14 @@ class HeldPlan(EntryPlan):
     since: date
     cycle_id: UUID
 
+    def is_of(self, opened_on: date | None) -> bool:
+        """Whether the position that is held since then was entered with it, not an older one."""
+        return opened_on is not None and self.since >= opened_on
+
+    def is_due(self, as_of: date) -> bool:
+        """Whether the session has come at which the position was to be looked at again."""
+        return self.review_by is not None and as_of >= self.review_by
+
 
 class Position(Value):
     """The holding of one ticker, at average cost, marked at as_of's close.

@@ -23,6 +23,8 @@ MENTIONS = "mentions"
 HEADLINE = "headline"
 NEXT_REPORT = "next_report"
 BEING_SOLD = "being_sold"
+REVIEW_BY = "review_by"
+REVIEW_DUE = "review_due"
 ROOM = "room_pct"
 NOT_TO_BUY = "not_to_buy"
 RULES = "the desk's rules"
@@ -72,6 +74,13 @@ def account_facts(portfolio: Portfolio) -> Iterator[Fact]:
         if cost > 0:
             gain = float((position.price.amount / cost - 1) * _HUNDRED)
             yield fact(position.ticker, "gain_held_pct", round(gain, 4), PERCENT, "since bought")
+        if (plan := position.plan) is not None:
+            yield fact(position.ticker, "entered_on", plan.since, DAY, "bought on")
+            if plan.review_by is not None:
+                due = plan.is_due(portfolio.as_of)
+                quantity = REVIEW_DUE if due else REVIEW_BY
+                label = "to be looked at again since" if due else "to be looked at again by"
+                yield fact(position.ticker, quantity, plan.review_by, DAY, label)
     for order in portfolio.open_orders:
         if order.type is OrderType.STOP and order.stop_price is not None:
             stop = order.stop_price

@@ -1,11 +1,14 @@
 """An account in words: its positions, its waiting orders, a halt of its buys. Pure."""
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 
-from contracts.account import OpenOrder, Portfolio, Position
+from contracts.account import HeldPlan, OpenOrder, Portfolio, Position
 from contracts.halt import Halt
+from contracts.types import Money
 from libs.facts import amounts
+from libs.report import orders
 
 HALT_REASON_CHARS = 400
 
@@ -23,6 +26,31 @@ def unpriced(books: Portfolio) -> Sequence[str]:
         for position in books.positions
         if position.priced_on
     ]
+
+
+def plans(books: Portfolio) -> Sequence[str]:
+    """What each position was bought for, what would prove it wrong, and when it is looked at again,
+    a sentence each."""
+    stops = {order.asset: order.stop_price for order in books.open_orders if order.stop_price}
+    return [
+        f"{held.ticker}: {_plan(held, held.plan, stops.get(held.ticker), books.as_of)}"
+        for held in books.positions
+        if held.plan is not None
+    ]
+
+
+def _plan(held: Position, plan: HeldPlan, stop: Money | None, as_of: date) -> str:
+    """`bought on Mon 2012-05-14 (For: ...); wrong if it falls to 545.20; looked at again by
+    2012-07-14`. The stop is the one that stands now: a split or an exit moves it."""
+    event = f"if its {plan.review_event} speaks against it" if plan.review_event else ""
+    falls = f"if it falls to {amounts.money(stop.amount, stop.currency)}" if stop else ""
+    wrong = " or ".join(filter(None, (falls, event)))
+    again = f"looked at again by {plan.review_by}" if plan.review_by else ""
+    if plan.is_due(as_of):
+        again = (
+            f"to be looked at again since {plan.review_by}: it is kept only if it would be bought"
+        )
+    return "; ".join(filter(None, (orders.entered(held), wrong and f"wrong {wrong}", again)))
 
 
 def waiting(order: OpenOrder) -> str:

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from contracts.account import EntryPlan, OrderType, Side
+from contracts.account import EntryPlan, OrderType, Position, Side
 from contracts.execution import ExecutionResult, Fill, Order, OrderStatus
 from contracts.risk import DecisionAction, DecisionValidation
 from libs.facts import amounts
+from libs.report.reports import Reports
+
+THESIS_CHARS = 240
+"""Of a thesis in a line; the whole stands in its own decision."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +80,19 @@ def _traded(result: ExecutionResult, side: Side) -> str:
 
 
 def planned(plan: EntryPlan) -> str:
-    """`risks 1,020.00 USD (1% of equity) down to 545.20; looked at again by 2010-07-14; wrong if it
-    falls to 545.20`: a gap through the stop can lose more."""
+    """`risks 1,020.00 USD (1% of equity) down to 545.20; wrong if it falls there; looked at again
+    by 2010-07-14`: a gap through the stop can lose more. An event that it names may prove it wrong
+    too."""
     money = amounts.money(plan.risk.amount, plan.risk.currency)
-    share = f"{money} ({amounts.percent(plan.risk_pct)} of equity)"
+    risks = f"risks {money} ({amounts.percent(plan.risk_pct)} of equity)"
+    event = f"if its {plan.review_event} speaks against it" if plan.review_event else ""
     if plan.stop_price is None:
-        risks, wrong = f"risks {share}, all of it, as there is no stop", ""
+        risks, wrong = f"{risks}, all of it, as there is no stop", event
     else:
-        stop = amounts.money(plan.stop_price.amount)
-        risks, wrong = f"risks {share} down to {stop}", f"wrong if it falls to {stop}"
-    event = f" ({plan.review_event})" if plan.review_event else ""
-    again = f"looked at again by {plan.review_by}{event}" if plan.review_by else ""
-    return "; ".join(filter(None, (risks, again, wrong)))
+        risks = f"{risks} down to {amounts.money(plan.stop_price.amount)}"
+        wrong = " or ".join(filter(None, ("if it falls there", event)))
+    again = f"looked at again by {plan.review_by}" if plan.review_by else ""
+    return "; ".join(filter(None, (risks, wrong and f"wrong {wrong}", again)))
 
 
 def at_risk(validation: DecisionValidation | None) -> Sequence[str]:
@@ -97,3 +102,35 @@ def at_risk(validation: DecisionValidation | None) -> Sequence[str]:
         for decision in (validation.decisions if validation else ())
         if decision.action is DecisionAction.BUY and decision.plan is not None
     ]
+
+
+def came_of(reports: Reports) -> Sequence[str]:
+    """What each position that is sold was bought for, and what came of it until as_of's close, a
+    line each. Its fill stands among the orders: a split at that open would count other shares."""
+    positions = reports.portfolio.positions if reports.portfolio else ()
+    held = {position.ticker: position for position in positions}
+    return [
+        f"{decision.asset}: {_came_of(held[decision.asset], decision.quantity)}"
+        for decision in reports.decisions.values()
+        if decision.action is DecisionAction.SELL and decision.asset in held
+    ]
+
+
+def _came_of(held: Position, sold: Decimal) -> str:
+    """`bought on Mon 2012-05-14 (For: ...); 26 of 53 shares: +1,234.00 USD (+12.30%) at the close,
+    before fees`."""
+    price, cost = held.price, held.average_cost.amount
+    gain = f"{amounts.change(sold * (price.amount - cost))} {price.currency}"
+    share = f" ({amounts.gain_percent((price.amount / cost - 1) * 100)})" if cost else ""
+    shares = f"{amounts.quantity(sold)} of {amounts.quantity(held.quantity)} shares"
+    of = f"{shares}: {gain}{share} at the close, before fees"
+    return "; ".join(filter(None, (entered(held), of)))
+
+
+def entered(held: Position) -> str:
+    """`bought on Mon 2012-05-14 (For: ...)`: when and for which thesis; empty where neither is
+    known."""
+    since = held.plan.since if held.plan else held.opened_on
+    bought = f"bought on {amounts.session(since)}" if since else ""
+    thesis = amounts.cut(held.plan.thesis.rstrip("."), THESIS_CHARS) if held.plan else ""
+    return " ".join(filter(None, (bought, thesis and f"({thesis})")))

@@ -186,7 +186,7 @@ select account, reason, by_whom, at from halts order by account nulls first
 select account from accounts order by main desc, opened_at limit $1
 
 -- name: balances
-select book, ticker, amount, quantity from balances where account = $1
+select book, ticker, amount, quantity, opened_on from balances where account = $1
 
 -- name: snapshots
 -- Those that could be valued.
@@ -202,6 +202,13 @@ select distinct on (o.ticker) o.ticker, o.sector, f.price, f.session, f.currency
 from orders o join fills f using (order_id)
 where o.account = $1 and o.ticker = any($2::text[])
 order by o.ticker, f.session desc, f.filled_at desc
+
+-- name: plans
+-- Of the newest buy of each ticker that was filled.
+select distinct on (o.ticker) o.ticker, o.plan, o.thesis, o.cycle_id, f.session
+from orders o join fills f using (order_id)
+where o.account = $1 and o.ticker = any($2::text[]) and o.side = 'buy' and o.plan is not null
+order by o.ticker, f.session desc, o.placed_at desc
 
 -- name: working_orders
 select order_id, ticker, side, type, quantity, hold, stop_price, currency, as_of from orders

@@ -180,6 +180,11 @@ class Store:
         rows = await self._rows(sql.held, account, list(tickers))
         return {row["ticker"]: row for row in rows}
 
+    async def plans(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
+        """The plan that each ticker was bought with last, where it was bought with one."""
+        rows = await self._rows(sql.plans, account, list(tickers))
+        return {row["ticker"]: row for row in rows}
+
     async def working_orders(self, account: str) -> Sequence[Record]:
         """Orders that wait for their fill."""
         return await self._rows(sql.working_orders, account)

@@ -340,8 +340,7 @@ def _position(
 
 def _plan_of(plan: HeldPlan | None, opened_on: date | None) -> HeldPlan | None:
     """The plan, where it is the one that this position was entered with."""
-    is_older = plan is None or opened_on is None or plan.since < opened_on
-    return None if is_older else plan
+    return plan if plan is not None and plan.is_of(opened_on) else None
 
 
 def sector_of(account: Account, ticker: str, quotes: Quotes) -> str:

@@ -1,12 +1,15 @@
 """Which rules that fired may still sell: a signal acts once, however often it is looked at. Pure.
 
-A signal of a month acts once a position and calendar month. Any other rule acts once, and again
+A signal of a month acts once a position and calendar month, and on no position that was opened
+after that month: who bought it knew the signal, and to sell next day would only undo that at a
+cost; its own stop guards it until the month after. Any other rule acts once, and again
 only after a close at which it was quiet. An order that sold less than it asked for leaves the rest,
 which the next check may ask for while the signal lasts.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 
 from contracts.account import ActedExit
@@ -17,11 +20,13 @@ _ZERO = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A rule that fired, and its exits for this signal, oldest first: none where it is new."""
+    """A rule that fired, and its exits for this signal, oldest first: none where it is new.
+    `older` says that the signal is older than the position; else it is empty."""
 
     rule: Rule
     finding: Fired
     acts: tuple[ActedExit, ...] = ()
+    older: str = ""
 
     @property
     def left(self) -> Decimal | None:
@@ -39,12 +44,14 @@ class Standing:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has sold all that it asked for."""
-        return self.left == 0
+        """Whether it has sold all that it asked for, or may sell nothing of the position."""
+        return bool(self.older) or self.left == 0
 
     @property
     def sentence(self) -> str:
-        """When it acted and what it sold, for people."""
+        """When it acted and what it sold, or why it does not act, for people."""
+        if self.older:
+            return self.older
         first = self.acts[0]
         again = (
             f"the signal of {first.month} acts once"
@@ -61,10 +68,19 @@ def standing(rule: Rule, finding: Fired, facts: Facts, exits: Sequence[ActedExit
     """How a rule that fired stands to what was sold of the position before."""
     own = [act for act in exits if rule.name in act.rules]
     if rule.monthly:
+        if facts.opened_on is not None and f"{facts.opened_on:%Y-%m}" > facts.month:
+            return Standing(rule, finding, older=_older(rule, facts.month, facts.opened_on))
         return Standing(rule, finding, tuple(e for e in own if e.month == facts.month))
     if not own or _quiet_since(rule, facts, own[-1]):
         return Standing(rule, finding)
     return Standing(rule, finding, tuple(own[-1:]))
+
+
+def _older(rule: Rule, month: str, opened_on: date) -> str:
+    return (
+        f"the {rule.name} signal of {month} is older than the position, opened on {opened_on}: "
+        "it was bought knowing it, and the next month's may sell of it"
+    )
 
 
 def _quiet_since(rule: Rule, facts: Facts, act: ActedExit) -> bool:

@@ -39,6 +39,7 @@ async def make_plan(
         agent_memory=memory_told(command.agent_memory),
         budgets=command.request.budgets,
         constraints=dict(command.request.constraints),
+        universe=list(command.request.universe or ()),
         assets_max=tickers_max,
     )
     draft, _ = await generate_with_tools(

@@ -178,8 +178,9 @@ async def letter_about(desk: Desk, cycle_id: str) -> int:
 
 
 async def later(caller: Caller, body: Json) -> None:
-    """The same account at later sessions: it has an equity over time."""
-    for as_of in ("2012-07-31", "2012-09-28", "2012-10-31"):
+    """The same account at later sessions: it has an equity over time, and holds what it bought,
+    as its time is not up yet."""
+    for as_of in ("2012-07-31", "2012-08-31", "2012-09-14"):
         await caller.run({**body, "idempotency_key": uuid4().hex, "as_of": as_of})
 
 

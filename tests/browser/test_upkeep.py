@@ -69,3 +69,28 @@ def test_costs_are_told_by_model(page: Page) -> None:
     table = page.get_by_role("group", name="By model")
     expect(table.get_by_role("row", name="claude: claude-sonnet-5-5")).to_contain_text("43.5k")
     assert {each["provider"] for each in got(page, "/costs")["rows"]} == {"claude"}
+
+
+def test_a_position_shows_what_it_was_bought_for_and_is_sold_by_a_button(
+    page: Page,
+) -> None:
+    wish = {
+        "as_of": "2012-06-29",
+        "universe": ["MSFT"],
+        "pipelines": [{"name": "rules", "account": "byhand"}],
+    }
+    asked = page.request.post("/api/v1/cycles", data=wish)
+    assert asked.status == 202, asked.text()
+    page.goto(f"/cycles/{asked.json()['cycle_id']}")
+    expect(page.locator("#about .under")).to_contain_text("completed", timeout=WAIT_MS)
+
+    page.goto("/portfolio?account=byhand")
+    page.locator("summary", has_text="What they were bought for").click()
+    told = page.locator("#plans .detail", has_text="MSFT: bought on Mon 2012-07-02 (For: ")
+    expect(told).to_contain_text("looked at again by 2012-09-25")
+
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="MSFT", exact=True))
+    row.locator("summary", has_text="Sell now").click()
+    row.get_by_label("Percent of the position").fill("50")
+    row.get_by_role("button", name="Sell MSFT").click()
+    expect(page.locator(".toast")).to_contain_text("is sold at the next open", timeout=WAIT_MS)

@@ -1,5 +1,8 @@
-"""The planner by rules: look into the best ranked candidates and ask the usual question of them."""
+"""The planner by rules: look into what is to be looked at again, then into the best ranked
+candidates, and ask the usual question of them."""
 
+from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -41,12 +44,24 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PlanDraft:
 def _assets(task: TaskData) -> tuple[str, ...]:
     report: Any = task["sentiment_report"]
     digest = SignalDigest.model_validate(task["signal_digest"])
-    # Ranked ones first; a candidate that the report left out still has its place in the digest.
-    names = [view["ticker"] for view in report["tickers"]] + [
-        item.ticker for item in digest.candidates
+    # Then ranked ones; a candidate that the report left out still has its place in the digest.
+    names = [
+        *_due(task, digest.as_of),
+        *(view["ticker"] for view in report["tickers"]),
+        *(item.ticker for item in digest.candidates),
     ]
     few = task.get("assets_max")
     return tuple(dict.fromkeys(names))[: few if isinstance(few, int) else FINDINGS_MAX]
+
+
+def _due(task: TaskData, as_of: date) -> Iterator[str]:
+    """What is held and was to be looked at again by now, of what the request names, if it does."""
+    named = task.get("universe")
+    universe = {*named} if isinstance(named, list) else set()
+    for held in Portfolio.model_validate(task["portfolio"]).positions:
+        is_asked = not universe or held.ticker in universe
+        if is_asked and held.plan is not None and held.plan.is_due(as_of):
+            yield held.ticker
 
 
 def _constraints(task: TaskData) -> dict[str, str]:

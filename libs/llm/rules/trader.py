@@ -1,5 +1,8 @@
 """The trader by rules: buy what trends up, more so where sentiment, figures and reports agree.
 
+What was to be looked at again by now is kept only if it would be bought today: by then the thesis
+that it was bought for has had its time.
+
 It asks for nothing that no rule can let pass, and for no more than the rules have said there is
 room for by itself. How far a confidence carries, and how picks limit one another, is the risk
 rules' work, which have the last word whoever trades.
@@ -12,7 +15,7 @@ from contracts.account import Portfolio
 from contracts.reasons import ReasonDraft, Speaks
 from contracts.research import AssetView, QuantReport, QuantSignal, ResearchFinding
 from contracts.trader import PICKS_MAX, BuyDraft, PickDraft, PicksDraft
-from libs.facts.desk import BEING_SOLD, NEXT_REPORT, NOT_TO_BUY, ROOM
+from libs.facts.desk import BEING_SOLD, NEXT_REPORT, NOT_TO_BUY, REVIEW_DUE, ROOM
 from libs.llm.rules.rule_set import (
     CONFIDENCE_MAX,
     Ask,
@@ -39,6 +42,8 @@ EVENTS = frozenset({"filing", "report", "eps_actual"})
 """Quantities of what a company has reported. Headlines are in the sentiment already."""
 SOUGHT = "rising by the analyst's score of the trend, with sentiment, figures and reports"
 """What is bought."""
+NOT_BOUGHT_TODAY = "it would not be bought today"
+"""Why a position whose time is up is sold."""
 VERIFIED = "volume"
 """The quantity that nobody but the tool that verifies prices tells of a ticker."""
 
@@ -46,7 +51,7 @@ VERIFIED = "volume"
 def ask(task: TaskData) -> tuple[Ask, ...]:
     """The own account, and the present price of everything that may be bought or sold."""
     tickers = [finding.ticker for finding, _ in _rising(task)]
-    tickers += [position.ticker for position, _ in _sold(task)]
+    tickers += [finding.ticker for finding, _ in _held(task)]
     prices = (Ask("get_stock_price", {"ticker": name}) for name in dict.fromkeys(tickers))
     return (Ask("get_portfolio", {}), *prices)
 
@@ -68,11 +73,12 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
         _buy(findings[name], sure[name], shares[name], evidence) for name in best if shares[name]
     )
     sales = tuple(
-        _sale(position.ticker, view, evidence)
-        for position, view in _sold(task)
-        if _is_verified(position.ticker, evidence)
-        and evidence.number(position.ticker, BEING_SOLD) is None
-    )
+        _sale(finding.ticker, view, evidence)
+        for finding, view in _held(task)
+        if _has_lost_its_reason(finding, view, evidence)
+        and _is_verified(finding.ticker, evidence)
+        and evidence.number(finding.ticker, BEING_SOLD) is None
+    )[:PICKS_MAX]
     return PicksDraft(
         picks=picks,
         sell_recommendations=sales,
@@ -87,10 +93,12 @@ def _rising(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
     return [
         (finding, views[finding.ticker])
         for finding in findings_in(task)
-        if finding.ticker in views
-        and views[finding.ticker].signal is not QuantSignal.BEARISH
-        and finding.technical_score >= NEUTRAL
+        if finding.ticker in views and _is_rising(finding, views[finding.ticker])
     ]
+
+
+def _is_rising(finding: ResearchFinding, view: AssetView) -> bool:
+    return view.signal is not QuantSignal.BEARISH and finding.technical_score >= NEUTRAL
 
 
 def _may_be_bought(ticker: str, evidence: EvidenceIndex) -> bool:
@@ -129,17 +137,25 @@ def _room(ticker: str, evidence: EvidenceIndex) -> Decimal:
     return Decimal(str(evidence.number(ticker, ROOM) or 0.0))
 
 
-def _sold(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
-    """Held and bearish for the quant."""
+def _held(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
+    """What is held and was looked into."""
     views = _views(task)
     held = {item.ticker for item in Portfolio.model_validate(task["portfolio"]).positions}
     return [
         (finding, views[finding.ticker])
         for finding in findings_in(task)
-        if finding.ticker in held
-        and finding.ticker in views
-        and views[finding.ticker].signal is QuantSignal.BEARISH
-    ][:PICKS_MAX]
+        if finding.ticker in held and finding.ticker in views
+    ]
+
+
+def _has_lost_its_reason(
+    finding: ResearchFinding, view: AssetView, evidence: EvidenceIndex
+) -> bool:
+    """Bearish for the quant; or due to be looked at again, and it would not be bought today."""
+    if view.signal is QuantSignal.BEARISH:
+        return True
+    would_be_bought = _is_rising(finding, view) and _conviction(finding, evidence) >= CONVICTION_MIN
+    return evidence.has(finding.ticker, REVIEW_DUE) and not would_be_bought
 
 
 def _views(task: TaskData) -> Mapping[str, AssetView]:
@@ -202,7 +218,12 @@ def _sale(ticker: str, view: AssetView, evidence: EvidenceIndex) -> PickDraft:
         allocation_pct=Decimal(100),
         confidence=min(view.confidence, CONFIDENCE_MAX),
         reasons=(
-            *evidence.reason(ticker, "quant_signal", speaks=Speaks.FOR),
+            *evidence.reason(
+                ticker,
+                "quant_signal",
+                speaks=Speaks.FOR if view.signal is QuantSignal.BEARISH else Speaks.AGAINST,
+            ),
+            *evidence.reason(ticker, REVIEW_DUE, speaks=Speaks.FOR, why=NOT_BOUGHT_TODAY),
             *_trend(ticker, evidence, up=Speaks.AGAINST, down=Speaks.FOR),
         ),
     )

@@ -214,7 +214,7 @@ def _no_figures_yet(ticker: str, as_of: date) -> NotInSource:
     return NotInSource(
         f"figures of {ticker} at {as_of}",
         SOURCE,
-        "none of the company's reports up to then is in XBRL (companies began with it from 2009 "
+        "none of the company's reports up to then is in XBRL (companies had to from 2009 "
         "to 2011); use another source of figures, or a later session",
     )
 

@@ -107,6 +107,8 @@ def show(
         parts += [Text(), _positions(books, narrow=console.width < NARROW)]
         parts += map(_traded, (position for position in books.positions if position.foreign))
         parts += (Text(line, style="yellow") for line in of_account.unpriced(books))
+    if plans := of_account.plans(books):
+        parts += [Text(), *(Text(line, style="dim") for line in plans)]
     if books.open_orders:
         orders = (f"open order: {of_account.waiting(order)}" for order in books.open_orders)
         parts += [Text(), *(Text(line, style="yellow") for line in orders)]

@@ -202,6 +202,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "title_of": story.title,
     "tone": tone,
     "toned": toned,
+    "plans": account.plans,
     "unpriced": account.unpriced,
     "usd": usd,
     "waiting": account.waiting,

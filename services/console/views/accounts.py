@@ -10,7 +10,15 @@ from uuid import UUID
 
 import orjson
 
-from contracts.account import AccountLimits, OpenOrder, OrderType, Portfolio, Position, Side
+from contracts.account import (
+    AccountLimits,
+    HeldPlan,
+    OpenOrder,
+    OrderType,
+    Portfolio,
+    Position,
+    Side,
+)
 from contracts.execution import Fill
 from contracts.http import PriceBar
 from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
@@ -166,10 +174,11 @@ async def _portfolio(
         if balance["book"] == "position" and balance["quantity"] > 0
     }
     facts = await store.held(name, list(held))
+    plans = await store.plans(name, list(held))
     kept = kept_closes(row["closes"], currency)
     marked = await asyncio.gather(*(closes.close(t, row["clock"], currency) for t in held))
     positions = tuple(
-        _position(holding, facts.get(ticker), mark, kept.get(ticker), row)
+        _position(holding, facts.get(ticker), plans.get(ticker), mark, kept.get(ticker), row)
         for (ticker, holding), mark in zip(held.items(), marked, strict=True)
     )
     last = await store.last_order(name)
@@ -218,7 +227,12 @@ def _kept(fields: Mapping[str, Any], into: str) -> KeptClose:
 
 
 def _position(
-    held: Record, fill: Record | None, mark: Mark | None, kept: KeptClose | None, row: Record
+    held: Record,
+    fill: Record | None,
+    plan: Record | None,
+    mark: Mark | None,
+    kept: KeptClose | None,
+    row: Record,
 ) -> Position:
     """Marked by the newest price that the account has seen: a fill after its clock, else the close
     at its clock, else what its last snapshot valued it at, else the fill."""
@@ -241,8 +255,23 @@ def _position(
         price=_money(price, currency),
         sector=fill["sector"] if fill is not None else "unknown",
         foreign=foreign,
+        opened_on=held["opened_on"],
+        plan=_plan_of(plan, held["opened_on"]),
         priced_on=priced_on,
     )
+
+
+def _plan_of(row: Record | None, opened_on: date | None) -> HeldPlan | None:
+    """The plan of the newest buy, where this position was entered with it."""
+    if row is None:
+        return None
+    plan = HeldPlan(
+        **orjson.loads(row["plan"]),
+        thesis=row["thesis"],
+        since=row["session"],
+        cycle_id=row["cycle_id"],
+    )
+    return plan if plan.is_of(opened_on) else None
 
 
 def _foreign(fill: Record, into: str) -> Foreign | None:

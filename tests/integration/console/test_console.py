@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -311,7 +312,7 @@ async def test_an_event_below_an_open_transaction_waits_so_that_no_number_change
 # --- accounts -------------------------------------------------------------------------------------
 
 
-async def _account(db: Connection, name: str) -> None:
+async def _account(db: Connection, name: str, plan: str | None = None) -> None:
     """100,000 of cash, of which 39 AAPL were bought at 585.03 on the session after AS_OF."""
     await db.execute(
         "insert into accounts (account, currency, clock, starting_cash, limits, opened_on)"
@@ -322,12 +323,14 @@ async def _account(db: Connection, name: str) -> None:
     monday, order_id = date(2012, 7, 2), uuid4()
     await db.execute(
         "insert into orders (order_id, account, cycle_id, started_on, op_id, pipeline, ticker,"
-        " sector, side, type, quantity, hold, status, as_of) values ($1, $2, $3, $4, $3, 'rules',"
-        " 'AAPL', 'technology', 'buy', 'market', 39, 0, 'filled', $4)",
+        " sector, side, type, quantity, hold, status, as_of, plan, thesis) values ($1, $2, $3, $4,"
+        " $3, 'rules', 'AAPL', 'technology', 'buy', 'market', 39, 0, 'filled', $4, $5::text::jsonb,"
+        " 'the trend')",
         order_id,
         name,
         uuid4(),
         AS_OF,
+        plan,
     )
     async with db.transaction():
         await _post(
@@ -423,6 +426,23 @@ async def test_an_account_is_shown_as_its_books_stand_marked_by_the_newest_price
         (Side.BUY, 39, Decimal("11.41"))
     ]
     assert name in view.accounts
+
+
+async def test_a_position_is_shown_with_the_plan_that_it_was_bought_with(
+    client: Client, db: Connection
+) -> None:
+    name = f"acc-{uuid4().hex[:8]}"
+    plan = {"horizon_sessions": 60, "risk": {"amount": "500"}, "risk_pct": "0.5"}
+    await _account(db, name, plan=json.dumps({**plan, "review_by": "2012-09-25"}))
+
+    view = await client.ask(ACCOUNT, AccountQuery(account=name))
+
+    assert view.portfolio is not None
+    held = view.portfolio.positions[0]
+    assert held.opened_on == date(2012, 7, 2)
+    assert held.plan is not None
+    assert (held.plan.thesis, held.plan.since) == ("the trend", date(2012, 7, 2))
+    assert (held.plan.review_by, held.plan.risk.amount) == (date(2012, 9, 25), 500)
 
 
 async def test_once_the_clock_has_moved_on_the_close_of_its_session_marks_the_account(

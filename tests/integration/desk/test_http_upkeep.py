@@ -170,6 +170,27 @@ async def test_positions_are_told_by_how_far_they_are_from_being_sold(
     refused(await http.get("/exit-signals", params={"account": "nobodys"}), 404, "unknown_account")
 
 
+async def test_a_person_sells_a_part_of_a_position_now(
+    http: httpx2.AsyncClient, user: Caller
+) -> None:
+    account = f"a{uuid4().hex[:12]}"
+    await ended(http, user, pipelines=[{"name": "rules", "account": account}], universe=["MSFT"])
+    (held,) = (await got(http, "/portfolio", account=account))["portfolio"]["positions"]
+    assert held["plan"]["thesis"].startswith("For: ")
+    sale = {"account": account, "share_pct": "25", "as_of": "2012-07-02"}
+    answer = await http.post("/exit-signals/MSFT/sell", json=sale)
+    assert answer.status_code == 202, answer.text
+    view = await user.ended(answer.json()["cycle_id"])
+    assert view["status"] == "completed"
+    (after,) = (await got(http, "/portfolio", account=account))["portfolio"]["positions"]
+    shares = Decimal(held["quantity"])
+    assert shares - Decimal(after["quantity"]) == shares // 4
+
+    refused(await http.post("/exit-signals/NOPE/sell", json=sale), 422, "unknown_ticker")
+    wrong = await http.post("/exit-signals/MSFT/sell", json={**sale, "share_pct": "101"})
+    assert refused(wrong, 422, "invalid")["field"] == "share_pct"
+
+
 async def test_the_bus_shows_its_streams_its_consumers_and_who_is_there(
     desk: Desk, http: httpx2.AsyncClient
 ) -> None:

@@ -4,7 +4,9 @@ from datetime import date
 from decimal import Decimal
 from uuid import UUID
 
-from contracts.account import OpenOrder, Portfolio, Position, Side
+import pytest
+
+from contracts.account import HeldPlan, OpenOrder, Portfolio, Position, Side
 from contracts.types import Money
 from libs.report import account
 
@@ -60,3 +62,58 @@ def test_a_waiting_order_says_what_it_holds_back_and_a_stop_its_price() -> None:
 
     assert account.waiting(order) == "buy 3 AAPL, 600.00 reserved, decided Fri 2012-06-29"
     assert account.waiting(stop) == "sell 3 AAPL at a stop of 95.00 USD, decided Fri 2012-06-29"
+
+
+def entered(**fields: object) -> Position:
+    plan = HeldPlan(
+        horizon_sessions=60,
+        risk=Money(amount=Decimal(500)),
+        risk_pct=Decimal("0.5"),
+        review_by=date(2012, 9, 25),
+        thesis="For: close 150.00 USD, 20% above 200-day average.",
+        since=date(2012, 6, 25),
+        cycle_id=UUID(int=4),
+    )
+    return HELD.model_copy(update={"plan": plan.model_copy(update=fields)})
+
+
+def stop_at(price: str) -> OpenOrder:
+    return OpenOrder(
+        order_id=UUID(int=5),
+        asset="AAPL",
+        side=Side.SELL,
+        quantity=Decimal(10),
+        hold=Money(amount=Decimal(0)),
+        stop_price=Money(amount=Decimal(price)),
+        as_of=DAY,
+    )
+
+
+def test_a_position_says_its_thesis_the_stop_that_stands_now_and_when_it_is_looked_at_again() -> (
+    None
+):
+    held = books(entered()).model_copy(update={"open_orders": (stop_at("140.00"),)})
+
+    (line,) = account.plans(held)
+    assert line == (
+        "AAPL: bought on Mon 2012-06-25 (For: close 150.00 USD, 20% above 200-day average); "
+        "wrong if it falls to 140.00 USD; looked at again by 2012-09-25"
+    )
+
+
+def test_a_plan_names_the_event_that_may_prove_it_wrong_also_where_no_stop_stands() -> None:
+    (line,) = account.plans(books(entered(review_event="next report of 2012-07-24")))
+
+    assert "; wrong if its next report of 2012-07-24 speaks against it; looked at" in line
+
+
+@pytest.mark.parametrize(("review_by", "is_due"), [("2012-06-29", True), ("2012-07-02", False)])
+def test_what_is_due_to_be_looked_at_again_says_so(review_by: str, *, is_due: bool) -> None:
+    (line,) = account.plans(books(entered(review_by=date.fromisoformat(review_by))))
+
+    assert (f"to be looked at again since {review_by}" in line) is is_due
+    assert (f"looked at again by {review_by}" in line) is not is_due
+
+
+def test_what_was_bought_without_a_plan_has_none_to_tell() -> None:
+    assert account.plans(books(HELD)) == []

@@ -19,14 +19,22 @@ PLAN = EntryPlan(
 
 def test_it_says_what_is_at_risk_until_when_and_what_would_prove_it_wrong():
     assert planned(PLAN) == (
-        "risks 1,020.00 USD (1% of equity) down to 545.20; looked at again by 2010-07-14; "
-        "wrong if it falls to 545.20"
+        "risks 1,020.00 USD (1% of equity) down to 545.20; wrong if it falls there; "
+        "looked at again by 2010-07-14"
     )
 
 
-def test_an_event_that_comes_first_is_named():
+def test_an_event_may_prove_it_wrong_too():
     told = planned(PLAN.model_copy(update={"review_event": "next report of 2010-07-14"}))
-    assert "looked at again by 2010-07-14 (next report of 2010-07-14)" in told
+    assert told.endswith(
+        "wrong if it falls there or if its next report of 2010-07-14 speaks against it; "
+        "looked at again by 2010-07-14"
+    )
+
+
+def test_without_a_stop_an_event_alone_may_prove_it_wrong():
+    told = planned(PLAN.model_copy(update={"stop_price": None, "review_event": "next report"}))
+    assert "; wrong if its next report speaks against it; looked at again" in told
 
 
 def test_without_a_stop_all_of_it_is_at_risk():

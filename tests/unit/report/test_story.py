@@ -13,7 +13,7 @@ from contracts.exit_signal import ExitCheck, ExitReport
 from contracts.operation import OperationStatus, OperationView
 from contracts.query import CycleView, DecisionView
 from contracts.risk import DecisionValidation, PortfolioDecision, RuleOutcome
-from contracts.types import Failure
+from contracts.types import Failure, Money
 from libs.report import ending, rules, story
 from libs.report.sections import Fact, text_of
 from libs.report.story import MADE_UP, PipelineStory, Story
@@ -143,6 +143,60 @@ def test_positions_to_be_sold_come_first_and_each_says_why(cycle_view: CycleView
     ]
     assert [row.why for row in told.exits.items] == ["", "nothing fired", "too young"]
     assert told.tickers == ()
+
+
+def sale(ticker: str, quantity: int, price: str) -> dict[str, Any]:
+    decision = PortfolioDecision(
+        action="sell",
+        asset=ticker,
+        quantity=Decimal(quantity),
+        price=Money(amount=Decimal(price)),
+        allocation_pct=Decimal(50),
+        confidence=0.5,
+        reasoning="EXIT (momentum)",
+        strategy_used="exit_signals",
+    )
+    return decision.model_dump(mode="json")
+
+
+def entered(ticker: str, quantity: int, cost: str, price: str) -> dict[str, Any]:
+    plan = {
+        "horizon_sessions": 60,
+        "risk": {"amount": "500"},
+        "risk_pct": "0.5",
+        "thesis": "For: the long trend.",
+        "since": "2012-05-14",
+        "cycle_id": str(CYCLE_ID),
+    }
+    return {
+        "ticker": ticker,
+        "quantity": str(quantity),
+        "average_cost": {"amount": cost},
+        "price": {"amount": price},
+        "opened_on": "2012-05-14",
+        "plan": plan,
+    }
+
+
+def test_an_exit_tells_the_thesis_of_the_entry_and_what_came_of_it(cycle_view: CycleView) -> None:
+    sells = ExitCheck(ticker="MSFT", assessment="EXIT (momentum)", quantity=Decimal(26))
+    view = with_contracts(
+        cycle_view,
+        exit_report=exit_report(sells),
+        execution_result=None,
+        portfolio={"positions": [entered("MSFT", 53, "30.00", "33.00")]},
+        decision_validation={"decisions": [sale("MSFT", 26, "33.00")], "passed": True},
+    )
+
+    (line,) = lines(one(view).verdicts, "Came of it")
+    assert line == (
+        "MSFT: bought on Mon 2012-05-14 (For: the long trend); "
+        "26 of 53 shares: +78.00 USD (+10.00%) at the close, before fees"
+    )
+
+
+def test_a_decision_that_sells_nothing_has_nothing_that_came_of_it(cycle_view: CycleView) -> None:
+    assert lines(one(cycle_view).verdicts, "Came of it") == []
 
 
 def test_a_running_pipeline_says_where_it_is_and_whether_a_person_is_asked(

@@ -254,3 +254,21 @@ def test_a_buy_that_nothing_of_its_own_speaks_for_is_vetoed_in_words(reasons, to
 def test_a_sale_needs_no_reason():
     portfolio = books(positions=(held("OLD", 4),))
     assert asked(SELL, portfolio=portfolio).judged().decisions
+
+
+@pytest.mark.parametrize(
+    ("has_reports", "told"),
+    [
+        (False, ("no calendar of its reports is known", "nobody knows when it reports")),
+        (True, ("none announced", "no report that is known of is near")),
+    ],
+)
+def test_a_buy_of_whose_reports_no_calendar_is_known_passes_and_says_so(
+    has_reports: bool, told: tuple[str, str]
+):
+    evidence = known("AAA").model_copy(update={"has_reports": has_reports})
+    verdict = asked(A10, evidence=[evidence]).judged()
+    (check,) = [check for check in verdict.checks if check.rule == "report_window"]
+    assert check.passed
+    assert check.value == told[0]
+    assert told[1] in check.reason

@@ -49,6 +49,36 @@ def assessed(
     return assess(facts(months, **(seen or {})), ExitTerms.model_validate(terms), held)
 
 
+@pytest.mark.parametrize(
+    ("opened_on", "is_sold"),
+    [
+        (date(2012, 6, 1), True),
+        (date(2012, 6, 29), True),  # the month's last session: its close is not known to a buyer
+        (date(2012, 7, 2), False),
+        (None, True),  # nobody can say that it is younger
+    ],
+)
+def test_a_signal_of_a_month_sells_no_position_that_was_opened_after_it(
+    opened_on: date | None, *, is_sold: bool
+) -> None:
+    found = assessed(seen={"opened_on": opened_on})
+
+    assert found.told == "EXIT (momentum)", "it stays triggered"
+    assert (found.sizing is not None) is is_sold
+    if not is_sold:
+        assert found.not_sold == (
+            "the momentum signal of 2012-06 is older than the position, opened on 2012-07-02: "
+            "it was bought knowing it, and the next month's may sell of it"
+        )
+
+
+def test_other_rules_sell_a_position_however_young_it_is() -> None:
+    found = assessed(seen={**GONE_UP, "opened_on": date(2012, 7, 2)}, **PROFIT)
+
+    assert found.sizing is not None
+    assert found.sizing.acts.rules == ("take_profit",)
+
+
 def test_a_signal_of_a_month_that_has_acted_stays_triggered_and_sells_no_more() -> None:
     found = assessed(acted())
 

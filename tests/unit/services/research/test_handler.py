@@ -2,9 +2,11 @@
 
 import json
 from decimal import Decimal
+from uuid import UUID
 
 import pytest
 
+from contracts.account import HeldPlan, Position
 from contracts.cycle import CycleRequest
 from contracts.operation import JOURNAL_BATCH_MAX, CallKind
 from contracts.research import (
@@ -15,6 +17,7 @@ from contracts.research import (
     ResearchTickers,
 )
 from contracts.sentiment import BuildDigest, ScoreSentiment
+from contracts.types import Money
 from libs.llm.errors import AnswerInvalid
 from libs.llm.provider import ModelReply
 from libs.llm.rules.provider import RulesProvider
@@ -220,6 +223,39 @@ async def test_of_25_candidates_only_a_few_are_looked_into(directory, few):
         str(call.request["arguments"]["ticker"]) for call in calls if "ticker" in str(call.request)
     }
     assert asked == set(found["plan"].assets)
+
+
+@pytest.mark.parametrize(
+    ("review_by", "universe", "is_first"),
+    [
+        ("2012-06-29", None, True),
+        ("2012-06-29", ("T25",), True),
+        ("2012-06-29", ("T01",), False),  # the request is about others
+        ("2012-07-02", None, False),  # its time is not up
+    ],
+)
+async def test_by_rules_what_is_due_to_be_looked_at_again_is_looked_into_first(
+    directory, review_by, universe, *, is_first
+):
+    many_shares(directory, 30)
+    desk = directory.desk(settings=Settings(research_tickers_max=3))
+    seen = await seen_by(desk)
+    assert "T25" not in seen["signal_digest"].tickers[:3]
+    money = Money(amount=Decimal(60))
+    plan = HeldPlan(
+        horizon_sessions=60,
+        risk=money,
+        risk_pct=Decimal(1),
+        review_by=review_by,
+        since="2012-04-02",
+        cycle_id=UUID(int=1),
+    )
+    held = Position(ticker="T25", quantity=Decimal(9), average_cost=money, price=money, plan=plan)
+    request = CycleRequest(idempotency_key="test", universe=universe)
+    account = desk.empty_account().model_copy(update={"positions": (held,)})
+    made = await desk.do(MakePlan, request=request, portfolio=account, **seen)
+    assert (made.assets[0] == "T25") is is_first
+    assert len(made.assets) == 3
 
 
 async def test_a_plan_for_more_than_can_be_looked_into_is_sent_back(desk):

@@ -2,14 +2,17 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from uuid import UUID
 
 import pytest
 
-from contracts.account import Portfolio, Position, Side
+from contracts.account import HeldPlan, Portfolio, Position, Side
 from contracts.cycle import CycleRequest
 from contracts.facts import DatedEvent, EventKind, ReportAhead
-from contracts.reasons import REASONS_MAX
+from contracts.reasons import REASONS_MAX, Reason, Speaks
+from contracts.research import QuantSignal
 from contracts.risk import ReviewPicks, ValidateDecision
+from contracts.sentiment import TickerSentiment
 from contracts.trader import PickTrades, StockPick
 from contracts.types import Money
 from libs.llm.prompt import digest_told, sentiment_told
@@ -270,6 +273,113 @@ async def test_by_rules_what_is_held_and_bearish_is_sold(desk, facts):
     [sale] = daily.sell_recommendations
     assert (sale.ticker, sale.action, sale.allocation_pct) == ("GOOG", Side.SELL, 100)
     assert "bearish" in sale.reasoning
+
+
+async def sure_of_apple(desk, facts, *, mood=None, events=(), figures=None):
+    """The confidence in AAPL of the trader by rules; None where it does not buy it."""
+    known, found = facts
+    report = known["research_report"]
+    finding = next(each for each in report.tickers if each.ticker == "AAPL")
+    own = tuple(each for each in finding.reasons if "@" not in each.fact)
+    report = changed(report, "AAPL", fundamental_score=figures, reasons=(*own, *events))
+    told = found["sentiment"].model_copy(
+        update={"tickers": () if mood is None else (mood,), "unscored": ()}
+    )
+    daily = await traded(desk, facts, research_report=report, sentiment_report=told)
+    return next((each.confidence for each in daily.picks if each.ticker == "AAPL"), None)
+
+
+def spoken_of(score):
+    return TickerSentiment(ticker="AAPL", score=score, confidence=0.6)
+
+
+def reported(quantity, speaks):
+    return Reason(fact=f"AAPL.{quantity}@2012-06-20", speaks=speaks, about="AAPL")
+
+
+@pytest.mark.parametrize(
+    ("known", "sure"),
+    [
+        ({}, 0.36),  # a trend of 8 of 10: three fifths of what rules may claim
+        ({"mood": spoken_of(1.0)}, 0.48),
+        ({"mood": spoken_of(-1.0)}, 0.24),
+        ({"figures": 7.0}, 0.48),
+        ({"figures": 3.0}, 0.24),
+        ({"events": (reported("filing", Speaks.FOR),)}, 0.48),
+        ({"events": (reported("filing", Speaks.AGAINST),)}, 0.24),
+        ({"events": (reported("eps_actual", Speaks.FOR),)}, 0.48),
+        ({"events": (reported("report", Speaks.AGAINST),)}, 0.24),
+        ({"mood": spoken_of(-1.0), "figures": 3.0}, 0.12),
+        ({"mood": spoken_of(-1.0), "figures": 0.0}, None),
+    ],
+)
+async def test_by_rules_mood_figures_filings_and_reports_speak_for_and_against_a_buy(
+    desk, facts, known, sure
+):
+    assert await sure_of_apple(desk, facts, **known) == sure
+
+
+def held_with_a_plan(ticker: str, review_by: date) -> Position:
+    money = Money(amount=Decimal(580))
+    plan = HeldPlan(
+        horizon_sessions=60,
+        risk=Money(amount=Decimal(500)),
+        risk_pct=Decimal("0.5"),
+        review_by=review_by,
+        thesis="For: the long trend.",
+        since=date(2012, 4, 2),
+        cycle_id=UUID(int=1),
+    )
+    return Position(
+        ticker=ticker,
+        quantity=Decimal(10),
+        average_cost=money,
+        price=money,
+        opened_on=date(2012, 4, 2),
+        plan=plan,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ticker", "review_by", "is_sold"),
+    [
+        ("IBM", date(2012, 6, 29), True),
+        ("IBM", date(2012, 7, 2), False),  # its time is not up
+        ("AAPL", date(2012, 6, 29), False),  # it would be bought today
+    ],
+)
+async def test_by_rules_what_is_due_to_be_looked_at_again_is_kept_only_if_it_would_be_bought(
+    desk, facts, ticker, review_by, is_sold
+):
+    known, _ = facts
+    signals = {view.ticker: view.signal for view in known["quant_report"].assets}
+    assert signals["IBM"] is not QuantSignal.BEARISH
+    held = held_with_a_plan(ticker, review_by)
+    account: Portfolio = desk.empty_account().model_copy(update={"positions": (held,)})
+    daily = await traded(desk, facts, portfolio=account)
+    assert [sale.ticker for sale in daily.sell_recommendations] == [ticker] * is_sold
+    if is_sold:
+        (sale,) = daily.sell_recommendations
+        assert "to be looked at again since 2012-06-29 (it would not be bought today)" in (
+            sale.reasoning
+        )
+
+
+@pytest.mark.parametrize(
+    ("review_by", "told"),
+    [
+        (date(2012, 7, 2), "AAPL.review_by = 2012-07-02"),
+        (date(2012, 6, 29), "AAPL.review_due = 2012-06-29"),
+    ],
+)
+async def test_the_trader_is_told_when_what_is_held_is_to_be_looked_at_again(
+    desk, facts, review_by, told
+):
+    held = held_with_a_plan("AAPL", review_by)
+    account: Portfolio = desk.empty_account().model_copy(update={"positions": (held,)})
+    model = scripted(desk, DONE, says(picks()))
+    await traded(desk, facts, portfolio=account)
+    assert told in model.requests[-1].messages[0].text
 
 
 async def reviewed(desk, facts, daily, **changes):
