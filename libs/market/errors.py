@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import TypeGuard
 
 from contracts.types import Failure
-from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.errors import DeskError, Unavailable, few
+from libs.runtime.nearest import did_you_mean, nearest
 
 
 class MarketError(DeskError):
     """Any failure of the market layer that an operation ends with, or a model is told."""
 
     code = "market_error"
+    nearest: date | str | None = None
+    """What would do in place of what was asked about, where something would."""
 
 
 class UnknownSource(MarketError):
@@ -34,8 +37,13 @@ class UnknownTicker(MarketError):
 
     code = "unknown_ticker"
 
-    def __init__(self, ticker: str, source: str) -> None:
-        super().__init__(f"{ticker} is not in source {source}; check the spelling, or leave it out")
+    def __init__(self, ticker: str, source: str, known: Sequence[str] = ()) -> None:
+        self.nearest = nearest(ticker, known)
+        has = f" (it has {few(known)})" if known else ""
+        super().__init__(
+            f"{ticker} is not in source {source}; check the spelling, or leave it out{has}"
+            f"{did_you_mean(self.nearest)}"
+        )
 
 
 class CryptoNotSupported(MarketError):
@@ -80,6 +88,7 @@ class OutsideData(NothingTraded):
         since = "" if first is None else f"from {first} "
         super().__init__(
             f"{day} lies {where} the sessions of source {source}, which has prices {since}to {last}"
+            f"{did_you_mean(nearest)}"
         )
         self.nearest = nearest
 
@@ -93,7 +102,7 @@ class NotASession(MarketError):
         self.nearest = before
         super().__init__(
             f"{day} is a {why} on {exchange}; use {before} or {after}, "
-            f"the sessions before and after it"
+            f"the sessions before and after it{did_you_mean(before)}"
         )
 
 

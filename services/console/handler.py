@@ -41,8 +41,8 @@ from libs.bus.dead_letters import DeadLetters
 from libs.bus.health import BusHealth
 from libs.postgres.events import event_of
 from libs.postgres.pool import Record
-from libs.runtime.errors import NAMES_MAX, DeskError
-from libs.runtime.nearest import UnknownName
+from libs.runtime.errors import DeskError
+from libs.runtime.nearest import UnknownAccount, UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
@@ -286,8 +286,7 @@ async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
     if not rows and query.account is not None:
         there_are = await store.accounts()
         if query.account not in there_are:
-            shown = there_are[:NAMES_MAX]
-            raise UnknownName("account", query.account, shown, there_are, field="account")
+            raise UnknownAccount(query.account, there_are)
     kept = fitting(map(logic.decision_view, rows))
     return DecisionsPage(decisions=tuple(kept), more=len(kept) < len(rows))
 

@@ -1,11 +1,10 @@
 """Why execution says no: each with a stable code, and what to do."""
 
-from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
 from libs.quant.exchange import no_rate
-from libs.runtime.errors import DeskError, few
+from libs.runtime.errors import DeskError
 
 TRIAL, TRIAL_TOO = "test", "test2"
 """Accounts to try something with, as people are told."""
@@ -46,18 +45,6 @@ class BooksNotOpen(DeskError):
         super().__init__(
             f"account {account} was not opened for {as_of}; a cycle opens the books before it "
             "executes: request a cycle for this account and session"
-        )
-
-
-class UnknownAccount(DeskError):
-    """No account has the name: a mistyped one must look neither empty nor halted."""
-
-    code = "unknown_account"
-
-    def __init__(self, account: str, known: Sequence[str]) -> None:
-        super().__init__(
-            f"no account is named {account!r} (there is: {few(known)}); a cycle opens the account "
-            "that it trades"
         )
 
 

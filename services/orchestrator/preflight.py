@@ -24,7 +24,7 @@ from libs.bus.connection import Client
 from libs.bus.operation import UNANSWERED
 from libs.market.errors import MarketError, NotASession, OutsideData
 from libs.market.sessions import Sessions
-from libs.runtime.nearest import nearest
+from libs.runtime.nearest import did_you_mean, nearest
 from services.orchestrator.group.answers import mistaken, mistyped_constraint
 
 OFFLINE = "rules"
@@ -121,7 +121,8 @@ class Door:
         )
         usable = [provider.name for provider in view.providers if provider.usable]
         near = nearest(provider, usable) if problem.code == "provider_unknown" else None
-        answer = mistaken(problem.code, text, "pipelines", provider, near, OFFLINE)
+        asked = f"{text}{did_you_mean(near)}"
+        answer = mistaken(problem.code, asked, "pipelines", provider, near, OFFLINE)
         return Outlook(answer, view.needs)
 
     async def _ask(self, row: Subject[Asked, Answered], query: Asked) -> Answered | None:

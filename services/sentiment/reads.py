@@ -24,9 +24,9 @@ from libs.market.errors import (
     UnknownTicker,
 )
 from libs.market.source import MarketData
-from libs.runtime.errors import DeskError, few
+from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.nearest import nearest
+from libs.runtime.nearest import did_you_mean, nearest
 from services.sentiment.logic import Mention, SourceAnswer, dropped_by, headline
 from services.sentiment.sources import CandidateSource, recent
 
@@ -126,12 +126,14 @@ async def out_of_reach(
             await market.bars(ticker, as_of, 1)
         except (UnknownTicker, CryptoNotSupported, NoHistory) as error:
             is_known = isinstance(error, NoHistory)
-            has = f" (it has {few(there)})" if there and not is_known else ""
+            near = None if is_known else nearest(ticker, there)
+            asked = did_you_mean(near)
             return OutOfReach(
                 name=ticker,
                 code=error.code,
-                message=f"{error.message}{has}",
-                nearest=None if is_known else nearest(ticker, there),
+                # A source that knows all it has asks by itself.
+                message=error.message.removesuffix(asked) + asked,
+                nearest=near,
                 is_known=is_known,
             )
         except MarketError as error:

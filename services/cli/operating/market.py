@@ -1,6 +1,7 @@
 """`deskbus market`: where market data comes from, what it says, and recording it."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from libs.facts import amounts
-from libs.market.errors import MarketError
+from libs.market.errors import MarketError, NotASession, UnknownTicker
 from libs.market.kinds import Kind
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
 from libs.market.sources import (
@@ -31,6 +32,7 @@ from libs.runtime.settings import Settings
 from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import corrected
 from services.cli.shell.request_options import UniverseOption
 from services.cli.shell.running import asking, load_settings
 from services.cli.shell.terminal import emit, err, facts, out, table, write
@@ -46,6 +48,8 @@ SHOWN = {
     "get_news": "news",
 }
 """The tools that are asked, and what their answers are called."""
+MISTAKEN = {UnknownTicker.code: "ticker", NotASession.code: "as-of"}
+"""By the error's code: which argument is of what there is not, whichever tool is asked."""
 HEADLINES_SHOWN = 5
 FILINGS_SHOWN = 5
 TERMS = (
@@ -65,6 +69,7 @@ class ToolAnswer(BaseModel):
     result: dict[str, Any] | None = None
     code: str | None = None
     message: str | None = None
+    suggestion: date | str | None = None
 
 
 class RecordedRow(BaseModel):
@@ -138,8 +143,15 @@ def show(
     if source is not None:
         settings = settings.model_copy(update={"market": source, **NOTHING_ELSE})
     day, answers = asking(_answers(settings, ticker.upper(), as_of.date() if as_of else None))
+    first = answers[0]
     if json:
         emit(answers)
+    elif first.code in MISTAKEN:
+        # Every tool would say the same.
+        field, given = MISTAKEN[first.code], {"ticker": ticker, "as-of": str(day)}
+        meant = None if first.suggestion is None else str(first.suggestion)
+        hint = corrected(sys.argv[1:], field, given[field], meant) if meant else ""
+        raise Problem(ExitCode.FAILED, f"{first.message} [{first.code}]", hint)
     else:
         label = market_of(settings).label
         made_up = ", made up" if label.synthetic else ""
@@ -150,7 +162,7 @@ def show(
         if odd := _odd(answers):
             rows.insert(1, ("odd", Text("\n".join(odd), style="yellow")))
         write(facts(rows), out())
-    if answers[0].code is not None:
+    if first.code is not None:
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -164,7 +176,9 @@ async def _answers(
         try:
             return ToolAnswer(tool=name, result=await tools.call(name, {"ticker": ticker}))
         except MarketError as error:
-            return ToolAnswer(tool=name, code=error.code, message=error.message)
+            return ToolAnswer(
+                tool=name, code=error.code, message=error.message, suggestion=error.nearest
+            )
 
     return day, await asyncio.gather(*(ask(name) for name in SHOWN))
 

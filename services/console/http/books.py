@@ -27,16 +27,15 @@ from contracts.query import (
 )
 from contracts.types import Name, Ticker
 from libs.bus.client import QuestionRefused
-from libs.runtime.errors import few
+from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import Refused
 from services.console import handler
 from services.console.http.bodies import Day, asked, body_of, json_of, of_cycle, problems
-from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.views import accounts, benchmark
 
 MAIN_ACCOUNT = "main"
-NO_POSITION = {"not_held", "unknown_account", "unknown_ticker"}
+NO_POSITION = {"not_held", "unknown_ticker"}
 
 
 def books(desk: DeskAccess) -> APIRouter:
@@ -200,8 +199,7 @@ def _no_position(error: QuestionRefused) -> Exception:
 async def _of_account(
     view: AccountView | EquityView | HoldingView | PerformanceView, account: str, desk: DeskAccess
 ) -> Response:
-    """What is told of an account. Raises `Refused` where there is none of this name."""
+    """What is told of an account. Raises UnknownAccount."""
     if not view.found:
-        there = few(await desk.store.accounts(), "none yet: a cycle opens them")
-        raise not_found(f"no account is named {account}; there are: {there}")
+        raise UnknownAccount(account, await desk.store.accounts())
     return json_of(view)

@@ -220,7 +220,10 @@ async def test_market_tools_know_nothing_after_the_session_that_is_asked_for(
         said = await failed(client, "get_stock_price", {"ticker": "AAPL", "as_of": "2012-06-30"})
     assert (then["price"], then["newest"][:10]) == (584.0, "2012-06-29")
     assert newest["session"] == "2013-03-01"
-    assert said == "not_a_session: 2012-06-30 is no session; the next one is 2012-07-02"
+    assert said == (
+        "not_a_session: 2012-06-30 is a weekend on XNYS; use 2012-06-29 or 2012-07-02, the sessions "
+        "before and after it; did you mean 2012-06-29?"
+    )
 
 
 async def test_a_model_sees_how_a_decision_came_about(http: Http, traded: Traded) -> None:
@@ -263,6 +266,12 @@ def saved(said: Json) -> bool:
     return any(Path(each).is_file() for each in said.values() if isinstance(each, str))
 
 
+APPL = (
+    "unknown_ticker: APPL is not in source bokeh-sampledata; check the spelling, or leave it out "
+    "(it has AAPL, FB, GOOG, IBM, MSFT); did you mean AAPL?"
+)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
@@ -270,7 +279,8 @@ def saved(said: Json) -> bool:
         ("get_stock_price", {}, "bad_tool_arguments: get_stock_price: ticker: is missing; "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "soon"}, "bad_arguments: as_of: "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "2033-01-03"}, ""),
-        ("get_portfolio", {"account": "nobody"}, "unknown_account: no account is named nobody: "),
+        ("get_stock_price", {"ticker": "APPL"}, APPL),
+        ("get_portfolio", {"account": "nobody"}, "unknown_account: no account is named 'nobody' "),
         ("get_portfolio", {"acount": "main"}, "bad_arguments: acount: unknown field; "),
         ("list_cycles", {"limit": 51}, "bad_arguments: limit: "),
         ("get_cycle", {"cycle_id": "ffffffff"}, "not_found: "),
@@ -287,7 +297,7 @@ def saved(said: Json) -> bool:
         ("list_cycles", {"status": "fialed"}, "bad_arguments: status: takes running, "),
         ("list_cycles", {"kind": "nope"}, "unknown_type: kind: unknown kind of cycle "),
         ("list_cycles", {"kind": "exits"}, "unknown_type: kind: unknown kind of cycle "),
-        ("list_decisions", {"account": "nobody"}, "unknown_type: account: unknown "),
+        ("list_decisions", {"account": "nobody"}, "unknown_account: no account is "),
         ("check_exit_signals", {"ticker": "A", "format": "ful"}, "bad_arguments: format: takes "),
         ("list_decisions", {"cycle_id": "ffffffff"}, "not_found: no cycle has the id ffffffff"),
         ("list_operations", {"cycle_id": "ffffffff"}, "not_found: no cycle has the id ffffffff"),
