@@ -6,23 +6,6 @@ from decimal import Decimal
 from libs.quant.exchange import no_rate
 from libs.runtime.errors import DeskError
 
-TRIAL, TRIAL_TOO = "test", "test2"
-"""Accounts to try something with, as people are told."""
-
-
-class ClockBack(DeskError):
-    """The account has already seen a later session."""
-
-    code = "clock_back"
-
-    def __init__(self, account: str, clock: date, as_of: date) -> None:
-        super().__init__(
-            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
-            f"it knows of the days between: use an as_of from {clock} on, or another account: "
-            f"`deskbus cycle request --as-of "
-            f"{as_of} --account {TRIAL if account != TRIAL else TRIAL_TOO}`"
-        )
-
 
 class CurrencyMismatch(DeskError):
     """An amount in another currency than the account's."""

@@ -6,7 +6,7 @@ find it out.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -24,8 +24,11 @@ from libs.bus.connection import Client
 from libs.bus.operation import UNANSWERED
 from libs.market.errors import MarketError, NotASession, OutsideData
 from libs.market.sessions import Sessions
+from libs.postgres.pool import DatabaseUnavailable
+from libs.runtime.errors import ClockBack
 from libs.runtime.nearest import did_you_mean, nearest
 from services.orchestrator.group.answers import mistaken, mistyped_constraint
+from services.orchestrator.machine.rotation import in_turn
 
 OFFLINE = "rules"
 """The provider that every desk has: nobody need be asked for it."""
@@ -53,18 +56,29 @@ class Outlook:
 OutlookOf = Callable[[str, CycleRequest, date], Awaitable[Outlook]]
 
 
-class Door:
-    """Judges requests: their day by the source's sessions, the rest by who has markets and keys."""
+# The newest session that each of these accounts has seen, of those that there are.
+ClocksOf = Callable[[Sequence[str]], Awaitable[Mapping[str, date]]]
 
-    def __init__(self, client: Client, sessions: Sessions) -> None:
+
+class Door:
+    """Judges requests: their day by the source's sessions and the accounts' clocks, the rest by who
+    has markets and keys. `trading` are the kinds of cycles that bring an account to their session.
+    """
+
+    def __init__(
+        self, client: Client, sessions: Sessions, clocks_of: ClocksOf, trading: Collection[str]
+    ) -> None:
         self._client = client
         self._sessions = sessions
+        self._clocks_of = clocks_of
+        self._trading = trading
 
     async def __call__(self, requester: str, request: CycleRequest, as_of: date) -> Outlook:
         """The first thing that speaks against a new cycle, and what a call of it needs."""
         hindrance = (
             mistyped_constraint(request)
             or await self._of_the_day(as_of)
+            or await self._of_the_clocks(request, as_of)
             or await self._of_the_names(requester, request, as_of)
         )
         return Outlook(hindrance) if hindrance else await self._of_the_pipelines(request)
@@ -79,6 +93,25 @@ class Door:
         except (MarketError, TimeoutError) as error:
             log.warning("orchestrator.sessions_unknown", error=f"{type(error).__name__}: {error}")
         return None
+
+    async def _of_the_clocks(self, request: CycleRequest, as_of: date) -> RequestAnswer | None:
+        """Why no pipeline could begin: the account of each has seen a later session, and its clock
+        never goes back. Where one could, the cycle begins, and the others fail by themselves."""
+        if request.kind not in self._trading:
+            return None
+        accounts = [pipeline.account for pipeline in in_turn(request, as_of).pipelines]
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                clocks = await self._clocks_of(accounts)
+        except (DatabaseUnavailable, TimeoutError) as error:
+            log.warning("orchestrator.clocks_unknown", error=f"{type(error).__name__}: {error}")
+            return None
+        ahead = [name for name in accounts if name in clocks and clocks[name] > as_of]
+        if not ahead or len(ahead) < len(accounts):
+            return None
+        error = ClockBack(ahead[0], clocks[ahead[0]], as_of)
+        day, clock = as_of.isoformat(), error.clock.isoformat()
+        return mistaken(error.code, error.message, "as_of", day, clock)
 
     async def _of_the_names(
         self, requester: str, request: CycleRequest, as_of: date

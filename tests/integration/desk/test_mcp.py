@@ -221,8 +221,8 @@ async def test_market_tools_know_nothing_after_the_session_that_is_asked_for(
     assert (then["price"], then["newest"][:10]) == (584.0, "2012-06-29")
     assert newest["session"] == "2013-03-01"
     assert said == (
-        "not_a_session: 2012-06-30 is a weekend on XNYS; use 2012-06-29 or 2012-07-02, the sessions "
-        "before and after it; did you mean 2012-06-29?"
+        "not_a_session: 2012-06-30 is a weekend on XNYS; use 2012-06-29 or 2012-07-02, the "
+        "sessions before and after it; did you mean 2012-06-29?"
     )
 
 
