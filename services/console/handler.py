@@ -193,6 +193,13 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
     return await _cycle_node(rows[0], store) if rows else None
 
 
+async def operation_id(digits: str, *, store: Store) -> UUID:
+    """The operation or cycle whose id begins with these digits. Raises NotFound."""
+    between = _range("operation", digits)
+    cycles_so = [row["cycle_id"] for row in await store.cycles_between(*between)]
+    return _only("operation", digits, [*await store.operations_between(*between), *cycles_so])
+
+
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
     try:

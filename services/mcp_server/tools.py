@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from contracts.cycle import STRATEGY, CycleRequest
+from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
 from contracts.exit_signal import CheckExitSignals
 from contracts.message import Pipeline
 from contracts.operation import CallKind
@@ -302,6 +302,17 @@ async def _operation(desk: DeskLink, arguments: OperationArguments) -> Answer:
 
 # --- the one that starts something ----------------------------------------------------------------
 
+ARGUMENT_OF = {"as_of": "as_of", "kind": "kind", "pipelines": "provider", "universe": "universe"}
+"""By the field of a cycle's request: what the tool calls it."""
+
+
+def _instead(answer: RequestAnswer) -> str:
+    """The call that would be taken, where one is known."""
+    argument = ARGUMENT_OF.get(answer.field or "")
+    if answer.suggestion is None or argument is None:
+        return ""
+    return f"; call request_cycle with {argument}: {answer.suggestion}"
+
 
 def request_cycle(desk: DeskLink) -> Tool:
     """A cycle on request. Approvals stay with people."""
@@ -309,7 +320,7 @@ def request_cycle(desk: DeskLink) -> Tool:
     async def run(arguments: RequestArguments) -> Answer:
         answer = await desk.ask(REQUEST_CYCLE, _request(arguments))
         if answer.outcome != "accepted" or answer.cycle_id is None or answer.status is None:
-            raise ToolFailed(answer.code or "refused", answer.message)
+            raise ToolFailed(answer.code or "refused", f"{answer.message}{_instead(answer)}")
         following = "get_cycle tells how it goes"
         if arguments.approval_required and arguments.kind != STRATEGY:
             following += "; before anything is ordered a person answers its proposal"

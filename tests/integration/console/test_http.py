@@ -572,6 +572,21 @@ async def test_a_cycle_is_named_by_its_first_digits_in_every_address(
     problem(await http.get(f"/api/v1/cycles/{'0' * 500}"), 422, "invalid")
 
 
+async def test_an_operation_is_named_by_its_first_digits_in_every_address(
+    http: httpx2.AsyncClient, made: Made
+) -> None:
+    whole = str(await made.operation("planning", "plan"))
+    short, cycle = whole[:8], str(made.cycle_id)
+    for path in (f"/api/v1/operations/{short}", f"/api/v1/operations/{whole}"):
+        assert (await http.get(path)).json()["data"]["op_id"] == whole
+    assert (await http.get(f"/api/v1/operations/{cycle[:8]}")).json()["data"]["op_id"] == cycle
+    assert (await http.get(f"/api/v1/operations/{short}/record")).status_code == 200
+    page = await http.get(f"/operations/{short}")
+    assert (page.status_code, whole in page.text) == (200, True)
+    for wrong in ("abc", "no-id", f"{short}{'0' * 20}"):
+        problem(await http.get(f"/api/v1/operations/{wrong}"), 404, "not_found")
+
+
 async def test_the_overview_counts_all_that_failed_and_not_what_it_lists(
     http: httpx2.AsyncClient, made: Made
 ) -> None:
