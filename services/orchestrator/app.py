@@ -24,7 +24,7 @@ from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from libs.telemetry.readiness import checked
-from services.orchestrator import store
+from services.orchestrator.accounts import Accounts
 from services.orchestrator.bodies import Bodies
 from services.orchestrator.clocks.desk_clock import DeskClock
 from services.orchestrator.clocks.relay import Relay
@@ -87,7 +87,7 @@ async def _orchestrating(
         server = Server(client, QUEUE, settings.inputs_max)
         sessions = sessions_of(settings)
         trading = {workflow.kind for workflow in workflows if workflow.sends(OPEN_BOOKS)}
-        door = Door(client, sessions, partial(store.clocks_of, pool), trading)
+        door = Door(client, sessions, Accounts(pool), trading)
         patience_s = settings.reply_timeout_s
         refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
         handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)

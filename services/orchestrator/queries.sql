@@ -374,7 +374,3 @@ on conflict (sha256, part) do update set kept_at = clock_timestamp()
 
 -- name: body_part
 select parts, bytes from bodies where sha256 = $1 and part = $2
-
--- name: account_clocks
--- Up to which session each of these accounts has seen; one that nobody has opened is left out.
-select account, clock from account_clocks where account = any($1::text[])

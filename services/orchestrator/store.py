@@ -13,7 +13,7 @@ import orjson
 
 from contracts.operation import CallKind, JournalEntry
 from contracts.types import Failure
-from libs.postgres.pool import Connection, Pool, Record
+from libs.postgres.pool import Connection, Record
 from libs.postgres.queries import Queries
 from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
@@ -398,9 +398,3 @@ def failure_of(error: Exception) -> Failure:
             :800
         ],
     )
-
-
-async def clocks_of(db: Pool, accounts: Sequence[str]) -> Mapping[str, date]:
-    """The newest session that each of these accounts has seen, of those that there are."""
-    rows = await db.fetch(sql.account_clocks, list(accounts))
-    return {row["account"]: row["clock"] for row in rows}

@@ -162,7 +162,7 @@ def sales(desk: DeskAccess) -> APIRouter:
         "/exit-signals/{ticker}/sell",
         status_code=HTTPStatus.ACCEPTED,
         response_model=CycleAccepted,
-        responses=problems(409, 413, 415, 429),
+        responses=problems(404, 409, 413, 415, 429),
         tags=["portfolio"],
         openapi_extra=asked(PositionSale),
     )
