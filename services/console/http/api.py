@@ -306,7 +306,7 @@ def decisions(desk: DeskAccess) -> APIRouter:
     router = APIRouter(tags=["decisions"])
     asked_of = cycle_asked(desk)
 
-    @router.get("/decisions", response_model=DecisionsPage)
+    @router.get("/decisions", response_model=DecisionsPage, responses=problems(404))
     async def list_decisions(
         cycle_id: Annotated[UUID | None, Depends(asked_of)],
         account: Name | None = None,
