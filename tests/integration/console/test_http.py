@@ -307,7 +307,7 @@ async def test_a_body_that_cannot_be_read_at_all_is_refused(
 @pytest.mark.parametrize(
     ("path", "field"),
     [
-        ("/api/v1/operations/null", "path.operation_id"),
+        (f"/api/v1/operations/{'0' * 41}", "path.operation_id"),
         ("/api/v1/operations?status=lost", "query.status"),
         ("/api/v1/operations?limit=0", "query.limit"),
         ("/api/v1/operations?limit=201", "query.limit"),
@@ -614,10 +614,11 @@ async def test_what_is_not_there_is_not_found(http: httpx2.AsyncClient) -> None:
         f"/api/v1/operations/{nobody}/record",
         f"/api/v1/cycles/{nobody}",
         f"/api/v1/cycles/{nobody}/operations",
-        "/api/v1/portfolio?account=nobody",
-        "/api/v1/portfolio/equity?account=nobody",
+        "/api/v1/operations/null",
     ):
         problem(await http.get(path), 404, "not_found")
+    for path in ("portfolio", "portfolio/equity", "portfolio/holding", "decisions"):
+        problem(await http.get(f"/api/v1/{path}?account=nobody"), 404, "unknown_account")
     problem(await http.delete("/api/v1/agent/cancel"), 404, "no_active_cycle")
 
 
