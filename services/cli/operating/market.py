@@ -148,9 +148,9 @@ def show(
         emit(answers)
     elif first.code in MISTAKEN:
         # Every tool would say the same.
-        field, given = MISTAKEN[first.code], {"ticker": ticker, "as-of": str(day)}
-        meant = None if first.suggestion is None else str(first.suggestion)
-        hint = corrected(sys.argv[1:], field, given[field], meant) if meant else ""
+        field, near = MISTAKEN[first.code], first.suggestion
+        typed = ticker if field == "ticker" else str(day)
+        hint = corrected(sys.argv[1:], field, typed, str(near)) if near else ""
         raise Problem(ExitCode.FAILED, f"{first.message} [{first.code}]", hint)
     else:
         label = market_of(settings).label

@@ -79,7 +79,6 @@ def accepted(answer: Accepted) -> Accepted:
         answer.message,
         headers=headers,
         field=answer.field,
-        given=answer.given,
         suggestion=answer.suggestion,
         cycle_id=answer.cycle_id,
         cycle_status=answer.status,
