@@ -81,6 +81,8 @@ class NothingTraded(NoHistory):
 class OutsideData(NothingTraded):
     """The date lies before or after the sessions of the source; `nearest` is one of them."""
 
+    nearest: date
+
     def __init__(
         self, day: date, source: str, first: date | None, last: date, nearest: date
     ) -> None:
@@ -97,6 +99,7 @@ class NotASession(MarketError):
     """The date is no trading day of the exchange; `nearest` is the one before it."""
 
     code = "not_a_session"
+    nearest: date
 
     def __init__(self, day: date, why: str, exchange: str, before: date, after: date) -> None:
         self.nearest = before
