@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import TypeGuard
 
 from contracts.types import Failure
-from libs.runtime.errors import DeskError, Unavailable, few
-from libs.runtime.nearest import did_you_mean, nearest
+from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.nearest import did_you_mean
 
 
 class MarketError(DeskError):
     """Any failure of the market layer that an operation ends with, or a model is told."""
 
     code = "market_error"
-    nearest: date | str | None = None
-    """What would do in place of what was asked about, where something would."""
 
 
 class UnknownSource(MarketError):
@@ -37,13 +35,9 @@ class UnknownTicker(MarketError):
 
     code = "unknown_ticker"
 
-    def __init__(self, ticker: str, source: str, known: Sequence[str] = ()) -> None:
-        self.nearest = nearest(ticker, known)
-        has = f" (it has {few(known)})" if known else ""
-        super().__init__(
-            f"{ticker} is not in source {source}; check the spelling, or leave it out{has}"
-            f"{did_you_mean(self.nearest)}"
-        )
+    def __init__(self, ticker: str, source: str) -> None:
+        # Which tickers there are is not point-in-time, and a model may read this: no word of them.
+        super().__init__(f"{ticker} is not in source {source}; check the spelling, or leave it out")
 
 
 class CryptoNotSupported(MarketError):

@@ -172,8 +172,7 @@ def warnings_of(
         had = histories.get(ticker)
         if isinstance(had, Failure) and had.code == UNKNOWN_TICKER:
             meant = did_you_mean(nearest(ticker, there))
-            text = f"{had.message.removesuffix(meant)}{meant}"
-            warnings.append(f"exit rules, {place}: {text}"[:WARNING_CHARS_MAX])
+            warnings.append(f"exit rules, {place}: {had.message}{meant}"[:WARNING_CHARS_MAX])
     return warnings
 
 

@@ -24,7 +24,7 @@ from libs.market.errors import (
     UnknownTicker,
 )
 from libs.market.source import MarketData
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, few
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.nearest import did_you_mean, nearest
 from services.sentiment.logic import Mention, SourceAnswer, dropped_by, headline
@@ -127,12 +127,11 @@ async def out_of_reach(
         except (UnknownTicker, CryptoNotSupported, NoHistory) as error:
             is_known = isinstance(error, NoHistory)
             near = None if is_known else nearest(ticker, there)
-            asked = did_you_mean(near)
+            has = f" (it has {few(there)})" if there and not is_known else ""
             return OutOfReach(
                 name=ticker,
                 code=error.code,
-                # A source that knows all it has asks by itself.
-                message=error.message.removesuffix(asked) + asked,
+                message=f"{error.message}{has}{did_you_mean(near)}",
                 nearest=near,
                 is_known=is_known,
             )

@@ -203,7 +203,7 @@ class ReplayStore:
         """All bars of a ticker with `price_growth` and `share_growth`; not point-in-time."""
         refuse_crypto(ticker)
         if ticker not in self._layout.prices:
-            raise UnknownTicker(ticker, self.label.name, self.tickers)
+            raise UnknownTicker(ticker, self.label.name)
         bars = self._bars.get(ticker)
         return bars if bars is not None else await asyncio.to_thread(self._load_bars, ticker)
 

@@ -16,6 +16,7 @@ from libs.facts import amounts
 from libs.market.errors import MarketError, NotASession, UnknownTicker
 from libs.market.kinds import Kind
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
+from libs.market.source import require_session
 from libs.market.sources import (
     CAN,
     PartName,
@@ -24,10 +25,12 @@ from libs.market.sources import (
     edgar_of,
     latest_session_of,
     market_of,
+    tickers_of,
     yahoo_of,
 )
 from libs.market.tools.answers import ODD
 from libs.market.tools.toolbox import MarketTools
+from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
 from services.cli.shell.options import JsonOption, group
@@ -48,8 +51,6 @@ SHOWN = {
     "get_news": "news",
 }
 """The tools that are asked, and what their answers are called."""
-MISTAKEN = {UnknownTicker.code: "ticker", NotASession.code: "as-of"}
-"""By the error's code: which argument is of what there is not, whichever tool is asked."""
 HEADLINES_SHOWN = 5
 FILINGS_SHOWN = 5
 TERMS = (
@@ -69,7 +70,6 @@ class ToolAnswer(BaseModel):
     result: dict[str, Any] | None = None
     code: str | None = None
     message: str | None = None
-    suggestion: date | str | None = None
 
 
 class RecordedRow(BaseModel):
@@ -146,12 +146,8 @@ def show(
     first = answers[0]
     if json:
         emit(answers)
-    elif first.code in MISTAKEN:
-        # Every tool would say the same.
-        field, near = MISTAKEN[first.code], first.suggestion
-        typed = ticker if field == "ticker" else str(day)
-        hint = corrected(sys.argv[1:], field, typed, str(near)) if near else ""
-        raise Problem(ExitCode.FAILED, f"{first.message} [{first.code}]", hint)
+    elif first.code == UnknownTicker.code:
+        raise _no_such_ticker(ticker, first, settings)  # every tool would say the same
     else:
         label = market_of(settings).label
         made_up = ", made up" if label.synthetic else ""
@@ -169,18 +165,27 @@ def show(
 async def _answers(
     settings: Settings, ticker: str, as_of: date | None
 ) -> tuple[date, Sequence[ToolAnswer]]:
-    day = as_of or await latest_session_of(settings)()
-    tools = MarketTools(market_of(settings), day, frozenset(SHOWN))
+    day, data = as_of or await latest_session_of(settings)(), market_of(settings)
+    try:
+        require_session(data.calendar, day)
+    except NotASession as error:
+        hint = corrected(sys.argv[1:], "as-of", str(day), str(error.nearest))
+        raise Problem(ExitCode.FAILED, f"{error.message} [{error.code}]", hint) from None
+    tools = MarketTools(data, day, frozenset(SHOWN))
 
     async def ask(name: str) -> ToolAnswer:
         try:
             return ToolAnswer(tool=name, result=await tools.call(name, {"ticker": ticker}))
         except MarketError as error:
-            return ToolAnswer(
-                tool=name, code=error.code, message=error.message, suggestion=error.nearest
-            )
+            return ToolAnswer(tool=name, code=error.code, message=error.message)
 
     return day, await asyncio.gather(*(ask(name) for name in SHOWN))
+
+
+def _no_such_ticker(ticker: str, answer: ToolAnswer, settings: Settings) -> Problem:
+    near = nearest(ticker, tickers_of(settings))
+    hint = "" if near is None else corrected(sys.argv[1:], "ticker", ticker, near)
+    return Problem(ExitCode.FAILED, f"{answer.message}{did_you_mean(near)} [{answer.code}]", hint)
 
 
 def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:

@@ -266,12 +266,6 @@ def saved(said: Json) -> bool:
     return any(Path(each).is_file() for each in said.values() if isinstance(each, str))
 
 
-APPL = (
-    "unknown_ticker: APPL is not in source bokeh-sampledata; check the spelling, or leave it out "
-    "(it has AAPL, FB, GOOG, IBM, MSFT); did you mean AAPL?"
-)
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
@@ -279,7 +273,6 @@ APPL = (
         ("get_stock_price", {}, "bad_tool_arguments: get_stock_price: ticker: is missing; "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "soon"}, "bad_arguments: as_of: "),
         ("get_stock_price", {"ticker": "AAPL", "as_of": "2033-01-03"}, ""),
-        ("get_stock_price", {"ticker": "APPL"}, APPL),
         ("get_portfolio", {"account": "nobody"}, "unknown_account: no account is named 'nobody' "),
         ("get_portfolio", {"acount": "main"}, "bad_arguments: acount: unknown field; "),
         ("list_cycles", {"limit": 51}, "bad_arguments: limit: "),
