@@ -196,8 +196,9 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
 async def operation_id(digits: str, *, store: Store) -> UUID:
     """The operation or cycle whose id begins with these digits. Raises NotFound."""
     between = _range("operation", digits)
-    cycles_so = [row["cycle_id"] for row in await store.cycles_between(*between)]
-    return _only("operation", digits, [*await store.operations_between(*between), *cycles_so])
+    ids = [row["cycle_id"] for row in await store.cycles_between(*between)]
+    op_id: UUID = _only("operation", digits, [*await store.operations_between(*between), *ids])
+    return op_id
 
 
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
