@@ -233,7 +233,8 @@ class RequestAnswer(Message):
     `not_found`, `too_late`; of an approval also `not_waiting`, `proposal_changed`, `decided`,
     `expired`. A date, kind, candidate source, provider or ticker that there is not is refused too
     (`not_a_session`, `no_history`, `invalid`, `unknown_source`, `provider_unknown`,
-    `unknown_ticker` ...): `given` is what was asked for and `suggestion` what would do in its
+    `unknown_ticker` ...), and a session that the accounts of all pipelines have passed
+    (`clock_back`): `given` is what was asked for and `suggestion` what would do in its
     place. Where nobody who knows answers in time, the work itself finds out.
     """
 

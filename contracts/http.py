@@ -39,8 +39,8 @@ class Shape(BaseModel):
 class Problem(Shape):
     """Why a request was not done (RFC 9457): `code` is for programs, `detail` for people.
 
-    `field` is the part of the request that is at fault; `cycle_id` and `cycle_status` are there
-    where it is about a cycle that there is.
+    `field` is the part of the request that is at fault, and `suggestion` what would be taken there
+    instead; `cycle_id` and `cycle_status` are there where it is about a cycle that there is.
     """
 
     type: str = Field(description=f"{PROBLEM_TYPE}:CODE")
@@ -49,6 +49,7 @@ class Problem(Shape):
     detail: str
     code: str
     field: str | None = None
+    suggestion: str | None = None
     cycle_id: UUID | None = None
     cycle_status: CycleStatus | None = None
 

@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from contracts.types import Failure
 from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.nearest import did_you_mean
 
 
 class MarketError(DeskError):
@@ -35,6 +36,7 @@ class UnknownTicker(MarketError):
     code = "unknown_ticker"
 
     def __init__(self, ticker: str, source: str) -> None:
+        # Which tickers there are is not point-in-time, and a model may read this: no word of them.
         super().__init__(f"{ticker} is not in source {source}; check the spelling, or leave it out")
 
 
@@ -73,6 +75,8 @@ class NothingTraded(NoHistory):
 class OutsideData(NothingTraded):
     """The date lies before or after the sessions of the source; `nearest` is one of them."""
 
+    nearest: date
+
     def __init__(
         self, day: date, source: str, first: date | None, last: date, nearest: date
     ) -> None:
@@ -80,6 +84,7 @@ class OutsideData(NothingTraded):
         since = "" if first is None else f"from {first} "
         super().__init__(
             f"{day} lies {where} the sessions of source {source}, which has prices {since}to {last}"
+            f"{did_you_mean(nearest)}"
         )
         self.nearest = nearest
 
@@ -88,12 +93,13 @@ class NotASession(MarketError):
     """The date is no trading day of the exchange; `nearest` is the one before it."""
 
     code = "not_a_session"
+    nearest: date
 
     def __init__(self, day: date, why: str, exchange: str, before: date, after: date) -> None:
         self.nearest = before
         super().__init__(
             f"{day} is a {why} on {exchange}; use {before} or {after}, "
-            f"the sessions before and after it"
+            f"the sessions before and after it{did_you_mean(before)}"
         )
 
 

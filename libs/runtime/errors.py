@@ -3,6 +3,7 @@
 import errno
 import socket
 from collections.abc import Sequence
+from datetime import date
 
 
 class DeskError(Exception):
@@ -70,6 +71,26 @@ class OperationEnded(NoAnswer):
     """The command of an operation that has ended came once more."""
 
     code = "operation_ended"
+
+
+TRIAL, TRIAL_TOO = "test", "test2"
+"""Accounts to try something with, as people are told."""
+
+
+class ClockBack(DeskError):
+    """The account has already seen a later session; `clock` is the newest."""
+
+    code = "clock_back"
+    field = "as_of"
+
+    def __init__(self, account: str, clock: date, as_of: date) -> None:
+        super().__init__(
+            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
+            f"it knows of the days between: use an as_of from {clock} on, or another account: "
+            f"`deskbus cycle request --as-of "
+            f"{as_of} --account {TRIAL if account != TRIAL else TRIAL_TOO}`"
+        )
+        self.clock = clock
 
 
 NAMES_MAX = 10

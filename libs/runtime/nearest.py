@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from libs.runtime.errors import DeskError
+from libs.runtime.errors import DeskError, few
 
 LIKE_MIN = 0.6
 """How alike two words must be, 0 to 1, for the one to be taken for a slip of the other."""
@@ -40,3 +40,16 @@ class UnknownName(DeskError):
             f"{field}: unknown {what} {name!r}; known: {', '.join(known)}{did_you_mean(near)}"
         )
         self.field = field
+
+
+class UnknownAccount(DeskError):
+    """No account has the name: a mistyped one must look neither empty nor halted."""
+
+    code = "unknown_account"
+    field = "account"
+
+    def __init__(self, account: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f"no account is named {account!r} (there is: {few(known, 'none yet')}); a cycle opens "
+            f"the account that it trades{did_you_mean(nearest(account, known))}"
+        )

@@ -134,6 +134,14 @@ class LazyGroup(TyperGroup):
         command.name = cmd_name
         return command
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. A reader that has seen enough, such as `head`, is no failure of it."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            sys.stdout = None  # nothing more can be written or flushed
+            raise typer.Exit(ExitCode.OK) from None
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The table, by section."""
         width = max(map(len, ENTRIES))
@@ -187,10 +195,6 @@ def main() -> None:
         _stop(ExitCode.FAILED, str(error))
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader, such as `head`, has seen enough; nothing more can be written or flushed.
-        sys.stdout = None
-        sys.exit(ExitCode.OK)
     except ConnectionError as error:
         _stop(ExitCode.FAILED, f"part of the desk stopped: {error}", "see its log")
 

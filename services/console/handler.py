@@ -41,8 +41,8 @@ from libs.bus.dead_letters import DeadLetters
 from libs.bus.health import BusHealth
 from libs.postgres.events import event_of
 from libs.postgres.pool import Record
-from libs.runtime.errors import NAMES_MAX, DeskError
-from libs.runtime.nearest import UnknownName
+from libs.runtime.errors import DeskError
+from libs.runtime.nearest import UnknownAccount, UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
@@ -193,6 +193,14 @@ async def node(op_id: UUID, *, store: Store) -> OperationView | None:
     return await _cycle_node(rows[0], store) if rows else None
 
 
+async def operation_id(digits: str, *, store: Store) -> UUID:
+    """The operation or cycle whose id begins with these digits. Raises NotFound."""
+    between = _range("operation", digits)
+    ids = [row["cycle_id"] for row in await store.cycles_between(*between)]
+    op_id: UUID = _only("operation", digits, [*await store.operations_between(*between), *ids])
+    return op_id
+
+
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
     try:
@@ -286,8 +294,7 @@ async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
     if not rows and query.account is not None:
         there_are = await store.accounts()
         if query.account not in there_are:
-            shown = there_are[:NAMES_MAX]
-            raise UnknownName("account", query.account, shown, there_are, field="account")
+            raise UnknownAccount(query.account, there_are)
     kept = fitting(map(logic.decision_view, rows))
     return DecisionsPage(decisions=tuple(kept), more=len(kept) < len(rows))
 

@@ -27,8 +27,9 @@ from contracts.types import ExchangeRate, Foreign, Money
 from libs.broker.broker import DayPrices, Filled, Opening, Refused
 from libs.quant.exchange import PRICE_STEP, price_in
 from libs.quant.sizing import CENT
+from libs.runtime.errors import ClockBack
 from services.execution.books import Books, Holding
-from services.execution.errors import ClockBack, CurrencyMismatch, NoExchangeRate
+from services.execution.errors import CurrencyMismatch, NoExchangeRate
 from services.execution.exits import SplitOf, cooling_off, exits_at
 from services.execution.snapshots import Closes, Valued, valued_at
 

@@ -1,28 +1,10 @@
 """Why execution says no: each with a stable code, and what to do."""
 
-from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
 from libs.quant.exchange import no_rate
-from libs.runtime.errors import DeskError, few
-
-TRIAL, TRIAL_TOO = "test", "test2"
-"""Accounts to try something with, as people are told."""
-
-
-class ClockBack(DeskError):
-    """The account has already seen a later session."""
-
-    code = "clock_back"
-
-    def __init__(self, account: str, clock: date, as_of: date) -> None:
-        super().__init__(
-            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
-            f"it knows of the days between: use an as_of from {clock} on, or another account: "
-            f"`deskbus cycle request --as-of "
-            f"{as_of} --account {TRIAL if account != TRIAL else TRIAL_TOO}`"
-        )
+from libs.runtime.errors import DeskError
 
 
 class CurrencyMismatch(DeskError):
@@ -46,18 +28,6 @@ class BooksNotOpen(DeskError):
         super().__init__(
             f"account {account} was not opened for {as_of}; a cycle opens the books before it "
             "executes: request a cycle for this account and session"
-        )
-
-
-class UnknownAccount(DeskError):
-    """No account has the name: a mistyped one must look neither empty nor halted."""
-
-    code = "unknown_account"
-
-    def __init__(self, account: str, known: Sequence[str]) -> None:
-        super().__init__(
-            f"no account is named {account!r} (there is: {few(known)}); a cycle opens the account "
-            "that it trades"
         )
 
 

@@ -4,8 +4,8 @@ import structlog
 
 from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
 from libs.postgres.pool import Connection, Pool
+from libs.runtime.nearest import UnknownAccount
 from services.execution import store
-from services.execution.errors import UnknownAccount
 
 log = structlog.get_logger()
 

@@ -22,6 +22,7 @@ from libs.postgres.pool import Connection, Pool
 from libs.quant.exchange import cents_in
 from libs.runtime import ids
 from libs.runtime.journal import Journal
+from libs.runtime.nearest import UnknownAccount
 from libs.telemetry import metrics
 from services.execution import approvals, clock, logic, store
 from services.execution import books as ledger
@@ -37,7 +38,7 @@ from services.execution.account import (
     require_currency,
 )
 from services.execution.changes import Changes
-from services.execution.errors import AheadOfClock, BooksNotOpen, NoExchangeRate, UnknownAccount
+from services.execution.errors import AheadOfClock, BooksNotOpen, NoExchangeRate
 from services.execution.exits import exits_at
 from services.execution.reads import Reads
 from services.execution.record import OnRecord

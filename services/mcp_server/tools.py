@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from contracts.cycle import STRATEGY, CycleRequest
+from contracts.cycle import STRATEGY, CycleRequest, RequestAnswer
 from contracts.exit_signal import CheckExitSignals
 from contracts.message import Pipeline
 from contracts.operation import CallKind
@@ -36,9 +36,10 @@ from contracts.subjects import (
     OPERATIONS,
     REQUEST_CYCLE,
 )
-from libs.market.source import MarketData
+from libs.market.source import MarketData, require_session
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, TOOLS, MarketTools
-from libs.runtime.errors import DeskError, few
+from libs.runtime.errors import DeskError
+from libs.runtime.nearest import UnknownAccount
 from libs.runtime.wording import describe
 from services.mcp_server import exit_shapes, shapes
 from services.mcp_server.arguments import (
@@ -120,11 +121,7 @@ def market_tools(market: MarketData, latest: Callable[[], Awaitable[date]]) -> S
     async def run(name: str, arguments: Mapping[str, Any]) -> Answer:
         parameters = dict(arguments)
         as_of = _AsOf.model_validate({AS_OF: parameters.pop(AS_OF, None)}).as_of or await latest()
-        if not market.calendar.is_session(as_of):
-            text = f"{as_of} is no session; the next one is"
-            raise ToolFailed(
-                "not_a_session", f"{text} {market.calendar.session_on_or_after(as_of)}"
-            )
+        require_session(market.calendar, as_of)
         return await MarketTools(market, as_of, MARKET_TOOL_NAMES).call(name, parameters)
 
     return [
@@ -241,8 +238,7 @@ async def _portfolio(desk: DeskLink, arguments: PortfolioArguments) -> Answer:
     view = await desk.ask(ACCOUNT, query)
     shape = shapes.portfolio(view)
     if shape is None:
-        there = few(view.accounts, "none yet: a cycle opens them")
-        raise ToolFailed("unknown_account", f"no account is named {arguments.account}: {there}")
+        raise UnknownAccount(arguments.account, view.accounts)
     return shape
 
 
@@ -306,6 +302,17 @@ async def _operation(desk: DeskLink, arguments: OperationArguments) -> Answer:
 
 # --- the one that starts something ----------------------------------------------------------------
 
+ARGUMENT_OF = {"as_of": "as_of", "kind": "kind", "pipelines": "provider", "universe": "universe"}
+"""By the field of a cycle's request: what the tool calls it."""
+
+
+def _instead(answer: RequestAnswer) -> str:
+    """The call that would be taken, where one is known."""
+    argument = ARGUMENT_OF.get(answer.field or "")
+    if answer.suggestion is None or argument is None:
+        return ""
+    return f"; call request_cycle with {argument}: {answer.suggestion}"
+
 
 def request_cycle(desk: DeskLink) -> Tool:
     """A cycle on request. Approvals stay with people."""
@@ -313,7 +320,7 @@ def request_cycle(desk: DeskLink) -> Tool:
     async def run(arguments: RequestArguments) -> Answer:
         answer = await desk.ask(REQUEST_CYCLE, _request(arguments))
         if answer.outcome != "accepted" or answer.cycle_id is None or answer.status is None:
-            raise ToolFailed(answer.code or "refused", answer.message)
+            raise ToolFailed(answer.code or "refused", f"{answer.message}{_instead(answer)}")
         following = "get_cycle tells how it goes"
         if arguments.approval_required and arguments.kind != STRATEGY:
             following += "; before anything is ordered a person answers its proposal"

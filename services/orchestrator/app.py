@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from contracts.subjects import ORCHESTRATOR
+from contracts.subjects import OPEN_BOOKS, ORCHESTRATOR
 from libs.bus.connection import BusLost, Client, connect, watched
 from libs.bus.dead_letters import DeadLetters
 from libs.bus.discovery import discoverable
@@ -25,6 +25,7 @@ from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from libs.telemetry.readiness import checked
+from services.orchestrator.accounts import Accounts
 from services.orchestrator.bodies import Bodies
 from services.orchestrator.clocks.desk_clock import DeskClock
 from services.orchestrator.clocks.relay import Relay
@@ -90,7 +91,9 @@ async def _orchestrating(
         sweep = Sweep(pool, committer, publisher, settings)
         server = Server(client, QUEUE, settings.inputs_max)
         sessions = sessions_of(settings)
-        door, patience_s = Door(client, sessions), settings.reply_timeout_s
+        trading = {workflow.kind for workflow in workflows if workflow.sends(OPEN_BOOKS)}
+        door = Door(client, sessions, Accounts(pool), trading)
+        patience_s = settings.reply_timeout_s
         refusals = Refusals(settings.refusals_kept_per_minute_max, monotonic)
         handler = Handler(committer, publisher, sessions.latest, door, refusals, patience_s)
         time = Time(partial(datetime.now, UTC), exchange_calendar(), sessions.latest)

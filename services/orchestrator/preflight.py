@@ -6,7 +6,7 @@ find it out.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -24,8 +24,12 @@ from libs.bus.connection import Client
 from libs.bus.operation import UNANSWERED
 from libs.market.errors import MarketError, NotASession, OutsideData
 from libs.market.sessions import Sessions
-from libs.runtime.nearest import nearest
+from libs.postgres.pool import DatabaseUnavailable
+from libs.runtime.errors import ClockBack
+from libs.runtime.nearest import UnknownAccount, did_you_mean, nearest
+from services.orchestrator.accounts import Accounts
 from services.orchestrator.group.answers import mistaken, mistyped_constraint
+from services.orchestrator.machine.rotation import in_turn
 
 OFFLINE = "rules"
 """The provider that every desk has: nobody need be asked for it."""
@@ -54,17 +58,24 @@ OutlookOf = Callable[[str, CycleRequest, date], Awaitable[Outlook]]
 
 
 class Door:
-    """Judges requests: their day by the source's sessions, the rest by who has markets and keys."""
+    """Judges requests: their day by the source's sessions and the accounts' clocks, the rest by who
+    has markets and keys. `trading` are the kinds of cycles that bring an account to their session.
+    """
 
-    def __init__(self, client: Client, sessions: Sessions) -> None:
+    def __init__(
+        self, client: Client, sessions: Sessions, accounts: Accounts, trading: Collection[str]
+    ) -> None:
         self._client = client
         self._sessions = sessions
+        self._accounts = accounts
+        self._trading = trading
 
     async def __call__(self, requester: str, request: CycleRequest, as_of: date) -> Outlook:
         """The first thing that speaks against a new cycle, and what a call of it needs."""
         hindrance = (
             mistyped_constraint(request)
             or await self._of_the_day(as_of)
+            or await self._of_the_accounts(request, as_of)
             or await self._of_the_names(requester, request, as_of)
         )
         return Outlook(hindrance) if hindrance else await self._of_the_pipelines(request)
@@ -79,6 +90,20 @@ class Door:
         except (MarketError, TimeoutError) as error:
             log.warning("orchestrator.sessions_unknown", error=f"{type(error).__name__}: {error}")
         return None
+
+    async def _of_the_accounts(self, request: CycleRequest, as_of: date) -> RequestAnswer | None:
+        if request.kind not in self._trading:
+            return None
+        names = [pipeline.account for pipeline in in_turn(request, as_of).pipelines]
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                clocks = await self._accounts.clocks(names)
+                if request.sell_now is not None and names[0] not in clocks:
+                    return _nobodys(names[0], await self._accounts.names())
+        except (DatabaseUnavailable, TimeoutError) as error:
+            log.warning("orchestrator.clocks_unknown", error=f"{type(error).__name__}: {error}")
+            return None
+        return _ahead(names, clocks, as_of)
 
     async def _of_the_names(
         self, requester: str, request: CycleRequest, as_of: date
@@ -121,7 +146,8 @@ class Door:
         )
         usable = [provider.name for provider in view.providers if provider.usable]
         near = nearest(provider, usable) if problem.code == "provider_unknown" else None
-        answer = mistaken(problem.code, text, "pipelines", provider, near, OFFLINE)
+        asked = f"{text}{did_you_mean(near)}"
+        answer = mistaken(problem.code, asked, "pipelines", provider, near, OFFLINE)
         return Outlook(answer, view.needs)
 
     async def _ask(self, row: Subject[Asked, Answered], query: Asked) -> Answered | None:
@@ -145,6 +171,22 @@ def tickers_of(request: CycleRequest) -> tuple[str, ...]:
         return request.universe
     spec = request.strategy.spec if request.strategy else None
     return spec.universe if spec else ()
+
+
+def _nobodys(account: str, known: Sequence[str]) -> RequestAnswer:
+    """Nothing is held, so nothing can be sold, in an account that nobody has opened."""
+    error = UnknownAccount(account, known)
+    return mistaken(error.code, error.message, "account", account, nearest(account, known))
+
+
+def _ahead(names: Sequence[str], clocks: Mapping[str, date], as_of: date) -> RequestAnswer | None:
+    """Why no pipeline could begin: the account of each has seen a later session, and its clock
+    never goes back. Where one could, the cycle begins, and the others fail by themselves."""
+    if not all(name in clocks and clocks[name] > as_of for name in names):
+        return None
+    error = ClockBack(names[0], clocks[names[0]], as_of)
+    day, clock = as_of.isoformat(), error.clock.isoformat()
+    return mistaken(error.code, error.message, "as_of", day, clock)
 
 
 def _out_of_reach(field: str, error: OutOfReach) -> RequestAnswer:

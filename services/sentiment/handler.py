@@ -22,7 +22,7 @@ from libs.llm.registry import least_of, problem_of, standings
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Journal
-from libs.runtime.nearest import nearest
+from libs.runtime.nearest import did_you_mean, nearest
 from services.sentiment import logic
 from services.sentiment.reads import (
     Sources,
@@ -76,17 +76,16 @@ async def tell_reach(
     """Answer which names in a request do not exist, as far as it can be said in REACH_S_MAX."""
     return ReachView(
         sources=tuple(
-            OutOfReach(
-                name=name,
-                code=UnknownSource.code,
-                message=_no_such_source((name,), sources),
-                nearest=nearest(name, sources.by_name),
-            )
-            for name in query.sources
-            if name not in sources.by_name
+            _out_of_reach(name, sources) for name in query.sources if name not in sources.by_name
         ),
         tickers=await out_of_reach(market, query.as_of, query.universe, tickers),
     )
+
+
+def _out_of_reach(name: str, sources: Sources) -> OutOfReach:
+    near = nearest(name, sources.by_name)
+    text = f"{_no_such_source((name,), sources)}{did_you_mean(near)}"
+    return OutOfReach(name=name, code=UnknownSource.code, message=text, nearest=near)
 
 
 async def build_digest(

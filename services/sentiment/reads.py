@@ -26,7 +26,7 @@ from libs.market.errors import (
 from libs.market.source import MarketData
 from libs.runtime.errors import DeskError, few
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.nearest import nearest
+from libs.runtime.nearest import did_you_mean, nearest
 from services.sentiment.logic import Mention, SourceAnswer, dropped_by, headline
 from services.sentiment.sources import CandidateSource, recent
 
@@ -126,12 +126,13 @@ async def out_of_reach(
             await market.bars(ticker, as_of, 1)
         except (UnknownTicker, CryptoNotSupported, NoHistory) as error:
             is_known = isinstance(error, NoHistory)
+            near = None if is_known else nearest(ticker, there)
             has = f" (it has {few(there)})" if there and not is_known else ""
             return OutOfReach(
                 name=ticker,
                 code=error.code,
-                message=f"{error.message}{has}",
-                nearest=None if is_known else nearest(ticker, there),
+                message=f"{error.message}{has}{did_you_mean(near)}",
+                nearest=near,
                 is_known=is_known,
             )
         except MarketError as error:

@@ -17,6 +17,9 @@ Array = npt.NDArray[np.float64]
 
 EULER_MASCHERONI = 0.5772156649015329
 SESSIONS_LEAST = 3
+WITHOUT_SKILL = 10
+"""Ratios of a few strategies say little of how much all vary: two that are alike would say that
+trying again is no luck. So they count beside those of so many without skill."""
 _NORMAL = NormalDist()
 
 
@@ -62,14 +65,11 @@ def deflated_sharpe(returns: Array, others: Trials) -> float | None:
 
 
 def _variance(sharpe: float, others: Trials, sessions: int) -> float:
-    """How much the ratios of all vary, for one session: the others' variance with one more value.
-
-    Where no other has a ratio, that of strategies without skill: 1 / sessions (A. W. Lo, The
-    Statistics of Sharpe Ratios, Financial Analysts Journal 58 (4), 2002).
+    """How much the ratios of all vary, for one session: the others' and this one's, beside those of
+    WITHOUT_SKILL strategies, which vary by 1 / sessions (A. W. Lo, The Statistics of Sharpe Ratios,
+    Financial Analysts Journal 58 (4), 2002).
     """
-    count = others.with_ratio
-    if not count:
-        return 1 / sessions
+    count, luck = others.with_ratio, WITHOUT_SKILL / sessions
     apart = sharpe * sqrt(YEAR_SESSIONS) - others.ratio_mean
     squares = others.ratio_variance * (count - 1) + apart**2 * count / (count + 1)
-    return squares / count / YEAR_SESSIONS
+    return (squares / YEAR_SESSIONS + luck) / (count + WITHOUT_SKILL)

@@ -1,6 +1,7 @@
 """`deskbus market`: where market data comes from, what it says, and recording it."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -12,9 +13,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from libs.facts import amounts
-from libs.market.errors import MarketError
+from libs.market.errors import MarketError, NotASession, UnknownTicker
 from libs.market.kinds import MADE_UP, Kind
 from libs.market.recording import YEARS_DEFAULT, Recorded, Recorder
+from libs.market.source import require_session
 from libs.market.sources import (
     CAN,
     PartName,
@@ -23,15 +25,18 @@ from libs.market.sources import (
     edgar_of,
     latest_session_of,
     market_of,
+    tickers_of,
     yahoo_of,
 )
 from libs.market.tools.answers import ODD
 from libs.market.tools.toolbox import MarketTools
+from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
 from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
 from services.cli.render import figures
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.request import corrected
 from services.cli.shell.request_options import UniverseOption
 from services.cli.shell.running import asking, load_settings
 from services.cli.shell.terminal import emit, err, facts, out, table, write
@@ -139,8 +144,11 @@ def show(
     if source is not None:
         settings = settings.model_copy(update={"market": source, **NOTHING_ELSE})
     day, answers = asking(_answers(settings, ticker.upper(), as_of.date() if as_of else None))
+    first = answers[0]
     if json:
         emit(answers)
+    elif first.code == UnknownTicker.code:
+        raise _no_such_ticker(ticker, first, settings)  # every tool would say the same
     else:
         label = market_of(settings).label
         synthetic = ", synthetic prices" if label.synthetic else ""
@@ -151,15 +159,20 @@ def show(
         if odd := _odd(answers):
             rows.insert(1, ("odd", Text("\n".join(odd), style="yellow")))
         write(facts(rows), out())
-    if answers[0].code is not None:
+    if first.code is not None:
         raise typer.Exit(ExitCode.FAILED)
 
 
 async def _answers(
     settings: Settings, ticker: str, as_of: date | None
 ) -> tuple[date, Sequence[ToolAnswer]]:
-    day = as_of or await latest_session_of(settings)()
-    tools = MarketTools(market_of(settings), day, frozenset(SHOWN))
+    day, data = as_of or await latest_session_of(settings)(), market_of(settings)
+    try:
+        require_session(data.calendar, day)
+    except NotASession as error:
+        hint = corrected(sys.argv[1:], "as-of", str(day), str(error.nearest))
+        raise Problem(ExitCode.FAILED, f"{error.message} [{error.code}]", hint) from None
+    tools = MarketTools(data, day, frozenset(SHOWN))
 
     async def ask(name: str) -> ToolAnswer:
         try:
@@ -168,6 +181,12 @@ async def _answers(
             return ToolAnswer(tool=name, code=error.code, message=error.message)
 
     return day, await asyncio.gather(*(ask(name) for name in SHOWN))
+
+
+def _no_such_ticker(ticker: str, answer: ToolAnswer, settings: Settings) -> Problem:
+    near = nearest(ticker, tickers_of(settings))
+    hint = "" if near is None else corrected(sys.argv[1:], "ticker", ticker, near)
+    return Problem(ExitCode.FAILED, f"{answer.message}{did_you_mean(near)} [{answer.code}]", hint)
 
 
 def _odd(answers: Sequence[ToolAnswer]) -> Sequence[str]:

@@ -56,6 +56,7 @@ ENDS = {
 }
 """The exit code that a cycle's end means."""
 
+NOT_THERE = {"not_found", "unknown_account"}
 _OPTIONS = {"as_of": "--as-of", "pipelines": "--provider", "sources": "--source"}
 _PROVIDER = re.compile(r"^(?:(?P<name>[^=@]+)=)?(?P<provider>[^=@]+)(?:@(?P<account>[^=@]+))?$")
 
@@ -250,7 +251,7 @@ def accepted(answer: RequestAnswer) -> RequestAnswer:
     """The answer, where it is a yes."""
     if answer.outcome == "accepted":
         return answer
-    code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
+    code = ExitCode.NOT_FOUND if answer.code in NOT_THERE else ExitCode.REJECTED
     where = f" ({answer.field})" if answer.field and answer.field not in answer.message else ""
     hint = "`deskbus budget` shows what is left" if answer.code == "budget_exhausted" else ""
     if answer.given is not None and answer.field is not None:

@@ -63,8 +63,16 @@ def err() -> Console:
     return _console(stderr=True)
 
 
+class _Piped(Console):
+    """rich's, but that a reader who has seen enough is no failure of the command."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command's entry, as every other write does."""
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = _Piped(stderr=stderr, highlight=False, markup=False, emoji=False)
     stream = sys.stderr if stderr else sys.stdout
     if isinstance(stream, TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
         # A mark that the terminal cannot show is a question mark, not the end of the command.

@@ -16,7 +16,7 @@ from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery,
 from contracts.subjects import ACCOUNT, EQUITY
 from libs.facts import amounts
 from libs.report import account as of_account
-from libs.runtime.errors import few
+from libs.runtime.nearest import UnknownAccount
 from libs.runtime.wording import describe
 from services.cli.render import chart
 from services.cli.shell.options import JsonOption, group
@@ -80,8 +80,7 @@ def show_account(
 
     view, over_time = asking(work())
     if not view.found or view.portfolio is None:
-        known = few(view.accounts, "none; a cycle opens the account it trades")
-        raise Problem(ExitCode.NOT_FOUND, f"no account is named {account!r}", f"there is: {known}")
+        raise UnknownAccount(account, view.accounts)
     if json:
         emit([view])
     else:

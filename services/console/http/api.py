@@ -44,12 +44,12 @@ from services.console.http import upkeep
 from services.console.http.boards import boards, tried
 from services.console.http.bodies import asked, body_of, described, json_of, of_cycle, problems
 from services.console.http.books import books, exits, performance, sales
-from services.console.http.cycle_ids import cycle_asked, cycle_named
 from services.console.http.events import events
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
 from services.console.http.requests import DeskAccess
 from services.console.http.session import session
+from services.console.http.short_ids import cycle_asked, cycle_named, operation_named
 
 ROOT = "/api/v1"
 TITLE = "Deskbus"
@@ -179,7 +179,9 @@ def operations(desk: DeskAccess) -> APIRouter:
         return _listed(await handler.operations(query, store=desk.store))
 
     @router.get("/{operation_id}", response_model=OperationBody, responses=problems(404))
-    async def get_operation(operation_id: UUID) -> Response:
+    async def get_operation(
+        operation_id: Annotated[UUID, Depends(operation_named(desk))],
+    ) -> Response:
         """One operation, or a cycle as the parent of its operations."""
         node = await handler.node(operation_id, store=desk.store)
         if node is None:
@@ -187,7 +189,9 @@ def operations(desk: DeskAccess) -> APIRouter:
         return json_of(OperationBody(data=node))
 
     @router.get("/{operation_id}/record", response_model=OperationDetail, responses=problems(404))
-    async def get_record(operation_id: UUID) -> Response:
+    async def get_record(
+        operation_id: Annotated[UUID, Depends(operation_named(desk))],
+    ) -> Response:
         """An operation's input, its result, and every call in between."""
         query = OperationQuery(op_id=operation_id)
         detail = await handler.operation(query, store=desk.store)
@@ -302,7 +306,7 @@ def decisions(desk: DeskAccess) -> APIRouter:
     router = APIRouter(tags=["decisions"])
     asked_of = cycle_asked(desk)
 
-    @router.get("/decisions", response_model=DecisionsPage)
+    @router.get("/decisions", response_model=DecisionsPage, responses=problems(404))
     async def list_decisions(
         cycle_id: Annotated[UUID | None, Depends(asked_of)],
         account: Name | None = None,

@@ -1,8 +1,8 @@
 """The schema of what is asked over HTTP, as strict as a schema can be.
 
 What fits it is taken, but for what only the desk can know (a ticker that nobody trades), and for
-what compares two places of one body: two pipelines or features of one name, a condition on a
-feature that there is not, a period that ends before it begins.
+what compares two places of one body: two pipelines or features of one name, a `main` that is no
+pipeline, a condition on a feature that there is not, a period that ends before it begins.
 
 The contracts' own schemas say less, since a published one may not become stricter.
 """

@@ -27,16 +27,15 @@ from contracts.query import (
 )
 from contracts.types import Name, Ticker
 from libs.bus.client import QuestionRefused
-from libs.runtime.errors import few
+from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import Refused
 from services.console import handler
 from services.console.http.bodies import Day, asked, body_of, json_of, of_cycle, problems
-from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.views import accounts, benchmark
 
 MAIN_ACCOUNT = "main"
-NO_POSITION = {"not_held", "unknown_account", "unknown_ticker"}
+NO_POSITION = {"not_held", "unknown_ticker"}
 
 
 def books(desk: DeskAccess) -> APIRouter:
@@ -163,7 +162,7 @@ def sales(desk: DeskAccess) -> APIRouter:
         "/exit-signals/{ticker}/sell",
         status_code=HTTPStatus.ACCEPTED,
         response_model=CycleAccepted,
-        responses=problems(409, 413, 415, 429),
+        responses=problems(404, 409, 413, 415, 429),
         tags=["portfolio"],
         openapi_extra=asked(PositionSale),
     )
@@ -202,8 +201,7 @@ def _no_position(error: QuestionRefused) -> Exception:
 async def _of_account(
     view: AccountView | EquityView | HoldingView | PerformanceView, account: str, desk: DeskAccess
 ) -> Response:
-    """The view of an account. Raises `Refused` where there is none of this name."""
+    """The view of an account. Raises `UnknownAccount`."""
     if not view.found:
-        there = few(await desk.store.accounts(), "none yet: a cycle opens them")
-        raise not_found(f"no account is named {account}; there are: {there}")
+        raise UnknownAccount(account, await desk.store.accounts())
     return json_of(view)

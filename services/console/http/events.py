@@ -10,8 +10,8 @@ from contracts.subjects import COMMANDS, ORCHESTRATOR
 from libs.bus.event_types import require_known
 from libs.web.problem import Refused
 from libs.web.stream import EVENT_STREAM, EventStream
-from services.console.http.cycle_ids import cycle_asked
 from services.console.http.requests import DeskAccess
+from services.console.http.short_ids import cycle_asked
 from services.console.live.event_log import Start
 from services.console.live.frames import ALL, Wanted, position_of
 

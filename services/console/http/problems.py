@@ -43,6 +43,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "suspect": HTTPStatus.CONFLICT,
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too_late": HTTPStatus.CONFLICT,
+    "unknown_account": HTTPStatus.NOT_FOUND,
     "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """By the desk's own code; every other refusal is of something in the request: 422."""
@@ -78,6 +79,7 @@ def accepted(answer: Accepted) -> Accepted:
         answer.message,
         headers=headers,
         field=answer.field,
+        suggestion=answer.suggestion,
         cycle_id=answer.cycle_id,
         cycle_status=answer.status,
     )

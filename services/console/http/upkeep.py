@@ -140,7 +140,7 @@ def switch(desk: DeskAccess) -> APIRouter:
     @router.post(
         "",
         response_model=HaltAnswer,
-        responses=problems(413, 415),
+        responses=problems(404, 413, 415),
         openapi_extra=asked(HaltTrading),
     )
     async def halt_trading(
@@ -152,7 +152,7 @@ def switch(desk: DeskAccess) -> APIRouter:
     @router.post(
         "/resume",
         response_model=HaltAnswer,
-        responses=problems(413, 415),
+        responses=problems(404, 413, 415),
         openapi_extra=asked(ResumeTrading),
     )
     async def resume_trading(

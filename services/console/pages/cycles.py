@@ -11,9 +11,9 @@ from contracts.operation import OperationStatus
 from contracts.query import PAGE_MAX, CycleView, OperationsQuery
 from contracts.types import Name
 from services.console import handler, logic
-from services.console.http.cycle_ids import cycle_named
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
+from services.console.http.short_ids import cycle_named
 from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
 from services.console.pages.waterfall import CALLS, lines

@@ -16,9 +16,9 @@ from libs.postgres.pool import Record
 from libs.report import story
 from libs.report.story import PipelineStory
 from services.console import handler
-from services.console.http.cycle_ids import cycle_named
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
+from services.console.http.short_ids import cycle_named
 from services.console.pages.choices import OrAll
 from services.console.pages.show import Show
 

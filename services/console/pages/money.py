@@ -14,9 +14,9 @@ from contracts.query import AccountQuery, EquityPoint, EquityQuery
 from contracts.types import Name
 from libs.market.sources import SourceName, source_of
 from libs.quant.returns import ONE
-from libs.runtime.errors import DeskError, few
+from libs.runtime.errors import DeskError
+from libs.runtime.nearest import UnknownAccount
 from services.console.http.books import MAIN_ACCOUNT
-from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.pages.show import Show
 from services.console.views import accounts
@@ -80,7 +80,7 @@ def no_account(show: Show, request: Request, account: str, names: Sequence[str])
     """The page of an account that is not there. Before the first cycle there is none, which is no
     mistake of whoever asks. Raises `Refused` where there are others."""
     if names:
-        raise not_found(f"no account is named {account}; there are: {few(names, '')}")
+        raise UnknownAccount(account, names)
     return show(request, "no_account.html", account=account)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import JsonValue
 
@@ -15,6 +15,7 @@ from libs.report.cited import cited_texts, results_by_id
 from services.console import handler
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
+from services.console.http.short_ids import operation_named
 from services.console.pages import words
 from services.console.pages.choices import OrAll, Word
 from services.console.pages.show import Show
@@ -49,11 +50,13 @@ def operations(desk: DeskAccess, show: Show) -> APIRouter:
             searched=CYCLES_SEARCHED,
         )
 
-    @router.get("/{op_id}")
+    @router.get("/{operation_id}")
     async def operation_page(
-        request: Request, op_id: UUID, call: Annotated[str | None, Query(max_length=20)] = None
+        request: Request,
+        operation_id: Annotated[UUID, Depends(operation_named(desk))],
+        call: Annotated[str | None, Query(max_length=20)] = None,
     ) -> Response:
-        detail = await handler.operation(OperationQuery(op_id=op_id), store=desk.store)
+        detail = await handler.operation(OperationQuery(op_id=operation_id), store=desk.store)
         if detail.operation is not None:
             return show(
                 request,
@@ -66,9 +69,9 @@ def operations(desk: DeskAccess, show: Show) -> APIRouter:
                 results={index: name for name, index in results_by_id(detail.journal).items()},
                 sought=call,
             )
-        if await desk.store.cycles_between(op_id, op_id):
-            return RedirectResponse(f"/cycles/{op_id}", 303)
-        raise not_found(f"no operation has the id {op_id}")
+        if await desk.store.cycles_between(operation_id, operation_id):
+            return RedirectResponse(f"/cycles/{operation_id}", 303)
+        raise not_found(f"no operation has the id {operation_id}")
 
     return router
 

@@ -33,7 +33,7 @@ from libs.bus.dead_letters import DeadLetters
 from libs.market.calendar import ExchangeCalendar
 from libs.postgres.pool import Record
 from libs.report.account import halted, remedy
-from libs.runtime.errors import few
+from libs.runtime.nearest import UnknownAccount
 from services.console import logic
 from services.console.store import Store
 from services.console.views.accounts import Closes, KeptClose, kept_closes
@@ -59,9 +59,8 @@ async def report(query: ReportQuery, *, known: Known) -> ReportView:
     store = known.store
     row = await store.account(query.account)
     if row is None:
-        there = few(await store.accounts(), "none: a cycle opens the account it trades")
-        text = f"no account is named {query.account!r}; there is: {there}"
-        return ReportView(found=False, message=text)
+        error = UnknownAccount(query.account, await store.accounts())
+        return ReportView(found=False, message=error.message)
     session = query.session or row["clock"]
     if not known.calendar.is_session(session):
         return ReportView(found=False, message=_no_session(session, known.calendar))

@@ -29,6 +29,7 @@ from libs.market.rates import mark
 from libs.market.source import require_session
 from libs.postgres.pool import Connection
 from libs.quant.sizing import CENT
+from libs.runtime.nearest import UnknownAccount
 from services.execution import books, clock, store
 from services.execution.account import Account
 from services.execution.capital import holdings
@@ -38,7 +39,6 @@ from services.execution.errors import (
     NotAsShown,
     NotEnoughCash,
     TooLarge,
-    UnknownAccount,
 )
 from services.execution.handler import Trading
 from services.execution.reads import NO_PRICE

@@ -22,7 +22,7 @@ def mistaken(
     return RequestAnswer(
         outcome="rejected",
         code=code,
-        message=f"{message}{did_you_mean(near)}",
+        message=message,
         field=name,
         given=value,
         suggestion=near or usual,
@@ -50,8 +50,9 @@ def repeated(row: CycleRow, asked: CycleAsked) -> RequestAnswer:
 
 def unknown_kind(kind: str, known: Sequence[str]) -> RequestAnswer:
     """Why there can be no cycle of this kind."""
-    text = f"unknown kind {kind!r}; the kinds are {', '.join(known)}"
-    return mistaken("invalid", text, "kind", kind, nearest(kind, known), DECISION)
+    near = nearest(kind, known)
+    text = f"unknown kind {kind!r}; the kinds are {', '.join(known)}{did_you_mean(near)}"
+    return mistaken("invalid", text, "kind", kind, near, DECISION)
 
 
 def mistyped_constraint(request: CycleRequest) -> RequestAnswer | None:
@@ -61,7 +62,9 @@ def mistyped_constraint(request: CycleRequest) -> RequestAnswer | None:
         return None
     name, near = typo
     enforced = ", ".join(ENFORCED)
-    text = f"{name} would only be a note to the agents; code enforces {enforced}"
+    text = (
+        f"{name} would only be a note to the agents; code enforces {enforced}{did_you_mean(near)}"
+    )
     return mistaken("invalid", text, f"constraints.{name}", name, near)
 
 

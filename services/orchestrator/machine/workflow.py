@@ -125,6 +125,10 @@ class Workflow:
         """The states of the shared lane or of a pipeline, without the closing one."""
         return self.shared if shared else self.states
 
+    def sends(self, command: AnySubject) -> bool:
+        """Whether a pipeline of such a cycle sends this command."""
+        return any(step.serves is command for state in self.states for step in state.steps)
+
 
 def check(workflow: Workflow) -> Sequence[str]:
     """The defects that would keep a cycle of this workflow from ever ending, a sentence each; empty

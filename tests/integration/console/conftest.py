@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
+import httpx2
 import orjson
 import pytest
 from pydantic import SecretStr
@@ -28,7 +29,7 @@ from libs.servers.embedded import Servers
 from libs.servers.embedded_thread import held_in_thread
 from services.console.app import service
 from tests.integration.conftest import ServersIn, migrated_servers
-from tests.integration.console.over_http import serving
+from tests.integration.console.over_http import client_of, serving
 from tests.integration.own_servers import OwnServers
 
 AS_OF = date(2012, 6, 29)
@@ -65,6 +66,12 @@ def url(settings: Settings) -> Iterator[str]:
     """Where one console answers over HTTP for most tests of a file."""
     with held_in_thread(lambda: serving(settings)) as held:
         yield held
+
+
+@pytest.fixture
+async def http(url: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client_of(url) as client:
+        yield client
 
 
 @pytest.fixture

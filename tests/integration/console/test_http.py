@@ -30,7 +30,7 @@ from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.servers.postgres_server import SUPERUSER
 from libs.web import guard
 from services.console.pages.overview import SHOWN_MAX
-from tests.integration.console.over_http import serving
+from tests.integration.console.over_http import client_of, problem, serving
 
 if TYPE_CHECKING:
     from libs.postgres.pool import Connection
@@ -45,16 +45,6 @@ HASH = "0" * 64
 SLOW_S = 0.5
 TOO_LARGE = json.dumps({"constraints": {"note": "x" * MESSAGE_BYTES_MAX}}).encode()
 AS_JSON = {"Content-Type": "application/json"}
-
-
-@pytest.fixture
-async def http(url: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(url) as client:
-        yield client
-
-
-def client_of(url: str) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(base_url=url, verify=False, timeout=30)
 
 
 @pytest.fixture
@@ -92,18 +82,6 @@ async def orchestrator(settings: Settings) -> AsyncIterator[Orchestrator]:
     yield made
     await server.stop()
     await nats.close()
-
-
-def problem(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
-    """The answer's problem, which is as RFC 9457 says."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/problem+json"
-    said: dict[str, Any] = answer.json()
-    assert (said["status"], said["code"]) == (status, code)
-    assert said["type"] == f"urn:deskbus:problem:{code}"
-    assert said["title"]
-    assert said["detail"]
-    return said
 
 
 # --- who is let in ------------------------------------------------------------------------------
@@ -307,7 +285,7 @@ async def test_a_body_that_cannot_be_read_at_all_is_refused(
 @pytest.mark.parametrize(
     ("path", "field"),
     [
-        ("/api/v1/operations/null", "path.operation_id"),
+        (f"/api/v1/operations/{'0' * 41}", "path.operation_id"),
         ("/api/v1/operations?status=lost", "query.status"),
         ("/api/v1/operations?limit=0", "query.limit"),
         ("/api/v1/operations?limit=201", "query.limit"),
@@ -555,23 +533,6 @@ async def test_an_operation_comes_as_data_with_lowercase_words(
     assert [each["type"] for each in tree] == ["cycle", "pipeline", "operation"]
 
 
-async def test_a_cycle_is_named_by_its_first_digits_in_every_address(
-    http: httpx2.AsyncClient, made: Made
-) -> None:
-    await made.operation("planning", "plan")
-    short, whole = str(made.cycle_id)[:8], str(made.cycle_id)
-    assert (await http.get(f"/api/v1/cycles/{short}")).json()["cycle_id"] == whole
-    for path in (f"/cycles/{short}/operations", f"/cycles/{short}/events"):
-        assert (await http.get(f"/api/v1{path}")).status_code == 200
-    for path in ("/api/v1/decisions", "/api/v1/approvals"):
-        assert (await http.get(f"{path}?cycle_id={short}")).status_code == 200
-    page = await http.get(f"/cycles/{short}")
-    assert (page.status_code, whole in page.text) == (200, True)
-    for wrong in ("abc", "no-id", f"{short}{'0' * 20}"):
-        problem(await http.get(f"/api/v1/cycles/{wrong}"), 404, "not_found")
-    problem(await http.get(f"/api/v1/cycles/{'0' * 500}"), 422, "invalid")
-
-
 async def test_the_overview_counts_all_that_failed_and_not_what_it_lists(
     http: httpx2.AsyncClient, made: Made
 ) -> None:
@@ -599,10 +560,11 @@ async def test_what_is_not_there_is_not_found(http: httpx2.AsyncClient) -> None:
         f"/api/v1/operations/{nobody}/record",
         f"/api/v1/cycles/{nobody}",
         f"/api/v1/cycles/{nobody}/operations",
-        "/api/v1/portfolio?account=nobody",
-        "/api/v1/portfolio/equity?account=nobody",
+        "/api/v1/operations/null",
     ):
         problem(await http.get(path), 404, "not_found")
+    for path in ("portfolio", "portfolio/equity", "portfolio/holding", "decisions"):
+        problem(await http.get(f"/api/v1/{path}?account=nobody"), 404, "unknown_account")
     problem(await http.delete("/api/v1/agent/cancel"), 404, "no_active_cycle")
 
 

@@ -101,7 +101,8 @@ def told(errors: Sequence[str], what: str) -> set[str]:
 # --- Postgres -----------------------------------------------------------------------------------
 
 READS = (
-    *("accounts", "balances", "bodies", "commands_on_record", "cycles", "day_budgets"),
+    *("account_clocks", "accounts", "balances", "bodies", "commands_on_record", "cycles"),
+    "day_budgets",
     *("desk_clock", "entries", "executions", "fills", "halt_changes", "halts", "journal"),
     *("limit_changes", "operation_tree", "operations", "outages"),
     *("orders", "paces", "positions", "postings", "relay_cursor", "schedule_jobs"),
@@ -116,7 +117,7 @@ MAY: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("schedule_jobs", "schedule_slots", "strategies"), "select insert update"),
         **dict.fromkeys(("journal", "state_events", "bodies", "outages"), "select insert"),
         **dict.fromkeys(("relay_cursor", "desk_clock"), "select update"),
-        "schema_migrations": "select",
+        **dict.fromkeys(("account_clocks", "schema_migrations"), "select"),
     },
     EXECUTION_ROLE: {
         **dict.fromkeys((*LEDGER, "snapshots", "accounts", "orders"), "select insert"),

@@ -39,13 +39,26 @@ def test_a_cycle_is_asked_for_and_waited_for(deskbus: CommandLine) -> None:
 
 
 def test_a_cycle_that_fails_ends_the_command_with_1_and_the_reason(deskbus: CommandLine) -> None:
-    begun = deskbus("cycle request --as-of 2012-06-29 --wait --provider rules@goes-back")
-    assert begun.code == 0
-    said = deskbus("cycle request --as-of 2012-06-28 --wait --json --provider rules@goes-back")
+    said = deskbus(
+        "cycle request --as-of 2012-06-29 --wait --json --timeout-s 0.001 --provider rules@late"
+    )
 
     assert (said.code, said.rows[0]["status"]) == (1, "failed")
-    assert "account goes-back has seen 2012-06-29" in said.rows[0]["reason"]
-    assert "deskbus cycle request --as-of 2012-06-28 --account test" in said.rows[0]["reason"]
+    assert "time limit of 0.001 s passed" in said.rows[0]["reason"]
+
+
+def test_a_session_that_the_account_has_passed_is_refused_with_two_ways_out(
+    deskbus: CommandLine,
+) -> None:
+    begun = deskbus("cycle request --as-of 2012-06-29 --wait --provider rules@goes-back")
+    assert begun.code == 0
+    said = deskbus("cycle request --as-of 2012-06-28 --wait --provider rules@goes-back")
+
+    assert (said.code, said.out) == (4, "")
+    words = " ".join(said.err.split())
+    assert "account goes-back has seen 2012-06-29" in words
+    assert "deskbus cycle request --as-of 2012-06-28 --account test" in words
+    assert "deskbus cycle request --as-of 2012-06-29 --wait --provider rules@goes-back" in words
 
 
 def test_what_there_is_not_is_refused_with_a_command_that_works(deskbus: CommandLine) -> None:

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from libs.runtime import ids
 from tests.integration.desk.caller import Caller, Json, account_of, picked, wish
 from tests.integration.desk.conftest import Desk
 
@@ -148,13 +149,28 @@ async def test_an_accounts_clock_never_goes_back(user: Caller) -> None:
     first = await user.run(wish(pipelines=pipelines))
     books = await user.query("account", account="one-way")
 
-    second = await user.run(wish(pipelines=pipelines, as_of="2012-06-28"))
-
     assert first["status"] == "completed"
-    assert second["status"] == "failed"
-    assert "scanning/books failed" in second["reason"]
-    assert "(clock_back)" in second["reason"]
+    for kind in ("decision", "exit", "report", "snapshot"):
+        earlier = wish(pipelines=pipelines, as_of="2012-06-28", kind=kind)
+        answer = await user.ask(earlier)
+        assert (answer["outcome"], answer["code"], answer["field"]) == (
+            *("rejected", "clock_back", "as_of"),
+        )
+        assert (answer["given"], answer["suggestion"]) == ("2012-06-28", "2012-06-29")
+        cycle_id = ids.cycle_id("user", earlier["idempotency_key"])
+        assert not (await user.query("cycle", cycle_id=str(cycle_id)))["found"]
     assert await user.query("account", account="one-way") == books
+
+
+async def test_a_request_that_the_clock_has_passed_since_is_known_when_it_comes_again(
+    user: Caller,
+) -> None:
+    body = wish(pipelines=[{"name": "rules", "account": "passed-since"}])
+    first = await user.run(body)
+    await user.run(wish(pipelines=body["pipelines"], as_of="2012-07-02"))
+
+    again = await user.ask(body)
+    assert (again["outcome"], again["cycle_id"]) == ("accepted", first["cycle_id"])
 
 
 async def test_on_the_last_day_of_the_data_an_order_waits_for_an_open_that_is_not_there(

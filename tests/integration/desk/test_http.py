@@ -255,7 +255,7 @@ async def test_while_a_strategy_cycle_runs_it_is_never_idle_and_alone_until_it_i
 async def test_what_there_is_not_is_refused_over_http_too(http: httpx2.AsyncClient) -> None:
     cycle = await http.post("/cycles", json={"as_of": "2012-06-30"})
     said = refused(cycle, 422, "not_a_session")
-    assert said["field"] == "as_of"
+    assert (said["field"], said["suggestion"]) == ("as_of", "2012-06-29")
     assert said["detail"].endswith("did you mean 2012-06-29?")
     triggered = await http.post("/agent/trigger", json={"universe": ["NOPE"]})
     assert refused(triggered, 422, "unknown_ticker")["field"] == "universe"

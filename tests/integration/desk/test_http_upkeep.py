@@ -137,7 +137,15 @@ async def test_buys_are_stopped_and_freed(http: httpx2.AsyncClient) -> None:
     (halt,) = (await got(http, "/halts"))["halts"]
     assert (halt["account"], halt["by"], halt["reason"]) == (None, "console", "a test")
     assert (await done(http, "/halts/resume"))["halts"] == []
-    refused(await http.post("/halts", json={"account": "nobodys"}), 422, "unknown_account")
+    nobodys = {"account": "nobodys"}
+    told = {
+        refused(await http.post("/halts", json=nobodys), 404, "unknown_account")["detail"],
+        refused(await http.get("/decisions", params=nobodys), 404, "unknown_account")["detail"],
+        refused(await http.get("/portfolio", params=nobodys), 404, "unknown_account")["detail"],
+        refused(await http.get("/exit-signals", params=nobodys), 404, "unknown_account")["detail"],
+    }
+    (told_alike,) = told
+    assert told_alike.startswith("no account is named 'nobodys' (there is: ")
 
 
 # --- what is to be seen -------------------------------------------------------------------------

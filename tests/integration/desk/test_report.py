@@ -97,7 +97,12 @@ async def test_a_failed_cycle_and_a_close_that_is_not_there_need_a_person(user: 
     body = wish()
     account = account_of(body)
     await user.run(body)
-    failed = await user.run(asked(account, as_of="2012-06-28"))
+    # Alone it would be refused before it is a cycle: beside one that can begin, it fails.
+    lanes = [
+        {"name": "rules", "account": account},
+        {"name": "beside", "provider": "rules", "account": f"{account}-beside"},
+    ]
+    failed = await user.run(wish(pipelines=lanes, main="rules", as_of="2012-06-28"))
     assert failed["status"] == "failed"
 
     day = await told(user, account, "2012-06-28")

@@ -12,12 +12,12 @@ from contracts.capital import CashMoved, HeldLine, HoldingsImport, ImportHolding
 from libs.market.errors import NotASession
 from libs.postgres.pool import Pool
 from libs.quant.returns import Worth, growth
+from libs.runtime.nearest import UnknownAccount
 from services.execution.capital.handler import import_holdings, move_cash
 from services.execution.errors import (
     AccountExists,
     NotAsShown,
     NotEnoughCash,
-    UnknownAccount,
 )
 from services.execution.handler import show_portfolio
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk

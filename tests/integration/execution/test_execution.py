@@ -14,11 +14,11 @@ from contracts.types import Money
 from libs.market.errors import NotASession
 from libs.market.source import CorporateAction
 from libs.postgres.pool import CONSOLE_ROLE, ORCHESTRATOR_ROLE, Pool, PostgresError, open_pool
-from libs.runtime.errors import NotOnRecord
+from libs.runtime.errors import ClockBack, NotOnRecord
 from libs.servers.embedded import Servers
 from services.execution import store
 from services.execution.approvals import ProposalChanged
-from services.execution.errors import BooksNotOpen, ClockBack, NoPrice
+from services.execution.errors import BooksNotOpen, NoPrice
 from services.execution.handler import show_portfolio
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY
 

@@ -12,7 +12,7 @@ import pytest
 from contracts.execution import ExecutionResult, OrderStatus
 from contracts.halt import HaltAnswer, HaltTrading, ResumeTrading
 from libs.postgres.pool import EXECUTION_ROLE, Pool, PostgresError, open_pool
-from services.execution.errors import UnknownAccount
+from libs.runtime.nearest import UnknownAccount
 from services.execution.halt import halt_trading, resume_trading
 from tests.integration.execution.conftest import FRIDAY, MONDAY, TUESDAY, WIDE, Desk
 from tests.integration.execution.test_execution import assert_sound, books_of

@@ -9,7 +9,8 @@ from contracts.account import Side
 from contracts.exit_signal import HoldingsQuery
 from libs.market.errors import NotASession
 from libs.market.source import CorporateAction
-from services.execution.errors import AheadOfClock, UnknownAccount
+from libs.runtime.nearest import UnknownAccount
+from services.execution.errors import AheadOfClock
 from services.execution.handler import show_holdings
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, D, Desk
 

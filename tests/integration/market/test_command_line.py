@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -159,10 +160,31 @@ def test_show_says_who_answered_where_that_is_not_the_prices_source(
 
 
 def test_show_of_an_unknown_ticker_fails(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit) as caught:
+    with pytest.raises(Problem, match=r"^NOPE is not in source .* \[unknown_ticker\]$") as caught:
         market.show("NOPE", source=SourceName.YAHOO)
-    assert caught.value.exit_code == ExitCode.FAILED
-    assert "unknown_ticker" in capsys.readouterr().out
+    assert caught.value.code == ExitCode.FAILED
+    assert capsys.readouterr().out == ""
+    with pytest.raises(typer.Exit) as ended:
+        market.show("NOPE", source=SourceName.YAHOO, json=True)
+    assert ended.value.exit_code == ExitCode.FAILED
+    assert lines(capsys)[0]["code"] == "unknown_ticker"
+
+
+@pytest.mark.parametrize(
+    ("ticker", "day", "said", "hint"),
+    [
+        ("APPL", "2012-06-29", "did you mean AAPL?", "market show AAPL --as-of 2012-06-29"),
+        ("AAPL", "2012-06-30", "did you mean 2012-06-29?", "market show AAPL --as-of 2012-06-29"),
+    ],
+)
+def test_show_of_what_there_is_not_is_refused_once_with_a_command_that_works(
+    live: Live, monkeypatch: pytest.MonkeyPatch, ticker: str, day: str, said: str, hint: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["deskbus", "market", "show", ticker, "--as-of", day])
+    as_of = datetime.strptime(day, "%Y-%m-%d")  # noqa: DTZ007 - as typer gives it
+    with pytest.raises(Problem, match=re.escape(said)) as caught:
+        market.show(ticker, as_of, SourceName.REPLAY)
+    assert caught.value.hint == f"deskbus {hint}"
 
 
 def test_a_recording_can_be_replayed_and_says_what_came_of_each_ticker(

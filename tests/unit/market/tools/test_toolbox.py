@@ -227,6 +227,13 @@ async def test_record_tools_refuse_an_unknown_ticker(fixture: ReplayMarket) -> N
             await tools(fixture, AS_OF).call(name, {"ticker": "XYZ"})
 
 
+async def test_a_model_is_not_told_which_tickers_there_will_be(bundled: ReplayMarket) -> None:
+    """The source's files are those of all days: FB was not listed then."""
+    with pytest.raises(UnknownTicker) as caught:
+        await tools(bundled, date(2005, 6, 29)).call("get_stock_price", {"ticker": "FBB"})
+    assert "FB" not in caught.value.message.replace("FBB", "")
+
+
 async def test_a_tool_outside_the_allow_list_is_refused(bundled: ReplayMarket) -> None:
     trader = tools(bundled, MIDSUMMER, "get_stock_price", "get_portfolio")
     assert [tool.name for tool in trader.definitions()] == ["get_stock_price"]

@@ -50,10 +50,18 @@ def test_every_strategy_tried_takes_some_of_it():
     assert without_ratio < found[2], "those without a ratio count too"
 
 
-def test_the_variance_is_that_of_all_ratios_this_ones_included():
+def test_a_second_trial_that_did_as_well_takes_some_of_it_too():
+    own = float(GOOD.mean() / GOOD.std(ddof=1)) * sqrt(252)
+    first = deflated_sharpe(GOOD, Trials())
+    for count in (1, 2, 5):
+        assert deflated_sharpe(GOOD, others([own] * count)) < first - 0.01
+
+
+def test_the_variance_is_that_of_all_ratios_beside_ten_without_skill():
     tried = [0.3, -0.8, 1.1]
     own = float(GOOD.mean() / GOOD.std(ddof=1)) * sqrt(252)
     variance = float(np.var([*tried, own], ddof=1)) / 252
+    variance = (variance * len(tried) + 10 / len(GOOD)) / (len(tried) + 10)
     returns = (GOOD - GOOD.mean()) / GOOD.std()
     expected = probabilistic_sharpe(
         own / sqrt(252),

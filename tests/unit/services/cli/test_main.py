@@ -18,14 +18,17 @@ from services.cli.shell.problem import ExitCode, Problem
 HEAVY = ("asyncpg", "nats", "polars", "pydantic", "rich", "structlog", "talib")
 
 
-def _run(arguments: Sequence[str], cwd: Path) -> "subprocess.CompletedProcess[str]":
+def _run(
+    arguments: Sequence[str], cwd: Path, stdout: int = subprocess.PIPE
+) -> "subprocess.CompletedProcess[str]":
     root = str(Path(cli.__file__).parents[2])
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DESKBUS_")}
     return subprocess.run(
         [sys.executable, "-m", "services.cli", *arguments],
         cwd=cwd,
         env={**clean, "PYTHONPATH": root},
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=60,
         check=False,
@@ -67,6 +70,15 @@ def test_every_command_has_help(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         cli.main()
 
     assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("command", ["config", "market show AAPL", "market show AAPL --json"])
+def test_a_reader_that_has_seen_enough_is_no_failure(command: str, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = _run(command.split(), tmp_path, writer)
+    os.close(writer)
+    assert (run.returncode, run.stderr.count("Traceback")) == (0, 0), run.stderr
 
 
 def test_a_command_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Which cycle an address means: its id, or the first digits of it, as everywhere in the desk."""
+"""Which cycle or operation an address means: its id, or the first digits of it, as everywhere in
+the desk."""
 
 import contextlib
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,18 @@ def cycle_named(desk: DeskAccess) -> Callable[[str], Awaitable[UUID]]:
         return full_id
 
     return cycle_id_of
+
+
+def operation_named(desk: DeskAccess) -> Callable[[str], Awaitable[UUID]]:
+    """The same for `operation_id`: of an operation, or of a cycle as the parent of its operations.
+    Raises NotFound."""
+
+    async def operation_id_of(operation_id: Annotated[str, Path(max_length=ID_CHARS_MAX)]) -> UUID:
+        with contextlib.suppress(ValueError):
+            return UUID(operation_id)
+        return await handler.operation_id(operation_id, store=desk.store)
+
+    return operation_id_of
 
 
 def cycle_asked(desk: DeskAccess) -> Callable[[str | None], Awaitable[UUID | None]]:

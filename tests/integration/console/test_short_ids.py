@@ -1,0 +1,44 @@
+"""Cycles and operations in addresses, by the first digits of their ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.integration.console.over_http import problem
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from tests.integration.console.conftest import Made
+
+
+async def test_a_cycle_is_named_by_its_first_digits_in_every_address(
+    http: httpx2.AsyncClient, made: Made
+) -> None:
+    await made.operation("planning", "plan")
+    short, whole = str(made.cycle_id)[:8], str(made.cycle_id)
+    assert (await http.get(f"/api/v1/cycles/{short}")).json()["cycle_id"] == whole
+    for path in (f"/cycles/{short}/operations", f"/cycles/{short}/events"):
+        assert (await http.get(f"/api/v1{path}")).status_code == 200
+    for path in ("/api/v1/decisions", "/api/v1/approvals"):
+        assert (await http.get(f"{path}?cycle_id={short}")).status_code == 200
+    page = await http.get(f"/cycles/{short}")
+    assert (page.status_code, whole in page.text) == (200, True)
+    for wrong in ("abc", "no-id", f"{short}{'0' * 20}"):
+        problem(await http.get(f"/api/v1/cycles/{wrong}"), 404, "not_found")
+    problem(await http.get(f"/api/v1/cycles/{'0' * 500}"), 422, "invalid")
+
+
+async def test_an_operation_is_named_by_its_first_digits_in_every_address(
+    http: httpx2.AsyncClient, made: Made
+) -> None:
+    whole = str(await made.operation("planning", "plan"))
+    short, cycle = whole[:8], str(made.cycle_id)
+    for path in (f"/api/v1/operations/{short}", f"/api/v1/operations/{whole}"):
+        assert (await http.get(path)).json()["data"]["op_id"] == whole
+    assert (await http.get(f"/api/v1/operations/{cycle[:8]}")).json()["data"]["op_id"] == cycle
+    assert (await http.get(f"/api/v1/operations/{short}/record")).status_code == 200
+    page = await http.get(f"/operations/{short}")
+    assert (page.status_code, whole in page.text) == (200, True)
+    for wrong in ("abc", "no-id", f"{short}{'0' * 20}"):
+        problem(await http.get(f"/api/v1/operations/{wrong}"), 404, "not_found")
