@@ -25,6 +25,8 @@ def traceparent(cycle_id: UUID, node: UUID) -> str:
     return f"00-{cycle_id.hex}-{node.hex[:16]}-01"
 
 
+POSITION_HEADER = "Desk-Position"
+"""Of events: where it stands among all (contracts/position.py), in the order of publishing."""
 CODE_HEADER, ERROR_HEADER = "Desk-Code", "Desk-Error"
 SENDER_HEADER, CUT_HEADER = "Desk-From", "Desk-Cut"
 """Of dead letters: who sent it, and how many bytes of its body were left out."""

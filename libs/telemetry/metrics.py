@@ -93,6 +93,17 @@ DROPPED = Counter(
         ),
     ),
 )
+HEARD = Counter(
+    "deskbus_events_heard_total",
+    "Events that a program built on libs.bus.listening was given.",
+    (SUBJECT, Label("outcome", "taken, failed (its handler raised)")),
+    SUBJECTS_MAX,
+)
+HEARD_SECONDS = Histogram(
+    "deskbus_event_heard_seconds",
+    "How long an event's handler took, waiting for its turn included.",
+    (SUBJECT,),
+)
 REFUSALS_NOT_KEPT = Counter(
     "deskbus_refusals_not_kept_total",
     "Messages that were refused and, above their sender's rate, neither kept nor told as events.",

@@ -78,7 +78,7 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
 
 def no_account(show: Show, request: Request, account: str, names: Sequence[str]) -> Response:
     """The page of an account that is not there. Before the first cycle there is none, which is no
-    mistake of whoever asks. Raises `Refused` where there are others."""
+    mistake of whoever asks. Raises `UnknownAccount` where there are others."""
     if names:
         raise UnknownAccount(account, names)
     return show(request, "no_account.html", account=account)
