@@ -20,7 +20,7 @@ from contracts.audit import Event
 from contracts.subjects import PREFIX
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.listening.broker import GRACE_S
-from libs.bus.pull import Pull, acknowledge
+from libs.bus.pull import Pull, Streamed
 from libs.runtime.errors import DeskError
 
 EVENTS = f"{PREFIX}.evt.*.*.{{cycle_id}}"
@@ -59,7 +59,7 @@ class Delivery:
     async def ack(self) -> None:
         """Dealt with: it does not come again, unless this word is lost."""
         self.settled = True
-        await acknowledge(self._message)
+        await Streamed(self._message).acknowledge()
 
     async def nack(self, delay_s: float = 0.0) -> None:
         """Not dealt with: it comes again, to whoever pulls then, after `delay_s` seconds."""
