@@ -63,7 +63,7 @@ def test_a_signal_of_a_month_sells_no_position_that_was_opened_after_it(
 ) -> None:
     found = assessed(seen={"opened_on": opened_on})
 
-    assert found.told == "EXIT (momentum)", "it stays triggered"
+    assert found.summary == "EXIT (momentum)", "it stays triggered"
     assert (found.sizing is not None) is is_sold
     if not is_sold:
         assert found.not_sold == (
