@@ -27,7 +27,7 @@ from libs.bus.server import Server
 from libs.postgres.pool import Connection, Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
-from libs.runtime.errors import Unavailable
+from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import OnCommit
 
@@ -39,6 +39,12 @@ FORGET_MAX = 5_000
 
 sql = Queries(Path(__file__).with_name("notices.sql"))
 log = structlog.get_logger()
+
+
+class ChannelUnknown(DeskError):
+    """A channel that no notifier has named when it took the lease."""
+
+    code = "channel_unknown"
 
 
 class Notices:
@@ -115,6 +121,8 @@ class Notices:
             state = await db.fetchrow(sql.channel_now, channel)
         if told:
             self._on_commit(hurry=True)
+        if state is None:
+            raise ChannelUnknown(f"no notifier has named a channel {channel!r}")
         return _answer(state, rows, has_lease=has_lease)
 
 
@@ -139,9 +147,7 @@ async def _settle(db: Connection, channel: str, settled: Sequence[Settled]) -> b
     return True
 
 
-def _answer(state: Record | None, rows: Sequence[Record], *, has_lease: bool) -> NoticesNext:
-    if state is None:
-        raise LookupError("the notifier asked for a channel that its lease did not name")
+def _answer(state: Record, rows: Sequence[Record], *, has_lease: bool) -> NoticesNext:
     due_in_s = state["due_in_s"]
     waits = None if due_in_s is None else max(due_in_s, state["try_in_s"], 0.0)
     return NoticesNext(
