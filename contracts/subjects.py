@@ -20,7 +20,15 @@ from typing import Any, Generic, TypeVar
 from contracts.account import OpenBooks, Portfolio, PortfolioQuery
 from contracts.approval import AnswerProposal, Approval, AwaitApproval
 from contracts.assessment import Memorize
-from contracts.audit import NOTABLE_EVENTS, Event, Events, EventsAfter, EventType
+from contracts.audit import (
+    NOTABLE_EVENTS,
+    Event,
+    Events,
+    EventsAfter,
+    EventsPage,
+    EventsSince,
+    EventType,
+)
 from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
 from contracts.capital import CashMoved, HoldingsImport, ImportHoldings, MoveCash
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
@@ -376,6 +384,7 @@ def console(
 
 
 EVENTS_AFTER = console("events", EventsAfter, Events)
+EVENTS_SINCE = console("events_since", EventsSince, EventsPage)
 CYCLE = console("cycle", CycleQuery, CycleView, agents=True)
 CYCLES = console("cycles", CyclesQuery, CyclesPage, agents=True)
 OPERATIONS = console("operations", OperationsQuery, OperationsPage, agents=True)
@@ -401,6 +410,7 @@ QUERIES: tuple[AnySubject, ...] = (
     PROVIDERS,
     REACH,
     EVENTS_AFTER,
+    EVENTS_SINCE,
     CYCLE,
     CYCLES,
     OPERATIONS,
