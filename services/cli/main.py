@@ -80,6 +80,11 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
                 "trading.schedule",
                 "List, pause, resume and run scheduled jobs",
             ),
+            Entry(
+                "notify",
+                "operating.notify",
+                "Test, list and look back at messages to people (mail, Slack, ntfy, ...)",
+            ),
             Entry("halt", "trading.halt", "Block buys at once, for one account or all"),
             Entry("resume", "trading.resume", "End a halt"),
             Entry("doctor", "operating.doctor", "Check this machine and the running desk"),

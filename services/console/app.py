@@ -21,6 +21,7 @@ from contracts.subjects import (
     EVENTS_SINCE,
     HALTS,
     LEADERBOARD,
+    NOTIFICATIONS,
     OPERATION,
     OPERATIONS,
     RECORDING,
@@ -48,7 +49,14 @@ from libs.runtime.settings import Settings
 from services.console import handler
 from services.console.live.event_log import EventLog
 from services.console.store import Store
-from services.console.views import accounts, leaderboard, report, schedule, strategies
+from services.console.views import (
+    accounts,
+    leaderboard,
+    notifications,
+    report,
+    schedule,
+    strategies,
+)
 from services.console.views.desk_metrics import watched
 
 CONNECTIONS_MAX = 5
@@ -139,6 +147,7 @@ def routes(
                 calendar=calendar,
                 now=now,
             ),
+            on_query(NOTIFICATIONS, notifications.notifications, store=store, settings=settings),
             on_query(REPORT, report.report, known=known),
             on_query(DEAD_LETTERS, handler.dead_letters, letters=letters),
             on_query(HALTS, handler.halts, store=store),

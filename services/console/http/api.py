@@ -46,6 +46,7 @@ from services.console.http.bodies import asked, body_of, described, json_of, of_
 from services.console.http.books import books, exits, sales
 from services.console.http.cycle_ids import cycle_asked, cycle_named
 from services.console.http.events import events
+from services.console.http.notifications import notifications
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
 from services.console.http.requests import DeskAccess
@@ -102,6 +103,7 @@ def api(desk: DeskAccess) -> FastAPI:
         upkeep.jobs,
         upkeep.switch,
         upkeep.watch,
+        notifications,
     ):
         app.include_router(routes(desk), prefix=ROOT)
     tell_problems(app)

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
-from libs.report import account, ending, rules, story, ticker_facts
+from libs.report import account, channels, ending, rules, story, ticker_facts
 from libs.report.sections import Fact
 from libs.report.tickers import Row
 from libs.report.tones import tone
@@ -185,6 +185,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "gain_percent": amounts.gain_percent,
     "halt": account.halted,
     "money": amounts.money,
+    "message_outcome": channels.outcome,
     "percent": amounts.percent,
     "quantity": amounts.quantity,
     "part": part,
@@ -197,6 +198,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "signed": signed,
     "size": size,
     "stamp": stamp,
+    "status_word": channels.status_word,
     "strategy_end": ending.of_strategy,
     "thousands": amounts.thousands,
     "title_of": story.title,
