@@ -279,6 +279,34 @@ DAY_COST_LEFT = Gauge(
     "deskbus_day_cost_usd_left", "What is left of the day's budget, in US dollars."
 )
 
+# --- messages to people ---------------------------------------------------------------------------
+
+CHANNEL = Label("channel", "a channel's name, as in the settings")
+NOTICES = Counter(
+    "deskbus_notices_total",
+    "Notices by what became of them; one that failed and was tried again counts twice.",
+    (CHANNEL, Label("outcome", "sent, failed, given_up")),
+)
+NOTICE_SECONDS = Histogram(
+    "deskbus_notice_seconds",
+    "From an event to the channel's taking it, digests and quiet hours included.",
+    (CHANNEL,),
+)
+NOTICES_WAITING = Gauge(
+    "deskbus_notices_waiting", "Notices of a channel that are kept and not sent yet.", (CHANNEL,)
+)
+NOTICE_SENT_AT = Gauge(
+    "deskbus_notice_last_sent_seconds",
+    "When a channel last took a message, in Unix time.",
+    (CHANNEL,),
+)
+NOTICE_FAILURES = Gauge(
+    "deskbus_notice_failures", "Tries of a channel in a row that came to nothing.", (CHANNEL,)
+)
+NOTIFIER_WORKS = Gauge(
+    "deskbus_notifier_works", "1 in the notifier that has the lease, 0 in those that stand by."
+)
+
 # --- processes ------------------------------------------------------------------------------------
 
 HTTP = Counter(
