@@ -137,7 +137,9 @@ class AppriseChannel:
 def _format(offered: Any) -> NotifyFormat:
     """Plain text where a plugin takes it: in that nothing is markup. Of several that it takes they
     are a tuple."""
-    formats = [NotifyFormat(each) for each in (offered if isinstance(offered, tuple) else [offered])]
+    formats = [
+        NotifyFormat(each) for each in (offered if isinstance(offered, tuple) else [offered])
+    ]
     return NotifyFormat.TEXT if NotifyFormat.TEXT in formats else formats[0]
 
 

@@ -124,7 +124,7 @@ async def _channels(
     settings: Settings, stack: AsyncExitStack
 ) -> tuple[Mapping[str, Channel], Mapping[str, str]]:
     """The channels that can be used, and why the others cannot."""
-    addresses = Addresses(os.environ, settings.notify_path)
+    addresses = Addresses(os.environ, settings.secrets_path)
     channels: dict[str, Channel] = {}
     problems: dict[str, str] = {}
     for name, each in settings.notify.channels.items():

@@ -19,7 +19,7 @@ HEARD_S = 60.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said to one request: after `silence_s`, and once `gate` is open where there is one."""
+    """What is said to one request: after `silence_s`, once the `gate` is open where there is one."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -113,8 +113,6 @@ def channel_server(
                 self.send_header(name, value)
             self.send_header("Content-Length", "0")
             self.end_headers()
-
-        do_PUT = do_POST
 
         def log_message(self, *_: Any) -> None:
             pass
