@@ -6,10 +6,10 @@ the orchestrator, which it asks: `lease`, `keep`, `next`.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from contracts.message import Message, Request
 from contracts.types import CycleId, Name, ShortText, Value
@@ -25,6 +25,9 @@ LINE_CHARS_MAX = 300
 TITLE_CHARS_MAX = 160
 HISTORY_MAX = 200
 """Notifications of one page."""
+
+
+NoticeLine = Annotated[str, StringConstraints(max_length=LINE_CHARS_MAX)]
 
 
 class NoticeKind(StrEnum):
@@ -67,8 +70,8 @@ class Severity(StrEnum):
 class Notice(Value):
     """One event in sentences that code composed: no model's, headline's or person's free text.
 
-    `account` is None where it is about the whole desk. `page` is the console's path about it, empty where there is none. `expires_at` is until when
-    somebody is asked.
+    `account` is None where it is about the whole desk. `page` is the console's path about it, empty
+    where there is none. `expires_at` is until when somebody is asked.
     """
 
     event_id: UUID
@@ -79,13 +82,13 @@ class Notice(Value):
     account: Name | None = None
     cycle_id: CycleId | None = None
     title: str = Field(max_length=TITLE_CHARS_MAX)
-    lines: tuple[str, ...] = Field(default=(), max_length=LINES_MAX)
+    lines: tuple[NoticeLine, ...] = Field(default=(), max_length=LINES_MAX)
     page: ShortText = ""
     expires_at: datetime | None = None
 
 
 class Due(Value):
-    """A notice is to be sent to `channel`, no earlier than `due_at`. `gathered`: in one message with
+    """A notice is to be sent to `channel`, no earlier than `due_at`; `gathered` in one message with
     the others that are due then."""
 
     channel: Name
@@ -165,6 +168,7 @@ class DueNotice(Value):
     """A notice that is due to the channel; `tries` came to nothing so far."""
 
     notice: Notice
+    due_at: datetime
     gathered: bool = False
     tries: int = Field(default=0, ge=0)
 

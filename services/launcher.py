@@ -40,8 +40,9 @@ BACKBONE = ("provisioner", "orchestrator")
 SERVICES = (
     *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
     *("strategy_design", "strategy_training", "strategy_backtest", "reporter", "console"),
+    "notifier",
 )
-"""Services that hear commands or answer questions."""
+"""Services that hear commands, answer questions or tell people."""
 
 RUNTIME_FILE = "runtime.json"
 READY_FILE_VARIABLE = "DESKBUS_READY_FILE"
@@ -126,7 +127,7 @@ async def service_running(name: str, settings: Settings) -> AsyncIterator["async
 async def _begun(name: str, settings: Settings, stack: AsyncExitStack) -> Serving:
     """The service as part of the stack; what this gives raises once the service is lost."""
     app = importlib.import_module(f"services.{name}.app")
-    if name in BACKBONE:
+    if hasattr(app, "running"):  # it runs by itself: it hears no commands
         failed: Serving = (await stack.enter_async_context(app.running(settings))).failed()
         return failed
     routes = await stack.enter_async_context(app.service(settings))

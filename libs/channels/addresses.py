@@ -1,4 +1,8 @@
-"""Where channels' addresses and keys are: the environment, or one file each. They are secrets."""
+"""Where channels' addresses and keys are: the environment, or one file each among the secrets.
+
+DESKBUS_NOTIFY_PHONE, or notify_phone.url; the key of a webhook DESKBUS_NOTIFY_PHONE_KEY, or
+notify_phone.key.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +41,7 @@ class Addresses:
 
     def _secret(self, channel: str, suffix: str, ending: str) -> SecretStr:
         variable = f"{PREFIX}{variable_name(channel)}{suffix}"
-        file = self._directory / f"{channel}.{ending}"
+        file = self._directory / f"notify_{channel}.{ending}"
         text = self._environment.get(variable, "").strip() or _read(file)
         if not text:
             raise ChannelUnusable(f"neither {variable} is set, nor is there a file {file}")

@@ -80,11 +80,12 @@ class AppriseChannel:
     def __init__(self, name: str, address: SecretStr, timeout_s: float) -> None:
         for each in LOGGERS:
             logging.getLogger(each).setLevel(logging.CRITICAL + 1)
-        # requests makes an adapter for each session by this name; a new one is a plain one but here.
-        requests.sessions.HTTPAdapter = ObservedAdapter  # type: ignore[misc]
+        # requests makes each session's adapter by this name. But for our calls it is a plain one.
+        requests.sessions.HTTPAdapter = ObservedAdapter  # type: ignore[attr-defined]
         self._name = name
         self._timeout_s = timeout_s
         self._plugin = _plugin(name, address)
+        self._format = _format(self._plugin.notify_format)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"channel-{name}")
         self._running: asyncio.Future[Outcome] | None = None
 
@@ -94,12 +95,10 @@ class AppriseChannel:
     @property
     def limits(self) -> Limits:
         """What the plugin says of itself."""
-        plugin = self._plugin
-        markup = NotifyFormat(plugin.notify_format).value
         return Limits(
-            title_chars_max=int(plugin.title_maxlen),
-            body_chars_max=min(int(plugin.body_maxlen), BODY_CHARS_MAX),
-            markup=markup,
+            title_chars_max=int(self._plugin.title_maxlen),
+            body_chars_max=min(int(self._plugin.body_maxlen), BODY_CHARS_MAX),
+            markup=self._format.value,
         )
 
     async def send(self, message: Message) -> Outcome:
@@ -121,7 +120,7 @@ class AppriseChannel:
                 taken = self._plugin.notify(
                     body=message.body,
                     title=message.title,
-                    body_format=self._plugin.notify_format,
+                    body_format=self._format,
                 )
             except Exception:  # noqa: BLE001 - a plugin of many; its text may hold the address
                 return Failed("plugin_failed")
@@ -133,6 +132,15 @@ class AppriseChannel:
             return Failed("not_taken")
         said = by_status(heard.status, heard.retry_after)
         return said if isinstance(said, Failed) else Failed("not_taken")
+
+
+def _format(offered: Any) -> NotifyFormat:
+    """Plain text where a plugin takes it: in that nothing is markup. Of several that it takes they
+    are a tuple."""
+    formats = [
+        NotifyFormat(each) for each in (offered if isinstance(offered, tuple) else [offered])
+    ]
+    return NotifyFormat.TEXT if NotifyFormat.TEXT in formats else formats[0]
 
 
 @contextmanager

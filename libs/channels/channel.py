@@ -81,7 +81,7 @@ class Channel(Protocol):
 
 def by_status(status: int, retry_after: str | None) -> Outcome:
     """How a message fared by the status that an HTTP server answered with."""
-    if 200 <= status < 300:  # noqa: PLR2004 - HTTP's own
+    if 200 <= status < 300:
         return Sent()
     return Failed(f"http_{status}", status in BAD_BODY, _seconds(retry_after))
 

@@ -166,12 +166,12 @@ def _is_written_private(host: str) -> bool:
 
 async def _look_up(host: str, port: int) -> list[Address]:
     infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [ipaddress.ip_address(info[4][0].partition("%")[0]) for info in infos]
+    return [ipaddress.ip_address(str(info[4][0]).partition("%")[0]) for info in infos]
 
 
 def _at(parts: SplitResult, address: Address, port: int) -> str:
     """The URL with the address in the host's place: no second look-up gives another one."""
-    host = f"[{address}]" if address.version == 6 else str(address)  # noqa: PLR2004 - IPv6
+    host = f"[{address}]" if address.version == 6 else str(address)
     return urlunsplit((parts.scheme, f"{host}:{port}", parts.path or "/", parts.query, ""))
 
 

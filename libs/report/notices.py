@@ -52,6 +52,8 @@ from libs.report.ending import STEP
 from libs.report.story import MADE_UP
 
 BUDGET_EXHAUSTED = "budget_exhausted"
+UNREADABLE = (ValidationError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
+"""What goes wrong with the data of an event that another version wrote."""
 UNNAMED = "unknown"
 """What stands where a name is not one."""
 
@@ -78,7 +80,7 @@ def of(event: Event) -> Notice:
     try:
         data = EVENT_DATA[event.type].model_validate(event.data)
         said = TELLINGS[event.type](event, data, account or UNNAMED)
-    except (ValidationError, KeyError):
+    except UNREADABLE:
         title = f"An event of type {event.type.value}, which this version cannot read"
         said = Telling(NoticeKind.FAILURE, Severity.WARNING, title)
     lines = [amounts.cut(line, LINE_CHARS_MAX) for line in said.lines]
@@ -228,7 +230,7 @@ def _not_filled(event: Event, data: OrderEvent, account: str) -> Telling:
     return Telling(_kind(data), severity, title, (), _page(event))
 
 
-def _unpriced(event: Event, data: UnpricedEvent, account: str) -> Telling:
+def _unpriced(_: Event, data: UnpricedEvent, account: str) -> Telling:
     price = amounts.money(data.price.amount, data.price.currency)
     title = f"{data.ticker} of {account} has no price"
     line = (

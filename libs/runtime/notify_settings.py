@@ -147,7 +147,7 @@ class Notify(BaseModel):
 
     @checked(mode="after")
     def _addresses_do_not_meet(self) -> Self:
-        taken: dict[str, str] = {"DIR": "a setting"}
+        taken: dict[str, str] = {}
         for name in self.channels:
             for variable in (variable_name(name), f"{variable_name(name)}_KEY"):
                 if variable in taken:

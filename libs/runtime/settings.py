@@ -275,11 +275,9 @@ class Settings(BaseSettings):
     schedule: Schedule = Schedule()
     """Jobs that the desk runs by itself, and their clock; none by default. See docs/schedule.md."""
     notify: Notify = Notify()
-    """What people are told, by which rules and over which channels; none by default."""
-    notify_dir: Path | None = None
-    """Where channels' addresses are as files, `NAME.url`, and keys of webhooks, `NAME.key`, where
-    DESKBUS_NOTIFY_NAME and DESKBUS_NOTIFY_NAME_KEY are not set; None is `notify` below the
-    secrets."""
+    """What people are told, by which rules and over which channels; none by default. A channel's
+    address is no setting but a secret: DESKBUS_NOTIFY_NAME, or `notify_NAME.url` among the secrets.
+    """
     notices_kept_s: float = Field(default=2_592_000.0, ge=86_400, le=31_536_000)
     """How long it is remembered what people were told."""
     reports_dir: Path | None = None
@@ -344,11 +342,6 @@ class Settings(BaseSettings):
     def reports_path(self) -> Path:
         """The directory of daily reports in force."""
         return self.reports_dir or self.data_dir / "reports"
-
-    @property
-    def notify_path(self) -> Path:
-        """The directory of channels' addresses in force."""
-        return self.notify_dir or self.secrets_path / "notify"
 
     @property
     def nats_address(self) -> str:

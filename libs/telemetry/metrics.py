@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from libs.telemetry.metric import CALLS_S, MODELS_S, Counter, Gauge, Histogram, Label, Metric
 
-SUBJECTS_MAX = 160
+SUBJECTS_MAX = 200
 """Series of a metric by subject: there are some 30 commands and as many questions."""
 ACCOUNTS_SHOWN_MAX = 20
 """Accounts that have series of their own; the others are added up as `other`, by currency."""
@@ -92,6 +92,17 @@ DROPPED = Counter(
             "much waiting), no_command (what a pull brought is not from its consumer)",
         ),
     ),
+)
+HEARD = Counter(
+    "deskbus_events_heard_total",
+    "Events that a program built on libs.bus.listening was given.",
+    (SUBJECT, Label("outcome", "taken, failed (its handler raised)")),
+    SUBJECTS_MAX,
+)
+HEARD_SECONDS = Histogram(
+    "deskbus_event_heard_seconds",
+    "How long an event's handler took, waiting for its turn included.",
+    (SUBJECT,),
 )
 REFUSALS_NOT_KEPT = Counter(
     "deskbus_refusals_not_kept_total",
@@ -277,6 +288,34 @@ DAY_COST_LIMIT = Gauge("deskbus_day_cost_usd_limit", "What a day may cost, in US
 DAY_TOKENS_LEFT = Gauge("deskbus_day_tokens_left", "What is left of the day's tokens.")
 DAY_COST_LEFT = Gauge(
     "deskbus_day_cost_usd_left", "What is left of the day's budget, in US dollars."
+)
+
+# --- messages to people ---------------------------------------------------------------------------
+
+CHANNEL = Label("channel", "a channel's name, as in the settings")
+NOTICES = Counter(
+    "deskbus_notices_total",
+    "Notices by what became of them; one that failed and was tried again counts twice.",
+    (CHANNEL, Label("outcome", "sent, failed, given_up")),
+)
+NOTICE_SECONDS = Histogram(
+    "deskbus_notice_seconds",
+    "From an event to the channel's taking it, digests and quiet hours included.",
+    (CHANNEL,),
+)
+NOTICES_WAITING = Gauge(
+    "deskbus_notices_waiting", "Notices of a channel that are kept and not sent yet.", (CHANNEL,)
+)
+NOTICE_SENT_AT = Gauge(
+    "deskbus_notice_last_sent_seconds",
+    "When a channel last took a message, in Unix time.",
+    (CHANNEL,),
+)
+NOTICE_FAILURES = Gauge(
+    "deskbus_notice_failures", "Tries of a channel in a row that came to nothing.", (CHANNEL,)
+)
+NOTIFIER_WORKS = Gauge(
+    "deskbus_notifier_works", "1 in the notifier that has the lease, 0 in those that stand by."
 )
 
 # --- processes ------------------------------------------------------------------------------------

@@ -156,6 +156,7 @@ def _answer(state: Record, rows: Sequence[Record], *, has_lease: bool) -> Notice
         notices=tuple(
             DueNotice(
                 notice=Notice.model_validate_json(row["notice"]),
+                due_at=row["due_at"],
                 gathered=row["gathered"],
                 tries=row["tries"],
             )

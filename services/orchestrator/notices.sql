@@ -50,10 +50,13 @@ with given as (
 ),
 ended as (
     update notifications n
-    set status = g.status, error_code = g.error_code, ended_at = clock_timestamp(),
-        tries = n.tries + (g.status = 'sent')::int
-    from given g
-    where n.event_id = g.event_id and n.channel = $1 and n.status = 'due'
+    set status = g.status, ended_at = clock_timestamp(),
+        tries = n.tries + (g.status = 'sent')::int,
+        error_code = case when g.status = 'sent' then ''
+                     else coalesce(nullif(g.error_code, ''), nullif(n.error_code, ''), c.error_code)
+                     end
+    from given g, notice_channels c
+    where c.channel = $1 and n.event_id = g.event_id and n.channel = $1 and n.status = 'due'
     returning n.status, n.notice ->> 'kind' as kind, n.error_code, n.event_at
 ),
 counted as (
@@ -87,7 +90,7 @@ update notifications set due_at = greatest(due_at, $3)
 where channel = $1 and event_id = any($2::uuid[]) and status = 'due'
 
 -- name: next_notices
-select n.notice::text as notice, n.gathered, n.tries
+select n.notice::text as notice, n.due_at, n.gathered, n.tries
 from notifications n join notice_channels c using (channel)
 where n.channel = $1 and n.status = 'due' and n.due_at <= clock_timestamp()
       and coalesce(c.next_try_at <= clock_timestamp(), true)
