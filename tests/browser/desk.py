@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,10 +18,12 @@ from libs.bus.streams import COMMAND_STREAM
 from libs.report.strategy_files import spec_of
 from libs.runtime import ids
 from libs.runtime.http_address import http_address
+from libs.runtime.notify_settings import Notify
 from libs.runtime.ports import choose_port
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.settings import Settings
 from services.console.app import service
+from tests.fakes.channel_server import Answer, ChannelServer, channel_server
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
 from tests.open_folder import open_folder
@@ -38,6 +40,16 @@ JOBS = {
     "decide": {"kind": "decision", "when": "close+30m", "account": "main"},
     "closing": {"kind": "snapshot", "when": "close+45m", "account": "timed"},
 }
+NOTIFY = {
+    "quiet": "03:00-03:01",
+    "channels": {"phone": {}, "ops": {"service": "webhook"}, "pager": {}, "mail": {}},
+    "rules": {
+        "trades": {"events": ["decision", "fill", "exit"], "to": ["phone", "mail"]},
+        "trouble": {"events": ["*"], "severity": "alarm", "to": ["phone", "pager"]},
+        "evening": {"events": ["report", "fill"], "to": ["ops"], "digest": "18:00"},
+    },
+}
+"""`mail` has no address, and `pager` takes nothing."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,7 @@ class Shown:
     open_letter: int
     held_back: str
     sold: str
+    phone: ChannelServer
 
 
 @contextmanager
@@ -85,7 +98,10 @@ async def guarded_console(settings: Settings) -> AsyncIterator[str]:
 @contextmanager
 def shown_desk() -> Iterator[Shown]:
     """The desk with its HTTP side, while the block runs."""
-    with open_folder() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(open_folder())
+        phone, pager = (stack.enter_context(channel_server()) for _ in range(2))
+        pager.judge = lambda _: Answer(401)
         rules = folder / "exit_signals.toml"
         rules.write_text(EXIT_RULES)
         given = {
@@ -94,12 +110,32 @@ def shown_desk() -> Iterator[Shown]:
             "strategies_dir": folder / "strategies",
             "exit_rules_file": rules,
             "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
+            "notify": Notify.model_validate(NOTIFY),
+            "notify_dir": addresses_in(folder / "notify", phone, pager),
         }
         with desk_in(folder, lambda _: nullcontext({}), **given) as desk:
-            yield asyncio.run(_filled(desk))
+            shown = asyncio.run(_filled(desk, phone))
+            # Apprise's own JSON: what it sent, and that it was refused, is on the page.
+            phone.wait(lambda server: bool(server.taken))
+            pager.wait(lambda server: bool(server.heard))
+            yield shown
 
 
-async def _filled(desk: Desk) -> Shown:
+def addresses_in(folder: Path, phone: ChannelServer, pager: ChannelServer) -> Path:
+    """The folder with the channels' addresses and keys."""
+    folder.mkdir()
+    for name, text in {
+        "phone.url": phone.url.replace("http://", "json://"),
+        "pager.url": pager.url.replace("http://", "json://"),
+        "ops.url": phone.url,
+        "ops.key": "k" * 32,
+    }.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600)
+    return folder
+
+
+async def _filled(desk: Desk, phone: ChannelServer) -> Shown:
     address = http_address(desk.settings)
     assert address is not None
     async with desk.calling("user") as caller, desk.calling("cli") as cli:
@@ -135,6 +171,7 @@ async def _filled(desk: Desk) -> Shown:
         open_letter=await letter_about(desk, held_back),
         held_back=held_back,
         sold=sold,
+        phone=phone,
     )
 
 

@@ -51,7 +51,7 @@ PAGES = (
     *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
     *("decisions", "decision", "exit", "approvals"),
     *("portfolio", "exits", "leaderboard", "strategies", "strategy", "compared", "reports"),
-    *("schedule", "letters", "letter", "costs", "bus"),
+    *("schedule", "notifications", "letters", "letter", "costs", "bus"),
     "not-found",
 )
 """By name; `path_of` says where each is."""
@@ -71,6 +71,7 @@ PATHS: Mapping[str, str] = {
     "strategies": "/strategies",
     "reports": "/reports",
     "schedule": "/schedule",
+    "notifications": "/notifications",
     "letters": "/letters",
     "costs": "/costs",
     "bus": "/bus",

@@ -69,3 +69,51 @@ def test_costs_are_told_by_model(page: Page) -> None:
     table = page.get_by_role("group", name="By model")
     expect(table.get_by_role("row", name="claude: claude-sonnet-5-5")).to_contain_text("43.5k")
     assert {each["provider"] for each in got(page, "/costs")["rows"]} == {"claude"}
+
+
+# --- messages to people -----------------------------------------------------------------------------
+
+
+def test_the_newest_messages_lead_to_what_they_are_about(page: Page) -> None:
+    page.goto("/notifications?channel=phone&status=sent")
+    messages = page.get_by_role("region", name="Messages", exact=True)
+    decision = messages.get_by_role("row").filter(has_text="Decision of").first
+    expect(decision).to_contain_text("buy")
+    decision.get_by_role("link").click()
+    page.wait_for_url("**/cycles/*")
+
+
+def test_a_channel_shows_what_waits_and_what_to_do_where_it_fails(page: Page) -> None:
+    page.goto("/notifications")
+    channels = page.get_by_role("region", name="Channels", exact=True).last
+    pager = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="pager"))
+    expect(pager).to_contain_text("failing")
+    expect(pager).to_contain_text("in a row failed (http_401)")
+    expect(pager).to_contain_text("the service refuses the address")
+    mail = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="mail"))
+    expect(mail).to_contain_text("neither DESKBUS_NOTIFY_MAIL is set")
+    ops = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="ops"))
+    expect(ops).to_contain_text("nothing was sent yet")
+    rules = page.get_by_role("region", name="Rules", exact=True).last
+    expect(rules.get_by_role("row", name="evening")).to_contain_text("daily at 18:00")
+
+
+def test_a_test_message_is_sent_with_a_click_and_a_channel_that_fails_says_why(
+    page: Page, shown: Shown
+) -> None:
+    page.goto("/notifications")
+    before = len(shown.phone.taken)
+    page.get_by_role("button", name="Send a test message to phone").click()
+    expect(page.locator(".toast")).to_contain_text("phone took the message", timeout=WAIT_MS)
+    shown.phone.wait(lambda server: len(server.taken) > before)
+    assert "A test of channel phone" in shown.phone.taken[-1].body.decode()
+
+    page.get_by_role("button", name="Send a test message to pager").click()
+    expect(page.locator(".toast.bad")).to_contain_text("http_401", timeout=WAIT_MS)
+
+
+def test_no_address_of_a_channel_is_on_the_page(page: Page, shown: Shown) -> None:
+    page.goto("/notifications")
+    address = shown.phone.url.partition("://")[2]
+    assert address not in page.content()
+    assert address not in page.request.get("/api/v1/notifications/channels").text()
