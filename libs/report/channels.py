@@ -11,7 +11,7 @@ from libs.report.tones import Tone
 from libs.runtime.notify_settings import Notify, RuleSettings, when
 
 HOW_TO = "docs/notifications.md says how"
-RESTART = "then restart the notifier (`deskbus up` is one process)"
+RESTART = "then restart the notifier"
 NOT_TAKEN = "look at the channel's own service; `deskbus notify test` tries it again"
 TODOS: Mapping[str, str] = {
     "http_401": f"the service refuses the address: set it anew ({HOW_TO}), {RESTART}",
@@ -117,17 +117,17 @@ def _failing(state: ChannelState, now: datetime) -> str:
     sent = f"last sent {_ago(state.sent_at, now)}" if state.sent_at else "nothing was sent yet"
     coming = ""
     if state.next_try_at is not None and state.next_try_at > now:
-        coming = f"; next try in {amounts.between(now, state.next_try_at)}"
+        coming = f"; next try in {amounts.roughly(state.next_try_at - now)}"
     return f"{tries} in a row failed ({state.code}){last}; {sent}{coming}"
 
 
 def _waiting(state: ChannelState, now: datetime) -> str:
-    oldest = f", the oldest for {amounts.between(state.oldest_at, now)}" if state.oldest_at else ""
+    oldest = f", the oldest for {amounts.roughly(now - state.oldest_at)}" if state.oldest_at else ""
     return f"{amounts.count(state.waiting, 'message')} waiting{oldest}"
 
 
 def _ago(at: datetime, now: datetime) -> str:
-    return f"{amounts.between(at, now)} ago"
+    return f"{amounts.roughly(now - at)} ago"
 
 
 def todo(code: str) -> str:

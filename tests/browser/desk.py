@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import pytest
 from pydantic import SecretStr
 
 from contracts.operation import JournalEntry
@@ -111,28 +112,26 @@ def shown_desk() -> Iterator[Shown]:
             "exit_rules_file": rules,
             "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
             "notify": Notify.model_validate(NOTIFY),
-            "notify_dir": addresses_in(folder / "notify", phone, pager),
         }
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, address in addresses(phone, pager).items():
+            patch.setenv(name, address)
         with desk_in(folder, lambda _: nullcontext({}), **given) as desk:
             shown = asyncio.run(_filled(desk, phone))
-            # Apprise's own JSON: what it sent, and that it was refused, is on the page.
+            # What was sent, and that it was refused, is on the page.
             phone.wait(lambda server: bool(server.taken))
             pager.wait(lambda server: bool(server.heard))
             yield shown
 
 
-def addresses_in(folder: Path, phone: ChannelServer, pager: ChannelServer) -> Path:
-    """The folder with the channels' addresses and keys."""
-    folder.mkdir()
-    for name, text in {
-        "phone.url": phone.url.replace("http://", "json://"),
-        "pager.url": pager.url.replace("http://", "json://"),
-        "ops.url": phone.url,
-        "ops.key": "k" * 32,
-    }.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o600)
-    return folder
+def addresses(phone: ChannelServer, pager: ChannelServer) -> Mapping[str, str]:
+    """The channels' addresses and keys, by variable. Apprise's own JSON goes to two of them."""
+    return {
+        "DESKBUS_NOTIFY_PHONE": phone.url.replace("http://", "json://"),
+        "DESKBUS_NOTIFY_PAGER": pager.url.replace("http://", "json://"),
+        "DESKBUS_NOTIFY_OPS": phone.url,
+        "DESKBUS_NOTIFY_OPS_KEY": "k" * 32,
+    }
 
 
 async def _filled(desk: Desk, phone: ChannelServer) -> Shown:

@@ -71,12 +71,12 @@ def test_costs_are_told_by_model(page: Page) -> None:
     assert {each["provider"] for each in got(page, "/costs")["rows"]} == {"claude"}
 
 
-# --- messages to people -----------------------------------------------------------------------------
+# --- messages to people ---------------------------------------------------------------------------
 
 
 def test_the_newest_messages_lead_to_what_they_are_about(page: Page) -> None:
     page.goto("/notifications?channel=phone&status=sent")
-    messages = page.get_by_role("region", name="Messages", exact=True)
+    messages = page.get_by_role("region", name="Newest messages")
     decision = messages.get_by_role("row").filter(has_text="Decision of").first
     expect(decision).to_contain_text("buy")
     decision.get_by_role("link").click()
@@ -85,7 +85,7 @@ def test_the_newest_messages_lead_to_what_they_are_about(page: Page) -> None:
 
 def test_a_channel_shows_what_waits_and_what_to_do_where_it_fails(page: Page) -> None:
     page.goto("/notifications")
-    channels = page.get_by_role("region", name="Channels", exact=True).last
+    channels = page.get_by_role("region", name="Channels", exact=True)
     pager = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="pager"))
     expect(pager).to_contain_text("failing")
     expect(pager).to_contain_text("in a row failed (http_401)")
@@ -94,7 +94,7 @@ def test_a_channel_shows_what_waits_and_what_to_do_where_it_fails(page: Page) ->
     expect(mail).to_contain_text("neither DESKBUS_NOTIFY_MAIL is set")
     ops = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="ops"))
     expect(ops).to_contain_text("nothing was sent yet")
-    rules = page.get_by_role("region", name="Rules", exact=True).last
+    rules = page.get_by_role("region", name="Rules", exact=True)
     expect(rules.get_by_role("row", name="evening")).to_contain_text("daily at 18:00")
 
 

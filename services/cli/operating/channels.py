@@ -55,7 +55,7 @@ def channels_here(settings: Settings) -> Sequence[Check]:
     from libs.channels.channel import ChannelUnusable  # noqa: PLC0415
     from libs.channels.opening import open_channel  # noqa: PLC0415
 
-    addresses = Addresses(os.environ, settings.notify_path)
+    addresses = Addresses(os.environ, settings.secrets_path)
     checks = []
     for name, channel in settings.notify.channels.items():
         try:
