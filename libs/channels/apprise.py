@@ -10,7 +10,6 @@ class through which its plugins send HTTP (requests' adapter), for the calls of 
 
 import asyncio
 import contextvars
-import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from libs.channels.channel import (
     Outcome,
     Sent,
     by_status,
+    hush,
 )
 
 LOGGERS = ("apprise", "urllib3", "requests")
@@ -78,8 +78,7 @@ class AppriseChannel:
     """One address of Apprise's. Raises ChannelUnusable where it knows no such address."""
 
     def __init__(self, name: str, address: SecretStr, timeout_s: float) -> None:
-        for each in LOGGERS:
-            logging.getLogger(each).setLevel(logging.CRITICAL + 1)
+        hush(*LOGGERS)
         # requests makes each session's adapter by this name. But for our calls it is a plain one.
         requests.sessions.HTTPAdapter = ObservedAdapter  # type: ignore[attr-defined]
         self._name = name

@@ -1,5 +1,6 @@
 """What every channel is: a message goes in, and what became of it comes out."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,6 +12,13 @@ RETRY_AFTER_S_MAX = 3_600.0
 """The longest wait that a channel may ask for: it is tried again after that, whatever it says."""
 BAD_BODY = frozenset({400, 413, 422})
 """Statuses that say no to what was sent, and would again; any other may be put right elsewhere."""
+
+
+def hush(*loggers: str) -> None:
+    """Have packages that log the addresses they speak to log nothing: what there is to say of a
+    message is its outcome."""
+    for each in loggers:
+        logging.getLogger(each).setLevel(logging.CRITICAL + 1)
 
 
 class ChannelUnusable(DeskError):

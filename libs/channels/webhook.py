@@ -32,6 +32,7 @@ from libs.channels.channel import (
     Message,
     Outcome,
     by_status,
+    hush,
 )
 
 TIMESTAMP_HEADER = "Deskbus-Timestamp"
@@ -40,6 +41,7 @@ SIGNATURE_VERSION = "v1"
 BODY_CHARS_MAX = 200_000
 ANSWER_BYTES_MAX = 64 * 1024
 """Of an answer, whose body nobody reads; a longer one is cut off."""
+LOGGERS = ("httpx2", "httpcore2")
 LOCAL_NAMES = frozenset({"localhost"})
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -58,6 +60,7 @@ class Webhook:
         private: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        hush(*LOGGERS)
         self._name = name
         self._address = address
         self._key = key

@@ -72,7 +72,9 @@ def compose(notices: Sequence[Notice], now: datetime, style: Style) -> Text:
     body, count = _packed(blocks, escape, new_line, style.body_chars_max)
     if count < len(notices):
         return compose(notices[:count], now, style)
-    return Text(title if has_title else "", body or escape(title), count)
+    if not body:  # many a channel takes no message without one
+        body, _ = _packed([[title]], escape, new_line, style.body_chars_max)
+    return Text(title if has_title else "", body, count)
 
 
 def _packed(

@@ -216,7 +216,7 @@ def _filled(event: Event, data: FillEvent, account: str) -> Telling:
     verb = "bought" if data.side is Side.BUY else "sold"
     stop = " by its stop" if _is_stop(data) else ""
     traded = f"{verb} {amounts.quantity(data.quantity)} {data.asset} at {amounts.money(data.price)}"
-    lines = [f"at the open of {amounts.session(data.session)}, fee {amounts.money(data.fee)}"]
+    lines = [f"on {amounts.session(data.session)}, fee {amounts.money(data.fee)}"]
     if data.foreign:
         lines.append(amounts.foreign(data.foreign))
     severity = Severity.WARNING if _is_stop(data) else Severity.INFO

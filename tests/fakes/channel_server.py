@@ -19,7 +19,7 @@ HEARD_S = 60.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said to one request, after `silence_s` and once the `gate` is open, if there is one."""
+    """What is said to one request, after `silence_s` and once the `gate` (if any) is open."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
