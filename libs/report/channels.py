@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from contracts.notice import ChannelShown, ChannelState, ChannelsView, Notification, RuleShown
+from contracts.notice import (
+    ChannelShown,
+    ChannelState,
+    ChannelsView,
+    Notification,
+    RuleShown,
+    Severity,
+)
 from libs.facts import amounts
 from libs.report.tones import Tone
 from libs.runtime.notify_settings import Notify, RuleSettings, when
@@ -163,6 +170,13 @@ def of_settings(notify: Notify, problems: Mapping[str, str], *, working: bool) -
 def _when(rule: RuleSettings, notify: Notify) -> str:
     quiet = notify.quiet_of(rule)
     return f"{when(rule)}, but for {quiet} {notify.time_zone}" if quiet else when(rule)
+
+
+def rule_in_words(rule: RuleShown) -> str:
+    """`decision, fill of main from warning on, to phone: at once`."""
+    of = f" of {', '.join(rule.accounts)}" if rule.accounts else ""
+    least = "" if rule.severity is Severity.INFO else f" from {rule.severity.value} on"
+    return f"{', '.join(rule.events)}{of}{least}, to {', '.join(rule.to)}: {rule.when}"
 
 
 STATUS_WORDS: Mapping[str, str] = {"due": "waiting", "given_up": "given up"}

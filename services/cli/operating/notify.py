@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from contracts.notice import (
@@ -205,23 +204,9 @@ def show_channels(
             console.print(Text(f"  → {line.todo}", "yellow"))
     if view.rules:
         console.print()
-        write(_rules(view.rules), console)
-
-
-def _rules(rules: Sequence[RuleShown]) -> Table:
-    grid = table(
-        "rule", ("to", "gives"), ("accounts", "gives"), "from", ("when", "gives"), "events"
-    )
-    for rule in rules:
-        grid.add_row(
-            Text(rule.name, "bold"),
-            ", ".join(rule.to),
-            ", ".join(rule.accounts) or "all",
-            rule.severity.value,
-            rule.when,
-            ", ".join(rule.events),
-        )
-    return grid
+        for rule in view.rules:
+            words = channels.rule_in_words(rule)
+            console.print(Text.assemble((f"rule {rule.name}: ", "bold"), words))
 
 
 # --- history --------------------------------------------------------------------------------------
