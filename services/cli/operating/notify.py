@@ -40,6 +40,8 @@ NO_CHANNEL = "no channel is configured"
 DOCS_HINT = "docs/notifications.md shows how to get a message on your phone"
 CHANNELS_TIMEOUT_S = 2.0
 """Where the notifier does not answer, the settings are shown instead."""
+NAME_CHARS_SHOWN = 18
+"""Of a channel's name in a table; the sentences have it whole, and so has --json."""
 ANSWER_S = 5.0
 """What an answer may take beside the try that it tells of."""
 
@@ -123,12 +125,12 @@ async def _tested(client: Client, name: str, settings: Settings) -> ChannelTeste
     try:
         wish = TestChannel(channel=name)
     except ValidationError:
-        return _unknown(name, settings)
+        return unknown(name, settings)
     known = settings.notify.channels.get(name, ChannelSettings())
     return await client.ask(TEST_CHANNEL, wish, timeout_s=known.timeout_s + ANSWER_S)
 
 
-def _unknown(name: str, settings: Settings) -> ChannelTested:
+def unknown(name: str, settings: Settings) -> ChannelTested:
     """What is said of a name that is none, as the notifier says it of one that is not set."""
     known = settings.notify.channels
     near = did_you_mean(nearest(name, known))
@@ -194,7 +196,7 @@ def show_channels(
         state = line.state or ChannelState(channel=line.name, since=now)
         counts = (state.waiting, state.sent, state.given_up, state.failures)
         style = TONE_STYLES[line.tone]
-        named = (Text(line.name, "bold"), line.service, Text(line.standing, style))
+        named = (Text(_cut(line.name), "bold"), line.service, Text(line.standing, style))
         grid.add_row(*named, *(f"{count:,}" for count in counts))
     write(grid, console)
     console.print()
@@ -233,8 +235,8 @@ def history(
             channel=channel, status=status.value if status else None, limit=limit
         )
     except ValidationError:
-        unknown = _unknown(channel or "", settings)
-        raise Problem(ExitCode.USAGE, unknown.message, "deskbus notify list") from None
+        none = unknown(channel or "", settings)
+        raise Problem(ExitCode.USAGE, none.message, "deskbus notify list") from None
 
     async def work() -> NotificationsPage:
         async with reading_client(settings) as client:
@@ -256,13 +258,17 @@ def show_history(page: NotificationsPage, console: Console) -> None:
         word = channels.status_word(each.status)
         grid.add_row(
             f"{each.notice.at.astimezone():%m-%d %H:%M}",
-            each.channel,
+            _cut(each.channel),
             Text(word, TONE_STYLES[tone(each.status)]),
             _message(each),
         )
     write(grid, console)
     if page.more:
         err().print("there are older ones: a larger --limit shows them", style="dim")
+
+
+def _cut(name: str) -> str:
+    return amounts.cut(name, NAME_CHARS_SHOWN)
 
 
 def _message(each: Notification) -> Text:
