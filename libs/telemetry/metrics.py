@@ -306,11 +306,6 @@ NOTICE_SECONDS = Histogram(
 NOTICES_WAITING = Gauge(
     "deskbus_notices_waiting", "Notices of a channel that are kept and not sent yet.", (CHANNEL,)
 )
-NOTICE_SENT_AT = Gauge(
-    "deskbus_notice_last_sent_seconds",
-    "When a channel last took a message, in Unix time.",
-    (CHANNEL,),
-)
 NOTICE_FAILURES = Gauge(
     "deskbus_notice_failures", "Tries of a channel in a row that came to nothing.", (CHANNEL,)
 )
