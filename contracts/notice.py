@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from contracts.message import Message, Request
 from contracts.types import CycleId, Name, ShortText, Value
@@ -27,7 +27,18 @@ HISTORY_MAX = 200
 """Notifications of one page."""
 
 
-NoticeLine = Annotated[str, StringConstraints(max_length=LINE_CHARS_MAX)]
+def _no_link(text: str) -> str:
+    if "://" in text or not text.isprintable():
+        raise ValueError("a notice holds no link and no hidden character")
+    return text
+
+
+NoticeTitle = Annotated[
+    str, StringConstraints(max_length=TITLE_CHARS_MAX), AfterValidator(_no_link)
+]
+NoticeLine = Annotated[str, StringConstraints(max_length=LINE_CHARS_MAX), AfterValidator(_no_link)]
+Page = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9][A-Za-z0-9/_-]{0,119})?$")]
+"""A path of the console, to be put behind its address: it can lead to no other place."""
 
 
 class NoticeKind(StrEnum):
@@ -68,7 +79,8 @@ class Severity(StrEnum):
 
 
 class Notice(Value):
-    """One event in sentences that code composed: no model's, headline's or person's free text.
+    """One event in sentences that code composed: no model's, headline's or person's free text, and
+    no link.
 
     `account` is None where it is about the whole desk. `page` is the console's path about it, empty
     where there is none. `expires_at` is until when somebody is asked.
@@ -81,9 +93,9 @@ class Notice(Value):
     at: datetime
     account: Name | None = None
     cycle_id: CycleId | None = None
-    title: str = Field(max_length=TITLE_CHARS_MAX)
+    title: NoticeTitle
     lines: tuple[NoticeLine, ...] = Field(default=(), max_length=LINES_MAX)
-    page: ShortText = ""
+    page: Page = ""
     expires_at: datetime | None = None
 
 
@@ -223,6 +235,7 @@ class ChannelState(Value):
     sent: int = Field(default=0, ge=0)
     given_up: int = Field(default=0, ge=0)
     failures: int = Field(default=0, ge=0)
+    failing_since: datetime | None = None
     code: ShortText = ""
     sent_at: datetime | None = None
     failed_at: datetime | None = None

@@ -315,11 +315,6 @@ NOTICES_OVERDUE_SECONDS = Gauge(
     "then; 0 where there is none. Digests and quiet hours do not count.",
     (CHANNEL,),
 )
-NOTICE_SENT_AT = Gauge(
-    "deskbus_notice_last_sent_seconds",
-    "When a channel last took a message, in Unix time.",
-    (CHANNEL,),
-)
 NOTICE_FAILURES = Gauge(
     "deskbus_notice_failures", "Tries of a channel in a row that came to nothing.", (CHANNEL,)
 )

@@ -245,8 +245,6 @@ class Notifier:
             self._news[name].clear()
             heard_at = time.monotonic()
             answer = await _until_answered(lambda: self._desk.next(asked), lease.ending)  # noqa: B023
-            metrics.NOTICES_WAITING.set(answer.waiting, name)
-            metrics.NOTICE_FAILURES.set(answer.failures, name)
             if answer.outcome == "fenced":
                 raise LeaseLost
             if is_last:
@@ -307,7 +305,6 @@ class Notifier:
         outcome = sent.outcome
         if isinstance(outcome, Sent):
             metrics.NOTICES.add(name, "sent", by=len(ids))
-            metrics.NOTICE_SENT_AT.set(time.time(), name)
             settled = tuple(Settled(event_id=each, outcome="sent") for each in ids)
             return blank.model_copy(update={"settled": settled}), max(alone - 1, 0)
         if outcome.refused and len(ids) > 1:

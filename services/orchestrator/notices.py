@@ -28,12 +28,15 @@ from libs.postgres.pool import Connection, Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime import ids
 from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.notify_settings import GIVE_UP_S_MAX
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import OnCommit
 
 LEASE_S = 10.0
 """How long a notifier has the lease without asking again."""
 FORGET_EVERY_S = 600.0
+STALE_AFTER_S = 86_400.0
+"""After the longest that a channel may be waited for, by then it is not set any more."""
 FORGET_MAX = 5_000
 """Rows that one pass deletes at most; the rest waits for the next."""
 
@@ -65,10 +68,29 @@ class Notices:
         """Forget what is long over, until cancelled."""
         while True:
             try:
-                await self._pool.execute(sql.forget_notices, self._kept_s, FORGET_MAX)
+                await self.tidy()
             except Unavailable as error:
                 log.warning("notices.interrupted", error=type(error).__name__)
             await asyncio.sleep(FORGET_EVERY_S)
+
+    async def tidy(self) -> None:
+        """Forget what is long over, and give up what nobody can be waiting for any more."""
+        await self._pool.execute(sql.forget_notices, self._kept_s, FORGET_MAX)
+        async with self._pool.acquire() as db, db.transaction():
+            stale = await db.fetch(sql.stale_notices, GIVE_UP_S_MAX + STALE_AFTER_S, FORGET_MAX)
+            told = [
+                await _settle(
+                    db,
+                    row["channel"],
+                    [
+                        Settled(event_id=each, outcome="given_up", code="channel_gone")
+                        for each in row["event_ids"]
+                    ],
+                )
+                for row in stale
+            ]
+        if any(told):
+            self._on_commit(hurry=True)
 
     async def _lease(self, asked: LeaseNotifier) -> NotifierLease:
         async with self._pool.acquire() as db, db.transaction():

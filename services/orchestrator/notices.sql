@@ -68,6 +68,7 @@ channel as (
         given_up = c.given_up + notices - counted.sent,
         sent_at = case when counted.sent > 0 then clock_timestamp() else c.sent_at end,
         failures = case when counted.sent > 0 then 0 else c.failures end,
+        failing_since = case when counted.sent > 0 then null else c.failing_since end,
         error_code = case when counted.sent > 0 then '' else c.error_code end,
         next_try_at = case when counted.sent > 0 then null else c.next_try_at end
     from counted where c.channel = $1 and notices > 0
@@ -79,6 +80,7 @@ from ended where status = 'given_up' and kind <> 'undelivered'
 with channel as (
     update notice_channels
     set failures = failures + 1, error_code = $2, failed_at = clock_timestamp(),
+        failing_since = coalesce(failing_since, clock_timestamp()),
         next_try_at = clock_timestamp() + $3 * interval '1 second'
     where channel = $1
 )
@@ -109,6 +111,14 @@ insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
 values ((clock_timestamp() at time zone 'utc')::date, $1, 0, $1, 'notices_given_up', 'orchestrator',
         $2::jsonb)
 on conflict do nothing
+
+-- name: stale_notices
+-- No channel may be waited for so long: it is not set any more, or nobody runs who would send.
+select channel, array_agg(event_id) as event_ids
+from (select channel, event_id from notifications
+      where status = 'due' and due_at < clock_timestamp() - $1 * interval '1 second'
+      order by number limit $2) stale
+group by channel
 
 -- name: forget_notices
 delete from notifications

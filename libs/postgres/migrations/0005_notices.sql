@@ -10,6 +10,7 @@ create table notice_channels (
     sent        bigint not null default 0,
     given_up    bigint not null default 0,
     failures    int not null default 0,        -- tries in a row that came to nothing
+    failing_since timestamptz,                 -- the first of them
     error_code  text not null default '',      -- of the last one
     sent_at     timestamptz,
     failed_at   timestamptz,

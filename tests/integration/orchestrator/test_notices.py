@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
+from pydantic import ValidationError
 
 from contracts.notice import (
     Due,
@@ -298,3 +299,39 @@ async def test_two_orchestrators_that_settle_the_same_count_it_once(
     )
     assert row is not None
     assert (row["waiting"], row["sent"]) == (0, 1)
+
+
+async def test_what_waits_for_a_channel_that_is_not_set_any_more_is_given_up_in_the_end(
+    kept: Notices, channel: str, pool: Pool
+) -> None:
+    epoch = (await lease(kept, channel)).epoch
+    gone, waits = of_now("gone"), of_now("waits")
+    await keep(kept, epoch, channel, gone, waits)
+    await pool.execute(
+        "update notifications set due_at = clock_timestamp() - interval '9 days'"
+        " where event_id = $1",
+        gone.event_id,
+    )
+    await kept.tidy()
+    (event,) = await _given_up(pool, channel)
+    assert (event["count"], event["code"]) == (1, "channel_gone")
+    assert titles(await next_of(kept, epoch, channel)) == ["waits"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"page": "//evil.example"},
+        {"page": "@evil.example/"},
+        {"page": ".evil.example"},
+        {"page": "/x?token=1"},
+        {"title": "see https://evil.example"},
+        {"lines": ("see https://evil.example",)},
+        {"lines": ("two\nlines",)},
+    ],
+)
+def test_whoever_has_the_notifiers_key_can_have_no_link_of_his_own_sent(
+    fields: dict[str, object],
+) -> None:
+    with pytest.raises(ValidationError):
+        notice(**fields)
