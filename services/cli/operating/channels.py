@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from contracts.notice import NotificationsQuery
 from contracts.subjects import NOTIFICATIONS
 from libs.bus.client import Client
-from libs.report import channels
-from libs.report.channels import Line, Standing
+from libs.report.notify import channels
+from libs.report.notify.channels import Line, Standing
 from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.cli.operating.checks import Check, Verdict, ok, problem

@@ -26,7 +26,7 @@ from contracts.notice import (
 from contracts.subjects import CHANNELS, NOTIFICATIONS, TEST_CHANNEL
 from libs.bus.client import Client, DeskNotReachable
 from libs.facts import amounts
-from libs.report import channels
+from libs.report.notify import channels
 from libs.report.tones import tone
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import ChannelSettings
@@ -254,13 +254,13 @@ def history(
 def show_history(page: NotificationsPage, console: Console) -> None:
     """Print the messages, one a line, and what became of those that were not simply sent."""
     grid = table("event", "channel", "status", "message")
-    for each in page.notifications:
-        word = channels.status_word(each.status)
+    for message in page.notifications:
+        word = channels.status_word(message.status)
         grid.add_row(
-            f"{each.notice.at.astimezone():%m-%d %H:%M}",
-            _cut(each.channel),
-            Text(word, TONE_STYLES[tone(each.status)]),
-            _message(each),
+            f"{message.notice.at.astimezone():%m-%d %H:%M}",
+            _cut(message.channel),
+            Text(word, TONE_STYLES[tone(message.status)]),
+            _message(message),
         )
     write(grid, console)
     if page.more:
@@ -271,7 +271,7 @@ def _cut(name: str) -> str:
     return amounts.cut(name, NAME_CHARS_SHOWN)
 
 
-def _message(each: Notification) -> Text:
-    text = one_line(each.notice.title)
-    outcome = channels.outcome(each)
+def _message(message: Notification) -> Text:
+    text = one_line(message.notice.title)
+    outcome = channels.outcome(message)
     return Text.assemble((f"{outcome}: ", "yellow"), text, no_wrap=True) if outcome else text

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from contracts.notice import ChannelsView, NotificationsQuery
 from contracts.types import Name
-from libs.report import channels
+from libs.report.notify import channels
 from libs.runtime.errors import DeskError
 from services.console.http.notifications import NUMBER_MAX, Status
 from services.console.http.requests import DeskAccess
@@ -41,7 +41,7 @@ def notifications(desk: DeskAccess, show: Show) -> APIRouter:
             lines=channels.lines(shown, page.channels, desk.now()),
             rules=shown.rules,
             answers=answer is not None,
-            names=[each.channel for each in page.channels],
+            names=[state.channel for state in page.channels],
             statuses=STATUSES,
             status_words=channels.STATUS_WORDS,
             channel=channel,

@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
-from libs.report import account, channels, ending, rules, story, ticker_facts
+from libs.report import account, ending, rules, story, ticker_facts
+from libs.report.notify import channels
 from libs.report.sections import Fact
 from libs.report.tickers import Row
 from libs.report.tones import tone

@@ -20,7 +20,7 @@ async def notifications(
     """The messages asked for, and all channels. Raises UnknownName for a channel that never was."""
     channels = tuple(map(_channel, await store.notice_channels()))
     if query.channel is not None:
-        known = dict.fromkeys([*settings.notify.channels, *(each.channel for each in channels)])
+        known = dict.fromkeys([*settings.notify.channels, *(state.channel for state in channels)])
         if query.channel not in known:
             raise UnknownName("channel", query.channel, tuple(known) or ("none",), field="channel")
     rows = await store.notifications(

@@ -24,7 +24,7 @@ from libs.bus.connection import connect
 from libs.bus.server import Server
 from libs.bus.service import ServiceRunner
 from libs.postgres.pool import CONSOLE_ROLE, Connection, PostgresError, open_pool
-from libs.report import channels
+from libs.report.notify import channels
 from libs.runtime.notify_settings import Notify
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from contracts.notice import ChannelState, Notification, NotificationsPage
-from libs.report import channels
+from libs.report.notify import channels
 from libs.runtime.notify_settings import Notify
 from services.cli.operating import notify
 from tests.fakes.notices import notice

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from contracts.notice import ChannelShown, ChannelState, ChannelsView, Notification
-from libs.report import channels
-from libs.report.channels import Line, Standing
+from libs.report.notify import channels
+from libs.report.notify.channels import Line, Standing
 from libs.report.tones import Tone
 from libs.runtime.notify_settings import Notify
 from tests.fakes.notices import notice
