@@ -127,13 +127,11 @@ class LeaseNotifier(Message):
 
 
 class NotifierLease(Message):
-    """Whether it is, for `lease_s` seconds from the asking. `orderly` is False where the one before
-    never gave its lease back: events may be in its hands still."""
+    """Whether it is, for `lease_s` seconds from the asking; `epoch` counts the holders."""
 
     granted: bool
     epoch: int = Field(default=0, ge=0)
     lease_s: float = Field(default=0, ge=0)
-    orderly: bool = True
 
 
 class KeepNotices(Message):

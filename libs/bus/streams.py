@@ -52,7 +52,7 @@ LETTER_BYTES_MAX = MESSAGE_BYTES_MAX + 16 * 1024
 DUPLICATE_WINDOW_S = 1.0
 ACK_WAIT_S = 20.0
 DELIVERIES_MAX = 10
-NOTICE_ACK_WAIT_S = 10.0
+NOTICE_ACK_WAIT_S = 5.0
 """How long a notifier that dies keeps what it had in its hands from the next one."""
 ACKS_PENDING_MAX = 1_000
 REPAIR_EVERY_S = 1.0
@@ -211,6 +211,19 @@ class Provisioner:
             await self._manager.add_stream(stream)
         else:
             await self._manager.update_stream(stream)
+
+
+async def acknowledged(client: Client, stream: str, durable: str) -> int:
+    """The number up to which all of a durable's messages are acknowledged, once it is there."""
+    manager = client.jsm()
+    while True:
+        try:
+            floor = (await manager.consumer_info(stream, durable)).ack_floor
+        except (NotFoundError, nats.errors.Error, TimeoutError) as error:
+            log.info("bus.consumer_unknown", durable=durable, error=type(error).__name__)
+            await asyncio.sleep(REPAIR_EVERY_S)
+        else:
+            return floor.stream_seq if floor else 0
 
 
 async def _stored_age_s(client: Client, timeout_s: float = STORED_TIMEOUT_S) -> float:

@@ -174,7 +174,7 @@ class Settings(BaseSettings):
     """How long one candidate source may take; the digest continues without it."""
 
     lease_s: float = Field(default=10.0, gt=0, le=600)
-    """How long a claim holds without a sign of life."""
+    """How long a claim, or a notifier's lease, holds without a sign of life."""
     epochs_max: int = Field(default=5, ge=1, le=100)
     """Claims of one operation before it is FAILED as poison."""
     sweep_s: float = Field(default=0.5, gt=0, le=60)

@@ -30,14 +30,17 @@ from libs.bus.client import Client
 from libs.bus.connection import BusLost, Connection, connect, watched
 from libs.bus.discovery import discoverable
 from libs.bus.server import Server
-from libs.bus.streams import NOTICE_ACK_WAIT_S, NOTICE_STREAM
+from libs.bus.streams import NOTICE_STREAM, acknowledged
 from libs.channels.addresses import Addresses
 from libs.channels.channel import Channel, ChannelUnusable
 from libs.channels.webhook import Webhook
 from libs.runtime.background import Background
 from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
-from services.notifier.handler import Notifier, OnEvent
+from services.notifier.handler import Hearer, Notifier
+
+NOT_YET_S = 0.5
+"""After it an event comes again that came before its turn."""
 
 log = structlog.get_logger()
 
@@ -76,8 +79,8 @@ async def running(settings: Settings) -> AsyncIterator[Background]:
         stack.push_async_callback(connection.close)
         channels, problems = await _channels(settings, stack)
         desk = BusDesk(Client(connection, NOTIFIER, closed))
-        hearing = partial(_hearing, settings)
-        notifier = Notifier(desk, channels, problems, settings.notify, hearing, NOTICE_ACK_WAIT_S)
+        hearing = partial(_hearing, settings, connection)
+        notifier = Notifier(desk, channels, problems, settings.notify, hearing)
         await _answering(connection, notifier, stack)
         parts = [notifier.run()] if settings.notify.channels else []
         background = await stack.enter_async_context(Background(*parts, _lost(closed)))
@@ -103,7 +106,9 @@ async def _lost(closed: asyncio.Event) -> None:
 
 
 @asynccontextmanager
-async def _hearing(settings: Settings, on_event: OnEvent) -> AsyncIterator[asyncio.Event]:
+async def _hearing(
+    settings: Settings, connection: Connection, hearer: Hearer
+) -> AsyncIterator[asyncio.Event]:
     """Hear notable events while the block runs; what it gives is set once that has ended."""
     # FastStream is loaded by those only that have somebody to tell.
     from libs.bus.listening.listener import Listener  # noqa: PLC0415
@@ -113,9 +118,12 @@ async def _hearing(settings: Settings, on_event: OnEvent) -> AsyncIterator[async
 
     @listener.pulls(NOTICE_STREAM, NOTICE_DURABLE)
     async def on_notable(event: Event, delivery: Delivery) -> None:
-        await on_event(event)
-        await delivery.ack()
+        if await hearer.take(event, delivery.sequence):
+            await delivery.ack()
+        else:
+            await delivery.nack(NOT_YET_S)
 
+    hearer.begin(await acknowledged(connection, NOTICE_STREAM, NOTICE_DURABLE) + 1)
     async with listener.listening():
         yield listener.lost
 

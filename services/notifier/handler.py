@@ -49,11 +49,12 @@ RETRY_S, RETRY_S_MAX = 0.2, 2.0
 """Between two tries of a question that nobody answers."""
 IDLE_S_MAX = 30.0
 """How long a worker waits without a word that something was kept: another's rows count too."""
+GAP_S_MAX = 20.0
+"""How long a number that is missing is waited for: more than it takes to be delivered again."""
 SEND_GRACE_S = 5.0
 """How long what is being sent may take to end when the service stops."""
 
 Answered = TypeVar("Answered")
-OnEvent = Callable[[Event], Awaitable[None]]
 
 log = structlog.get_logger()
 
@@ -94,8 +95,7 @@ class _Lease:
 class Notifier:
     """Tells people. `run` in one task, then `stop`; `tested` and `shown` answer questions.
 
-    `hearing` hears events while its block runs, and acknowledges one once what it is given for it
-    has returned; `after_s` is how long events may be in the hands of a notifier that died.
+    `hearing` lets a `Hearer` hear events while its block runs.
     """
 
     def __init__(
@@ -104,15 +104,13 @@ class Notifier:
         channels: Mapping[str, Channel],
         problems: Mapping[str, str],
         notify: Notify,
-        hearing: Callable[[OnEvent], AbstractAsyncContextManager[asyncio.Event]],
-        after_s: float,
+        hearing: Callable[["Hearer"], AbstractAsyncContextManager[asyncio.Event]],
     ) -> None:
         self._desk = desk
         self._channels = channels
         self._problems = problems
         self._notify = notify
         self._hearing = hearing
-        self._after_s = after_s
         self._instance = f"notifier/{uuid4()}"
         self._news = {name: asyncio.Event() for name in notify.channels}
         self._stopping = asyncio.Event()
@@ -131,11 +129,11 @@ class Notifier:
                     continue
                 answer, asked_at = granted
                 lease = _Lease(answer.epoch, asked_at + answer.lease_s)
-                log.info("notifier.works", epoch=lease.epoch, orderly=answer.orderly)
+                log.info("notifier.works", epoch=lease.epoch)
                 self._works = True
                 metrics.NOTIFIER_WORKS.set(1)
                 try:
-                    await self._work(lease, orderly=answer.orderly)
+                    await self._work(lease)
                 except LeaseLost:
                     log.warning("notifier.lease_lost", epoch=lease.epoch)
                 finally:
@@ -178,11 +176,11 @@ class Notifier:
                 raise LeaseLost
             lease.fresh_until = asked_at + answer.lease_s
 
-    async def _work(self, lease: _Lease, *, orderly: bool) -> None:
+    async def _work(self, lease: _Lease) -> None:
         """Hear and send until the service stops. Raises LeaseLost."""
         tasks = [
             asyncio.create_task(self._renew(lease)),
-            asyncio.create_task(self._hear(lease, orderly=orderly)),
+            asyncio.create_task(self._hear(lease)),
             *(asyncio.create_task(self._send_all(name, lease)) for name in self._notify.channels),
         ]
         stopping = asyncio.create_task(self._stopping.wait())
@@ -203,14 +201,12 @@ class Notifier:
 
     # --- hearing ----------------------------------------------------------------------------------
 
-    async def _hear(self, lease: _Lease, *, orderly: bool) -> None:
+    async def _hear(self, lease: _Lease) -> None:
         """Hear events and have kept what is due of them, in their order."""
-        if not orderly and await _within(lease.ending, self._after_s):
-            return
-        keeper = _Keeper(lambda due: self._keep(due, lease), self._notify)
+        keeper = Hearer(lambda due: self._keep(due, lease), self._notify)
         keeping = asyncio.create_task(keeper.run())
         try:
-            async with self._hearing(keeper.take) as lost:
+            async with self._hearing(keeper) as lost:
                 ends = [asyncio.create_task(each.wait()) for each in (lease.ending, lost)]
                 await asyncio.wait([*ends, keeping], return_when=asyncio.FIRST_COMPLETED)
                 for each in ends:
@@ -357,22 +353,47 @@ class _Told:
     outcome: Outcome
 
 
-class _Keeper:
-    """Has events kept together that come together, in the order in which they were given."""
+class Hearer:
+    """Has events kept in the order of their numbers, together those that come together.
+
+    A number that is missing is on its way: a server or a notifier died with it in hand, and it is
+    delivered again. Until it is there, those behind it are not taken.
+    """
 
     def __init__(
         self, keep: Callable[[Sequence[KeptNotice]], Awaitable[None]], notify: Notify
     ) -> None:
         self._keep = keep
         self._notify = notify
+        self._next = 0
+        self._gap_since: float | None = None
         # As many as are handled at a time may wait here.
         self._waiting: asyncio.Queue[tuple[Event, asyncio.Future[None]]] = asyncio.Queue()
 
-    async def take(self, event: Event) -> None:
-        """Returns once all that is due of the event is kept."""
+    def begin(self, number: int) -> None:
+        """Before hearing: the first number that nobody has acknowledged."""
+        self._next = number
+
+    async def take(self, event: Event, number: int) -> bool:
+        """True once all that is due of the event is kept; False where it is to come again."""
+        if number > self._next and self._is_waited_for(number):
+            return False
+        if number >= self._next:
+            self._next, self._gap_since = number + 1, None
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.put_nowait((event, done))
         await done
+        return True
+
+    def _is_waited_for(self, number: int) -> bool:
+        """Whether what is missing before the number may still come."""
+        now = time.monotonic()
+        self._gap_since = self._gap_since or now
+        if now - self._gap_since < GAP_S_MAX:
+            return True
+        # The stream has dropped it, or was made anew.
+        log.error("notifier.gap", expected=self._next, heard=number)
+        return False
 
     async def run(self) -> None:
         """Keep until cancelled. Raises LeaseLost."""

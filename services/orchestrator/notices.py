@@ -32,8 +32,6 @@ from libs.runtime.notify_settings import GIVE_UP_S_MAX
 from libs.runtime.settings import Settings
 from services.orchestrator.commit import OnCommit
 
-LEASE_S = 10.0
-"""How long a notifier has the lease without asking again."""
 FORGET_EVERY_S = 600.0
 STALE_AFTER_S = 86_400.0
 """After the longest that a channel may be waited for, by then it is not set any more."""
@@ -56,6 +54,7 @@ class Notices:
     def __init__(self, pool: Pool, settings: Settings, on_commit: OnCommit) -> None:
         self._pool = pool
         self._kept_s = settings.notices_kept_s
+        self._lease_s = settings.lease_s
         self._on_commit = on_commit
 
     async def serve(self, server: Server) -> None:
@@ -97,13 +96,11 @@ class Notices:
             if asked.release:
                 await db.execute(sql.give_lease_back, asked.instance)
                 return NotifierLease(granted=False)
-            row = await db.fetchrow(sql.take_lease, asked.instance, LEASE_S)
-            if row is None:
+            epoch: int | None = await db.fetchval(sql.take_lease, asked.instance, self._lease_s)
+            if epoch is None:
                 return NotifierLease(granted=False)
             await db.execute(sql.know_channels, sorted(asked.channels))
-        return NotifierLease(
-            granted=True, epoch=row["epoch"], lease_s=LEASE_S, orderly=row["orderly"]
-        )
+        return NotifierLease(granted=True, epoch=epoch, lease_s=self._lease_s)
 
     async def _keep(self, asked: KeepNotices) -> NoticesKept:
         rows = [

@@ -3,7 +3,6 @@ insert into notice_channels (channel) select unnest($1::text[]) on conflict do n
 
 -- name: take_lease
 -- Asked by its holder it is renewed; by another it is taken once it has run out or was given back.
--- Gives the state before, by which a taker knows whether events may be in somebody's hands.
 with before as materialized (select * from notifier_lease for update)
 update notifier_lease l
 set holder = $1, until_at = clock_timestamp() + $2 * interval '1 second', released = false,
@@ -11,7 +10,7 @@ set holder = $1, until_at = clock_timestamp() + $2 * interval '1 second', releas
                  else before.epoch + 1 end
 from before
 where before.released or before.holder = $1 or before.until_at < clock_timestamp()
-returning l.epoch, before.released or before.holder = $1 as orderly
+returning l.epoch
 
 -- name: give_lease_back
 update notifier_lease set released = true, until_at = clock_timestamp() where holder = $1

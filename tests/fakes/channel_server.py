@@ -63,6 +63,9 @@ class ChannelServer:
         self.judge: Judge = lambda _: Answer()
         self.heard: list[Heard] = []
         self.taken: list[Heard] = []
+        self.down = False
+        """While it is, connections break: new ones at once, those in hand after what they brought
+        was taken, as if the server had been killed."""
         self._changed = threading.Condition()
 
     def answer_to(self, heard: Heard) -> Answer:
@@ -99,6 +102,9 @@ def channel_server(
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            if told[0].down:
+                self.close_connection = True
+                return
             size = int(self.headers.get("Content-Length", 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
             heard = Heard(self.path, headers, self.rfile.read(size), time.monotonic())
@@ -108,6 +114,9 @@ def channel_server(
             time.sleep(answer.silence_s)
             if 200 <= answer.status < 300:
                 told[0].took(heard)
+            if told[0].down:
+                self.close_connection = True
+                return
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)

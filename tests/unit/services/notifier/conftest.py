@@ -20,7 +20,7 @@ from contracts.notice import (
 )
 from libs.channels.channel import Limits, Message, Outcome, Sent
 from libs.runtime.errors import Unavailable
-from services.notifier.handler import OnEvent
+from services.notifier.handler import Hearer
 
 SOON_S = 10.0
 
@@ -31,7 +31,6 @@ class Memory:
 
     holder: str = ""
     epoch: int = 0
-    orderly: bool = True
     kept: list[KeptNotice] = field(default_factory=list)
     ended: dict[tuple[UUID, str], str] = field(default_factory=dict)
     failures: list[NextNotices] = field(default_factory=list)
@@ -54,7 +53,7 @@ class Memory:
             return NotifierLease(granted=False)
         self.epoch += self.holder != asked.instance
         self.holder = asked.instance
-        return NotifierLease(granted=True, epoch=self.epoch, lease_s=10, orderly=self.orderly)
+        return NotifierLease(granted=True, epoch=self.epoch, lease_s=10)
 
     async def keep(self, asked: KeepNotices) -> NoticesKept:
         self._reached()
@@ -131,26 +130,36 @@ class Told:
 
 
 class Hearing:
-    """Events given by hand, as the stream would."""
+    """Events given by hand, as the stream would: numbered from 1, and again until they are kept."""
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()
         self.begun = asyncio.Event()
-        self._on_event: OnEvent | None = None
+        self.number = 0
+        self._hearer: Hearer | None = None
 
     @asynccontextmanager
-    async def __call__(self, on_event: OnEvent) -> AsyncIterator[asyncio.Event]:
-        self._on_event = on_event
+    async def __call__(self, hearer: Hearer) -> AsyncIterator[asyncio.Event]:
+        self._hearer = hearer
+        hearer.begin(self.number + 1)
         self.begun.set()
         yield self.lost
         self.begun.clear()
 
     async def say(self, *events: Event) -> None:
         """Returns once all are acknowledged."""
+        first, self.number = self.number + 1, self.number + len(events)
         async with asyncio.timeout(SOON_S):
-            await self.begun.wait()
-            assert self._on_event is not None
-            await asyncio.gather(*(self._on_event(event) for event in events))
+            await asyncio.gather(
+                *(self.deliver(event, number) for number, event in enumerate(events, first))
+            )
+
+    async def deliver(self, event: Event, number: int) -> None:
+        """One event, again and again until it is taken."""
+        await self.begun.wait()
+        assert self._hearer is not None
+        while not await self._hearer.take(event, number):  # noqa: ASYNC110 - as the stream does
+            await asyncio.sleep(0.01)
 
 
 async def until(condition: asyncio.Event, what: Callable[[], bool]) -> None:

@@ -41,7 +41,7 @@ def ops() -> Told:
 def notifier(memory: Memory, hearing: Hearing, **channels: Told) -> Notifier:
     notify = Notify.model_validate({"channels": {"phone": {}, "ops": {}}, "rules": RULES})
     problems = {name: f"{name} is not set" for name in notify.channels if name not in channels}
-    return Notifier(memory, channels, problems, notify, hearing, after_s=0.05)
+    return Notifier(memory, channels, problems, notify, hearing)
 
 
 @asynccontextmanager
@@ -224,21 +224,37 @@ async def test_a_notifier_that_lost_its_lease_sends_nothing_more(
         await asyncio.sleep(0)
 
 
-async def test_behind_a_notifier_that_died_it_is_heard_only_once_its_events_come_again(
+async def test_an_event_that_comes_before_its_turn_waits_for_those_before_it(
     memory: Memory, hearing: Hearing, phone: Told, ops: Told
 ) -> None:
-    memory.orderly = False
-    one = Notifier(
-        memory,
-        {"phone": phone, "ops": ops},
-        {},
-        Notify.model_validate({"channels": {"phone": {}, "ops": {}}, "rules": RULES}),
-        hearing,
-        after_s=60.0,
+    """A notifier or a server died with the first ones in hand: they are delivered again."""
+    one, two, three = (
+        notable(EventType.ORDER_FILLED, memory.now, quantity=str(number)) for number in (1, 2, 3)
     )
-    async with working(one):
+    async with working(notifier(memory, hearing, phone=phone, ops=ops)):
+        late = [
+            asyncio.create_task(hearing.deliver(event, number))
+            for number, event in ((3, three), (2, two))
+        ]
         await asyncio.sleep(0.1)
-        assert not hearing.begun.is_set()
+        assert memory.kept == []
+        await hearing.deliver(one, 1)
+        await asyncio.gather(*late)
+        await until(memory.changed, lambda: len(memory.ended) == 6)
+    assert phone.titles == [f"main: bought {number} AAPL at 243.84" for number in (1, 2, 3)]
+
+
+async def test_an_event_that_the_stream_has_lost_is_not_waited_for_for_ever(
+    memory: Memory,
+    hearing: Hearing,
+    phone: Told,
+    ops: Told,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("services.notifier.handler.GAP_S_MAX", 0.1)
+    async with working(notifier(memory, hearing, phone=phone, ops=ops)):
+        await hearing.deliver(notable(EventType.ORDER_FILLED, memory.now), 7)
+        await until(memory.changed, lambda: len(memory.ended) == 2)
 
 
 async def test_a_test_goes_at_once_and_past_the_queue(
