@@ -500,8 +500,8 @@ order by number desc limit $5
 
 -- name: notice_channels
 -- The first that waits is the oldest, but for what was kept late.
-select c.channel, c.since, c.waiting, c.sent, c.given_up, c.failures, c.error_code, c.sent_at,
-       c.failed_at, c.next_try_at,
+select c.channel, c.since, c.waiting, c.sent, c.given_up, c.failures, c.error_code, c.failing_since,
+       c.sent_at, c.failed_at, c.next_try_at,
        (select n.event_at from notifications n
         where n.channel = c.channel and n.status = 'due' order by n.number limit 1) as oldest_at
 from notice_channels c order by c.channel limit $1

@@ -119,13 +119,16 @@ def _standing(
 
 
 def _failing(state: ChannelState, now: datetime) -> str:
+    since = ""
+    if state.failing_since is not None:
+        since = f"failing for {amounts.roughly(now - state.failing_since)}: "
     tries = amounts.count(state.failures, "try", "tries")
     last = f", the last {_ago(state.failed_at, now)}" if state.failed_at else ""
     sent = f"last sent {_ago(state.sent_at, now)}" if state.sent_at else "nothing was sent yet"
     coming = ""
     if state.next_try_at is not None and state.next_try_at > now:
         coming = f"; next try in {amounts.roughly(state.next_try_at - now)}"
-    return f"{tries} in a row failed ({state.code}){last}; {sent}{coming}"
+    return f"{since}{tries} in a row failed ({state.code}){last}; {sent}{coming}"
 
 
 def _waiting(state: ChannelState, now: datetime) -> str:

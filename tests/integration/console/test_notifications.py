@@ -116,7 +116,12 @@ async def three(kept: Kept) -> None:
     """Two messages to the phone, of which one waits, and one to ops that was given up."""
     await kept.channel("phone", waiting=1, sent=1, sent_at=NOW)
     await kept.channel(
-        "ops", given_up=1, failures=4, error_code="http_500", failed_at=NOW + timedelta(minutes=1)
+        "ops",
+        given_up=1,
+        failures=4,
+        error_code="http_500",
+        failing_since=NOW,
+        failed_at=NOW + timedelta(minutes=1),
     )
     await kept.message("phone", notice("first"))
     await kept.message("ops", notice("second"), "given_up", tries=4, error_code="http_500")
@@ -150,6 +155,7 @@ async def test_each_channel_is_answered_with_what_waits_since_when_and_how_it_fa
     assert (phone.channel, phone.waiting, phone.sent, phone.sent_at) == ("phone", 1, 1, NOW)
     assert phone.oldest_at == NOW - timedelta(minutes=9)
     assert (ops.channel, ops.failures, ops.code, ops.given_up) == ("ops", 4, "http_500", 1)
+    assert (ops.failing_since, ops.failed_at) == (NOW, NOW + timedelta(minutes=1))
     assert ops.oldest_at is None
 
 

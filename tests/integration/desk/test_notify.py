@@ -169,6 +169,7 @@ def test_doctor_says_of_each_channel_how_it_fares(evening: Evening) -> None:
     assert checks["channel phone"]["said"].startswith("last sent")
     assert checks["channel pager"]["verdict"] == "problem"
     assert "in a row failed (http_401)" in checks["channel pager"]["said"]
+    assert checks["channel pager"]["said"].startswith("failing for ")
     assert "refuses the address" in checks["channel pager"]["todo"]
     assert checks["channel mail"]["verdict"] == "problem"
     assert "docs/notifications.md" in checks["channel mail"]["todo"]

@@ -43,14 +43,15 @@ def test_a_channel_that_fails_says_how_often_why_and_when_it_is_tried_again() ->
     made = line(
         failures=3,
         code="http_401",
+        failing_since=ago(minutes=20),
         failed_at=ago(minutes=2),
         sent_at=ago(hours=5),
         next_try_at=NOW + timedelta(minutes=4),
     )
     assert (made.standing, made.tone) == (Standing.FAILING, Tone.BAD)
     assert made.finding == (
-        "3 tries in a row failed (http_401), the last 2 min ago; last sent 5 h ago; "
-        "next try in 4 min"
+        "failing for 20 min: 3 tries in a row failed (http_401), the last 2 min ago; "
+        "last sent 5 h ago; next try in 4 min"
     )
     assert made.todo.startswith("the service refuses the address")
 
