@@ -77,8 +77,9 @@ def test_costs_are_told_by_model(page: Page) -> None:
 def test_the_newest_messages_lead_to_what_they_are_about(page: Page) -> None:
     page.goto("/notifications?channel=phone&status=sent")
     messages = page.get_by_role("region", name="Newest messages")
-    decision = messages.get_by_role("row").filter(has_text="Decision of").first
-    expect(decision).to_contain_text("buy")
+    rows = messages.get_by_role("row").filter(has_text="Decision of")
+    decision = rows.filter(has_text="buy").first
+    expect(decision).to_be_visible(timeout=WAIT_MS)
     decision.get_by_role("link").click()
     page.wait_for_url("**/cycles/*")
 

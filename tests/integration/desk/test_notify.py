@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,13 @@ import pytest
 from tests.fakes.channel_server import Answer, ChannelServer, channel_server
 from tests.integration.desk.command_line import CommandLine, Said, ended, up
 
+LATER = f"{datetime.now(UTC) + timedelta(hours=12):%H:%M}"
+"""No digest goes out while the tests run."""
 SETTINGS = {
     "channels": {"phone": {}, "ops": {"service": "webhook"}, "pager": {}, "mail": {}},
     "rules": {
         "trades": {"events": ["decision"], "accounts": ["main"], "to": ["phone", "pager", "mail"]},
-        "evening": {"events": ["fill"], "to": ["ops"], "digest": "18:00", "quiet": "22:00-07:00"},
+        "evening": {"events": ["fill"], "to": ["ops"], "digest": LATER, "quiet": "22:00-07:00"},
     },
 }
 TOKEN = "a-secret-in-the-address"
@@ -118,7 +121,7 @@ def test_the_list_shows_channels_with_what_to_do_and_rules(evening: Evening) -> 
     assert "neither DESKBUS_NOTIFY_MAIL is set" in text
     assert "ops: nothing was sent yet; " in text
     assert "rule trades: decision of main, to phone, pager, mail: at once" in text
-    assert "rule evening: fill, to ops: daily at 18:00, but for 22:00-07:00 UTC" in text
+    assert f"rule evening: fill, to ops: daily at {LATER}, but for 22:00-07:00 UTC" in text
 
     (row,) = evening.said["notify list --json"].rows
     channels = {each["channel"]["name"]: each for each in row["channels"]}
