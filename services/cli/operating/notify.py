@@ -150,9 +150,9 @@ def _tell(answer: ChannelTested) -> None:
 
 @app.command("list", epilog="Examples:  deskbus notify list   deskbus notify list --json")
 def list_channels(json: JsonOption = False) -> None:
-    """Show channels with how they fare, and the rules; addresses are secrets and never shown.
+    """Show channels with how they fare, and the rules.
 
-    Works without a running desk.
+    Addresses are secrets and never shown. Works without a running desk.
     """
     settings = load_settings()
 
@@ -228,7 +228,10 @@ def history(
     ] = 20,
     json: JsonOption = False,
 ) -> None:
-    """Show what was told, the newest first, and what became of it. Works without a running desk."""
+    """Show the newest messages, and what became of each.
+
+    Works without a running desk.
+    """
     settings = load_settings()
     try:
         query = NotificationsQuery(
