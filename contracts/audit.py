@@ -3,12 +3,14 @@
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Literal
 from uuid import UUID
 
 from pydantic import Field, JsonValue
 
 from contracts.message import Message
-from contracts.types import CycleId, Name, OperationId, ShortText
+from contracts.position import PositionText
+from contracts.types import CycleId, Name, OperationId, ShortText, Value
 
 
 class EventType(StrEnum):
@@ -114,3 +116,41 @@ class Events(Message):
 
     events: tuple[Event, ...]
     more: bool = False
+
+
+PATTERNS_MAX = 40
+BACK_MAX = 10_000
+"""Events before now with which a reader may begin."""
+Gap = Literal["retention", "unknown", "behind"]
+"""Why events before a position cannot be had: dropped by retention; other tables, which were
+restored or made anew; more came than are sent again."""
+
+
+class EventsSince(Message):
+    """Ask for the events of all cycles behind a position, in the order in which they are published.
+
+    Without a position: behind the event that is `back` before the newest. `types` are patterns such
+    as `decision`, `order_*`, `execution.*`; none means all.
+    """
+
+    after: PositionText | None = None
+    back: int = Field(default=0, ge=0, le=BACK_MAX)
+    types: tuple[ShortText, ...] = Field(default=(), max_length=PATTERNS_MAX)
+    limit: int = Field(default=500, ge=1, le=1_000)
+
+
+class EventAt(Value):
+    """An event, and the position right behind it."""
+
+    position: PositionText
+    event: Event
+
+
+class EventsPage(Message):
+    """The events asked for, in order. Whoever has dealt with them goes on behind `position`, at
+    once where there is `more`. With a `gap` some before the first one cannot be had."""
+
+    events: tuple[EventAt, ...] = ()
+    position: PositionText
+    more: bool = False
+    gap: Gap | None = None

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 from uuid import UUID
 
 from pydantic import Field, JsonValue
 
 from contracts.account import OrderType, Side, is_none
 from contracts.approval import Approval
-from contracts.audit import EventType
+from contracts.audit import Event, EventType
 from contracts.capital import CashEvent, HoldingsEvent
 from contracts.cycle import CycleStatus
 from contracts.execution import OrderStatus
@@ -216,3 +216,11 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.CASH_DEPOSITED: CashEvent,
     EventType.CASH_WITHDRAWN: CashEvent,
 }
+
+D = TypeVar("D", bound=Value | Message)
+
+
+class EventOf(Event, Generic[D]):
+    """An event whose data is read as one of the shapes above: `EventOf[DecisionValidation]`."""
+
+    data: D  # type: ignore[assignment]

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from contracts.account import OpenBooks, Portfolio, PortfolioQuery
 from contracts.approval import AnswerProposal, Approval, AwaitApproval
 from contracts.assessment import Memorize
-from contracts.audit import Event, Events, EventsAfter, EventType
+from contracts.audit import Event, Events, EventsAfter, EventsPage, EventsSince, EventType
 from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
 from contracts.capital import CashMoved, HoldingsImport, ImportHoldings, MoveCash
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
@@ -343,6 +343,7 @@ def console(
 
 
 EVENTS_AFTER = console("events", EventsAfter, Events)
+EVENTS_SINCE = console("events_since", EventsSince, EventsPage)
 CYCLE = console("cycle", CycleQuery, CycleView, agents=True)
 CYCLES = console("cycles", CyclesQuery, CyclesPage, agents=True)
 OPERATIONS = console("operations", OperationsQuery, OperationsPage, agents=True)
@@ -367,6 +368,7 @@ QUERIES: tuple[AnySubject, ...] = (
     PROVIDERS,
     REACH,
     EVENTS_AFTER,
+    EVENTS_SINCE,
     CYCLE,
     CYCLES,
     OPERATIONS,

@@ -156,13 +156,25 @@ def _check_tls(scheme: str, server_wants_it: bool) -> None:
         raise TlsMismatch("this NATS speaks TLS only: write its address with tls://")
 
 
-def options(identity: str, secrets_dir: Path) -> dict[str, Any]:
-    """Options of `nats.connect` for one identity; without a seed file no key is used."""
+def options(
+    identity: str, secrets_dir: Path, *, on_lost: Callable[[], None] | None = None
+) -> dict[str, Any]:
+    """Options of `nats.connect` for one identity; without a seed file no key is used.
+
+    `on_lost` is called where messages may have been missed: the connection broke, or more came than
+    could wait.
+    """
     seed = nkey_seed_path(secrets_dir, identity)
 
     async def on_error(error: Exception) -> None:
+        if on_lost is not None and isinstance(error, nats.errors.SlowConsumerError):
+            on_lost()
         # A denied publish shows only here; the caller sees a time-out.
         log.warning("bus.error", identity=identity, error=f"{type(error).__name__}: {error}"[:300])
+
+    async def on_disconnected() -> None:
+        if on_lost is not None:
+            on_lost()
 
     return {
         "name": f"deskbus-{identity}",
@@ -171,6 +183,7 @@ def options(identity: str, secrets_dir: Path) -> dict[str, Any]:
         "reconnect_time_wait": RECONNECT_WAIT_S,
         "ping_interval": PING_EVERY_S,
         "error_cb": on_error,
+        "disconnected_cb": on_disconnected,
         **({"nkeys_seed": str(seed)} if seed.exists() else {}),
     }
 
@@ -181,14 +194,17 @@ async def connect(
     secrets_dir: Path,
     *,
     on_closed: Callable[[], Awaitable[None]] | None = None,
+    on_lost: Callable[[], None] | None = None,
 ) -> Connection:
     """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`.
+
+    `on_lost` as in `options`.
 
     `url` may name the servers of a cluster, separated by commas; `tls://` speaks TLS, with the
     authorities that libs.keys.tls believes, and never without.
     """
     client = Connection()
-    settings = options(identity, secrets_dir)
+    settings = options(identity, secrets_dir, on_lost=on_lost)
     if "tls://" in url:
         settings["tls"] = tls.client_context(secrets_dir)
     try:

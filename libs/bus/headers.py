@@ -20,6 +20,8 @@ def headers(message_id: str, what: str, cycle_id: UUID, node: UUID, source: str)
     }
 
 
+POSITION_HEADER = "Desk-Position"
+"""Of events: where it stands among all (contracts/position.py), in the order of publishing."""
 CODE_HEADER, ERROR_HEADER = "Desk-Code", "Desk-Error"
 SENDER_HEADER, CUT_HEADER = "Desk-From", "Desk-Cut"
 """Of dead letters: who sent it, and how many bytes of its body were left out."""

@@ -12,12 +12,13 @@ from nats.js.errors import APIError, NoStreamResponseError
 
 from contracts.audit import DECISION_EVENTS
 from contracts.operation import CancelOperation
+from contracts.position import Position
 from contracts.subjects import PREFIX
 from contracts.types import Failure
 from libs.bus.codec import encode
 from libs.bus.connection import flush
 from libs.bus.dead_letters import written
-from libs.bus.headers import headers
+from libs.bus.headers import POSITION_HEADER, headers
 from libs.bus.server import Unreadable
 
 PUBLISH_TIMEOUT_S = 5.0
@@ -38,6 +39,7 @@ class OutgoingEvent:
     cycle_id: UUID
     node: UUID
     body: bytes
+    position: Position
 
 
 class Publisher:
@@ -85,6 +87,7 @@ class Publisher:
         subject = f"{PREFIX}.evt.{event.owner}.{event.what}.{event.cycle_id}"
         what = f"desk.{event.what}"
         about = headers(str(event.event_id), what, event.cycle_id, event.node, event.owner)
+        about[POSITION_HEADER] = str(event.position)
         if event.what in DECISION_EVENTS:
             # Written to the connection now, in its turn; only the acknowledgement comes later.
             sent = await self._jetstream.publish_async(subject, event.body, headers=about)

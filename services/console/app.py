@@ -18,6 +18,7 @@ from contracts.subjects import (
     DECISIONS,
     EQUITY,
     EVENTS_AFTER,
+    EVENTS_SINCE,
     HALTS,
     LEADERBOARD,
     OPERATION,
@@ -45,6 +46,7 @@ from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import handler
+from services.console.live.event_log import EventLog
 from services.console.store import Store
 from services.console.views import accounts, leaderboard, report, schedule, strategies
 from services.console.views.desk_metrics import watched
@@ -104,6 +106,7 @@ class MarketHistory:
 
 
 def routes(
+    pool: Pool,
     store: Store,
     past: PastCycles,
     letters: DeadLetters,
@@ -119,6 +122,7 @@ def routes(
         service=CONSOLE,
         questions=(
             on_query(EVENTS_AFTER, handler.events_after, store=store),
+            on_query(EVENTS_SINCE, handler.events_since, pool=pool, log=EventLog()),
             on_query(CYCLE, handler.cycle, store=store),
             on_query(CYCLES, handler.cycles, store=store),
             on_query(OPERATIONS, handler.operations, store=store),
@@ -163,7 +167,7 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         past = PastCycles(store)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
             async with _http(settings, pool, past, letters, health, closes, history):
-                yield routes(store, past, letters, health, closes, history, settings)
+                yield routes(pool, store, past, letters, health, closes, history, settings)
 
 
 @asynccontextmanager

@@ -10,11 +10,12 @@ from uuid import UUID
 import orjson
 from pydantic import JsonValue
 
-from contracts.audit import Events, EventsAfter
+from contracts.audit import Event, EventAt, Events, EventsAfter, EventsPage, EventsSince, fits
 from contracts.cycle import KINDS, STRATEGY
 from contracts.halt import Halts, HaltsQuery
 from contracts.memory import DecisionOutcome
 from contracts.operation import JournalEntry, OperationStatus, OperationView
+from contracts.position import position_of
 from contracts.query import (
     ApprovalsPage,
     ApprovalsQuery,
@@ -38,13 +39,16 @@ from contracts.query import (
 from contracts.storing import Storing, StoringQuery
 from contracts.types import Failure
 from libs.bus.dead_letters import DeadLetters
+from libs.bus.event_types import require_known
 from libs.bus.health import BusHealth
-from libs.postgres.events import event_of
-from libs.postgres.pool import Record
+from libs.postgres.events import Ranks, event_of
+from libs.postgres.pool import Pool, Record
 from libs.runtime.errors import NAMES_MAX, DeskError
 from libs.runtime.nearest import UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
+from services.console.live.event_log import EventLog
+from services.console.live.frames import Line, behind
 from services.console.sizes import ANSWER_BYTES_MAX, OnRecord, cut, fitting, parts, size_of
 from services.console.store import Store
 from services.console.views import strategy, tree
@@ -298,6 +302,34 @@ async def events_after(query: EventsAfter, *, store: Store) -> Events:
     numbered = enumerate(rows[: query.limit], start=query.sequence + 1)
     kept = fitting(event_of(row, sequence) for sequence, row in numbered)
     return Events(events=tuple(kept), more=len(kept) < len(rows))
+
+
+async def events_since(query: EventsSince, *, pool: Pool, log: EventLog) -> EventsPage:
+    """The events of all cycles behind a position, in the relay's order. Raises UnknownName."""
+    for pattern in query.types:
+        require_known(pattern)
+    start = None if query.after is None else position_of(query.after)
+    at, gap = await log.entered(pool, query.back if start is None else start, None)
+    batch = await log.since(pool, at, Ranks())
+    wanted = [line for line in batch.lines if _is_wanted(line, query.types)]
+    # One event is always sent: who asks must get on.
+    kept = fitting(map(_placed, wanted[: query.limit])) or tuple(map(_placed, wanted[:1]))
+    is_cut = len(kept) < len(wanted)
+    return EventsPage(
+        events=tuple(kept),
+        position=kept[-1].position if is_cut else str(batch.end),
+        more=is_cut or len(batch.lines) == log.read_max,
+        gap=gap,
+    )
+
+
+def _is_wanted(line: Line, patterns: Sequence[str]) -> bool:
+    owner, kind = line.row["owner"], line.row["type"]
+    return not patterns or any(fits(pattern, owner, kind) for pattern in patterns)
+
+
+def _placed(line: Line) -> EventAt:
+    return EventAt(position=str(behind(line.row)), event=Event.model_validate_json(line.body))
 
 
 async def budget(

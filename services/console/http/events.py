@@ -6,6 +6,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
+from contracts.audit import BACK_MAX
+from contracts.position import position_of
 from contracts.subjects import COMMANDS, ORCHESTRATOR
 from libs.bus.event_types import require_known
 from libs.web.problem import Refused
@@ -13,9 +15,8 @@ from libs.web.stream import EVENT_STREAM, EventStream
 from services.console.http.cycle_ids import cycle_asked
 from services.console.http.requests import DeskAccess
 from services.console.live.event_log import Start
-from services.console.live.frames import ALL, Wanted, position_of
+from services.console.live.frames import ALL, Wanted
 
-BACK_MAX = 10_000
 PATTERN_CHARS_MAX = 80
 SERVICES = sorted({ORCHESTRATOR, *(row.owner for row in COMMANDS)})
 

@@ -3,16 +3,11 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from contracts.audit import Gap
+from contracts.position import BEGINNING, Order, Position
 from libs.postgres.events import Ranks
 from libs.postgres.pool import Connection, Pool
-from services.console.live.frames import (
-    BEGINNING,
-    Batch,
-    Gone,
-    Order,
-    Position,
-    line_of,
-)
+from services.console.live.frames import Batch, behind, line_of
 from services.console.store import sql
 
 READ_MAX = 1_000
@@ -39,7 +34,7 @@ class EventLog:
             row = await db.fetchrow(sql.event_back, count)
         else:
             row = await db.fetchrow(sql.event_of_cycle_back, count, cycle_id)
-        return BEGINNING if row is None else Position.of(row)
+        return BEGINNING if row is None else behind(row)
 
     async def since(
         self,
@@ -58,11 +53,11 @@ class EventLog:
         if not rows:
             return Batch((), position)
         numbers = await ranks.of(db, rows, position.order)
-        return Batch(list(map(line_of, rows, numbers)), Position.of(rows[-1]))
+        return Batch(list(map(line_of, rows, numbers)), behind(rows[-1]))
 
     async def entered(
         self, db: Pool | Connection, start: Start, cycle_id: UUID | None
-    ) -> tuple[Position, Gone | None]:
+    ) -> tuple[Position, Gap | None]:
         """Where to go on from `start`, and why events between the two cannot be had."""
         if isinstance(start, int):
             return await self.back(db, start, cycle_id), None
@@ -77,7 +72,7 @@ class EventLog:
                 return oldest, "behind"
         return start, gone
 
-    async def _gone(self, db: Pool | Connection, position: Position) -> Gone | None:
+    async def _gone(self, db: Pool | Connection, position: Position) -> Gap | None:
         """Why the past behind the position may not be whole."""
         dropped = tuple(await db.fetchrow(sql.events_dropped))
         if dropped != BEGINNING.order and position.order <= dropped:
@@ -85,7 +80,7 @@ class EventLog:
         if position == BEGINNING:
             return None
         row = await db.fetchrow(sql.event_at, *position.order)
-        return None if row is not None and Position.of(row) == position else "unknown"
+        return None if row is not None and behind(row) == position else "unknown"
 
     async def _far(self, db: Pool | Connection, position: Position) -> bool:
         """Whether more events may have come than are sent again.

@@ -1,15 +1,15 @@
 """The events as they travel over HTTP (server-sent events): positions, filters, frames. Pure."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import orjson
 
-from contracts.audit import fits, tells_failure
+from contracts.audit import Gap, fits, tells_failure
+from contracts.position import Order, Position
 from contracts.subjects import COMMANDS
 from libs.postgres.events import event_json
 from libs.runtime import ids
@@ -20,44 +20,14 @@ ALL = "*"
 RETRY = b"retry: 1000\n\n"
 """Tells a browser how many milliseconds it waits before it connects again."""
 COMMENT = b":\n\n"
-_POSITION = re.compile(r"([0-9]{1,20})-([0-9]{1,18})-([0-9a-f]{8})", re.ASCII)
-_XID_MAX = 2**64 - 1
 _SERVICE_OF_STEP = {row.what: row.owner for row in COMMANDS}
 
 Row = Mapping[str, Any]
-Order = tuple[int, int]
-"""An event's transaction id and row id: the relay's order (decision 0006)."""
-Gone = Literal["retention", "unknown", "behind"]
 
 
-@dataclass(frozen=True)
-class Position:
-    """Right behind one event. `mark` begins the event's id, so another history's is not taken for
-    one of this."""
-
-    order: Order
-    mark: str
-
-    def __str__(self) -> str:
-        return f"{self.order[0]}-{self.order[1]}-{self.mark}"
-
-    @classmethod
-    def of(cls, row: Row) -> "Position":
-        """Right behind the event of this row."""
-        mark = ids.event_id(row["op_id"], row["seq"]).hex[:8]
-        return cls((row["xid"], row["id"]), mark)
-
-
-BEGINNING = Position((0, 0), "0" * 8)
-"""Before all events."""
-
-
-def position_of(text: str) -> Position | None:
-    """The position that a client gives; None where it is none."""
-    match = _POSITION.fullmatch(text)
-    if match is None or int(match[1]) > _XID_MAX:
-        return None
-    return Position((int(match[1]), int(match[2])), match[3])
+def behind(row: Row) -> Position:
+    """Right behind the event of this row."""
+    return Position.behind(row["xid"], row["id"], ids.event_id(row["op_id"], row["seq"]))
 
 
 @dataclass(frozen=True)
@@ -149,17 +119,17 @@ def frames(lines: Sequence[Line], end: Position) -> Iterator[bytes]:
         bodies.append(line.body)
         size += len(line.body)
         if size >= FRAME_BYTES_MAX and line is not lines[-1]:
-            yield _frame("events", Position.of(line.row), b",".join(bodies))
+            yield _frame("events", behind(line.row), b",".join(bodies))
             bodies, size = [], 0
     yield _frame("events", end, b",".join(bodies))
 
 
-def gap_frame(reason: Gone, end: Position) -> bytes:
+def gap_frame(reason: Gap, end: Position) -> bytes:
     """Events before `end` that the client has not had cannot be had any more."""
     return _frame("gap", end, orjson.dumps({"reason": reason, "message": GAPS[reason]}))
 
 
-GAPS: Mapping[Gone, str] = {
+GAPS: Mapping[Gap, str] = {
     "retention": "events of months that retention has dropped are missing here",
     "unknown": "the tables do not know this position: they were restored, or made anew; what "
     "follows may have been seen already",

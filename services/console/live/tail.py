@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import structlog
 
+from contracts.position import Position
 from libs.postgres.events import Ranks
 from libs.postgres.pool import Connection, Pool
 from libs.runtime.errors import Unavailable
 from libs.web.problem import unavailable
 from services.console.live.event_log import EventLog, Start
-from services.console.live.frames import COMMENT, RETRY, Batch, Position, Wanted, frames, gap_frame
+from services.console.live.frames import COMMENT, RETRY, Batch, Wanted, frames, gap_frame
 
 log = structlog.get_logger()
 

@@ -12,6 +12,7 @@ from collections import Counter
 
 import structlog
 
+from contracts.position import Position
 from libs.bus.publisher import UNPUBLISHED, OutgoingEvent, Publisher
 from libs.postgres.events import Ranks, event_json
 from libs.postgres.pool import Connection, Pool, Record
@@ -112,7 +113,9 @@ def _outgoing(row: Record, sequence: int) -> OutgoingEvent:
     node = row["op_id"]
     event_id = ids.event_id(node, row["seq"])
     body = event_json(row, sequence)
-    return OutgoingEvent(event_id, row["type"], row["owner"], row["cycle_id"], node, body)
+    position = Position.behind(row["xid"], row["id"], event_id)
+    kind, owner, cycle_id = row["type"], row["owner"], row["cycle_id"]
+    return OutgoingEvent(event_id, kind, owner, cycle_id, node, body, position)
 
 
 async def _either(event: asyncio.Event, timeout_s: float) -> None:

@@ -8,16 +8,9 @@ import orjson
 import pytest
 
 from contracts.audit import Event
+from contracts.position import BEGINNING, Position, position_of
 from services.console.live import frames
-from services.console.live.frames import (
-    BEGINNING,
-    Batch,
-    Line,
-    Position,
-    Wanted,
-    line_of,
-    position_of,
-)
+from services.console.live.frames import Batch, Line, Wanted, behind, line_of
 from tests.fakes.event_stream import Frame, Reader
 
 CYCLE, OTHER = UUID(int=1), UUID(int=2)
@@ -42,7 +35,7 @@ def line(number: int, kind: str = "state_entered", cycle: UUID = CYCLE, **data: 
 
 
 def batch(*lines: Line) -> Batch:
-    return Batch(lines, Position.of(lines[-1].row))
+    return Batch(lines, behind(lines[-1].row))
 
 
 def read(sent: bytes) -> list[Frame]:
@@ -50,7 +43,7 @@ def read(sent: bytes) -> list[Frame]:
 
 
 def test_a_position_is_read_as_it_was_written() -> None:
-    for position in (BEGINNING, Position.of(line(25).row), Position((2**64 - 1, 5), "0a1b2c3d")):
+    for position in (BEGINNING, behind(line(25).row), Position((2**64 - 1, 5), "0a1b2c3d")):
         assert position_of(str(position)) == position
 
 
@@ -69,8 +62,8 @@ def test_what_is_no_position_is_not_taken_for_one(text: str) -> None:
 
 def test_events_of_another_history_at_the_same_place_have_another_position() -> None:
     one, other = line(25).row, {**line(25).row, "op_id": UUID(int=99)}
-    assert Position.of(one).order == Position.of(other).order
-    assert Position.of(one) != Position.of(other)
+    assert behind(one).order == behind(other).order
+    assert behind(one) != behind(other)
 
 
 def test_a_batch_is_one_frame_whose_id_is_behind_its_last_event() -> None:
@@ -89,9 +82,7 @@ def test_a_large_batch_is_cut_into_frames_that_each_can_be_resumed_from(
     monkeypatch.setattr(frames, "FRAME_BYTES_MAX", len(lines[0].body) + len(lines[1].body))
     found = read(batch(*lines).wanted(Wanted()))
     assert [[each["sequence"] for each in frame.data] for frame in found] == [[1, 2], [3, 4], [5]]
-    assert [frame.id for frame in found] == [
-        str(Position.of(lines[number].row)) for number in (1, 3, 4)
-    ]
+    assert [frame.id for frame in found] == [str(behind(lines[number].row)) for number in (1, 3, 4)]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +120,7 @@ def test_a_client_is_sent_what_it_wants_and_nothing_else(wanted: Wanted, taken: 
 def test_what_a_client_has_already_is_cut_off() -> None:
     sent = batch(line(8), line(9), line(10), line(11))
     assert sent.behind(BEGINNING) is sent
-    assert [each.order for each in sent.behind(Position.of(line(9).row)).lines] == [
+    assert [each.order for each in sent.behind(behind(line(9).row)).lines] == [
         (1, 10),
         (1, 11),
     ]

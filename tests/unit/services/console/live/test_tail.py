@@ -12,12 +12,14 @@ from uuid import UUID
 
 import pytest
 
+from contracts.audit import Gap
+from contracts.position import BEGINNING, Order, Position
 from libs.postgres.events import Ranks
 from libs.postgres.pool import Connection, DatabaseUnavailable, Pool
 from libs.runtime.background import Background
 from libs.web.problem import Refused
 from services.console.live.event_log import END, EventLog
-from services.console.live.frames import BEGINNING, Batch, Gone, Line, Order, Position, Wanted
+from services.console.live.frames import Batch, Line, Wanted, behind
 from services.console.live.tail import Pace, Tail
 from tests.fakes.event_stream import Frame, Reader
 from tests.unit.services.console.live.test_frames import line
@@ -33,7 +35,7 @@ class Kept(EventLog):
 
     lines: list[Line] = field(default_factory=list)
     lost: asyncio.Event = field(default_factory=asyncio.Event)
-    gone: list[Gone] = field(default_factory=list)
+    gone: list[Gap] = field(default_factory=list)
 
     def add(self, count: int, kind: str = "state_entered") -> None:
         for _ in range(count):
@@ -42,7 +44,7 @@ class Kept(EventLog):
     async def back(self, db: Any, count: int, cycle_id: UUID | None) -> Position:
         await self._answered()
         place = len(self.lines) - 1 - count
-        return Position.of(self.lines[place].row) if place >= 0 else BEGINNING
+        return behind(self.lines[place].row) if place >= 0 else BEGINNING
 
     async def since(
         self,
@@ -55,14 +57,14 @@ class Kept(EventLog):
         await self._answered()
         found = [each for each in self.lines if position.order < each.order <= upto]
         found = found[: self.read_max]
-        return Batch(found, Position.of(found[-1].row) if found else position)
+        return Batch(found, behind(found[-1].row) if found else position)
 
     async def _answered(self) -> None:
         await asyncio.sleep(0)
         if self.lost.is_set():
             raise DatabaseUnavailable("it is away")
 
-    async def _gone(self, db: Any, position: Position) -> Gone | None:
+    async def _gone(self, db: Any, position: Position) -> Gap | None:
         await self._answered()
         return self.gone.pop() if self.gone else None
 
@@ -144,7 +146,7 @@ async def test_a_new_client_is_told_from_where_and_then_what_comes(
     events.add(5)
     async with client(tail) as one:
         first = await one.told()
-        assert (first.data, first.id) == ([], str(Position.of(events.lines[4].row)))
+        assert (first.data, first.id) == ([], str(behind(events.lines[4].row)))
         events.add(3)
         assert await one.until(3) == [6, 7, 8]
 
@@ -220,7 +222,7 @@ async def test_a_client_far_behind_is_told_of_the_gap_and_gets_the_newest() -> N
             assert await far.until(10) == list(range(21, 31))
             assert [frame.kind for frame in far.frames].count("gap") == 1
             assert await far.gap() == "behind"
-            assert far.frames[0].id == str(Position.of(events.lines[19].row))
+            assert far.frames[0].id == str(behind(events.lines[19].row))
 
 
 async def test_a_lost_database_costs_no_event(tail: Tail, events: Kept) -> None:
@@ -258,7 +260,7 @@ async def test_silence_is_broken_by_a_frame_that_moves_the_position(
     async with client(tail, pattern="order_*") as one:
         await one.told()
         events.add(9)
-        last = str(Position.of(events.lines[-1].row))
+        last = str(behind(events.lines[-1].row))
         while one.frames[-1].id != last:
             assert await one.step()
         assert one.numbers == []

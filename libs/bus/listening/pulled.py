@@ -1,0 +1,163 @@
+"""Events of a durable consumer: pulled, acknowledged by hand, given back when the program stops."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import nats.errors
+import structlog
+from faststream.message import StreamMessage
+from faststream.middlewares import AckPolicy
+from faststream.nats import JStream, NatsBroker, PullSub
+from faststream.nats.subscriber.usecases import PullStreamSubscriber
+from nats.aio.msg import Msg
+
+from contracts.audit import Event
+from contracts.subjects import PREFIX
+from libs.bus.codec import MessageInvalid, decode
+from libs.bus.listening.broker import GRACE_S
+from libs.bus.pull import Pull, acknowledge
+
+EVENTS = f"{PREFIX}.evt.*.*.{{cycle_id}}"
+RETRY_AFTER_S = 1.0
+"""After it a message comes again that its handler did not settle."""
+
+log = structlog.get_logger()
+
+
+@dataclass
+class Delivery:
+    """One delivery of an event by a durable consumer: it is settled by `ack` or `nack`."""
+
+    _message: Msg
+    settled: bool = field(default=False, init=False)
+
+    @property
+    def attempt(self) -> int:
+        """How often the event has been delivered, this time included."""
+        return int(self._message.metadata.num_delivered or 1)
+
+    @property
+    def sequence(self) -> int:
+        """The event's number in its stream."""
+        return int(self._message.metadata.sequence.stream)
+
+    @property
+    def pending(self) -> int:
+        """Events behind this one that the consumer has not delivered yet."""
+        return int(self._message.metadata.num_pending or 0)
+
+    async def ack(self) -> None:
+        """Dealt with: it does not come again, unless this word is lost."""
+        self.settled = True
+        await acknowledge(self._message)
+
+    async def nack(self, delay_s: float = 0.0) -> None:
+        """Not dealt with: it comes again, to whoever pulls then, after `delay_s` seconds."""
+        self.settled = True
+        try:
+            await self._message.nak(delay=delay_s or None)
+        except nats.errors.Error as error:
+            # It comes again all the same, after the consumer's own time.
+            log.warning("listening.not_given_back", error=type(error).__name__)
+
+    async def in_progress(self) -> None:
+        """It takes longer: the consumer's time begins anew."""
+        await self._message.in_progress()
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """An event with its delivery; None where it cannot be read."""
+
+    event: Event | None
+    delivery: Delivery
+
+
+async def read(message: StreamMessage[Any]) -> Delivered:
+    """Decode one message; FastStream calls it. One that cannot be read never can: it is ended."""
+    delivery = Delivery(message.raw_message)
+    try:
+        return Delivered(decode(Event, message.body), delivery)
+    except MessageInvalid as error:
+        subject = message.raw_message.subject
+        log.warning("listening.unreadable", subject=subject, why=error.message)
+        await message.raw_message.term()
+        return Delivered(None, delivery)
+
+
+class PulledSubscriber(PullStreamSubscriber):
+    """FastStream's pull subscriber, read by libs.bus.pull: it only binds, keeps one request open,
+    takes no acknowledgement's address from strangers, and gives back what it no longer handles."""
+
+    __slots__ = ()
+
+    pull: Pull
+    pulling: asyncio.Task[None]
+    on_ended: Callable[[BaseException], None]
+
+    async def _create_subscription(self) -> None:
+        durable = self.extra_options["durable"]
+        at_once_max = self.pull_sub.batch_size
+        handle: Callable[[Msg], Any] = self.process_message
+        self.pull = Pull(self.connection, self.stream.name, durable, handle, at_once_max)
+        await self.pull.start()
+        self.pulling = asyncio.create_task(self.pull.run())
+        self.pulling.add_done_callback(self._ended)
+
+    def _ended(self, pulling: "asyncio.Task[None]") -> None:
+        if not pulling.cancelled() and (error := pulling.exception()) is not None:
+            self.on_ended(error)
+
+    async def stop(self) -> None:
+        """Take nothing more; what is in hand may end, and is given back where it does not."""
+        if self.running:
+            self.pulling.cancel()
+            await self.pull.drain(GRACE_S)
+        await super().stop()
+
+
+def pulled(
+    broker: NatsBroker,
+    stream: str,
+    durable: str,
+    at_once_max: int,
+    handle: Callable[[Delivered], Awaitable[None]],
+    on_ended: Callable[[BaseException], None],
+) -> None:
+    """Make `handle` hear a durable consumer."""
+    subscriber = broker.subscriber(
+        EVENTS,
+        stream=JStream(stream, declare=False),
+        durable=durable,
+        pull_sub=PullSub(batch_size=at_once_max),
+        ack_policy=AckPolicy.MANUAL,
+        no_reply=True,
+        decoder=read,
+        title=durable,
+    )
+    # The broker makes its subscribers by itself, and takes no other class of them.
+    subscriber.__class__ = PulledSubscriber
+    subscriber.on_ended = on_ended
+    subscriber(handle)
+
+
+async def settled(delivered: Delivered, handle: Callable[[Any, Delivery], Awaitable[None]]) -> None:
+    """Give an event to its handler; what it leaves unsettled, or fails at, comes again."""
+    event, delivery = delivered.event, delivered.delivery
+    if event is None:
+        return
+    delay_s = RETRY_AFTER_S
+    try:
+        await handle(event, delivery)
+    except asyncio.CancelledError:
+        delay_s = 0.0
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"[:400]
+        log.error("listening.handler_failed", event_id=str(event.event_id), error=what)  # noqa: TRY400
+        raise
+    finally:
+        if not delivery.settled:
+            await delivery.nack(delay_s)

@@ -1,0 +1,376 @@
+"""Programs that hear events, on a real NATS: nothing missed, nothing twice, all in order."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.msg import Msg
+
+from contracts.audit import Event, EventAt, EventsSince, EventType
+from contracts.event_data import EventOf, StepEvent
+from contracts.subjects import EVENTS_SINCE, ORCHESTRATOR, WEB, WRITE_REPORT
+from libs.bus.codec import decode, encode
+from libs.bus.connection import Client
+from libs.bus.headers import AGAIN_HEADER, reason
+from libs.bus.listening.listener import Delivery, Listener
+from libs.bus.streams import COMMAND_STREAM, Provisioner
+from libs.runtime.errors import Unavailable
+from libs.servers.embedded import Servers
+from tests.fakes.events import Console, body, headers, step, subject
+from tests.integration.bus.conftest import Connect
+
+SOON_S = 20.0
+DURABLE = WRITE_REPORT.durable
+
+
+class Ears:
+    """What a handler was given, in order."""
+
+    def __init__(self) -> None:
+        self.heard: list[int] = []
+        self._news = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self.errors: list[Exception] = []
+
+    async def take(self, event: Event) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.heard.append(event.sequence)
+        self._news.set()
+        await self.go_on.wait()
+
+    async def until(self, number: int) -> list[int]:
+        async with asyncio.timeout(SOON_S):
+            while number not in self.heard:
+                self._news.clear()
+                await self._news.wait()
+        return self.heard
+
+
+@pytest.fixture
+def ears() -> Ears:
+    return Ears()
+
+
+@pytest.fixture
+async def console(connected: Connect) -> Console:
+    """A stand-in that answers on NATS as the console does, under the console's key."""
+    client, console = await connected(WEB), Console()
+
+    async def answer(message: Msg) -> None:
+        try:
+            page = await console.ask(decode(EventsSince, message.data))
+        except Unavailable as error:
+            why = {**reason(error.code, error.message), AGAIN_HEADER: "1"}
+            await client.publish(message.reply, b"", headers=why)
+        else:
+            await client.publish(message.reply, encode(page))
+
+    await client.subscribe(f"{EVENTS_SINCE.address}.*", cb=answer)
+    await client.flush()
+    return console
+
+
+class Desk:
+    """Tells events: on record at once, and heard by whoever hears."""
+
+    def __init__(self, client: Client, console: Console) -> None:
+        self._client, self._console = client, console
+
+    async def tell(
+        self, *numbers: int, on_record: bool = True, kind: EventType | None = None
+    ) -> None:
+        for number in numbers:
+            placed = step(number, kind or EventType.OPERATION_STARTED)
+            if on_record:
+                self._console.record.append(placed)
+            await self.repeat(placed)
+
+    async def repeat(self, placed: EventAt) -> None:
+        await self._client.publish(subject(placed), body(placed), headers=headers(placed))
+        await self._client.flush()
+
+
+@pytest.fixture
+async def desk(connected: Connect, console: Console) -> Desk:
+    return Desk(await connected(ORCHESTRATOR), console)
+
+
+def listener(servers: Servers, ears: Ears, **options: Any) -> Listener:
+    """A user's program that hears operations begin."""
+    program = Listener(servers.nats_url, "user", servers.secrets_dir, **options)
+
+    @program.hears(EventType.OPERATION_STARTED)
+    async def on_started(event: EventOf[StepEvent]) -> None:
+        assert event.data.step == "plan"
+        await ears.take(event)
+
+    return program
+
+
+@contextlib.asynccontextmanager
+async def hearing(program: Listener) -> AsyncIterator[None]:
+    async with program.listening():
+        async with asyncio.timeout(SOON_S):
+            await program.caught_up()
+        yield
+
+
+async def test_live_events_are_heard_in_order_and_other_types_are_not(
+    servers: Servers, ears: Ears, desk: Desk
+) -> None:
+    async with hearing(listener(servers, ears)):
+        await desk.tell(1, 2)
+        await desk.tell(3, kind=EventType.OPERATION_COMPLETED)
+        await desk.tell(4)
+        assert await ears.until(4) == [1, 2, 4]
+
+
+async def test_what_was_told_before_is_heard_first_as_far_back_as_is_wanted(
+    servers: Servers, ears: Ears, desk: Desk, console: Console
+) -> None:
+    console.limit = 2
+    await desk.tell(*range(1, 10))
+    async with hearing(listener(servers, ears, back=6)):
+        await desk.tell(10)
+        assert await ears.until(10) == [4, 5, 6, 7, 8, 9, 10]
+
+
+async def test_a_program_goes_on_after_a_restart_where_it_was(
+    servers: Servers, ears: Ears, desk: Desk, tmp_path: Path
+) -> None:
+    async with hearing(listener(servers, ears, positions=tmp_path / "p")):
+        await desk.tell(1)
+        await ears.until(1)
+    await desk.tell(2, 3)
+    async with hearing(listener(servers, ears, positions=tmp_path / "p")):
+        await desk.tell(4)
+        assert await ears.until(4) == [1, 2, 3, 4]
+
+
+async def test_a_repeated_event_is_heard_once(
+    servers: Servers, ears: Ears, desk: Desk, console: Console
+) -> None:
+    async with hearing(listener(servers, ears)):
+        await desk.tell(1, 2)
+        for placed in console.record:
+            await desk.repeat(placed)
+        await desk.tell(3)
+        assert await ears.until(3) == [1, 2, 3]
+
+
+async def test_what_was_told_while_the_connection_was_broken_is_heard_before_what_comes(
+    servers: Servers, ears: Ears, desk: Desk, console: Console
+) -> None:
+    program = listener(servers, ears)
+    async with hearing(program):
+        await desk.tell(1)
+        await ears.until(1)
+        console.record.append(step(2))  # told while nobody heard it
+        transport = program.connection._transport
+        assert transport is not None
+        transport.close()
+        await console.was_asked(2, SOON_S)
+        await desk.tell(3)
+        assert await ears.until(3) == [1, 2, 3]
+
+
+async def test_what_comes_waits_while_the_console_is_away(
+    servers: Servers, ears: Ears, desk: Desk, console: Console
+) -> None:
+    await desk.tell(1)
+    console.away = True
+    async with listener(servers, ears, back=2).listening():
+        await desk.tell(2)
+        await console.was_asked(1, SOON_S)
+        assert ears.heard == []
+        console.away = False
+        assert await ears.until(2) == [1, 2]
+
+
+async def test_restored_tables_are_read_anew(
+    servers: Servers, ears: Ears, desk: Desk, console: Console
+) -> None:
+    async with hearing(listener(servers, ears)):
+        await desk.tell(51, 52)
+        await ears.until(52)
+        console.restored = console.record = [*map(step, (11, 12))]
+        await desk.repeat(console.record[-1])
+        assert await ears.until(12) == [51, 52, 11, 12]
+
+
+async def test_a_handlers_outage_is_waited_for(servers: Servers, ears: Ears, desk: Desk) -> None:
+    ears.errors = [Unavailable("its database is away")] * 2
+    async with hearing(listener(servers, ears)):
+        await desk.tell(1, 2)
+        assert await ears.until(2) == [1, 2]
+
+
+async def test_a_handlers_defect_ends_the_program_and_the_event_comes_again(
+    servers: Servers, ears: Ears, desk: Desk, tmp_path: Path
+) -> None:
+    async with hearing(listener(servers, ears, positions=tmp_path)):
+        await desk.tell(1)
+        await ears.until(1)
+    ears.errors = [ZeroDivisionError("a defect")]
+    program = listener(servers, ears, positions=tmp_path)
+    async with hearing(program):
+        await desk.tell(2, 3)
+        async with asyncio.timeout(SOON_S):
+            await program.lost.wait()
+    assert isinstance(program.failure, ZeroDivisionError)
+    async with hearing(listener(servers, ears, positions=tmp_path)):
+        assert await ears.until(3) == [1, 2, 3]
+
+
+async def test_the_event_in_hand_ends_when_the_program_stops_and_the_next_is_left(
+    servers: Servers, ears: Ears, desk: Desk, tmp_path: Path
+) -> None:
+    program = listener(servers, ears, positions=tmp_path)
+    ears.go_on.clear()
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(hearing(program))
+        await desk.tell(1, 2)
+        await ears.until(1)
+        stopping = asyncio.create_task(stack.pop_all().aclose())
+        await asyncio.sleep(0)
+        ears.go_on.set()
+        await stopping
+    assert ears.heard == [1]
+    async with hearing(listener(servers, ears, positions=tmp_path)):
+        assert await ears.until(2) == [1, 2]
+
+
+async def test_more_than_can_wait_is_asked_for_again(
+    servers: Servers, ears: Ears, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("libs.bus.listening.listener.PENDING_MAX", 4)
+    async with hearing(listener(servers, ears)):
+        ears.go_on.clear()
+        await desk.tell(*range(1, 31))
+        await ears.until(1)
+        ears.go_on.set()
+        assert await ears.until(30) == list(range(1, 31))
+
+
+# --- a durable consumer ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def stored(provisioner: Provisioner, connected: Connect) -> Client:
+    """Who puts events where the durable hears, of which there are none yet."""
+    client = await connected("provisioner")
+    await client.jsm().purge_stream(COMMAND_STREAM, subject=WRITE_REPORT.address)
+    return await connected(ORCHESTRATOR)
+
+
+async def put(client: Client, *numbers: int) -> None:
+    for number in numbers:
+        await client.publish(WRITE_REPORT.address, body(step(number)))
+    await client.flush()
+
+
+def puller(servers: Servers, handler: Any, **options: Any) -> Listener:
+    program = Listener(servers.nats_url, "reporter", servers.secrets_dir)
+    program.pulls(COMMAND_STREAM, DURABLE, **options)(handler)
+    return program
+
+
+async def test_a_durables_events_are_taken_in_order_and_acknowledged(
+    servers: Servers, ears: Ears, stored: Client
+) -> None:
+    async def handler(event: Event, delivery: Delivery) -> None:
+        assert delivery.attempt == 1
+        await delivery.ack()
+        await ears.take(event)
+
+    await put(stored, 1, 2, 3)
+    async with puller(servers, handler).listening():
+        assert await ears.until(3) == [1, 2, 3]
+        await put(stored, 4)
+        await ears.until(4)
+    async with puller(servers, handler).listening():
+        await put(stored, 5)
+        assert await ears.until(5) == [1, 2, 3, 4, 5]
+
+
+async def test_what_is_given_back_or_failed_at_comes_again(
+    servers: Servers, ears: Ears, stored: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("libs.bus.listening.pulled.RETRY_AFTER_S", 0.01)
+    attempts: list[int] = []
+
+    async def handler(event: Event, delivery: Delivery) -> None:
+        attempts.append(delivery.attempt)
+        match delivery.attempt:
+            case 1:
+                await delivery.nack(0.01)
+            case 2:
+                raise ZeroDivisionError
+            case 3:
+                return
+            case _:
+                await delivery.ack()
+                await ears.take(event)
+
+    await put(stored, 1)
+    async with puller(servers, handler).listening():
+        await ears.until(1)
+    assert attempts == [1, 2, 3, 4]
+
+
+async def test_what_a_stopped_program_has_in_hand_is_given_back_at_once(
+    servers: Servers, ears: Ears, stored: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("libs.bus.listening.pulled.GRACE_S", 0.05)
+
+    async def endless(event: Event, delivery: Delivery) -> None:
+        await ears.take(event)
+        await asyncio.Event().wait()
+
+    async def handler(event: Event, delivery: Delivery) -> None:
+        assert delivery.attempt == 2
+        await delivery.ack()
+        await ears.take(event)
+
+    await put(stored, 1, 2)
+    async with puller(servers, endless).listening():
+        await ears.until(2)
+    ears.heard.clear()
+    async with asyncio.timeout(10), puller(servers, handler).listening():  # ACK_WAIT_S is 20
+        await ears.until(1)
+        await ears.until(2)
+
+
+async def test_no_more_are_in_hand_than_is_said(
+    servers: Servers, ears: Ears, stored: Client
+) -> None:
+    async def handler(event: Event, delivery: Delivery) -> None:
+        await ears.take(event)
+        await delivery.ack()
+
+    ears.go_on.clear()
+    await put(stored, *range(1, 8))
+    async with puller(servers, handler, at_once_max=3).listening():
+        await ears.until(3)
+        await put(stored, 8)
+        assert ears.heard == [1, 2, 3]
+        ears.go_on.set()
+        await ears.until(8)
+
+
+async def test_an_event_that_cannot_be_read_is_ended_and_the_next_one_comes(
+    servers: Servers, ears: Ears, stored: Client
+) -> None:
+    async def handler(event: Event, delivery: Delivery) -> None:
+        await delivery.ack()
+        await ears.take(event)
+
+    await stored.publish(WRITE_REPORT.address, b"{}")
+    await put(stored, 1)
+    async with puller(servers, handler).listening():
+        assert await ears.until(1) == [1]
