@@ -96,11 +96,10 @@ def _model_of(handler: Callable[..., Any], types: Sequence[EventType]) -> type[E
     hints = typing.get_type_hints(handler)
     hints.pop("return", None)
     model = next(iter(hints.values()), None)
-    shapes = {EVENT_DATA[each] for each in types}
-    fitting: list[Any] = [
-        Event,
-        *([EventOf[shape] for shape in shapes] if len(shapes) == 1 else []),
-    ]
+    shapes: set[Any] = {EVENT_DATA[each] for each in types}
+    fitting: list[Any] = [Event]
+    if len(shapes) == 1:
+        fitting.append(EventOf.__class_getitem__(shapes.pop()))
     if model not in fitting:
         name = getattr(handler, "__name__", repr(handler))
         able = " or ".join(each.__name__ for each in fitting)

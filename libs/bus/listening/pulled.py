@@ -139,6 +139,7 @@ def pulled(
     )
     # The broker makes its subscribers by itself, and takes no other class of them.
     subscriber.__class__ = PulledSubscriber
+    assert isinstance(subscriber, PulledSubscriber)
     subscriber.on_ended = on_ended
     subscriber(handle)
 
