@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from libs.telemetry.metric import CALLS_S, MODELS_S, Counter, Gauge, Histogram, Label, Metric
 
-SUBJECTS_MAX = 160
+SUBJECTS_MAX = 200
 """Series of a metric by subject: there are some 30 commands and as many questions."""
 ACCOUNTS_SHOWN_MAX = 20
 """Accounts that have series of their own; the others are added up as `other`, by currency."""
@@ -92,6 +92,17 @@ DROPPED = Counter(
             "much waiting), no_command (what a pull brought is not from its consumer)",
         ),
     ),
+)
+HEARD = Counter(
+    "deskbus_events_heard_total",
+    "Events that a program built on libs.bus.listening was given.",
+    (SUBJECT, Label("outcome", "taken, failed (its handler raised)")),
+    SUBJECTS_MAX,
+)
+HEARD_SECONDS = Histogram(
+    "deskbus_event_heard_seconds",
+    "How long an event's handler took, waiting for its turn included.",
+    (SUBJECT,),
 )
 REFUSALS_NOT_KEPT = Counter(
     "deskbus_refusals_not_kept_total",

@@ -26,7 +26,7 @@ class Offence(NamedTuple):
 
 
 IMPURE = (
-    *("anthropic", "asyncio", "asyncpg", "nats"),
+    *("anthropic", "asyncio", "asyncpg", "faststream", "nats"),
     *("openai", "os", "structlog", "yfinance"),
 )
 THINKERS = (
@@ -35,6 +35,7 @@ THINKERS = (
 )
 HOMES = {
     "home-of-nats": ("nats",),
+    "home-of-faststream": ("faststream",),
     "home-of-asyncpg": ("asyncpg",),
     "home-of-model-sdks": ("anthropic", "openai"),
     "home-of-market-vendors": ("exchange_calendars", "pandas", "yfinance"),

@@ -21,6 +21,8 @@ from libs.bus.listening.heard import Reading, subject_of
 from libs.bus.listening.lane import Lane
 from libs.bus.listening.positions import SavedPosition
 from libs.bus.listening.pulled import Delivered, Delivery, pulled, settled
+from libs.bus.listening.telemetry import watching
+from libs.telemetry.logging import configure_logging
 
 PENDING_MAX = 16_384
 """Live events of one handler that may wait in memory; of more they are asked for again."""
@@ -60,7 +62,7 @@ class Listener:
             secrets_dir,
             on_closed=self._on_closed,
             on_lost=self._on_lost,
-            middlewares=middlewares,
+            middlewares=(*watching(), *middlewares),
         )
         self.program = FastStream(
             self.broker, logger=None, specification=AsyncAPI(title=f"Deskbus: {identity}")
@@ -164,14 +166,20 @@ class Listener:
         for lane, _ in self._lanes:
             await lane.caught_up()
 
-    async def run(self) -> None:
-        """Hear until SIGTERM or SIGINT. Raises what a handler raised, and `BusLost`."""
+    async def run(self, on_caught_up: Callable[[], None] = lambda: None) -> None:
+        """Hear until SIGTERM or SIGINT. Raises what a handler raised, and `BusLost`.
+
+        `on_caught_up` is called once nothing is missing that was told before. Logs go to stderr,
+        unless structlog has been set up already.
+        """
+        if not structlog.is_configured():
+            configure_logging()
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         async with self.listening():
-            caught_up = asyncio.create_task(self._tell_caught_up())
+            caught_up = asyncio.create_task(self._tell_caught_up(on_caught_up))
             ends = [asyncio.create_task(each.wait()) for each in (stop, self.lost)]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for task in (caught_up, *ends):
@@ -179,8 +187,9 @@ class Listener:
         if self.failure is not None:
             raise self.failure
 
-    async def _tell_caught_up(self) -> None:
+    async def _tell_caught_up(self, on_caught_up: Callable[[], None]) -> None:
         await self.caught_up()
+        on_caught_up()
         log.info("listening.caught_up", identity=self._identity)
 
     async def _ask(self, question: EventsSince) -> EventsPage:

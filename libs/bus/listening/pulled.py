@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import nats.errors
 import structlog
@@ -139,9 +139,9 @@ def pulled(
     )
     # The broker makes its subscribers by itself, and takes no other class of them.
     subscriber.__class__ = PulledSubscriber
-    assert isinstance(subscriber, PulledSubscriber)
-    subscriber.on_ended = on_ended
-    subscriber(handle)
+    ours = cast("PulledSubscriber", subscriber)
+    ours.on_ended = on_ended
+    ours(handle)
 
 
 async def settled(delivered: Delivered, handle: Callable[[Any, Delivery], Awaitable[None]]) -> None:
