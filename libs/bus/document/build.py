@@ -24,7 +24,13 @@ from contracts.subjects import (
     AnySubject,
     Class,
 )
-from libs.bus.headers import CODE_HEADER, CUT_HEADER, ERROR_HEADER, SENDER_HEADER
+from libs.bus.headers import (
+    CODE_HEADER,
+    CUT_HEADER,
+    ERROR_HEADER,
+    POSITION_HEADER,
+    SENDER_HEADER,
+)
 from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, DECISION_STREAM
 
 Json = dict[str, Any]
@@ -144,6 +150,7 @@ def _headers() -> Json:
         "ce-type": "`desk.` and what it is, for example `desk.decision`.",
         "ce-source": "`deskbus/` and the owner.",
         "ce-subject": "The cycle's id.",
+        POSITION_HEADER: "Of events: where it stands among all, in the order of publishing.",
     }
     return {"type": "object", "properties": {k: _text_field(v) for k, v in names.items()}}
 

@@ -96,12 +96,12 @@ def _model_of(handler: Callable[..., Any], types: Sequence[EventType]) -> type[E
     hints = typing.get_type_hints(handler)
     hints.pop("return", None)
     model = next(iter(hints.values()), None)
-    shapes: set[Any] = {EVENT_DATA[each] for each in types}
+    shapes: set[Any] = {EVENT_DATA[kind] for kind in types}
     fitting: list[Any] = [Event]
     if len(shapes) == 1:
         fitting.append(EventOf.__class_getitem__(shapes.pop()))
     if model not in fitting:
         name = getattr(handler, "__name__", repr(handler))
-        able = " or ".join(each.__name__ for each in fitting)
+        able = " or ".join(model.__name__ for model in fitting)
         raise HandlerInvalid(f"{name} is to hear {', '.join(types)}: its first parameter is {able}")
     return typing.cast("type[Event]", model)

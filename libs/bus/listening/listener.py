@@ -180,7 +180,7 @@ class Listener:
             loop.add_signal_handler(number, stop.set)
         async with self.listening():
             caught_up = asyncio.create_task(self._tell_caught_up(on_caught_up))
-            ends = [asyncio.create_task(each.wait()) for each in (stop, self.lost)]
+            ends = [asyncio.create_task(event.wait()) for event in (stop, self.lost)]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for task in (caught_up, *ends):
                 task.cancel()

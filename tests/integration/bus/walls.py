@@ -62,7 +62,8 @@ QUESTIONS = {
         (
             *("console.events", "console.dead_letters", "console.equity", "console.halts"),
             *("console.recording", "console.approvals", "console.budget", "console.leaderboard"),
-            *("console.strategies", "console.schedule"),
+            *("console.strategies", "console.schedule", "console.storing"),
+            "console.events_since",
         ),
         PEOPLE,
     ),

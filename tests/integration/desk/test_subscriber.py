@@ -4,12 +4,13 @@ import ast
 import asyncio
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ PROGRAM = Path(plain_subscriber.__file__)
 EXAMPLES = ROOT / "docs" / "examples"
 INSTALL_S = 300
 EXAMPLE = EXAMPLES / "faststream_subscriber.py"
+PAGE = ROOT / "docs" / "extending.md"
+SECTION = "Your own service that hears decisions"
 
 
 def test_the_subscriber_knows_nothing_of_ours() -> None:
@@ -106,60 +109,114 @@ async def test_a_gap_is_filled_by_asking_for_what_comes_after(
     assert found == cycle[sequence:]
 
 
+def page_section() -> str:
+    """What the page says of a service of one's own."""
+    _, _, rest = PAGE.read_text().partition(f"## {SECTION}\n")
+    section, _, _ = rest.partition("\n## ")
+    assert section
+    return section
+
+
+def blocks(language: str) -> list[str]:
+    """The section's blocks of code."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page_section(), re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[list[str]]:
+    """The section's commands, in order."""
+    lines = [line for block in blocks("console") for line in block.splitlines()]
+    return [shlex.split(line.removeprefix("$ ")) for line in lines if line.startswith("$ ")]
+
+
 @pytest.fixture(scope="module")
-def clean_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that has what the example says, and nothing else."""
-    root = tmp_path_factory.mktemp("clean")
-    venv.create(root, with_pip=True)
-    python = root / "bin/python"
-    (line,) = (each for each in EXAMPLE.read_text().splitlines() if "pip install" in each)
-    subprocess.run([python, "-m", *shlex.split(line), "--quiet"], check=True, timeout=INSTALL_S)
-    return python
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the environment that the page says how to make, and nothing else."""
+    folder = tmp_path_factory.mktemp("clean")
+    make, install, _ = commands()
+    subprocess.run([sys.executable, *make[1:]], cwd=folder, check=True, timeout=INSTALL_S)
+    subprocess.run([*install, "--quiet"], cwd=folder, check=True, timeout=INSTALL_S)
+    return folder
 
 
-@pytest.fixture
-def noise(tmp_path: Path) -> Path:
-    """Where what the program says beside its output goes."""
-    return tmp_path / "noise"
+def test_the_page_shows_the_program_whole_in_thirty_lines() -> None:
+    program, _ = blocks("python")
+    _, _, body = EXAMPLE.read_text().partition('"""\n\n')
+    assert body == program
+    assert len(program.splitlines()) <= 30
 
 
-@pytest.fixture
-def faststream_program(
-    desk: Desk, clean_python: Path, noise: Path
-) -> Iterator[subprocess.Popen[str]]:
-    """The documentation's example as it is written, hearing."""
+def test_the_pages_test_of_its_logic_runs_without_a_desk(clean: Path) -> None:
+    _, logic = blocks("python")
+    done = subprocess.run(
+        [clean / ".venv-mine/bin/python", "-W", "error", "-c", logic],
+        cwd=clean,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" nothing to do\n")
+
+
+@contextmanager
+def running(desk: Desk, clean: Path, noise: Path) -> Iterator[subprocess.Popen[str]]:
+    """The page's last command as it is written, but for the checkout's and the desk's places."""
+    _, _, (variable, python, example, _, _) = commands()
+    assert variable == "PYTHONPATH=."
     with (
-        noise.open("w") as said,
+        noise.open("a") as said,
         subprocess.Popen(
-            [clean_python, EXAMPLE, desk.url, desk.secrets_dir / "user.nk"],
-            cwd=ROOT,
-            env={"PYTHONPATH": "."},
+            [python, ROOT / example, desk.url, desk.secrets_dir / "user.nk"],
+            cwd=clean,
+            env={"PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=said,
             text=True,
         ) as program,
     ):
-        lines_until(program, "listening")
-        yield program
-        program.terminate()
+        try:
+            yield program
+            program.terminate()
+            assert program.wait(timeout=30) == 0
+        finally:
+            program.kill()
 
 
 def lines_until(program: subprocess.Popen[str], beginning: str) -> str:
-    """The program's next line that begins so; it also logs."""
+    """The program's next line that begins so."""
     assert program.stdout is not None
     return next(line for line in program.stdout if line.startswith(beginning))
 
 
-async def test_the_documented_faststream_program_prints_decisions_without_a_warning(
-    faststream_program: subprocess.Popen[str], noise: Path, user: Caller
+async def decided(user: Caller) -> str:
+    """A cycle that has ended, and with it its decision."""
+    cycle_id = await user.accepted(wish())
+    await user.ended(cycle_id)
+    return cycle_id
+
+
+async def test_the_pages_program_prints_each_decision_once_also_those_that_it_missed(
+    desk: Desk, clean: Path, user: Caller, tmp_path: Path
 ) -> None:
-    for _ in range(2):  # what the first one brought about is said by the second
-        cycle_id = await user.accepted(wish())
-        await user.ended(cycle_id)
-        assert "buy" in await asyncio.to_thread(lines_until, faststream_program, cycle_id)
+    noise = tmp_path / "noise"
+    with running(desk, clean, noise) as program:
+        await asyncio.to_thread(lines_until, program, "listening")
+        heard = await decided(user)
+        assert "buy" in await asyncio.to_thread(lines_until, program, heard)
+    missed = await decided(user)
+    with running(desk, clean, noise) as program:
+        assert program.stdout is not None
+        first = await asyncio.to_thread(program.stdout.readline)
+        assert first.startswith(missed)
+        await asyncio.to_thread(lines_until, program, "listening")
+        last = await decided(user)
+        next_line = await asyncio.to_thread(program.stdout.readline)
+        assert next_line.startswith(last)
     said = await asyncio.to_thread(noise.read_text)
-    assert "WARNING" not in said, said
-    assert "ERROR" not in said, said
+    assert "warning" not in said, said
+    assert "error" not in said, said
 
 
 @pytest.fixture
