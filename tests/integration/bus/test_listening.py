@@ -13,11 +13,12 @@ from contracts.audit import Event, EventAt, EventsSince, EventType
 from contracts.event_data import EventOf, StepEvent
 from contracts.subjects import EVENTS_SINCE, ORCHESTRATOR, WEB, WRITE_REPORT
 from libs.bus.codec import decode, encode
-from libs.bus.connection import Client
+from libs.bus.connection import BusLost, BusNotReachable, Client
 from libs.bus.headers import AGAIN_HEADER, reason
 from libs.bus.listening.listener import Delivery, Listener
 from libs.bus.streams import COMMAND_STREAM, Provisioner
 from libs.runtime.errors import Unavailable
+from libs.runtime.ports import choose_port
 from libs.servers.embedded import Servers
 from tests.fakes.events import Console, body, headers, step, subject
 from tests.integration.bus.conftest import Connect
@@ -255,6 +256,40 @@ async def test_more_than_can_wait_is_asked_for_again(
         await ears.until(1)
         ears.go_on.set()
         assert await ears.until(30) == list(range(1, 31))
+
+
+async def test_a_connection_that_is_closed_for_good_ends_the_program(
+    servers: Servers, ears: Ears, console: Console
+) -> None:
+    program = listener(servers, ears)
+    async with hearing(program):
+        await program.connection.close()
+        async with asyncio.timeout(SOON_S):
+            await program.lost.wait()
+    assert isinstance(program.failure, BusLost)
+
+
+async def test_a_program_stops_while_nats_is_away(
+    servers: Servers, ears: Ears, console: Console
+) -> None:
+    program = listener(servers, ears)
+    async with asyncio.timeout(SOON_S), hearing(program):
+        client = program.connection
+        for server in client._server_pool:
+            server.uri = server.uri._replace(netloc=f"127.0.0.1:{choose_port(None, set())}")
+        assert client._transport is not None
+        client._transport.close()
+        while client.is_connected:  # noqa: ASYNC110 - nats-py tells nobody but the layer
+            await asyncio.sleep(0.01)
+    assert program.failure is None
+
+
+async def test_nobody_at_the_address_is_told_at_once(servers: Servers, ears: Ears) -> None:
+    program = Listener(f"nats://127.0.0.1:{choose_port(None, set())}", "user", servers.secrets_dir)
+    program.hears(EventType.DECISION)(ears.take)
+    with pytest.raises(BusNotReachable):
+        async with program.listening():
+            pass
 
 
 # --- a durable consumer ---------------------------------------------------------------------------

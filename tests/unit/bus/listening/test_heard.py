@@ -128,7 +128,15 @@ def test_any_type_can_be_heard_by_its_shape_and_plainly(
     kind: EventType, listener: Listener
 ) -> None:
     for model in (Event, EventOf.__class_getitem__(EVENT_DATA[kind])):
-        listener.hears(kind)(takes(model))
+        handler = takes(model)
+        handler.__name__ = model.__name__
+        listener.hears(kind)(handler)
+
+
+def test_two_handlers_of_one_name_are_refused(listener: Listener) -> None:
+    listener.hears(EventType.DECISION)(takes(Event))
+    with pytest.raises(HandlerInvalid, match="two handlers are called handler"):
+        listener.hears(EventType.DECISION)(takes(Event))
 
 
 @pytest.mark.parametrize(
