@@ -57,6 +57,6 @@ class DeskBroker(NatsBroker):
             log.info("listening.left_unconnected", error=repr(errors.exceptions[0])[:300])
         finally:
             if connection is not None and not connection.is_closed:
-                # A connection that is broken already cannot be written to; it is closed all the same.
+                # One that is broken cannot be written to; it is closed all the same.
                 with contextlib.suppress(OSError):
                     await connection.close()

@@ -22,7 +22,7 @@ from libs.bus.listening.heard import HandlerInvalid, Reading, subject_of
 from libs.bus.listening.lane import Lane
 from libs.bus.listening.positions import SavedPosition
 from libs.bus.listening.pulled import Delivered, Delivery, pulled, settled
-from libs.bus.listening.telemetry import watching
+from libs.bus.listening.telemetry import Watched
 from libs.telemetry.logging import configure_logging
 
 PENDING_MAX, PENDING_BYTES_MAX = 16_384, 32 * 1024 * 1024
@@ -63,7 +63,7 @@ class Listener:
             secrets_dir,
             on_closed=self._on_closed,
             on_lost=self._on_lost,
-            middlewares=(*watching(), *middlewares),
+            middlewares=(Watched, *middlewares),
         )
         self.program = FastStream(
             self.broker, logger=None, specification=AsyncAPI(title=f"Deskbus: {identity}")
