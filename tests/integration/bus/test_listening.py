@@ -21,6 +21,7 @@ from libs.runtime.errors import Unavailable
 from libs.runtime.ports import choose_port
 from libs.servers.embedded import Servers
 from tests.fakes.events import Console, body, headers, step, subject
+from tests.fakes.log_lines import log_lines
 from tests.integration.bus.conftest import Connect
 
 SOON_S = 20.0
@@ -129,6 +130,28 @@ async def test_live_events_are_heard_in_order_and_other_types_are_not(
         await desk.tell(3, kind=EventType.OPERATION_COMPLETED)
         await desk.tell(4)
         assert await ears.until(4) == [1, 2, 4]
+
+
+async def test_an_event_that_asks_for_an_answer_gets_none(
+    servers: Servers, ears: Ears, desk: Desk, connected: Connect
+) -> None:
+    asking = await connected(ORCHESTRATOR)
+    answers: list[bytes] = []
+
+    async def on_answer(message: Msg) -> None:
+        answers.append(message.data)
+
+    inbox = asking.new_inbox()
+    await asking.subscribe(inbox, cb=on_answer)
+    with log_lines() as lines:
+        async with hearing(listener(servers, ears)):
+            placed = step(1)
+            await asking.publish(subject(placed), body(placed), inbox, headers(placed))
+            await asking.flush()
+            await desk.tell(2)
+            await ears.until(2)
+    assert answers == []
+    assert "bus.error" not in {line["event"] for line in lines}
 
 
 async def test_what_was_told_before_is_heard_first_as_far_back_as_is_wanted(
