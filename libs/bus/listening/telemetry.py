@@ -40,7 +40,8 @@ class Watched(BaseMiddleware):
                 result = await call_next(msg)
                 outcome = "taken"
             except Exception as error:
-                span.failed(error.code if isinstance(error, DeskError) else DEFECT)
+                cause = error.__cause__ or error
+                span.failed(cause.code if isinstance(cause, DeskError) else DEFECT)
                 raise
             finally:
                 metrics.HEARD.add(subject, outcome)

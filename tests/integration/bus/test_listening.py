@@ -368,7 +368,7 @@ async def test_what_is_given_back_or_failed_at_comes_again(
             case 1:
                 await delivery.nack(0.01)
             case 2:
-                raise ZeroDivisionError
+                raise ZeroDivisionError("https://SECRET@channel")
             case 3:
                 return
             case _:
@@ -376,9 +376,12 @@ async def test_what_is_given_back_or_failed_at_comes_again(
                 await ears.take(event)
 
     await put(stored, 1)
-    async with puller(servers, handler).listening():
-        await ears.until(1)
+    with log_lines() as lines:
+        async with puller(servers, handler).listening():
+            await ears.until(1)
     assert attempts == [1, 2, 3, 4]
+    (failed,) = (line for line in lines if line["log_level"] == "error")
+    assert failed["error"].startswith("ZeroDivisionError in test_listening.py, line ")
 
 
 async def test_what_a_stopped_program_has_in_hand_is_given_back_at_once(
