@@ -50,6 +50,7 @@ from services.console.live.event_log import EventLog
 from services.console.store import Store
 from services.console.views import accounts, leaderboard, report, schedule, strategies
 from services.console.views.desk_metrics import watched
+from services.console.views.past_cycles import PastCycles
 
 CONNECTIONS_MAX = 5
 """One of them is the tail's while somebody follows it."""
@@ -107,6 +108,7 @@ class MarketHistory:
 def routes(
     pool: Pool,
     store: Store,
+    past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
     closes: accounts.Closes,
@@ -130,7 +132,7 @@ def routes(
             on_query(APPROVALS, handler.approvals, store=store),
             on_query(DECISIONS, handler.decisions, store=store),
             on_query(BUDGET, handler.budget, store=store, settings=settings, now=now),
-            on_query(LEADERBOARD, leaderboard.board, store=store, history=history),
+            on_query(LEADERBOARD, leaderboard.board, past=past, store=store, history=history),
             on_query(
                 SCHEDULE,
                 schedule.schedule,
@@ -162,15 +164,17 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
+        past = PastCycles(store)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
-            async with _http(settings, pool, letters, health, closes, history):
-                yield routes(pool, store, letters, health, closes, history, settings)
+            async with _http(settings, pool, past, letters, health, closes, history):
+                yield routes(pool, store, past, letters, health, closes, history, settings)
 
 
 @asynccontextmanager
 async def _http(
     settings: Settings,
     pool: Pool,
+    past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
     closes: accounts.Closes,
@@ -198,6 +202,7 @@ async def _http(
     ):
         desk = DeskAccess(
             store=Store(pool),
+            past=past,
             closes=closes,
             history=history,
             prices=history,
