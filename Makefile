@@ -54,6 +54,7 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 6
 	$(BIN)/python -m benchmarks.workflow
 	$(BIN)/python -m benchmarks.journal
 	$(BIN)/python -m benchmarks.loop
+	$(BIN)/python -m benchmarks.listening
 	$(BIN)/python -m benchmarks.footprint
 	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.features

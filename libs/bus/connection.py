@@ -165,10 +165,15 @@ def options(
     could wait.
     """
     seed = nkey_seed_path(secrets_dir, identity)
+    overflows = 0
 
     async def on_error(error: Exception) -> None:
+        nonlocal overflows
         if on_lost is not None and isinstance(error, nats.errors.SlowConsumerError):
             on_lost()
+            overflows += 1
+            if overflows & (overflows - 1):
+                return  # one for each message that found no room: told the 1st, 2nd, 4th ... time
         # A denied publish shows only here; the caller sees a time-out.
         log.warning("bus.error", identity=identity, error=f"{type(error).__name__}: {error}"[:300])
 

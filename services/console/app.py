@@ -58,6 +58,7 @@ from services.console.views import (
     strategies,
 )
 from services.console.views.desk_metrics import watched
+from services.console.views.past_cycles import PastCycles
 
 CONNECTIONS_MAX = 5
 """One of them is the tail's while somebody follows it."""
@@ -115,6 +116,7 @@ class MarketHistory:
 def routes(
     pool: Pool,
     store: Store,
+    past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
     closes: accounts.Closes,
@@ -138,7 +140,7 @@ def routes(
             on_query(APPROVALS, handler.approvals, store=store),
             on_query(DECISIONS, handler.decisions, store=store),
             on_query(BUDGET, handler.budget, store=store, settings=settings, now=now),
-            on_query(LEADERBOARD, leaderboard.board, store=store, history=history),
+            on_query(LEADERBOARD, leaderboard.board, past=past, store=store, history=history),
             on_query(
                 SCHEDULE,
                 schedule.schedule,
@@ -171,15 +173,17 @@ async def service(settings: Settings) -> AsyncIterator[Routes]:
         market = market_of(settings)
         closes, history = MarketCloses(market, rates_of(settings)), MarketHistory(market)
         store = Store(pool)
+        past = PastCycles(store)
         with watched(pool, letters, settings, partial(datetime.now, UTC)):
-            async with _http(settings, pool, letters, health, closes, history):
-                yield routes(pool, store, letters, health, closes, history, settings)
+            async with _http(settings, pool, past, letters, health, closes, history):
+                yield routes(pool, store, past, letters, health, closes, history, settings)
 
 
 @asynccontextmanager
 async def _http(
     settings: Settings,
     pool: Pool,
+    past: PastCycles,
     letters: DeadLetters,
     health: BusHealth,
     closes: accounts.Closes,
@@ -207,6 +211,7 @@ async def _http(
     ):
         desk = DeskAccess(
             store=Store(pool),
+            past=past,
             closes=closes,
             history=history,
             prices=history,

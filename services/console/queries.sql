@@ -275,12 +275,15 @@ order by day desc, cost_usd desc
 -- name: decision_cycles
 -- The newest ones first where there are too many; told in the order of their time. `+ 0` keeps the
 -- planner from the index by session, through which all of them would be sorted to find the newest.
-select cycle_id, as_of, request, state from (
-    select cycle_id, as_of, accepted_at, request, state from cycles
+select cycle_id from (
+    select cycle_id, accepted_at from cycles
     where kind = 'decision' and as_of + 0 between $1 and $2 and status <> 'running'
     order by accepted_at desc limit $3
 ) newest
 order by accepted_at
+
+-- name: cycles_whole
+select cycle_id, as_of, request, state from cycles where cycle_id = any($1::uuid[])
 
 -- name: runs_of_cycles
 -- What each pipeline of these cycles used, how much it picked and how much of that was vetoed.
@@ -305,22 +308,23 @@ from (
 ) each
 group by cycle_id, pipeline
 
+-- name: memories_of
+select op_id from operations
+where account = any($1::text[]) and step = 'memorize' and status = 'completed' and as_of >= $2
+order by as_of desc, finished_at desc limit $3
+
 -- name: outcomes_told
--- What the newest memories of these accounts tell of picks after some sessions; some come twice.
-select outcome ->> 'cycle_id' as cycle_id, outcome ->> 'pipeline' as pipeline,
+-- What these memories tell of filled picks after some sessions.
+select o.op_id, outcome ->> 'cycle_id' as cycle_id, outcome ->> 'pipeline' as pipeline,
        pick ->> 'ticker' as ticker, pick ->> 'action' as action,
        (pick ->> 'return_pct')::numeric as return_pct
-from (
-    select result from operations
-    where account = any($1::text[]) and step = 'memorize' and status = 'completed' and as_of >= $2
-    order by as_of desc, finished_at desc limit $4
-) o
+from operations o
 cross join lateral json_array_elements(
     coalesce(convert_from(o.result, 'UTF8')::json -> 'outcomes', '[]')
 ) as outcome
 cross join lateral json_array_elements(outcome -> 'picks') as pick
-where (outcome ->> 'sessions')::int = $3 and pick ->> 'fate' = 'filled'
-  and pick ->> 'return_pct' is not null
+where o.op_id = any($1::uuid[]) and (outcome ->> 'sessions')::int = $2
+  and pick ->> 'fate' = 'filled' and pick ->> 'return_pct' is not null
 
 -- name: equity_of_accounts
 select s.account, a.currency, s.session, s.equity,

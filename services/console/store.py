@@ -204,19 +204,27 @@ class Store:
         """What the newest operations with paid calls used since a UTC day, by day, model, step."""
         return await self._rows(sql.paid_calls, since, operations)
 
-    async def decision_cycles(self, first: date, last: date, limit: int) -> Sequence[Record]:
-        """Ended decision cycles with an as_of between the days, in the order of their time."""
-        return await self._rows(sql.decision_cycles, first, last, limit)
+    async def decision_cycles(self, first: date, last: date, limit: int) -> Sequence[UUID]:
+        """The newest ended decision cycles with an as_of between the days, in order of time."""
+        rows = await self._rows(sql.decision_cycles, first, last, limit)
+        return [row["cycle_id"] for row in rows]
+
+    async def cycles_whole(self, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
+        """What was asked of these cycles and what their states are, as JSON."""
+        return await self._rows(sql.cycles_whole, list(cycle_ids))
 
     async def runs_of(self, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
         """What each pipeline of these cycles used, picked, and lost by vetoes."""
         return await self._rows(sql.runs_of_cycles, list(cycle_ids))
 
-    async def outcomes_told(
-        self, accounts: Sequence[str], since: date, sessions: int, limit: int
-    ) -> Sequence[Record]:
-        """What became of filled picks, as these accounts' memories tell; some come twice."""
-        return await self._rows(sql.outcomes_told, list(accounts), since, sessions, limit)
+    async def memories_of(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[UUID]:
+        """The newest memories of these accounts, of an as_of from `since` on."""
+        rows = await self._rows(sql.memories_of, list(accounts), since, limit)
+        return [row["op_id"] for row in rows]
+
+    async def outcomes_told(self, op_ids: Sequence[UUID], sessions: int) -> Sequence[Record]:
+        """What these memories tell of filled picks after so many sessions."""
+        return await self._rows(sql.outcomes_told, list(op_ids), sessions)
 
     async def equity_of(self, accounts: Sequence[str], first: date, last: date) -> Sequence[Record]:
         """What these accounts were worth at the close of each session that could be valued."""

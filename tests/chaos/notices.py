@@ -112,6 +112,17 @@ class Scene:
         # It may have been in the middle of something until here.
         self.blows.append((time.monotonic(), ""))
 
+    async def set_up(self) -> None:
+        """Wait until the channels are known: they are told what happens from then on."""
+        while True:
+            db = await asyncpg.connect(self.servers.postgres_dsn(ORCHESTRATOR_ROLE), timeout=5)
+            try:
+                if await db.fetchval("select count(*) from notice_channels") == len(CHANNELS):
+                    return
+            finally:
+                await db.close()
+            await asyncio.sleep(0.1)
+
     async def happen(self, until: asyncio.Event) -> None:
         """Events, one after the other, each written for certain before the next one."""
         while not until.is_set():
@@ -148,8 +159,8 @@ async def survive(folder: Path, moments: int, seed: int) -> Outcome:
     """Strike so often, and see what came of the events."""
     async with scene_in(folder) as scene:
         over = asyncio.Event()
+        await scene.set_up()
         happening = asyncio.create_task(scene.happen(over))
-        await _all_taken(scene, 1)
         for wait_s, target in plan(moments, seed):
             await asyncio.sleep(wait_s)
             await scene.strike(target)

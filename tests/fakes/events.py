@@ -13,7 +13,7 @@ from contracts.subjects import EVENTS, PREFIX
 from libs.bus.headers import POSITION_HEADER
 from libs.runtime.errors import Unavailable
 
-CYCLE = UUID(int=77)
+CYCLE = UUID("7dc179c4-12d3-5df0-bd53-9da1910eaf92")
 OWNERS = {row.what: row.owner for row in EVENTS}
 
 

@@ -6,6 +6,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from opentelemetry.exporter.otlp.proto.http import trace_exporter
+from opentelemetry.sdk.trace.export import SpanExportResult
 
 from contracts.account import AccountLimits, Portfolio, Side
 from contracts.cycle import CycleStatus
@@ -361,3 +363,25 @@ def records(contracts: dict[str, Contract]) -> list[Recording]:
             (QUANT_ID, "quant", "quant_report"),
         )
     ]
+
+
+@pytest.fixture
+def exported(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Spans as they would leave, with traces on."""
+    spans: list[Any] = []
+
+    class Kept:
+        def __init__(self, **_: object) -> None: ...
+
+        def export(self, given: Any) -> SpanExportResult:
+            spans.extend(given)
+            return SpanExportResult.SUCCESS
+
+        def shutdown(self) -> None: ...
+
+        def force_flush(self, _: int = 0) -> bool:
+            return True
+
+    monkeypatch.setattr(trace_exporter, "OTLPSpanExporter", Kept)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:9/v1/traces")
+    return spans

@@ -1,15 +1,20 @@
 """FastStream's broker over the desk's own connection."""
 
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import nats.errors
+import structlog
 from faststream.nats import NatsBroker
 
 from libs.bus.connection import Connection, connect
 
 GRACE_S = 5.0
 """How long handlers that run may take to end when the program stops."""
+
+log = structlog.get_logger()
 
 
 class DeskBroker(NatsBroker):
@@ -42,3 +47,16 @@ class DeskBroker(NatsBroker):
         connection = await connect(*self._reach, **self._callbacks)
         self.config.connect(connection)
         return connection
+
+    async def stop(self, *_: Any) -> None:
+        """Stop all subscribers and leave NATS, whether it is there or not."""
+        connection = self._connection
+        try:
+            await super().stop()
+        except* nats.errors.Error as errors:
+            log.info("listening.left_unconnected", error=repr(errors.exceptions[0])[:300])
+        finally:
+            if connection is not None and not connection.is_closed:
+                # One that is broken cannot be written to; it is closed all the same.
+                with contextlib.suppress(OSError):
+                    await connection.close()

@@ -14,7 +14,7 @@ from contracts.event_data import EVENT_DATA, EventOf
 from contracts.position import Position, position_of
 from contracts.subjects import EVENTS, PREFIX
 from libs.bus.codec import MessageInvalid, decode
-from libs.bus.headers import POSITION_HEADER
+from libs.bus.headers import POSITION_HEADER, headers
 from libs.runtime.errors import DeskError
 
 TYPE_HEADER, TYPE_PREFIX = "ce-type", "desk."
@@ -38,10 +38,12 @@ class CaughtUp(Msg):
         """The message of an event in the console's answer."""
         event = placed.event
         subject = f"{PREFIX}.evt.{event.owner}.{event.type}.{event.cycle_id}"
-        headers = {POSITION_HEADER: placed.position, TYPE_HEADER: f"{TYPE_PREFIX}{event.type}"}
+        what, node = f"{TYPE_PREFIX}{event.type}", event.op_id or event.cycle_id
+        about = headers(str(event.event_id), what, event.cycle_id, node, event.owner)
+        about[POSITION_HEADER] = placed.position
         nobody: Any = None
         body = event.model_dump_json().encode()
-        return cls(nobody, subject=subject, data=body, headers=headers)
+        return cls(nobody, subject=subject, data=body, headers=about)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 Live events carry their position. What was missed, because the program or its connection was away or
 more came than could wait, is asked for behind the last position; until then what comes live waits.
-An event at or before that position is a repeat.
+An event at or before that position is a repeat. And where servers of a cluster lose an event while
+nothing tells of it, the record is compared with what was heard, now and then: it comes late then,
+but it comes.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ from uuid import UUID
 import structlog
 
 from contracts.audit import Event, EventsPage, EventsSince
-from contracts.position import position_of
+from contracts.position import Position, position_of
 from libs.bus.listening.heard import CaughtUp, Heard, Reading
 from libs.bus.listening.positions import SAVE_EVERY_S, SavedPosition
 from libs.runtime.errors import Unavailable
@@ -23,8 +25,8 @@ from libs.runtime.errors import Unavailable
 RECENT_MAX = 10_000
 """Events of which it is known that they were dealt with, beside what the position says."""
 CHECK_EVERY_S = 30.0
-"""How often it is asked whether something was missed where nothing says so: servers of a cluster
-may lose each other."""
+CHECK_EVERY_EVENTS = RECENT_MAX // 2
+"""How often the record is compared with what was heard, while it is still known what that was."""
 RETRY_AFTER_S, RETRY_AFTER_S_MAX = 0.2, 5.0
 """The wait between two tries during an outage doubles up to the second."""
 
@@ -68,9 +70,13 @@ class Lane:
         self._wake = asyncio.Event()
         self._closed = asyncio.Event()
         self._recent: OrderedDict[UUID, None] = OrderedDict()
+        self._misses = 0
+        self._whole_up_to = position.now
+        self._unchecked = 0
 
     def missed(self) -> None:
         """Events may have been missed: hold what comes until they have been asked for."""
+        self._misses += 1
         self._whole.clear()
         self._wake.set()
 
@@ -98,7 +104,7 @@ class Lane:
                     return
 
     async def keep(self, feed: Callable[[CaughtUp], Awaitable[Any]]) -> None:
-        """Catch up when something may have been missed, and look now and then; until closed."""
+        """Catch up when something may have been missed, and check now and then; until closed."""
         clock = asyncio.get_running_loop().time
         check_at = clock() + CHECK_EVERY_S
         while not self._closed.is_set():
@@ -106,7 +112,7 @@ class Lane:
             if not self._whole.is_set():
                 async with self._turn:
                     await self._catch_up(feed)
-            elif clock() >= check_at:
+            elif clock() >= check_at or self._unchecked >= CHECK_EVERY_EVENTS:
                 await self._check()
                 check_at = clock() + CHECK_EVERY_S
             self._position.save()
@@ -117,6 +123,7 @@ class Lane:
         await self._whole.wait()
 
     async def _catch_up(self, feed: Callable[[CaughtUp], Awaitable[Any]]) -> None:
+        misses = self._misses
         while (page := await self._page()) is not None:
             if page.gap is not None:
                 log.warning("listening.gap", handler=self.name, reason=page.gap)
@@ -126,32 +133,53 @@ class Lane:
                 await feed(CaughtUp.of(placed))
             self._position.move(position_of(page.position))
             if not page.more:
-                self._whole.set()
+                self._checked(self._position.now)
+                # What was missed meanwhile may not be in these answers.
+                if misses == self._misses:
+                    self._whole.set()
                 return
 
     async def _check(self) -> None:
-        """Ask whether there is something behind the last event; live ones go on meanwhile."""
-        try:
-            page = await self._ask(self._question())
-        except Unavailable:
-            return  # it will be asked again
-        if any(placed.event.event_id not in self._recent for placed in page.events):
-            self.missed()
+        """Compare the record with what was heard since the last time; live ones go on meanwhile."""
+        after, more = self._whole_up_to, True
+        while more and not self._closed.is_set():
+            try:
+                page = await self._ask(self._question(after))
+            except Unavailable:
+                return  # it will be asked again
+            if page.gap is not None:
+                self.missed()
+                return
+            now = self._position.now
+            for placed in page.events:
+                position = position_of(placed.position)
+                if position is None or now is None or position.order > now.order:
+                    return  # still on its way
+                if placed.event.event_id not in self._recent:
+                    log.warning("listening.missed", handler=self.name)
+                    self._position.move(after)
+                    self.missed()
+                    return
+            after, more = position_of(page.position), page.more
+        self._checked(after)
+
+    def _checked(self, position: Position | None) -> None:
+        """Nothing is missing up to here."""
+        self._whole_up_to, self._unchecked = position, 0
 
     async def _page(self) -> EventsPage | None:
         """The next events, over any outage; None where the lane is closed first."""
         wait_s = RETRY_AFTER_S
         while not self._closed.is_set():
             try:
-                return await self._ask(self._question())
+                return await self._ask(self._question(self._position.now))
             except Unavailable as error:
                 log.warning("listening.waits", handler=self.name, why=error.message)
             await _within(self._closed, wait_s)
             wait_s = min(2 * wait_s, RETRY_AFTER_S_MAX)
         return None
 
-    def _question(self) -> EventsSince:
-        after = self._position.now
+    def _question(self, after: Position | None) -> EventsSince:
         types = tuple(map(str, self.reading.types))
         if after is None:
             return EventsSince(back=self._back, types=types)
@@ -182,6 +210,7 @@ class Lane:
                 self._on_failed()
                 self.close()
                 raise
+            self._unchecked += 1
             self._recent[event.event_id] = None
             if len(self._recent) > RECENT_MAX:
                 self._recent.popitem(last=False)

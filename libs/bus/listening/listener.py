@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import nats.errors
 import structlog
 from faststream import FastStream
 from faststream.specification import AsyncAPI
@@ -15,17 +16,17 @@ from faststream.specification import AsyncAPI
 from contracts.audit import BACK_MAX, Event, EventsPage, EventsSince, EventType
 from contracts.subjects import EVENTS_SINCE
 from libs.bus.client import Client
-from libs.bus.connection import BusLost, Connection, flush
+from libs.bus.connection import BusLost, BusNotReachable, Connection, flush
 from libs.bus.listening.broker import DeskBroker
-from libs.bus.listening.heard import Reading, subject_of
+from libs.bus.listening.heard import HandlerInvalid, Reading, subject_of
 from libs.bus.listening.lane import Lane
 from libs.bus.listening.positions import SavedPosition
 from libs.bus.listening.pulled import Delivered, Delivery, pulled, settled
-from libs.bus.listening.telemetry import watching
+from libs.bus.listening.telemetry import Watched
 from libs.telemetry.logging import configure_logging
 
-PENDING_MAX = 16_384
-"""Live events of one handler that may wait in memory; of more they are asked for again."""
+PENDING_MAX, PENDING_BYTES_MAX = 16_384, 32 * 1024 * 1024
+"""Live events of one handler that may wait in memory; where more come they are asked for again."""
 AT_ONCE_MAX = 32
 """Events of a durable consumer that are handled at the same time."""
 FLUSH_S = 5.0
@@ -62,7 +63,7 @@ class Listener:
             secrets_dir,
             on_closed=self._on_closed,
             on_lost=self._on_lost,
-            middlewares=(*watching(), *middlewares),
+            middlewares=(Watched, *middlewares),
         )
         self.program = FastStream(
             self.broker, logger=None, specification=AsyncAPI(title=f"Deskbus: {identity}")
@@ -86,6 +87,8 @@ class Listener:
 
         def heard_by(handler: Hears[E]) -> Hears[E]:
             name = handler.__name__
+            if any(lane.name == name for lane, _ in self._lanes):
+                raise HandlerInvalid(f"two handlers are called {name}: give one another name")
             path = self._positions / f"{name}.position" if self._positions else None
             reading = Reading(types, handler)
             lane = Lane(
@@ -94,6 +97,7 @@ class Listener:
             subscriber = self.broker.subscriber(
                 subject_of(types),
                 pending_msgs_limit=PENDING_MAX,
+                pending_bytes_limit=PENDING_BYTES_MAX,
                 no_reply=True,
                 decoder=reading,
                 title=name,
@@ -144,8 +148,7 @@ class Listener:
             lane.missed()
         keeping: list[asyncio.Task[None]] = []
         try:
-            await self.broker.start()
-            await flush(self.connection, FLUSH_S)
+            await self._start()
             for lane, subscriber in self._lanes:
                 keep = asyncio.create_task(lane.keep(subscriber.process_message))
                 keep.add_done_callback(partial(self._on_kept, lane))
@@ -160,6 +163,13 @@ class Listener:
                 keep.cancel()
             for lane, _ in self._lanes:
                 lane.save()
+
+    async def _start(self) -> None:
+        try:
+            await self.broker.start()
+            await flush(self.connection, FLUSH_S)
+        except (OSError, TimeoutError, nats.errors.Error) as error:
+            raise BusNotReachable(f"{self._identity}: NATS does not answer ({error!r})") from error
 
     async def caught_up(self) -> None:
         """Wait until no handler misses anything, or the program stops."""
@@ -189,6 +199,8 @@ class Listener:
 
     async def _tell_caught_up(self, on_caught_up: Callable[[], None]) -> None:
         await self.caught_up()
+        if self.lost.is_set():
+            return
         on_caught_up()
         log.info("listening.caught_up", identity=self._identity)
 

@@ -1,8 +1,11 @@
 """Events of a durable consumer: pulled, acknowledged by hand, given back when the program stops."""
 
 import asyncio
+import contextlib
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import nats.errors
@@ -18,12 +21,17 @@ from contracts.subjects import PREFIX
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.listening.broker import GRACE_S
 from libs.bus.pull import Pull, acknowledge
+from libs.runtime.errors import DeskError
 
 EVENTS = f"{PREFIX}.evt.*.*.{{cycle_id}}"
 RETRY_AFTER_S = 1.0
 """After it a message comes again that its handler did not settle."""
 
 log = structlog.get_logger()
+
+
+class HandlerFailed(Exception):
+    """A handler raised its cause; that has been told, and the event comes again."""
 
 
 @dataclass
@@ -83,7 +91,8 @@ async def read(message: StreamMessage[Any]) -> Delivered:
     except MessageInvalid as error:
         subject = message.raw_message.subject
         log.warning("listening.unreadable", subject=subject, why=error.message)
-        await message.raw_message.term()
+        with contextlib.suppress(nats.errors.Error):  # then it comes again, and is ended then
+            await message.raw_message.term()
         return Delivered(None, delivery)
 
 
@@ -99,12 +108,16 @@ class PulledSubscriber(PullStreamSubscriber):
 
     async def _create_subscription(self) -> None:
         durable = self.extra_options["durable"]
-        at_once_max = self.pull_sub.batch_size
-        handle: Callable[[Msg], Any] = self.process_message
-        self.pull = Pull(self.connection, self.stream.name, durable, handle, at_once_max)
+        self.pull = Pull(
+            self.connection, self.stream.name, durable, self._process, self.pull_sub.batch_size
+        )
         await self.pull.start()
         self.pulling = asyncio.create_task(self.pull.run())
         self.pulling.add_done_callback(self._ended)
+
+    async def _process(self, message: Msg) -> None:
+        with contextlib.suppress(HandlerFailed):
+            await self.process_message(message)
 
     def _ended(self, pulling: "asyncio.Task[None]") -> None:
         if not pulling.cancelled() and (error := pulling.exception()) is not None:
@@ -156,9 +169,16 @@ async def settled(delivered: Delivered, handle: Callable[[Any, Delivery], Awaita
         delay_s = 0.0
         raise
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"[:400]
-        log.error("listening.handler_failed", event_id=str(event.event_id), error=what)  # noqa: TRY400
-        raise
+        log.error("listening.handler_failed", event_id=str(event.event_id), error=_why(error))  # noqa: TRY400
+        raise HandlerFailed from error
     finally:
         if not delivery.settled:
             await delivery.nack(delay_s)
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, without a stranger's words: they may quote an address, and a key in it."""
+    if isinstance(error, DeskError):
+        return f"{error.code}: {error.message}"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}"

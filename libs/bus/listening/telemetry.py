@@ -1,21 +1,24 @@
-"""How a program that hears events is watched: our metrics, and FastStream's own spans.
+"""How a program that hears events is watched: by the desk's own metrics and spans.
 
-FastStream's Prometheus middleware is not used: its metrics stand in no table of ours, and its
-labels are subjects as they are published, one a cycle. Its spans take the subject's template here.
+FastStream's middlewares for Prometheus and OpenTelemetry do not fit. Their labels and names are
+subjects as they are published, one a cycle; their metrics stand in no table of ours; and their
+spans record an error with its words, which may quote an address or a third party. Whoever wants
+them for a program of his own passes them to `Listener`.
 """
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from faststream import BaseMiddleware
 from faststream.message import StreamMessage
 
 from contracts.subjects import EVENTS, PREFIX
+from libs.runtime.errors import DeskError
 from libs.telemetry import metrics, tracing
 
 _TEMPLATES = {(row.owner, str(row.what)): row.by("*") for row in EVENTS}
 _OTHERS = f"{PREFIX}.evt.*"
+DEFECT = "defect"
 
 
 def template(subject: str) -> str:
@@ -24,41 +27,23 @@ def template(subject: str) -> str:
     return _TEMPLATES.get((owner, what), _OTHERS)
 
 
-class Measured(BaseMiddleware):
-    """Counts events by how that ended, and how long their handlers took."""
+class Watched(BaseMiddleware):
+    """Counts events by how that ended, times their handlers, and traces them with their cycle."""
 
     async def consume_scope(self, call_next: Any, msg: StreamMessage[Any]) -> Any:
         """One message, through its handler."""
         subject = template(msg.raw_message.subject)
+        node = tracing.Node.of_header(msg.headers.get("traceparent"))
         began, outcome = time.monotonic(), "failed"
-        try:
-            result = await call_next(msg)
-            outcome = "taken"
-        finally:
-            metrics.HEARD.add(subject, outcome)
-            metrics.HEARD_SECONDS.observe(time.monotonic() - began, subject)
+        with tracing.below(node), tracing.span(f"hear {subject}", {}) as span:
+            try:
+                result = await call_next(msg)
+                outcome = "taken"
+            except Exception as error:
+                cause = error.__cause__ or error
+                span.failed(cause.code if isinstance(cause, DeskError) else DEFECT)
+                raise
+            finally:
+                metrics.HEARD.add(subject, outcome)
+                metrics.HEARD_SECONDS.observe(time.monotonic() - began, subject)
         return result
-
-
-def watching() -> Sequence[Any]:
-    """The middlewares of this process; spans only where traces are exported."""
-    provider = tracing.tracer_provider()
-    return (Measured,) if provider is None else (Measured, _spans(provider))
-
-
-def _spans(provider: Any) -> Any:
-    from faststream.nats.opentelemetry.provider import (  # noqa: PLC0415 - only where it is on
-        NatsTelemetrySettingsProvider,
-    )
-    from faststream.opentelemetry import TelemetryMiddleware  # noqa: PLC0415
-
-    class Templates(NatsTelemetrySettingsProvider):
-        """Spans named after the subject's template."""
-
-        def get_consume_destination_name(self, msg: StreamMessage[Any]) -> str:
-            return template(msg.raw_message.subject)
-
-    # Its meter is OpenTelemetry's own, which nobody has set up here: it measures nothing.
-    return TelemetryMiddleware(
-        settings_provider_factory=lambda _: Templates(), tracer_provider=provider
-    )

@@ -36,7 +36,10 @@ def boards(desk: DeskAccess) -> APIRouter:
     ) -> Response:
         """How the pipelines did, beside cash and holding, on the same sessions."""
         query = LeaderboardQuery(since=since, until=until, pipelines=pipeline)
-        return json_of(await leaderboard.board(query, store=desk.store, history=desk.history))
+        board = await leaderboard.board(
+            query, past=desk.past, store=desk.store, history=desk.history
+        )
+        return json_of(board)
 
     @router.get("/report", response_model=ReportView, responses=problems(404))
     async def get_report(account: Name = "main", session: Day | None = None) -> Response:

@@ -74,7 +74,9 @@ def books(desk: DeskAccess) -> APIRouter:
         account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
     ) -> Response:
         """Buy-and-hold of the first candidates, to compare with."""
-        view = await leaderboard.holding(account, points, store=desk.store, history=desk.history)
+        view = await leaderboard.holding(
+            account, points, past=desk.past, store=desk.store, history=desk.history
+        )
         return await _of_account(view, account, desk)
 
     @router.get("/budget", response_model=BudgetView, tags=["budget"])

@@ -36,6 +36,7 @@ from services.console.live.tail import Tail
 from services.console.store import Store
 from services.console.views.accounts import Closes, Prices
 from services.console.views.leaderboard import History
+from services.console.views.past_cycles import PastCycles
 from services.console.views.report import Known
 
 CHECK_TIMEOUT_S = 18.0
@@ -135,6 +136,7 @@ class DeskAccess:
     """
 
     store: Store
+    past: PastCycles
     letters: DeadLetters
     closes: Closes
     history: History

@@ -36,7 +36,9 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
     @router.get("/leaderboard")
     async def leaderboard_page(request: Request) -> Response:
         query = LeaderboardQuery()
-        board = await leaderboard.board(query, store=desk.store, history=desk.history)
+        board = await leaderboard.board(
+            query, past=desk.past, store=desk.store, history=desk.history
+        )
         return show(request, "leaderboard.html", it=board)
 
     @router.get("/strategies")

@@ -6,13 +6,11 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 from typing import Protocol
-from uuid import UUID
 
 import orjson
 
 from contracts.http import HoldingPoint, HoldingView
 from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardRow, LeaderboardView
-from contracts.memory import OUTCOME_SESSIONS
 from contracts.types import Usage
 from libs.postgres.pool import Record
 from libs.quant import leaderboard as quant
@@ -20,12 +18,10 @@ from libs.quant.returns import Worth
 from services.console import logic
 from services.console.store import Store
 from services.console.views.accounts import worth_of
+from services.console.views.past_cycles import PastCycle, PastCycles, Run
 
 CYCLES_MAX = 1_000
 """Cycles looked at, the newest: four years of one a day. Earlier ones with `since` and `until`."""
-JUDGED_AFTER = OUTCOME_SESSIONS[0]
-"""Sessions after which a pick is a hit or not."""
-COMPLETED = "completed"
 CASH, HOLDING = "cash", "buy-and-hold"
 
 
@@ -48,27 +44,30 @@ class _Ran:
 
     providers: set[str] = field(default_factory=set)
     accounts: set[str] = field(default_factory=set)
-    cycles: dict[UUID, date] = field(default_factory=dict)
+    days: list[date] = field(default_factory=list)
     decisions: list[quant.Decision] = field(default_factory=list)
-    failed: set[UUID] = field(default_factory=set)
 
 
-async def board(query: LeaderboardQuery, *, store: Store, history: History) -> LeaderboardView:
+async def board(
+    query: LeaderboardQuery, *, past: PastCycles, store: Store, history: History
+) -> LeaderboardView:
     """How the pipelines did, on the sessions that all compared ones have a return of."""
     first, last = query.since or date.min, query.until or date.max
-    cycles = await store.decision_cycles(first, last, CYCLES_MAX)
+    cycles = await past.newest(first, last, CYCLES_MAX)
     everybody = _ran(cycles)
     ran = {
-        name: past
-        for name, past in everybody.items()
+        name: did
+        for name, did in everybody.items()
         if not query.pipelines or name in query.pipelines
     }
     if not ran:
         known = f"; there are {', '.join(everybody)}" if everybody else ""
         these = " of these" if query.pipelines else ""
         return LeaderboardView(message=f"no decision cycle{these} has ended here{known}")
-    accounts = sorted({account for past in ran.values() for account in past.accounts})
-    equity, currencies = _equity(await store.equity_of(accounts, first, last))
+    accounts = sorted({account for did in ran.values() for account in did.accounts})
+    # No return is anybody's before the first decision.
+    decided = min(cycle.as_of for cycle in cycles)
+    equity, currencies = _equity(await store.equity_of(accounts, decided, last))
     # All decisions for these accounts: whoever took one over ends another's turn.
     decisions = [decision for other in everybody.values() for decision in other.decisions]
     steered = quant.steered(sorted(decisions, key=lambda choice: choice.session), equity)
@@ -76,8 +75,8 @@ async def board(query: LeaderboardQuery, *, store: Store, history: History) -> L
     compared = {name: returned for name, returned in returns.items() if returned}
     sessions = quant.common(compared.values())
     began = _began(sessions, equity)
-    counted = await _counted(store, ran, accounts, began, sessions)
-    rows = [_row(name, past, counted[name], returns[name], sessions) for name, past in ran.items()]
+    counted = await _counted(past, cycles, ran, began, sessions)
+    rows = [_row(name, did, counted[name], returns[name], sessions) for name, did in ran.items()]
     view = LeaderboardView(
         first=began,
         last=sessions[-1] if sessions else None,
@@ -96,7 +95,9 @@ async def board(query: LeaderboardQuery, *, store: Store, history: History) -> L
     )
 
 
-async def holding(account: str, points: int, *, store: Store, history: History) -> HoldingView:
+async def holding(
+    account: str, points: int, *, past: PastCycles, store: Store, history: History
+) -> HoldingView:
     """What holding would have brought the account, at the sessions that its equity is told of."""
     row = await store.account(account)
     if row is None:
@@ -107,7 +108,7 @@ async def holding(account: str, points: int, *, store: Store, history: History) 
     if len(equity) < 2:
         return HoldingView(message="holding is compared from the account's second session on")
     opened, newest = min(equity), max(equity)
-    cycles = await store.decision_cycles(date.min, newest, CYCLES_MAX)
+    cycles = await past.newest(date.min, newest, CYCLES_MAX)
     decided = _first_decision(cycles, account, opened)
     began = next((day for day in equity if decided is not None and day >= decided), None)
     sessions = [day for day in equity if began is not None and day > began]
@@ -142,36 +143,26 @@ def _held_money(
     return money
 
 
-def _first_decision(cycles: Sequence[Record], account: str, opened: date) -> date | None:
+def _first_decision(cycles: Sequence[PastCycle], account: str, opened: date) -> date | None:
     """The session of the account's opening, where any decision had named candidates by then; else
     that of its own first decision."""
-    if any(row["as_of"] <= opened for row in cycles):
+    if any(cycle.as_of <= opened for cycle in cycles):
         return opened
-    own = (
-        row["as_of"]
-        for row in cycles
-        if any(
-            pipeline["account"] == account for pipeline in orjson.loads(row["request"])["pipelines"]
-        )
-    )
+    own = (cycle.as_of for cycle in cycles if any(run.account == account for run in cycle.runs))
     return min(own, default=None)
 
 
-def _ran(cycles: Sequence[Record]) -> Mapping[str, _Ran]:
+def _ran(cycles: Sequence[PastCycle]) -> Mapping[str, _Ran]:
     """By pipeline."""
     ran: dict[str, _Ran] = {}
-    for row in cycles:
-        lanes = orjson.loads(row["state"])["lanes"]
-        for asked in orjson.loads(row["request"])["pipelines"]:
-            name, account = asked["name"], asked["account"]
-            past = ran.setdefault(name, _Ran())
-            past.providers.add(asked["provider"])
-            past.accounts.add(account)
-            past.cycles[row["cycle_id"]] = row["as_of"]
-            if lanes[name]["status"] == COMPLETED:
-                past.decisions.append(quant.Decision(row["as_of"], name, account))
-            else:
-                past.failed.add(row["cycle_id"])
+    for cycle in cycles:
+        for run in cycle.runs:
+            did = ran.setdefault(run.pipeline, _Ran())
+            did.providers.add(run.provider)
+            did.accounts.add(run.account)
+            did.days.append(cycle.as_of)
+            if run.completed:
+                did.decisions.append(quant.Decision(cycle.as_of, run.pipeline, run.account))
     return ran
 
 
@@ -203,11 +194,19 @@ class _Counted:
     failed: int = 0
     traded: list[quant.Traded] = field(default_factory=list)
 
+    def add(self, run: Run) -> None:
+        """Count one cycle's run."""
+        self.usage += run.usage
+        self.picks += run.picks
+        self.vetoes += run.vetoes
+        self.decisions += run.completed
+        self.failed += not run.completed
+
 
 async def _counted(
-    store: Store,
+    past: PastCycles,
+    cycles: Sequence[PastCycle],
     ran: Mapping[str, _Ran],
-    accounts: Sequence[str],
     began: date | None,
     sessions: Sequence[date],
 ) -> Mapping[str, _Counted]:
@@ -215,28 +214,23 @@ async def _counted(
     last = sessions[-1] if sessions else None
     counted = {name: _Counted() for name in ran}
     inside = {
-        name: {cycle for cycle, day in past.cycles.items() if _is_inside(day, began, last)}
-        for name, past in ran.items()
+        (cycle.cycle_id, run.pipeline): run
+        for cycle in cycles
+        if _is_inside(cycle.as_of, began, last)
+        for run in cycle.runs
+        if run.pipeline in ran
     }
-    for name, cycles in inside.items():
-        counted[name].failed = len(cycles & ran[name].failed)
-        counted[name].decisions = len(cycles) - counted[name].failed
-    every = sorted({cycle for cycles in inside.values() for cycle in cycles})
-    for row in await store.runs_of(every):
-        if row["cycle_id"] in inside.get(row["pipeline"], ()):
-            of_pipeline = counted[row["pipeline"]]
-            of_pipeline.usage += logic.usage_of(row)
-            of_pipeline.picks += row["picks"]
-            of_pipeline.vetoes += row["vetoes"]
-    since = began or min(day for past in ran.values() for day in past.cycles.values())
+    for run in inside.values():
+        counted[run.pipeline].add(run)
+    accounts = sorted({account for did in ran.values() for account in did.accounts})
+    since = began or min(day for did in ran.values() for day in did.days)
     # A cycle leaves each account a memory at most, so no outcome of these cycles is left out.
-    outcomes = await store.outcomes_told(accounts, since, JUDGED_AFTER, CYCLES_MAX * len(accounts))
-    once = {
-        (row["cycle_id"], row["pipeline"], row["ticker"], row["action"]): row for row in outcomes
-    }
-    for (cycle, name, _, action), row in once.items():
-        if UUID(cycle) in inside.get(name, ()):
-            counted[name].traded.append(quant.Traded(row["return_pct"], sold=action == "sell"))
+    outcomes = await past.outcomes(accounts, since, CYCLES_MAX * len(accounts))
+    once = {(it.cycle_id, it.pipeline, it.ticker, it.action): it for it in outcomes}
+    for outcome in once.values():
+        if (outcome.cycle_id, outcome.pipeline) in inside:
+            traded = quant.Traded(outcome.return_pct, sold=outcome.action == "sell")
+            counted[outcome.pipeline].traded.append(traded)
     return counted
 
 
@@ -298,13 +292,13 @@ class _Held:
 async def _held(
     store: Store,
     history: History,
-    cycles: Sequence[Record],
+    cycles: Sequence[PastCycle],
     began: date | None,
     sessions: Sequence[date],
 ) -> _Held:
     if began is None:
         return _Held()
-    offered = await _candidates(store, [row for row in cycles if row["as_of"] <= began])
+    offered = await _candidates(store, [cycle for cycle in cycles if cycle.as_of <= began])
     closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}
     bought = tuple(name for name in offered if began in closes[name])
     return _Held(
@@ -314,17 +308,14 @@ async def _held(
     )
 
 
-async def _candidates(store: Store, cycles: Sequence[Record]) -> Sequence[str]:
+async def _candidates(store: Store, cycles: Sequence[PastCycle]) -> Sequence[str]:
     """The candidates of the newest of these cycles that has a digest."""
-    for row in reversed(cycles):
-        outputs = orjson.loads(row["state"])["lanes"].get(logic.SHARED, {}).get("outputs", {})
-        if "signal_digest" in outputs:
-            op_id = UUID(outputs["signal_digest"])
-            bodies = await store.contracts([op_id])
-            if op_id in bodies:
-                return [
-                    candidate["ticker"] for candidate in orjson.loads(bodies[op_id])["candidates"]
-                ]
+    for cycle in reversed(cycles):
+        if cycle.digest is not None:
+            bodies = await store.contracts([cycle.digest])
+            if cycle.digest in bodies:
+                candidates = orjson.loads(bodies[cycle.digest])["candidates"]
+                return [candidate["ticker"] for candidate in candidates]
     return ()
 
 

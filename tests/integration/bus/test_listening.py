@@ -13,13 +13,15 @@ from contracts.audit import Event, EventAt, EventsSince, EventType
 from contracts.event_data import EventOf, StepEvent
 from contracts.subjects import EVENTS_SINCE, ORCHESTRATOR, WEB, WRITE_REPORT
 from libs.bus.codec import decode, encode
-from libs.bus.connection import Client
+from libs.bus.connection import BusLost, BusNotReachable, Client
 from libs.bus.headers import AGAIN_HEADER, reason
 from libs.bus.listening.listener import Delivery, Listener
 from libs.bus.streams import COMMAND_STREAM, Provisioner
 from libs.runtime.errors import Unavailable
+from libs.runtime.ports import choose_port
 from libs.servers.embedded import Servers
 from tests.fakes.events import Console, body, headers, step, subject
+from tests.fakes.log_lines import log_lines
 from tests.integration.bus.conftest import Connect
 
 SOON_S = 20.0
@@ -128,6 +130,28 @@ async def test_live_events_are_heard_in_order_and_other_types_are_not(
         await desk.tell(3, kind=EventType.OPERATION_COMPLETED)
         await desk.tell(4)
         assert await ears.until(4) == [1, 2, 4]
+
+
+async def test_an_event_that_asks_for_an_answer_gets_none(
+    servers: Servers, ears: Ears, desk: Desk, connected: Connect
+) -> None:
+    asking = await connected(ORCHESTRATOR)
+    answers: list[bytes] = []
+
+    async def on_answer(message: Msg) -> None:
+        answers.append(message.data)
+
+    inbox = asking.new_inbox()
+    await asking.subscribe(inbox, cb=on_answer)
+    with log_lines() as lines:
+        async with hearing(listener(servers, ears)):
+            placed = step(1)
+            await asking.publish(subject(placed), body(placed), inbox, headers(placed))
+            await asking.flush()
+            await desk.tell(2)
+            await ears.until(2)
+    assert answers == []
+    assert "bus.error" not in {line["event"] for line in lines}
 
 
 async def test_what_was_told_before_is_heard_first_as_far_back_as_is_wanted(
@@ -257,6 +281,40 @@ async def test_more_than_can_wait_is_asked_for_again(
         assert await ears.until(30) == list(range(1, 31))
 
 
+async def test_a_connection_that_is_closed_for_good_ends_the_program(
+    servers: Servers, ears: Ears, console: Console
+) -> None:
+    program = listener(servers, ears)
+    async with hearing(program):
+        await program.connection.close()
+        async with asyncio.timeout(SOON_S):
+            await program.lost.wait()
+    assert isinstance(program.failure, BusLost)
+
+
+async def test_a_program_stops_while_nats_is_away(
+    servers: Servers, ears: Ears, console: Console
+) -> None:
+    program = listener(servers, ears)
+    async with asyncio.timeout(SOON_S), hearing(program):
+        client = program.connection
+        for server in client._server_pool:
+            server.uri = server.uri._replace(netloc=f"127.0.0.1:{choose_port(None, set())}")
+        assert client._transport is not None
+        client._transport.close()
+        while client.is_connected:  # noqa: ASYNC110 - nats-py tells nobody but the layer
+            await asyncio.sleep(0.01)
+    assert program.failure is None
+
+
+async def test_nobody_at_the_address_is_told_at_once(servers: Servers, ears: Ears) -> None:
+    program = Listener(f"nats://127.0.0.1:{choose_port(None, set())}", "user", servers.secrets_dir)
+    program.hears(EventType.DECISION)(ears.take)
+    with pytest.raises(BusNotReachable):
+        async with program.listening():
+            pass
+
+
 # --- a durable consumer ---------------------------------------------------------------------------
 
 
@@ -310,7 +368,7 @@ async def test_what_is_given_back_or_failed_at_comes_again(
             case 1:
                 await delivery.nack(0.01)
             case 2:
-                raise ZeroDivisionError
+                raise ZeroDivisionError("https://SECRET@channel")
             case 3:
                 return
             case _:
@@ -318,9 +376,12 @@ async def test_what_is_given_back_or_failed_at_comes_again(
                 await ears.take(event)
 
     await put(stored, 1)
-    async with puller(servers, handler).listening():
-        await ears.until(1)
+    with log_lines() as lines:
+        async with puller(servers, handler).listening():
+            await ears.until(1)
     assert attempts == [1, 2, 3, 4]
+    (failed,) = (line for line in lines if line["log_level"] == "error")
+    assert failed["error"].startswith("ZeroDivisionError in test_listening.py, line ")
 
 
 async def test_what_a_stopped_program_has_in_hand_is_given_back_at_once(

@@ -10,8 +10,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from opentelemetry.exporter.otlp.proto.http import trace_exporter
-from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as agreed
 from structlog.testing import CapturingLogger
 
@@ -24,28 +22,6 @@ from libs.telemetry import call_spans, tracing
 CYCLE = UUID("7dc179c4-12d3-5df0-bd53-9da1910eaf92")
 OPERATION = UUID("0102030405060708090a0b0c0d0e0f10")
 ENDPOINT = "http://127.0.0.1:9/v1/traces"
-
-
-@pytest.fixture
-def exported(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Spans as they would leave, with traces on."""
-    spans: list[Any] = []
-
-    class Kept:
-        def __init__(self, **_: object) -> None: ...
-
-        def export(self, given: Any) -> SpanExportResult:
-            spans.extend(given)
-            return SpanExportResult.SUCCESS
-
-        def shutdown(self) -> None: ...
-
-        def force_flush(self, _: int = 0) -> bool:
-            return True
-
-    monkeypatch.setattr(trace_exporter, "OTLPSpanExporter", Kept)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", ENDPOINT)
-    return spans
 
 
 def named(spans: list[Any], name: str) -> Any:

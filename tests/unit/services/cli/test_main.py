@@ -15,7 +15,17 @@ from libs.runtime.start_error import StartError
 from services.cli import main as cli
 from services.cli.shell.problem import ExitCode, Problem
 
-HEAVY = ("asyncpg", "nats", "polars", "pydantic", "rich", "structlog", "talib")
+HEAVY = (
+    "apprise",
+    "asyncpg",
+    "faststream",
+    "nats",
+    "polars",
+    "pydantic",
+    "rich",
+    "structlog",
+    "talib",
+)
 
 
 def _run(arguments: Sequence[str], cwd: Path) -> "subprocess.CompletedProcess[str]":

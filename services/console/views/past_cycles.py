@@ -1,0 +1,150 @@
+"""Ended decision cycles, each read once: what has ended stays as it is, so only the new is read."""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Generic, TypeVar
+from uuid import UUID
+
+import orjson
+
+from contracts.memory import OUTCOME_SESSIONS
+from contracts.types import Usage
+from libs.postgres.pool import Record
+from services.console import logic
+from services.console.store import Store
+
+CYCLES_KEPT_MAX = 4_000
+"""About a kilobyte each."""
+MEMORIES_KEPT_MAX = 16_000
+JUDGED_AFTER = OUTCOME_SESSIONS[0]
+"""Sessions after which a pick is a hit or not."""
+COMPLETED = "completed"
+
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One pipeline of a cycle: what it used, what it picked, and how much of that was vetoed."""
+
+    pipeline: str
+    provider: str
+    account: str
+    completed: bool
+    usage: Usage = Usage()
+    picks: int = 0
+    vetoes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PastCycle:
+    """An ended decision cycle; `digest` is the operation that named its candidates, if one did."""
+
+    cycle_id: UUID
+    as_of: date
+    runs: tuple[Run, ...]
+    digest: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a memory tells of one filled pick: its return `JUDGED_AFTER` sessions later."""
+
+    cycle_id: UUID
+    pipeline: str
+    ticker: str
+    action: str
+    return_pct: Decimal
+
+
+class PastCycles:
+    """Reads ended decision cycles, and the outcomes that memories tell, and keeps what was read.
+
+    Which of them are wanted is asked each time, by their ids; the rest is read of new ones alone.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cycles = _ReadOnce(self._read_cycles, CYCLES_KEPT_MAX)
+        self._memories = _ReadOnce(self._read_memories, MEMORIES_KEPT_MAX)
+
+    async def newest(self, first: date, last: date, limit: int) -> Sequence[PastCycle]:
+        """The newest ended decision cycles with an as_of between the days, in order of time."""
+        return await self._cycles.of(await self._store.decision_cycles(first, last, limit))
+
+    async def outcomes(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[Outcome]:
+        """What the newest memories of these accounts tell of filled picks; some come twice."""
+        memories = await self._store.memories_of(accounts, since, limit)
+        return [outcome for memory in await self._memories.of(memories) for outcome in memory]
+
+    async def _read_cycles(self, new: Sequence[UUID]) -> Mapping[UUID, PastCycle]:
+        rows = await self._store.cycles_whole(new)
+        runs = {(row["cycle_id"], row["pipeline"]): row for row in await self._store.runs_of(new)}
+        return {row["cycle_id"]: _cycle(row, runs) for row in rows}
+
+    async def _read_memories(self, new: Sequence[UUID]) -> Mapping[UUID, Sequence[Outcome]]:
+        outcomes: dict[UUID, list[Outcome]] = {op_id: [] for op_id in new}
+        for row in await self._store.outcomes_told(new, JUDGED_AFTER):
+            outcomes[row["op_id"]].append(
+                Outcome(
+                    cycle_id=UUID(row["cycle_id"]),
+                    pipeline=row["pipeline"],
+                    ticker=row["ticker"],
+                    action=row["action"],
+                    return_pct=row["return_pct"],
+                )
+            )
+        return outcomes
+
+
+class _ReadOnce(Generic[Kept]):
+    """What is read by id, kept; beyond `kept_max` what was longest not asked for goes first."""
+
+    def __init__(
+        self, read: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Kept]]], kept_max: int
+    ) -> None:
+        self._read = read
+        self._kept_max = kept_max
+        self._kept: OrderedDict[UUID, Kept] = OrderedDict()
+
+    async def of(self, ids: Sequence[UUID]) -> Sequence[Kept]:
+        """All of these that there are, in this order."""
+        all_of = {key: self._kept[key] for key in ids if key in self._kept}
+        if new := [key for key in ids if key not in all_of]:
+            all_of |= await self._read(new)
+        for key, kept in all_of.items():
+            self._kept[key] = kept
+            self._kept.move_to_end(key)
+        while len(self._kept) > self._kept_max:
+            self._kept.popitem(last=False)
+        return [all_of[key] for key in ids if key in all_of]
+
+
+def _cycle(row: Record, runs: Mapping[tuple[UUID, str], Record]) -> PastCycle:
+    """The cycle's row and those of its pipelines, without their bodies."""
+    lanes = orjson.loads(row["state"])["lanes"]
+    digest = lanes.get(logic.SHARED, {}).get("outputs", {}).get("signal_digest")
+    return PastCycle(
+        cycle_id=row["cycle_id"],
+        as_of=row["as_of"],
+        runs=tuple(
+            _run(asked, lanes[asked["name"]], runs.get((row["cycle_id"], asked["name"])))
+            for asked in orjson.loads(row["request"])["pipelines"]
+        ),
+        digest=UUID(digest) if digest else None,
+    )
+
+
+def _run(asked: Mapping[str, str], lane: Mapping[str, object], counted: Record | None) -> Run:
+    return Run(
+        pipeline=asked["name"],
+        provider=asked["provider"],
+        account=asked["account"],
+        completed=lane["status"] == COMPLETED,
+        usage=logic.usage_of(counted) if counted else Usage(),
+        picks=counted["picks"] if counted else 0,
+        vetoes=counted["vetoes"] if counted else 0,
+    )
