@@ -193,7 +193,7 @@ NAMES_ALLOWED: dict[str, set[str]] = {
     "libs": set(),
     "services": {
         # fields, as they are answered and recorded
-        "services/cli/operating/doctor.py: said",
+        "services/cli/operating/checks.py: said",
         "services/cli/operating/market_sources.py: said",
         "services/cli/operating/secrets.py: made",
         "services/mcp_server/shapes.py: made",
