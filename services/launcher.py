@@ -39,8 +39,8 @@ BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
 SERVICES = (
     *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
-    *("strategy_design", "strategy_training", "strategy_backtest", "reporter", "console"),
-    "notifier",
+    *("strategy_design", "strategy_training", "strategy_backtest"),
+    *("reporter", "console", "notifier"),
 )
 """Services that hear commands, answer questions or tell people."""
 
@@ -310,8 +310,7 @@ def _no_file(path: Path) -> Path:
 def _with_port(settings: Settings) -> Settings:
     """The settings with the HTTP port in force. Raises `HttpRefused` before anything is started,
     where nothing could listen there."""
-    address = http_address(settings)
-    if address is None:
+    if (address := http_address(settings)) is None:
         return settings
     address.listening().close()
     return settings.model_copy(update={"http_port": address.port})

@@ -77,8 +77,8 @@ class DeadLetters:
 
     async def between(self, first: int, last: int) -> Sequence[DeadLetter]:
         """The letters numbered so, oldest first, without bodies."""
-        found = [await self._find(sequence) for sequence in range(first, last + 1)]
-        entries = [entry for entry in found if entry is not None]
+        numbers = range(first, last + 1)
+        entries = [entry for n in numbers if (entry := await self._find(n)) is not None]
         return [entry.letter for entry in _without_duplicates(entries)]
 
     async def one(self, sequence: int) -> DeadLetter | None:

@@ -129,15 +129,15 @@ class AppriseChannel:
             return Failed(heard.error)
         if heard.status is None:
             return Failed("not_taken")
-        said = by_status(heard.status, heard.retry_after)
-        return said if isinstance(said, Failed) else Failed("not_taken")
+        outcome = by_status(heard.status, heard.retry_after)
+        return outcome if isinstance(outcome, Failed) else Failed("not_taken")
 
 
 def _format(offered: Any) -> NotifyFormat:
     """Plain text where a plugin takes it: in that nothing is markup. Of several that it takes they
     are a tuple."""
     formats = [
-        NotifyFormat(each) for each in (offered if isinstance(offered, tuple) else [offered])
+        NotifyFormat(name) for name in (offered if isinstance(offered, tuple) else [offered])
     ]
     return NotifyFormat.TEXT if NotifyFormat.TEXT in formats else formats[0]
 

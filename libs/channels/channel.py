@@ -17,8 +17,8 @@ BAD_BODY = frozenset({400, 413, 422})
 def hush(*loggers: str) -> None:
     """Have packages that log the addresses they speak to log nothing: what there is to say of a
     message is its outcome."""
-    for each in loggers:
-        logging.getLogger(each).setLevel(logging.CRITICAL + 1)
+    for name in loggers:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 class ChannelUnusable(DeskError):

@@ -113,8 +113,8 @@ class Webhook:
     async def _post(self, body: bytes) -> Outcome:
         parts = _parts(self._name, self._address)
         host, port = parts.hostname or "", parts.port or _port(parts.scheme)
-        found = await _look_up(host, port)
-        if not self._private and not all(address.is_global for address in found):
+        addresses = await _look_up(host, port)
+        if not self._private and not all(address.is_global for address in addresses):
             return Failed("private_address")
         stamp = str(int(self._clock()))
         headers = {
@@ -126,7 +126,7 @@ class Webhook:
         }
         request = self._client.build_request(
             "POST",
-            _at(parts, found[0], port),
+            _at(parts, addresses[0], port),
             content=body,
             headers=headers,
             extensions={"sni_hostname": host},

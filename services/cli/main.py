@@ -9,8 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from libs.runtime.errors import DeskError
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import DeskError, StartError
 from services.cli.shell.problem import ExitCode, Problem
 
 

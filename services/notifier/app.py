@@ -37,7 +37,8 @@ from libs.channels.webhook import Webhook
 from libs.runtime.background import Background
 from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
-from services.notifier.handler import Hearer, Notifier
+from services.notifier.handler import Notifier
+from services.notifier.hearer import Hearer
 
 NOT_YET_S = 0.5
 """After it an event comes again that came before its turn."""
@@ -45,7 +46,7 @@ NOT_YET_S = 0.5
 log = structlog.get_logger()
 
 
-class BusDesk:
+class BusOrchestrator:
     """The orchestrator, over the bus."""
 
     def __init__(self, client: Client) -> None:
@@ -78,9 +79,9 @@ async def running(settings: Settings) -> AsyncIterator[Background]:
         )
         stack.push_async_callback(connection.close)
         channels, problems = await _channels(settings, stack)
-        desk = BusDesk(Client(connection, NOTIFIER, closed))
+        orchestrator = BusOrchestrator(Client(connection, NOTIFIER, closed))
         hearing = partial(_hearing, settings, connection)
-        notifier = Notifier(desk, channels, problems, settings.notify, hearing)
+        notifier = Notifier(orchestrator, channels, problems, settings.notify, hearing)
         await _answering(connection, notifier, stack)
         parts = [notifier.run()] if settings.notify.channels else []
         background = await stack.enter_async_context(Background(*parts, _lost(closed)))
@@ -135,9 +136,9 @@ async def _channels(
     addresses = Addresses(os.environ, settings.secrets_path)
     channels: dict[str, Channel] = {}
     problems: dict[str, str] = {}
-    for name, each in settings.notify.channels.items():
+    for name, channel in settings.notify.channels.items():
         try:
-            channels[name] = await asyncio.to_thread(_channel, name, each, addresses)
+            channels[name] = await asyncio.to_thread(_channel, name, channel, addresses)
         except ChannelUnusable as error:
             # The others are told all the same; what is due to this one waits until it is set.
             problems[name] = error.message[:400]

@@ -16,7 +16,7 @@ from contracts.notice import (
     RuleShown,
     Severity,
 )
-from libs.report import notices
+from libs.report.notify import notices
 from libs.runtime.notify_settings import (
     ChannelSettings,
     Notify,
@@ -42,7 +42,7 @@ def kept(event: Event, notify: Notify) -> KeptNotice | None:
     notice = notices.of(event)
     # What could not be told over a channel is not told over that one.
     failed = event.data.get("channel") if event.type is EventType.NOTICES_GIVEN_UP else None
-    due = tuple(each for each in due_of(notice, notify) if each.channel != failed)
+    due = tuple(due for due in due_of(notice, notify) if due.channel != failed)
     return KeptNotice(notice=notice, due=due) if due else None
 
 
@@ -123,14 +123,14 @@ def step(
 ) -> Step:
     """The next step. With `alone` a message tells one notice."""
     patience = timedelta(seconds=channel_settings.give_up_after_s)
-    given_up = [each.notice for each in due if now - each.due_at > patience]
+    given_up = [entry.notice for entry in due if now - entry.due_at > patience]
     if given_up:
         return Step(given_up=given_up)
-    ends = {each.notice.event_id: held_until(each.notice, channel, notify, now) for each in due}
-    held = [each.notice for each in due if ends[each.notice.event_id] is not None]
+    ends = {entry.notice.event_id: held_until(entry.notice, channel, notify, now) for entry in due}
+    held = [entry.notice for entry in due if ends[entry.notice.event_id] is not None]
     if held:
         return Step(held=held, held_until=min(end for end in ends.values() if end is not None))
-    return Step(message=[each.notice for each in _together(due, alone=alone)])
+    return Step(message=[entry.notice for entry in _together(due, alone=alone)])
 
 
 def _together(due: Sequence[DueNotice], *, alone: bool) -> Sequence[DueNotice]:
@@ -142,7 +142,7 @@ def _together(due: Sequence[DueNotice], *, alone: bool) -> Sequence[DueNotice]:
     first = due[0]
     if not first.gathered:
         return due[:1]
-    end = next((n for n, each in enumerate(due) if not each.gathered), len(due))
+    end = next((n for n, entry in enumerate(due) if not entry.gathered), len(due))
     return due[:end]
 
 

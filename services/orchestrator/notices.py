@@ -77,18 +77,18 @@ class Notices:
         await self._pool.execute(sql.forget_notices, self._kept_s, FORGET_MAX)
         async with self._pool.acquire() as db, db.transaction():
             stale = await db.fetch(sql.stale_notices, GIVE_UP_S_MAX + STALE_AFTER_S, FORGET_MAX)
-            told = [
+            lost = [
                 await _settle(
                     db,
                     row["channel"],
                     [
-                        Settled(event_id=each, outcome="given_up", code="channel_gone")
-                        for each in row["event_ids"]
+                        Settled(event_id=event_id, outcome="given_up", code="channel_gone")
+                        for event_id in row["event_ids"]
                     ],
                 )
                 for row in stale
             ]
-        if any(told):
+        if any(lost):
             self._on_commit(hurry=True)
 
     async def _lease(self, asked: LeaseNotifier) -> NotifierLease:
@@ -127,7 +127,7 @@ class Notices:
         async with self._pool.acquire() as db, db.transaction():
             # In the same order as a lease is asked for: first its row, then the channel's.
             has_lease = await db.fetchval(sql.hold_lease, asked.epoch) is True
-            told = await _settle(db, channel, asked.settled) if asked.settled else False
+            lost = await _settle(db, channel, asked.settled) if asked.settled else False
             rows: Sequence[Record] = ()
             if has_lease:
                 if asked.failed:
@@ -138,7 +138,7 @@ class Notices:
                     await db.execute(sql.hold_notices, channel, asked.held, asked.held_until)
                 rows = await db.fetch(sql.next_notices, channel, asked.limit)
             state = await db.fetchrow(sql.channel_now, channel)
-        if told:
+        if lost:
             self._on_commit(hurry=True)
         if state is None:
             raise ChannelUnknown(f"no notifier has named a channel {channel!r}")
@@ -148,9 +148,9 @@ class Notices:
 async def _settle(db: Connection, channel: str, settled: Sequence[Settled]) -> bool:
     """Write what became of notices; True where an event tells that some were given up."""
     columns = (
-        [each.event_id for each in settled],
-        [each.outcome for each in settled],
-        [each.code for each in settled],
+        [word.event_id for word in settled],
+        [word.outcome for word in settled],
+        [word.code for word in settled],
     )
     lost = await db.fetchrow(sql.settle_notices, channel, *columns)
     if lost is None or not lost["given_up"]:

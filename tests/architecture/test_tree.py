@@ -30,7 +30,7 @@ EDGES = {"cli", "mcp_server"}
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
     # one table
-    "contracts/subjects.py": 420,
+    "contracts/subjects.py": 470,
     # the state machine: one class, read in one sitting
     "services/orchestrator/machine/logic.py": 505,
 }

@@ -33,10 +33,9 @@ from libs.postgres.pool import (
     open_pool,
 )
 from libs.report.account import halted, remedy
-from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.errors import DeskError, StartError, Unavailable
 from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
-from libs.runtime.start_error import StartError
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.child_log import last_line
 from libs.servers.nats_server import monitored, nats_problem

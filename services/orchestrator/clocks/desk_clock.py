@@ -67,11 +67,11 @@ class DeskClock:
             longest_s = max(self._settings.lease_s, self._settings.resend_after_s_max)
             stood = await db.fetchrow(sql.give_time_back, goes_on_s, longest_s)
             since: datetime = stood["since_at"]
-            told = OutageEnded(since=since, until=stood["until_at"])
+            outage = OutageEnded(since=since, until=stood["until_at"])
             node = ids.outage_id(since)
-            await db.execute(sql.tell_outage, since.date(), node, told.model_dump_json())
+            await db.execute(sql.tell_outage, since.date(), node, outage.model_dump_json())
         if self._on_commit is not None:
             self._on_commit(hurry=True)
-        stood_s = (told.until - told.since).total_seconds()
+        stood_s = (outage.until - outage.since).total_seconds()
         log.warning("desk_clock.stood", seconds=round(stood_s, 1), cycles=len(running))
         return stood_s

@@ -57,11 +57,11 @@ class LetterWatch:
         async with self._pool.acquire() as db, db.transaction():
             for letter in letters:
                 node = ids.letter_id(letter.sequence, letter.at)
-                told = LetterKept(
+                kept = LetterKept(
                     sequence=letter.sequence, subject=letter.subject, code=letter.failure.code
                 )
                 at: datetime = letter.at
-                await db.execute(sql.tell_letter_kept, node, told.model_dump_json(), at.date())
+                await db.execute(sql.tell_letter_kept, node, kept.model_dump_json(), at.date())
             await db.execute(sql.move_letter_cursor, until)
         if letters:
             self._on_commit(hurry=True)

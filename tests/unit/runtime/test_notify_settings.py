@@ -52,7 +52,7 @@ def refusal(given: dict[str, Any]) -> str:
         (rule(accounts=["Main"]), "accounts"),
         ({"time_zone": "Europe/Berlim"}, "there is no time zone 'Europe/Berlim'"),
         ({"base_url": "desk.example.org"}, "https://"),
-        ({"base_url": "https://me:secret@desk.example.org"}, "no login"),
+        ({"base_url": "https://me:pw@desk.example.org"}, "no login"),
         ({"base_url": "https://desk.example.org/?token=1"}, "no ?"),
         ({"channels": {"a-b": {}, "a_b": {}}}, "is that of channel a-b already"),
         ({"channels": {"ops": {}, "ops_key": {}}}, "is that of channel ops already"),

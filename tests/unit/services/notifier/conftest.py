@@ -20,7 +20,7 @@ from contracts.notice import (
 )
 from libs.channels.channel import Limits, Message, Outcome, Sent
 from libs.runtime.errors import Unavailable
-from services.notifier.handler import Hearer
+from services.notifier.hearer import Hearer
 
 SOON_S = 10.0
 

@@ -251,7 +251,7 @@ async def test_an_event_that_the_stream_has_lost_is_not_waited_for_for_ever(
     ops: Told,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("services.notifier.handler.GAP_S_MAX", 0.1)
+    monkeypatch.setattr("services.notifier.hearer.GAP_S_MAX", 0.1)
     async with working(notifier(memory, hearing, phone=phone, ops=ops)):
         await hearing.deliver(notable(EventType.ORDER_FILLED, memory.now), 7)
         await until(memory.changed, lambda: len(memory.ended) == 2)

@@ -79,25 +79,25 @@ def of(event: Event) -> Notice:
     account = account_of(event)
     try:
         data = EVENT_DATA[event.type].model_validate(event.data)
-        said = TELLINGS[event.type](event, data, account or UNNAMED)
+        telling = TELLINGS[event.type](event, data, account or UNNAMED)
     except UNREADABLE:
         title = f"An event of type {event.type.value}, which this version cannot read"
-        said = Telling(NoticeKind.FAILURE, Severity.WARNING, title)
-    lines = [amounts.cut(line, LINE_CHARS_MAX) for line in said.lines]
+        telling = Telling(NoticeKind.FAILURE, Severity.WARNING, title)
+    lines = [amounts.cut(line, LINE_CHARS_MAX) for line in telling.lines]
     if len(lines) > LINES_MAX:
         lines = [*lines[: LINES_MAX - 1], f"and {len(lines) - LINES_MAX + 1} more"]
     return Notice(
         event_id=event.event_id,
-        kind=said.kind,
-        severity=said.severity,
+        kind=telling.kind,
+        severity=telling.severity,
         event=event.type.value,
         at=event.at,
         account=account,
         cycle_id=event.cycle_id if event.session_id else None,
-        title=amounts.cut(said.title, TITLE_CHARS_MAX),
+        title=amounts.cut(telling.title, TITLE_CHARS_MAX),
         lines=tuple(lines),
-        page=said.page,
-        expires_at=said.expires_at,
+        page=telling.page,
+        expires_at=telling.expires_at,
     )
 
 
@@ -118,8 +118,8 @@ def test(channel: str, event_id: object, at: datetime) -> Notice:
 
 def account_of(event: Event) -> str | None:
     """The account that an event is about; None where it is about the whole desk."""
-    said = event.data.get("account")
-    name = said if isinstance(said, str) else (event.session_id or "").partition("/")[0]
+    account = event.data.get("account")
+    name = account if isinstance(account, str) else (event.session_id or "").partition("/")[0]
     return name if _NAME.match(name) else None
 
 
@@ -158,9 +158,9 @@ def _step(event: Event, step: str) -> str:
 
 def _decided(decisions: Sequence[PortfolioDecision], vetoed: Sequence[str] = ()) -> str:
     wanted = [
-        f"{each.action.value} {amounts.quantity(each.quantity)} {each.asset}"
-        for each in decisions
-        if each.action is not DecisionAction.HOLD
+        f"{decision.action.value} {amounts.quantity(decision.quantity)} {decision.asset}"
+        for decision in decisions
+        if decision.action is not DecisionAction.HOLD
     ]
     return orders.proposal(wanted, vetoed) or "nothing to order"
 
@@ -168,10 +168,10 @@ def _decided(decisions: Sequence[PortfolioDecision], vetoed: Sequence[str] = ())
 def _decision(event: Event, data: DecisionValidation, account: str) -> Telling:
     # An event ahead is named by whoever announced it.
     unnamed = [
-        each.model_copy(update={"plan": each.plan.model_copy(update={"review_event": ""})})
-        if each.plan
-        else each
-        for each in data.decisions
+        decision.model_copy(update={"plan": decision.plan.model_copy(update={"review_event": ""})})
+        if decision.plan
+        else decision
+        for decision in data.decisions
     ]
     risks = orders.at_risk(data.model_copy(update={"decisions": tuple(unnamed)}))
     title = f"Decision of {account} for {amounts.session(data.as_of)}"
@@ -186,8 +186,8 @@ def _exits(event: Event, data: ExitReport, account: str) -> Telling:
     failed = [check for check in data.checks if check.failure is not None]
     held = amounts.count(len(data.checks), "position")
     title = f"Exits of {account} for {amounts.session(data.as_of)}: {len(sold)} of {held} to sell"
-    lines = [f"sell {amounts.quantity(each.quantity)} {each.ticker}" for each in sold]  # type: ignore[arg-type]
-    lines += [f"{each.ticker} could not be checked" for each in failed]
+    lines = [f"sell {amounts.quantity(check.quantity)} {check.ticker}" for check in sold]  # type: ignore[arg-type]
+    lines += [f"{check.ticker} could not be checked" for check in failed]
     severity = Severity.WARNING if failed else Severity.INFO
     return Telling(NoticeKind.EXIT, severity, title, lines, _page(event))
 
@@ -353,7 +353,7 @@ def _report(event: Event, data: DailyReport, account: str) -> Telling:
         lines.append(f"worth {equity}, {earned} since the session before, {ever} in all")
     fills = amounts.count(len(report.fills), "fill")
     lines.append(f"{fills}, {amounts.count(len(report.held), 'position')} held")
-    needs = [each.what.replace("_", " ") for each in report.attention]
+    needs = [need.what.replace("_", " ") for need in report.attention]
     if needs:
         lines.append(f"needs you: {', '.join(dict.fromkeys(needs))}")
     severity = Severity.WARNING if needs else Severity.INFO

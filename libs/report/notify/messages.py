@@ -65,7 +65,7 @@ def compose(notices: Sequence[Notice], now: datetime, style: Style) -> Text:
         title, blocks = _title(notices[0]), [_block(notices[0], now, style)]
     else:
         title = f"{len(notices)} messages of your desk"
-        blocks = [[f"{BULLET}{_title(each)}", *_block(each, now, style)] for each in notices]
+        blocks = [[f"{BULLET}{_title(notice)}", *_block(notice, now, style)] for notice in notices]
     has_title = len(title) <= style.title_chars_max
     if not has_title:
         blocks[0] = [title, *blocks[0]]

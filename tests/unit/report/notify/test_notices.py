@@ -4,7 +4,7 @@ import pytest
 
 from contracts.audit import NOTABLE_EVENTS, EventType
 from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, NoticeKind, Severity
-from libs.report import notices
+from libs.report.notify import notices
 from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, STOP, notable
 
 AT_RISK = (

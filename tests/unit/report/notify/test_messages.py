@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, Severity
-from libs.report.messages import Style, compose
+from libs.report.notify.messages import Style, compose
 from tests.fakes.notable import AT, notice
 
 WIDE = Style(title_chars_max=250, body_chars_max=8_000)
