@@ -49,6 +49,10 @@ class EventType(StrEnum):
     HOLDINGS_IMPORTED = "holdings_imported"
     CASH_DEPOSITED = "cash_deposited"
     CASH_WITHDRAWN = "cash_withdrawn"
+    OUTAGE_ENDED = "outage_ended"
+    LETTER_KEPT = "letter_kept"
+    REPORT_WRITTEN = "report_written"
+    NOTICES_GIVEN_UP = "notices_given_up"
 
 
 DECISION_EVENTS = (
@@ -64,6 +68,33 @@ DECISION_EVENTS = (
     EventType.TRADING_RESUMED,
 )
 """Events that are kept in a JetStream stream; the others travel over core NATS."""
+
+NOTABLE_EVENTS = (
+    EventType.REQUEST_REJECTED,
+    EventType.CYCLE_ENDED,
+    EventType.OPERATION_FAILED,
+    EventType.MESSAGE_REFUSED,
+    EventType.EXITS_CHECKED,
+    EventType.DECISION,
+    EventType.APPROVAL_REQUESTED,
+    EventType.APPROVAL_DECIDED,
+    EventType.APPROVAL_EXPIRED,
+    EventType.ORDER_PLACED,
+    EventType.ORDER_FILLED,
+    EventType.ORDER_REJECTED,
+    EventType.ORDER_CANCELLED,
+    EventType.POSITION_UNPRICED,
+    EventType.TRADING_HALTED,
+    EventType.TRADING_RESUMED,
+    EventType.HOLDINGS_IMPORTED,
+    EventType.CASH_DEPOSITED,
+    EventType.CASH_WITHDRAWN,
+    EventType.OUTAGE_ENDED,
+    EventType.LETTER_KEPT,
+    EventType.REPORT_WRITTEN,
+    EventType.NOTICES_GIVEN_UP,
+)
+"""Events that people may be told of: the relay keeps them for the notifier in a stream too."""
 
 FAILURES = frozenset(
     {

@@ -1,7 +1,7 @@
 """The shapes of `Event.data`, by the event's type. Readers ignore fields that they do not know."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Generic, Literal, TypeVar
 from uuid import UUID
@@ -17,6 +17,8 @@ from contracts.execution import OrderStatus
 from contracts.exit_signal import ExitReport
 from contracts.halt import HaltEvent
 from contracts.message import Message
+from contracts.notice import NoticesGivenUp
+from contracts.report import DailyReport
 from contracts.risk import DecisionValidation, PortfolioDecision
 from contracts.types import (
     Failure,
@@ -169,6 +171,23 @@ class UnpricedEvent(Value):
     priced_on: date
 
 
+class LetterKept(Value):
+    """A message that nobody could read, or work that nobody answered, became dead letter number
+    `sequence`. The event's `cycle_id` stands for a cycle that is not."""
+
+    sequence: int = Field(ge=1)
+    subject: ShortText
+    code: ShortText
+
+
+class OutageEnded(Value):
+    """The desk stood still: between these two moments nothing could be committed. The event's
+    `cycle_id` stands for a cycle that is not."""
+
+    since: datetime
+    until: datetime
+
+
 class LetterEvent(Value):
     """A person dealt with a dead letter. Without a known operation, the event's `cycle_id` stands
     for a cycle that is not."""
@@ -215,6 +234,10 @@ EVENT_DATA: Mapping[EventType, type[Value] | type[Message]] = {
     EventType.HOLDINGS_IMPORTED: HoldingsEvent,
     EventType.CASH_DEPOSITED: CashEvent,
     EventType.CASH_WITHDRAWN: CashEvent,
+    EventType.OUTAGE_ENDED: OutageEnded,
+    EventType.LETTER_KEPT: LetterKept,
+    EventType.REPORT_WRITTEN: DailyReport,
+    EventType.NOTICES_GIVEN_UP: NoticesGivenUp,
 }
 
 D = TypeVar("D", bound=Value | Message)

@@ -5,8 +5,9 @@ AsyncAPI, JSON Schemas, NATS permissions, streams and consumers are all derived 
     desk.v1.<class>.<owner>.<what>[.<id or caller>]
 
 `req` users to the orchestrator, and to execution for the kill switch; `cmd` the orchestrator to one
-service; `evt` facts for anyone, the cycle id last; `ctl` the orchestrator to every instance of a
-service; `qry` request and reply; `dlq` messages that could not be read. `req` and `qry` end with
+service; `evt` facts for anyone, the cycle id last; `ntc` those of them that people may be told of,
+once more, for the notifier; `ctl` the orchestrator to every instance of a service; `qry` request
+and reply; `dlq` messages that could not be read. `req` and `qry` end with
 the caller's name, and only that caller may publish there: the name is who it is. Tickers never
 stand in a subject.
 """
@@ -19,7 +20,15 @@ from typing import Any, Generic, TypeVar
 from contracts.account import OpenBooks, Portfolio, PortfolioQuery
 from contracts.approval import AnswerProposal, Approval, AwaitApproval
 from contracts.assessment import Memorize
-from contracts.audit import Event, Events, EventsAfter, EventsPage, EventsSince, EventType
+from contracts.audit import (
+    NOTABLE_EVENTS,
+    Event,
+    Events,
+    EventsAfter,
+    EventsPage,
+    EventsSince,
+    EventType,
+)
 from contracts.body import BodyPart, KeepPart, PartKept, PartQuery
 from contracts.capital import CashMoved, HoldingsImport, ImportHoldings, MoveCash
 from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
@@ -39,6 +48,20 @@ from contracts.halt import HaltAnswer, Halts, HaltsQuery, HaltTrading, ResumeTra
 from contracts.leaderboard import LeaderboardQuery, LeaderboardView
 from contracts.memory import AgentMemory
 from contracts.message import Message
+from contracts.notice import (
+    ChannelsQuery,
+    ChannelsView,
+    ChannelTested,
+    KeepNotices,
+    LeaseNotifier,
+    NextNotices,
+    NoticesKept,
+    NoticesNext,
+    NotificationsPage,
+    NotificationsQuery,
+    NotifierLease,
+    TestChannel,
+)
 from contracts.operation import (
     CancelOperation,
     Claim,
@@ -122,6 +145,7 @@ class Class(StrEnum):
     REQUEST = "req"
     COMMAND = "cmd"
     EVENT = "evt"
+    NOTICE = "ntc"
     CONTROL = "ctl"
     QUERY = "qry"
     DEAD_LETTER = "dlq"
@@ -325,13 +349,30 @@ EXIT_DISTANCES = Subject(
 )
 HOLDINGS = Subject(Class.QUERY, "execution", "holdings", HoldingsQuery, Holdings, ("exit_signal",))
 REPORT = Subject(Class.QUERY, "console", "report", ReportQuery, ReportView, (*USERS, "reporter"))
-OF_SERVICES: tuple[AnySubject, ...] = (KEEP_PART, BODY_PART, HOLDINGS, REPORT)
+NOTIFIER = "notifier"
+"""Who tells people: it hears no commands, and asks what is due and what was sent."""
+LEASE_NOTIFIER = Subject(
+    Class.QUERY, ORCHESTRATOR, "lease_notifier", LeaseNotifier, NotifierLease, (NOTIFIER,)
+)
+KEEP_NOTICES = Subject(
+    Class.QUERY, ORCHESTRATOR, "keep_notices", KeepNotices, NoticesKept, (NOTIFIER,)
+)
+NEXT_NOTICES = Subject(
+    Class.QUERY, ORCHESTRATOR, "next_notices", NextNotices, NoticesNext, (NOTIFIER,)
+)
+OF_SERVICES: tuple[AnySubject, ...] = (
+    *(KEEP_PART, BODY_PART, HOLDINGS, REPORT),
+    *(LEASE_NOTIFIER, KEEP_NOTICES, NEXT_NOTICES),
+)
 """What single services may ask besides: who trains keeps models, who backtests reads them, who
-checks positions asks for what an account holds, and who writes reports asks for what they say.
+checks positions asks for what an account holds, who writes reports asks for what they say, and who
+tells people asks for what is due.
 """
 PROVIDERS = Subject(
     Class.QUERY, "sentiment", "providers", ProvidersQuery, ProvidersView, (*USERS, ORCHESTRATOR)
 )
+TEST_CHANNEL = Subject(Class.QUERY, NOTIFIER, "test", TestChannel, ChannelTested, (CLI, WEB))
+CHANNELS = Subject(Class.QUERY, NOTIFIER, "channels", ChannelsQuery, ChannelsView, (*USERS, WEB))
 REACH = Subject(Class.QUERY, "sentiment", "reach", ReachQuery, ReachView, (*USERS, ORCHESTRATOR))
 
 
@@ -362,6 +403,7 @@ PERFORMANCE = console("performance", PerformanceQuery, PerformanceView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 STORING = console("storing", StoringQuery, Storing)
+NOTIFICATIONS = console("notifications", NotificationsQuery, NotificationsPage)
 
 QUERIES: tuple[AnySubject, ...] = (
     PORTFOLIO,
@@ -389,6 +431,9 @@ QUERIES: tuple[AnySubject, ...] = (
     REPORT,
     SCHEDULE,
     STORING,
+    NOTIFICATIONS,
+    TEST_CHANNEL,
+    CHANNELS,
 )
 """What users may ask."""
 
@@ -416,3 +461,12 @@ EXECUTION_EVENTS = (
 EVENTS = tuple(
     event("execution" if what in EXECUTION_EVENTS else ORCHESTRATOR, what) for what in EventType
 )
+
+NOTICES = tuple(
+    Subject(Class.NOTICE, row.owner, row.what, Event, NoneType)
+    for row in EVENTS
+    if row.what in NOTABLE_EVENTS
+)
+"""Events that people may be told of, as the notifier hears them."""
+NOTICE_DURABLE = NOTIFIER
+"""The durable consumer of the notices, which all notifiers share."""

@@ -41,9 +41,10 @@ BACKBONE = ("provisioner", "orchestrator")
 """Services that move the work; they start first."""
 SERVICES = (
     *("sentiment", "research", "trader", "risk", "execution", "assessment", "exit_signal"),
-    *("strategy_design", "strategy_training", "strategy_backtest", "reporter", "console"),
+    *("strategy_design", "strategy_training", "strategy_backtest"),
+    *("reporter", "console", "notifier"),
 )
-"""Services that hear commands or answer questions."""
+"""Services that hear commands, answer questions or tell people."""
 
 RUNTIME_FILE = "runtime.json"
 READY_FILE_VARIABLE = "DESKBUS_READY_FILE"
@@ -133,7 +134,7 @@ async def _begun(
 ) -> Serving:
     """The service as part of the stack; what this gives raises once the service is lost."""
     app = importlib.import_module(f"services.{name}.app")
-    if name in BACKBONE:
+    if hasattr(app, "running"):  # it runs by itself: it hears no commands
         joined = {"local": local} if name == ORCHESTRATOR else {}
         running = app.running(settings, **joined)
         failed: Serving = (await stack.enter_async_context(running)).failed()
@@ -321,8 +322,7 @@ def _no_file(path: Path) -> Path:
 def _with_port(settings: Settings) -> Settings:
     """The settings with the HTTP port in force. Raises `HttpRefused` before anything is started,
     where nothing could listen there."""
-    address = http_address(settings)
-    if address is None:
+    if (address := http_address(settings)) is None:
         return settings
     address.listening().close()
     return settings.model_copy(update={"http_port": address.port})

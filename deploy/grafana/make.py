@@ -148,6 +148,44 @@ DESK = Board(
             ),
         ),
         Row(
+            "Messages to people",
+            (
+                Graph(
+                    "Messages, an hour",
+                    "By channel and what became of them; one that failed is tried again.",
+                    "none",
+                    (
+                        (
+                            f"3600 * {rate('deskbus_notices_total', 'channel, outcome')}",
+                            "{{channel}} {{outcome}}",
+                        ),
+                    ),
+                ),
+                Graph(
+                    "Waiting and overdue",
+                    "Messages of a channel that wait, and how late the oldest is.",
+                    "short",
+                    (
+                        ("max by (channel) (deskbus_notices_waiting)", "{{channel}} waiting"),
+                        (
+                            "max by (channel) (deskbus_notices_overdue_seconds)",
+                            "{{channel}} late, s",
+                        ),
+                        (
+                            "max by (channel) (deskbus_notice_failures)",
+                            "{{channel}} failed tries",
+                        ),
+                    ),
+                ),
+                Graph(
+                    "From an event to its message",
+                    "95% were faster; digests and quiet hours included.",
+                    "s",
+                    ((p95("deskbus_notice_seconds", "channel"), "{{channel}}"),),
+                ),
+            ),
+        ),
+        Row(
             "Operations",
             (
                 Graph(

@@ -71,6 +71,16 @@ class DeadLetters:
                 entries.append(entry)
         return [entry.letter for entry in _without_duplicates(entries)]
 
+    async def last(self) -> int:
+        """The number of the newest letter that there ever was since the stream was made."""
+        return int((await self._manager.stream_info(DEAD_LETTER_STREAM)).state.last_seq)
+
+    async def between(self, first: int, last: int) -> Sequence[DeadLetter]:
+        """The letters numbered so, oldest first, without bodies."""
+        numbers = range(first, last + 1)
+        entries = [entry for n in numbers if (entry := await self._find(n)) is not None]
+        return [entry.letter for entry in _without_duplicates(entries)]
+
     async def one(self, sequence: int) -> DeadLetter | None:
         """The letter with its body as text; None where there is none of that number."""
         entry = await self._find(sequence)

@@ -6,6 +6,8 @@ from contracts.subjects import (
     AGENTS,
     CLAIM,
     COMMANDS,
+    NOTICE_DURABLE,
+    NOTIFIER,
     OF_SERVICES,
     ORCHESTRATOR,
     PORTFOLIO,
@@ -18,7 +20,13 @@ from contracts.subjects import (
     WEB,
     AnySubject,
 )
-from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, STORED, streams
+from libs.bus.streams import (
+    COMMAND_STREAM,
+    DEAD_LETTER_STREAM,
+    NOTICE_STREAM,
+    STORED,
+    streams,
+)
 from libs.keys.accounts import NatsPermissions
 
 PROVISIONER = "provisioner"
@@ -63,6 +71,7 @@ def permissions(commands: Sequence[AnySubject] = COMMANDS) -> Mapping[str, NatsP
             keeps=tuple(subject for stream in streams() for subject in stream.subjects or ()),
         ),
         CONSOLE: _console(commands),
+        NOTIFIER: _notifier(commands),
         **{service: _service(service, commands) for service in services},
         **{user: _user(user) for user in USERS},
         **{agent: _agent(agent) for agent in AGENTS},
@@ -91,7 +100,7 @@ def _discovery(identity: str) -> tuple[str, ...]:
 def _orchestrator(commands: Sequence[AnySubject]) -> NatsPermissions:
     return NatsPermissions(
         publish=(
-            *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ctl", "dlq")),
+            *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ntc", "ctl", "dlq")),
             *(row.by(ORCHESTRATOR) for row in QUERIES if ORCHESTRATOR in row.senders),
             # Of streams it may read two by number, and throw away single dead letters.
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
@@ -131,15 +140,7 @@ def _console(commands: Sequence[AnySubject]) -> NatsPermissions:
 
 def _service(service: str, commands: Sequence[AnySubject]) -> NatsPermissions:
     durables = [row.durable for row in commands if row.owner == service]
-    pulls = [
-        subject
-        for durable in durables
-        for subject in (
-            f"$JS.API.CONSUMER.INFO.{COMMAND_STREAM}.{durable}",
-            f"$JS.API.CONSUMER.MSG.NEXT.{COMMAND_STREAM}.{durable}",
-            f"$JS.ACK.{COMMAND_STREAM}.{durable}.>",
-        )
-    ]
+    pulls = [subject for durable in durables for subject in _pulls(COMMAND_STREAM, durable)]
     # Each by its name: as many subjects as there may be, as many shares of the stream.
     letters = [f"{PREFIX}.dlq.{row.owner}.{row.what}" for row in commands if row.owner == service]
     hears = [f"{PREFIX}.ctl.{service}.>", f"{PREFIX}.qry.{service}.>"]
@@ -150,6 +151,27 @@ def _service(service: str, commands: Sequence[AnySubject]) -> NatsPermissions:
     return NatsPermissions(
         publish=(*asks, *pulls, *letters, *_answers(service, commands)),
         subscribe=(_inbox(service), *hears, *_discovery(service)),
+    )
+
+
+def _notifier(commands: Sequence[AnySubject]) -> NatsPermissions:
+    asks = [row.by(NOTIFIER) for row in OF_SERVICES if NOTIFIER in row.senders]
+    return NatsPermissions(
+        publish=(
+            *asks,
+            *_pulls(NOTICE_STREAM, NOTICE_DURABLE),
+            *_answers(NOTIFIER, commands),
+        ),
+        subscribe=(_inbox(NOTIFIER), f"{PREFIX}.qry.{NOTIFIER}.>", *_discovery(NOTIFIER)),
+    )
+
+
+def _pulls(stream: str, durable: str) -> tuple[str, ...]:
+    """What whoever pulls and acknowledges a durable publishes."""
+    return (
+        f"$JS.API.CONSUMER.INFO.{stream}.{durable}",
+        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}",
+        f"$JS.ACK.{stream}.{durable}.>",
     )
 
 

@@ -10,10 +10,10 @@ from nats.aio.client import Client
 from nats.js.api import PubAck
 from nats.js.errors import APIError, NoStreamResponseError
 
-from contracts.audit import DECISION_EVENTS
+from contracts.audit import DECISION_EVENTS, NOTABLE_EVENTS
 from contracts.operation import CancelOperation
 from contracts.position import Position
-from contracts.subjects import PREFIX
+from contracts.subjects import PREFIX, Class
 from contracts.types import Failure
 from libs.bus.codec import encode
 from libs.bus.connection import flush
@@ -80,7 +80,8 @@ class Publisher:
             _not_published(subject, error)
 
     async def event(self, event: OutgoingEvent) -> None:
-        """Write an event to the connection; `confirmed` tells that the server has all.
+        """Write an event to the connection, one that people may be told of for the notifier too;
+        `confirmed` tells that the server has all.
 
         Raises one of `UNPUBLISHED`; the event may then have been published.
         """
@@ -94,6 +95,10 @@ class Publisher:
             self._unacknowledged.append(sent)
         else:
             await self._client.publish(subject, event.body, headers=about)
+        if event.what in NOTABLE_EVENTS:
+            subject = f"{PREFIX}.{Class.NOTICE}.{event.owner}.{event.what}.{event.cycle_id}"
+            sent = await self._jetstream.publish_async(subject, event.body, headers=about)
+            self._unacknowledged.append(sent)
 
     async def confirmed(self) -> None:
         """Wait until the server has all events: decision events by their stream's

@@ -30,17 +30,19 @@ from nats.js.errors import APIError, NoStreamResponseError, NotFoundError
 
 from contracts.audit import DECISION_EVENTS
 from contracts.message import MESSAGE_BYTES_MAX
-from contracts.subjects import PREFIX, AnySubject
+from contracts.subjects import NOTICE_DURABLE, PREFIX, AnySubject, Class
 from libs.runtime.errors import DeskError
 from libs.telemetry import metrics
 
 COMMAND_STREAM = "COMMANDS"
 DECISION_STREAM = "DECISIONS"
+NOTICE_STREAM = "NOTICES"
 DEAD_LETTER_STREAM = "DEAD_LETTERS"
 
 GIB = 1024**3
 COMMAND_AGE_S_MAX = 24 * 3600
 DECISION_AGE_S_MAX = 30 * 24 * 3600
+NOTICE_AGE_S_MAX = 7 * 24 * 3600
 DEAD_LETTER_AGE_S_MAX = 90 * 24 * 3600
 LETTERS_KEPT_MAX = 100
 """Dead letters of one subject, which is of one sender and kind: then its own oldest go, and nobody
@@ -51,12 +53,15 @@ LETTER_BYTES_MAX = MESSAGE_BYTES_MAX + 16 * 1024
 DUPLICATE_WINDOW_S = 1.0
 ACK_WAIT_S = 20.0
 DELIVERIES_MAX = 10
+NOTICE_ACK_WAIT_S = 5.0
+"""How long a notifier that dies keeps what it had in its hands from the next one."""
 ACKS_PENDING_MAX = 1_000
 REPAIR_EVERY_S = 1.0
 STORED_EVERY_S = 2.0
 STORED_TIMEOUT_S = 2.0
 STORED_AGE_S_MAX = 2 * (STORED_EVERY_S + STORED_TIMEOUT_S)
 """Where the newest word in the stream is older, NATS stores nothing, or nobody tries."""
+NOTICE_SUBJECTS = f"{PREFIX}.{Class.NOTICE}.>"
 STORED_BYTES = 16_384
 """More than a full disk has left in the last page of a file."""
 STORED = f"{PREFIX}.stored.commands"
@@ -88,6 +93,7 @@ def streams(replicas: int = 1) -> Sequence[StreamConfig]:
     return [
         _stream(COMMAND_STREAM, [f"{PREFIX}.cmd.>", STORED], COMMAND_AGE_S_MAX, GIB, replicas),
         _stream(DECISION_STREAM, decisions, DECISION_AGE_S_MAX, GIB, replicas),
+        _stream(NOTICE_STREAM, [NOTICE_SUBJECTS], NOTICE_AGE_S_MAX, GIB, replicas),
         replace(
             _stream(DEAD_LETTER_STREAM, dead, DEAD_LETTER_AGE_S_MAX, GIB, replicas),
             max_msgs_per_subject=LETTERS_KEPT_MAX,
@@ -112,6 +118,20 @@ def consumers(commands: Sequence[AnySubject]) -> Sequence[ConsumerConfig]:
     ]
 
 
+def notice_consumer() -> ConsumerConfig:
+    """The durable pull consumer that all notifiers share. What cannot be kept now comes again for
+    as long as the stream has it."""
+    return ConsumerConfig(
+        name=NOTICE_DURABLE,
+        durable_name=NOTICE_DURABLE,
+        filter_subject=NOTICE_SUBJECTS,
+        ack_policy=AckPolicy.EXPLICIT,
+        ack_wait=NOTICE_ACK_WAIT_S,
+        max_deliver=-1,
+        max_ack_pending=ACKS_PENDING_MAX,
+    )
+
+
 class Provisioner:
     """Makes the streams and consumers and keeps them there."""
 
@@ -129,6 +149,7 @@ class Provisioner:
                 await self._ensure_stream(stream)
             for consumer in consumers(self._commands):
                 await self._manager.add_consumer(COMMAND_STREAM, consumer)
+            await self._manager.add_consumer(NOTICE_STREAM, notice_consumer())
         except (APIError, nats.errors.Error, TimeoutError) as error:
             description = getattr(error, "description", None) or type(error).__name__
             raise StreamsNotMade(
@@ -174,10 +195,15 @@ class Provisioner:
 
     async def _is_missing(self) -> bool:
         try:
-            infos = [await self._manager.stream_info(stream.name or "") for stream in self._streams]
+            counts = {
+                stream.name: (
+                    await self._manager.stream_info(stream.name or "")
+                ).state.consumer_count
+                for stream in self._streams
+            }
         except NotFoundError:
             return True
-        return infos[0].state.consumer_count < len(self._commands)
+        return counts[COMMAND_STREAM] < len(self._commands) or not counts[NOTICE_STREAM]
 
     async def _ensure_stream(self, stream: StreamConfig) -> None:
         try:
@@ -186,6 +212,19 @@ class Provisioner:
             await self._manager.add_stream(stream)
         else:
             await self._manager.update_stream(stream)
+
+
+async def acknowledged(client: Client, stream: str, durable: str) -> int:
+    """The number up to which all of a durable's messages are acknowledged, once it is there."""
+    manager = client.jsm()
+    while True:
+        try:
+            floor = (await manager.consumer_info(stream, durable)).ack_floor
+        except (NotFoundError, nats.errors.Error, TimeoutError) as error:
+            log.info("bus.consumer_unknown", durable=durable, error=type(error).__name__)
+            await asyncio.sleep(REPAIR_EVERY_S)
+        else:
+            return floor.stream_seq if floor else 0
 
 
 async def _stored_age_s(client: Client, timeout_s: float = STORED_TIMEOUT_S) -> float:

@@ -7,6 +7,11 @@ from contracts.types import Foreign, Usage
 
 MINUTE_S = 60.0
 HOUR_S = 3600.0
+DAY_S = 86_400.0
+SECONDS_SHOWN = 90
+MINUTES_SHOWN = 90
+HOURS_SHOWN = 36
+"""Up to so many a rough span is told in that unit."""
 THOUSAND = 1000
 UNKNOWN = "-"
 """What stands where a number is not known: never a 0."""
@@ -94,6 +99,18 @@ def duration(seconds: float) -> str:
     if seconds < HOUR_S:
         return f"{int(seconds // 60)} min {int(seconds % 60):02} s"
     return f"{int(seconds // HOUR_S)} h {int(seconds % HOUR_S // 60):02} min"
+
+
+def roughly(span: timedelta) -> str:
+    """`12 s`, `5 min`, `3 h`, `4 days`: where nobody counts."""
+    seconds = max(int(span.total_seconds()), 0)
+    if seconds < SECONDS_SHOWN:
+        return f"{seconds} s"
+    if seconds < MINUTES_SHOWN * MINUTE_S:
+        return f"{round(seconds / MINUTE_S)} min"
+    if seconds < HOURS_SHOWN * HOUR_S:
+        return f"{round(seconds / HOUR_S)} h"
+    return f"{round(seconds / DAY_S)} days"
 
 
 def between(start: datetime | None, end: datetime | None) -> str:

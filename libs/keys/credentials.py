@@ -20,7 +20,7 @@ from pathlib import Path
 import nkeys
 
 from libs.keys.accounts import NatsPermissions, accounts
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import StartError
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600

@@ -19,6 +19,12 @@ TONES: Mapping[str, Tone] = {
     **dict.fromkeys(("running", "working"), Tone.BUSY),
     **dict.fromkeys(("cancelled", "rejected", "expired"), Tone.WARN),
     "failed": Tone.BAD,
+    # A message's to people, and a notice's severity.
+    "sent": Tone.GOOD,
+    "due": Tone.BUSY,
+    "given_up": Tone.BAD,
+    "warning": Tone.WARN,
+    "alarm": Tone.BAD,
     # A strategy's, by its verdict or the gate that stopped it.
     "promising": Tone.GOOD,
     "mediocre": Tone.WARN,

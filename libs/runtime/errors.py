@@ -48,6 +48,11 @@ def is_outage(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in ELSEWHERE
 
 
+class StartError(RuntimeError):
+    """This machine cannot run what was asked for, as things are, or keep it running; the text says
+    what, where and what to do."""
+
+
 class NoAnswer(DeskError):
     """The command is not to be done, and nobody waits for an answer to it: none is told."""
 

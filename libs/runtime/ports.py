@@ -3,7 +3,7 @@
 import secrets
 import socket
 
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import StartError
 
 LOOPBACK = "127.0.0.1"
 # Below the ranges from which systems take the ports of outgoing connections: while a server is

@@ -40,6 +40,7 @@ from libs.runtime.model_settings import (
     Price,
     Rate,
 )
+from libs.runtime.notify_settings import Notify
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.wording import describe
 
@@ -174,7 +175,7 @@ class Settings(BaseSettings):
     """How long one candidate source may take; the digest continues without it."""
 
     lease_s: float = Field(default=10.0, gt=0, le=600)
-    """How long a claim holds without a sign of life."""
+    """How long a claim, or a notifier's lease, holds without a sign of life."""
     epochs_max: int = Field(default=5, ge=1, le=100)
     """Claims of one operation before it is FAILED as poison."""
     sweep_s: float = Field(default=0.5, gt=0, le=60)
@@ -278,6 +279,12 @@ class Settings(BaseSettings):
     """Where checks are saved as files; None is `exit_signals` below the data directory."""
     schedule: Schedule = Schedule()
     """Jobs that the desk runs by itself, and their clock; none by default. See docs/schedule.md."""
+    notify: Notify = Notify()
+    """What people are told, by which rules and over which channels; none by default. A channel's
+    address is no setting but a secret: DESKBUS_NOTIFY_NAME, or `notify_NAME.url` among the secrets.
+    """
+    notices_kept_s: float = Field(default=2_592_000.0, ge=86_400, le=31_536_000)
+    """How long it is remembered what people were told."""
     reports_dir: Path | None = None
     """Where daily reports are written; None is `reports` below the data directory."""
     gates: Gates = Gates()

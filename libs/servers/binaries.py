@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import StartError
 from libs.servers.placement import can_reach, reachable_copy
 from libs.servers.supervisor import Identity
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import StartError
 from libs.servers.server_record import ProcessMark
 
 log = structlog.get_logger()

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import StartError
 from libs.servers.supervisor import Identity
 
 UNPRIVILEGED_USERS = ("postgres", "nobody")

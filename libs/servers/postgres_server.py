@@ -9,8 +9,8 @@ from pathlib import Path
 
 import structlog
 
+from libs.runtime.errors import StartError
 from libs.runtime.ports import LOOPBACK
-from libs.runtime.start_error import StartError
 from libs.servers.binaries import PostgresPrograms
 from libs.servers.child_log import log_tail, opened_log
 from libs.servers.leftovers import birth_of

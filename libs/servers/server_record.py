@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import StartError
 
 RECORD_NAME = "embedded.json"
 LOCK_NAME = "lock"

@@ -22,8 +22,8 @@ from typing import Any, Self
 import structlog
 
 from libs import runtime
+from libs.runtime.errors import StartError
 from libs.runtime.ports import is_free
-from libs.runtime.start_error import StartError
 from libs.servers.child_log import last_line, log_tail, opened_log, set_aside_when_large
 
 log = structlog.get_logger()

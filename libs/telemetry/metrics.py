@@ -13,6 +13,8 @@ SUBJECTS_MAX = 200
 ACCOUNTS_SHOWN_MAX = 20
 """Accounts that have series of their own; the others are added up as `other`, by currency."""
 GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+NOTICES_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 14_400, 86_400)
+"""At once, after some tries, in a digest, after quiet hours."""
 CYCLES_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 SERVICE = Label("service", "the service's name")
@@ -288,6 +290,36 @@ DAY_COST_LIMIT = Gauge("deskbus_day_cost_usd_limit", "What a day may cost, in US
 DAY_TOKENS_LEFT = Gauge("deskbus_day_tokens_left", "What is left of the day's tokens.")
 DAY_COST_LEFT = Gauge(
     "deskbus_day_cost_usd_left", "What is left of the day's budget, in US dollars."
+)
+
+# --- messages to people ---------------------------------------------------------------------------
+
+CHANNEL = Label("channel", "a channel's name, as in the settings")
+NOTICES = Counter(
+    "deskbus_notices_total",
+    "Notices by what became of them; one that failed and was tried again counts twice.",
+    (CHANNEL, Label("outcome", "sent, failed, given_up")),
+)
+NOTICE_SECONDS = Histogram(
+    "deskbus_notice_seconds",
+    "From an event to the channel's taking it, digests and quiet hours included.",
+    (CHANNEL,),
+    buckets=NOTICES_S,
+)
+NOTICES_WAITING = Gauge(
+    "deskbus_notices_waiting", "Notices of a channel that are kept and not sent yet.", (CHANNEL,)
+)
+NOTICES_OVERDUE_SECONDS = Gauge(
+    "deskbus_notices_overdue_seconds",
+    "How long the oldest notice of a channel that should have been sent already has waited since "
+    "then; 0 where there is none. Digests and quiet hours do not count.",
+    (CHANNEL,),
+)
+NOTICE_FAILURES = Gauge(
+    "deskbus_notice_failures", "Tries of a channel in a row that came to nothing.", (CHANNEL,)
+)
+NOTIFIER_WORKS = Gauge(
+    "deskbus_notifier_works", "1 in the notifier that has the lease, 0 in those that stand by."
 )
 
 # --- processes ------------------------------------------------------------------------------------

@@ -79,6 +79,8 @@ _next: ContextVar[Node | None] = ContextVar("next", default=None)
 """The ids of the span that is being made, where they are known before."""
 _tracers: list[Any] = []
 """The tracer, while traces are on."""
+_providers: list[Any] = []
+"""Its provider."""
 
 
 @asynccontextmanager
@@ -90,15 +92,23 @@ async def traced(service: str) -> AsyncIterator[None]:
         return
     tracer = provider.get_tracer("deskbus")
     _tracers.append(tracer)
+    _providers.append(provider)
     try:
         yield
     finally:
         _tracers.remove(tracer)
+        _providers.remove(provider)
         try:
             async with asyncio.timeout(EXPORT_TIMEOUT_S):
                 await asyncio.to_thread(provider.shutdown)
         except TimeoutError:
             log.warning("traces.not_exported", timeout_s=EXPORT_TIMEOUT_S)
+
+
+def tracer_provider() -> Any:
+    """OpenTelemetry's provider, for libraries that make spans themselves; None where traces are
+    off."""
+    return _providers[-1] if _providers else None
 
 
 def is_on() -> bool:

@@ -9,8 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from libs.runtime.errors import DeskError
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import DeskError, StartError
 from services.cli.shell.problem import ExitCode, Problem
 
 
@@ -84,6 +83,11 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
                 "schedule",
                 "trading.schedule",
                 "List, pause, resume and run scheduled jobs",
+            ),
+            Entry(
+                "notify",
+                "operating.notify",
+                "Test, list and look back at messages to people (mail, Slack, ntfy, ...)",
             ),
             Entry("halt", "trading.halt", "Block buys at once, for one account or all"),
             Entry("resume", "trading.resume", "End a halt"),

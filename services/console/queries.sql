@@ -520,3 +520,19 @@ select xid, id, op_id, seq from state_events where xid = $1 and id = $2
 
 -- name: events_dropped
 select dropped_xid, dropped_id from relay_cursor
+
+-- name: notifications
+-- Newest first; those that ended long ago are dropped by the orchestrator, so there are few.
+select number, channel, notice::text as notice, status, gathered, due_at, tries, error_code, ended_at
+from notifications
+where ($1::text is null or channel = $1) and ($2::uuid is null or event_id = $2)
+  and ($3::text is null or status = $3) and ($4::bigint is null or number < $4)
+order by number desc limit $5
+
+-- name: notice_channels
+-- The first that waits is the oldest, but for what was kept late.
+select c.channel, c.since, c.waiting, c.sent, c.given_up, c.failures, c.error_code, c.failing_since,
+       c.sent_at, c.failed_at, c.next_try_at,
+       (select n.event_at from notifications n
+        where n.channel = c.channel and n.status = 'due' order by n.number limit 1) as oldest_at
+from notice_channels c order by c.channel limit $1

@@ -35,7 +35,7 @@ def fitting(items: Iterable[M], bytes_max: int = ANSWER_BYTES_MAX) -> Sequence[M
     """The first items that fit together."""
     kept: list[M] = []
     for item in items:
-        bytes_max -= len(item.model_dump_json()) + 1
+        bytes_max -= len(item.model_dump_json().encode()) + 1
         if bytes_max < 0:
             break
         kept.append(item)

@@ -22,6 +22,8 @@ CYCLES_SEARCHED = 2_000
 """Among so many newest cycles a completed operation is looked for."""
 OPEN = frozenset({OperationStatus.PENDING, OperationStatus.RUNNING})
 LOST = frozenset({OperationStatus.FAILED, OperationStatus.CANCELLED})
+CHANNELS_SHOWN_MAX = 100
+"""Channels to people, with those that are in no settings any more."""
 LATER_MEMORIES_MAX = 500
 """Memories that are searched for a decision's outcomes: many cycles a day, over a month."""
 
@@ -291,3 +293,18 @@ class Store:
     async def day_slots(self, session: date, account: str, limit: int) -> Sequence[Record]:
         """Slots of the session that did not come to a cycle."""
         return await self._rows(sql.day_slots, session, account, limit)
+
+    async def notifications(
+        self,
+        channel: str | None,
+        event_id: UUID | None,
+        status: str | None,
+        before: int | None,
+        limit: int,
+    ) -> Sequence[Record]:
+        """Messages to people of a number below `before`, newest first."""
+        return await self._rows(sql.notifications, channel, event_id, status, before, limit)
+
+    async def notice_channels(self) -> Sequence[Record]:
+        """How each channel fares that there ever was."""
+        return await self._rows(sql.notice_channels, CHANNELS_SHOWN_MAX)

@@ -28,6 +28,7 @@ from libs.telemetry.readiness import checked
 from services.orchestrator.accounts import Accounts
 from services.orchestrator.bodies import Bodies
 from services.orchestrator.clocks.desk_clock import DeskClock
+from services.orchestrator.clocks.letter_watch import LetterWatch
 from services.orchestrator.clocks.relay import Relay
 from services.orchestrator.clocks.schedule import Clock, Time
 from services.orchestrator.clocks.sweep import Sweep
@@ -37,6 +38,7 @@ from services.orchestrator.group.refusals import Refusals
 from services.orchestrator.handler import BusOutbox, Handler
 from services.orchestrator.machine.workflow import Workflow
 from services.orchestrator.machine.workflows import workflows_of
+from services.orchestrator.notices import Notices
 from services.orchestrator.preflight import Door
 
 QUEUE = "orchestrators"
@@ -100,15 +102,19 @@ async def _orchestrating(
         clock = Clock(pool, handler.cycle, time, settings)
         await handler.serve(server)
         await clock.serve(server)
-        await Letters(pool, publisher, DeadLetters(client), settings, relay.wake).serve(server)
+        letters = DeadLetters(client)
+        await Letters(pool, publisher, letters, settings, relay.wake).serve(server)
+        notices = Notices(pool, settings, relay.wake)
+        await notices.serve(server)
         await Bodies(pool).serve(server)
         await discoverable(client, ORCHESTRATOR, server.endpoints)
         if local is not None:
             local.open(server)
-        desk_clock = DeskClock(pool, settings, lambda: client.is_connected)
+        desk_clock = DeskClock(pool, settings, lambda: client.is_connected, relay.wake)
         parts = (
             *(committer.run(), relay.run(), sweep.run(), sweep.run_partitions()),
-            *(clock.run(), desk_clock.run()),
+            *(clock.run(), desk_clock.run(), notices.run()),
+            LetterWatch(pool, letters, relay.wake).run(),
         )
         async with Background(*parts, closed()) as background:
             log.info("service.started", service=ORCHESTRATOR, workflows=len(workflows))

@@ -362,7 +362,12 @@ on_record as (
 update desk_clock
 set beat_at = s.until_at, stands_at = s.until_at + $1 * interval '1 second'
 from stood s
-returning extract(epoch from s.by)::float8
+returning s.since_at, s.until_at
+
+-- name: tell_outage
+insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
+values ($1, $2, 0, $2, 'outage_ended', 'orchestrator', $3::jsonb)
+on conflict do nothing
 
 -- name: unpublished_events
 select e.xid, e.id, e.op_id, e.seq, e.cycle_id, e.type, e.owner, e.pipeline, e.state, e.session_id,

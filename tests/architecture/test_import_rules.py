@@ -30,7 +30,7 @@ IMPURE = (
     *("openai", "os", "structlog", "yfinance"),
 )
 THINKERS = (
-    *("assessment", "mcp_server", "research", "risk"),
+    *("assessment", "mcp_server", "notifier", "research", "risk"),
     *("sentiment", "strategy_design", "trader"),
 )
 HOMES = {
@@ -43,6 +43,7 @@ HOMES = {
     "home-of-scikit-learn": ("joblib", "scipy", "sklearn", "threadpoolctl"),
     "home-of-the-terminal": ("typer", "rich"),
     "home-of-the-web": ("fastapi", "mcp", "mcp_types", "starlette", "uvicorn"),
+    "home-of-apprise": ("apprise", "requests"),
     "home-of-nkeys": ("nkeys",),
     "home-of-prometheus": ("prometheus_client",),
     "home-of-opentelemetry": ("opentelemetry",),

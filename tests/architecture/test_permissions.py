@@ -6,6 +6,7 @@ from contracts.subjects import (
     ACCOUNT,
     AGENTS,
     BODY_PART,
+    CHANNELS,
     CLAIM,
     CLI,
     COMMANDS,
@@ -16,10 +17,15 @@ from contracts.subjects import (
     EXIT_DISTANCES,
     EXIT_SIGNALS,
     IMPORT_HOLDINGS,
+    KEEP_NOTICES,
     KEEP_PART,
+    LEASE_NOTIFIER,
     MCP,
     MCP_REQUESTER,
     MOVE_CASH,
+    NEXT_NOTICES,
+    NOTICE_DURABLE,
+    NOTIFIER,
     OPERATION,
     OPERATIONS,
     ORCHESTRATOR,
@@ -30,6 +36,7 @@ from contracts.subjects import (
     REQUEST_CYCLE,
     REQUESTS,
     RESULT,
+    TEST_CHANNEL,
     USERS,
     AnySubject,
 )
@@ -41,7 +48,7 @@ from libs.bus.permissions import (
     discovered_as,
     permissions,
 )
-from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, streams
+from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, NOTICE_STREAM, streams
 from services.launcher import BACKBONE, SERVICES
 
 ALL = permissions()
@@ -101,7 +108,7 @@ def test_every_process_has_an_identity_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("identity", OTHERS)
-@pytest.mark.parametrize("kind", ["cmd", "evt", "ctl"])
+@pytest.mark.parametrize("kind", ["cmd", "evt", "ntc", "ctl"])
 def test_only_the_orchestrator_publishes_commands_events_and_controls(
     identity: str, kind: str
 ) -> None:
@@ -215,7 +222,7 @@ def test_no_agent_from_outside_answers_proposals_halts_or_cancels(agent: str) ->
 
 def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> None:
     requests = [row for row in REQUESTS if row not in OF_THE_OWNER]
-    told = (*requests, EXIT_SIGNALS, EXIT_DISTANCES)
+    told = (*requests, EXIT_SIGNALS, EXIT_DISTANCES, TEST_CHANNEL, CHANNELS)
     passes_on = {row.by(CONSOLE) for row in told}
     reads = {
         *(f"$JS.API.STREAM.INFO.{each.name}" for each in streams()),
@@ -227,7 +234,7 @@ def test_the_console_passes_on_what_came_over_http_and_writes_nothing_else() -> 
 
 
 ANSWERS = {
-    "orchestrator": (*SERVICES_ALL, "cli", "user", "console", "mcp_requester"),
+    "orchestrator": (*SERVICES_ALL, "cli", "user", "console", "mcp_requester", "notifier"),
     "execution": (*SERVICES_ALL, "cli", "user", "console"),
     "console": ("cli", "user", "console", "mcp", "mcp_requester", "reporter"),
     "exit_signal": ("cli", "user", "console", "mcp", "mcp_requester"),
@@ -255,6 +262,23 @@ def test_only_who_trains_keeps_models_and_only_who_backtests_reads_them(identity
     reads = may_publish(identity, BODY_PART.by(identity))
     assert keeps is (identity == "strategy_training")
     assert reads is (identity == "strategy_backtest")
+
+
+def test_the_notifier_pulls_its_own_durable_asks_its_own_questions_and_nothing_else() -> None:
+    asks = {row.by(NOTIFIER) for row in (LEASE_NOTIFIER, KEEP_NOTICES, NEXT_NOTICES)}
+    pulls = {
+        f"$JS.API.CONSUMER.INFO.{NOTICE_STREAM}.{NOTICE_DURABLE}",
+        f"$JS.API.CONSUMER.MSG.NEXT.{NOTICE_STREAM}.{NOTICE_DURABLE}",
+        f"$JS.ACK.{NOTICE_STREAM}.{NOTICE_DURABLE}.>",
+    }
+    others = {each for each in ALL[NOTIFIER].publish if not each.startswith("_INBOX_")}
+    assert others == asks | pulls
+    assert not any(may_hear(NOTIFIER, row.by("x")) for row in EVENTS)
+    for name in EVERYONE:
+        asked = {subject for subject in asks if may_publish(name, subject)}
+        assert asked == (asks if name == NOTIFIER else set())
+        pulled = {subject for subject in pulls if may_publish(name, subject.replace(">", "1"))}
+        assert (pulled == set()) is (name not in {NOTIFIER, PROVISIONER})
 
 
 @pytest.mark.parametrize("identity", DESK)

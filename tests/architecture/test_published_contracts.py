@@ -100,7 +100,11 @@ def test_every_reference_leads_somewhere(document: Any) -> None:
 def test_every_row_of_the_subject_table_is_described(document: Any) -> None:
     addresses = {channel["address"] for channel in document["channels"].values()}
     for row in ROWS:
-        variable = {Class.EVENT: ".{cycle_id}", Class.COMMAND: ""}.get(row.kind, ".{caller}")
+        variable = {
+            Class.EVENT: ".{cycle_id}",
+            Class.NOTICE: ".{cycle_id}",
+            Class.COMMAND: "",
+        }.get(row.kind, ".{caller}")
         address = f"{PREFIX}.ctl.{{service}}.cancel" if row.kind is Class.CONTROL else None
         assert (address or row.address + variable) in addresses
     assert f"{PREFIX}.dlq.{{owner}}.{{what}}" in addresses

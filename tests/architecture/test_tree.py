@@ -27,7 +27,7 @@ EDGES = {"cli", "mcp_server"}
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
     # one table
-    "contracts/subjects.py": 420,
+    "contracts/subjects.py": 470,
     # the state machine: one class, read in one sitting
     "services/orchestrator/machine/logic.py": 505,
     # every way to start a desk
@@ -181,7 +181,7 @@ NAMES_ALLOWED: dict[str, set[str]] = {
     "libs": set(),
     "services": {
         # fields, as they are answered and recorded
-        "services/cli/operating/doctor.py: said",
+        "services/cli/operating/checks.py: said",
         "services/cli/operating/market_sources.py: said",
         "services/cli/operating/secrets.py: made",
         "services/mcp_server/shapes.py: made",

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import pytest
 from pydantic import SecretStr
 
 from contracts.operation import JournalEntry
@@ -18,10 +19,12 @@ from libs.bus.streams import COMMAND_STREAM
 from libs.report.strategies.files import spec_of
 from libs.runtime import ids
 from libs.runtime.http_address import http_address
+from libs.runtime.notify_settings import Notify
 from libs.runtime.ports import choose_port
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.settings import Settings
 from services.console.app import service
+from tests.fakes.channel_server import Answer, ChannelServer, channel_server
 from tests.held_commands import not_handed_over
 from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
@@ -39,6 +42,21 @@ JOBS = {
     "decide": {"kind": "decision", "when": "close+30m", "account": "main"},
     "closing": {"kind": "snapshot", "when": "close+45m", "account": "timed"},
 }
+NOTIFY = {
+    "channels": {"phone": {}, "ops": {"service": "webhook"}, "pager": {}, "mail": {}},
+    "rules": {
+        "trades": {"events": ["decision", "fill", "exit"], "to": ["phone", "mail"]},
+        "trouble": {"events": ["*"], "severity": "alarm", "to": ["phone", "pager"]},
+        # Nothing that this desk does is of this kind, at whatever time of day it is looked at.
+        "evening": {
+            "events": ["capital"],
+            "to": ["ops"],
+            "digest": "18:00",
+            "quiet": "22:00-07:00",
+        },
+    },
+}
+"""`mail` has no address, and `pager` takes nothing."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +76,7 @@ class Shown:
     open_letter: int
     held_back: str
     sold: str
+    phone: ChannelServer
 
 
 @contextmanager
@@ -86,7 +105,10 @@ async def guarded_console(settings: Settings) -> AsyncIterator[str]:
 @contextmanager
 def shown_desk() -> Iterator[Shown]:
     """The desk with its HTTP side, while the block runs."""
-    with open_folder() as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(open_folder())
+        phone, pager = (stack.enter_context(channel_server()) for _ in range(2))
+        pager.judge = lambda _: Answer(401)
         rules = folder / "exit_signals.toml"
         rules.write_text(EXIT_RULES)
         given = {
@@ -95,15 +117,33 @@ def shown_desk() -> Iterator[Shown]:
             "strategies_dir": folder / "strategies",
             "exit_rules_file": rules,
             "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
+            "notify": Notify.model_validate(NOTIFY),
         }
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, address in addresses(phone, pager).items():
+            patch.setenv(name, address)
         with (
             not_handed_over("reporter-report"),
             desk_in(folder, lambda _: nullcontext({}), **given) as desk,
         ):
-            yield asyncio.run(_filled(desk))
+            shown = asyncio.run(_filled(desk, phone))
+            # What was sent, and that it was refused, is on the page.
+            phone.wait(lambda server: bool(server.taken))
+            pager.wait(lambda server: bool(server.heard))
+            yield shown
 
 
-async def _filled(desk: Desk) -> Shown:
+def addresses(phone: ChannelServer, pager: ChannelServer) -> Mapping[str, str]:
+    """The channels' addresses and keys, by variable. Apprise's own JSON goes to two of them."""
+    return {
+        "DESKBUS_NOTIFY_PHONE": phone.url.replace("http://", "json://"),
+        "DESKBUS_NOTIFY_PAGER": pager.url.replace("http://", "json://"),
+        "DESKBUS_NOTIFY_OPS": phone.url,
+        "DESKBUS_NOTIFY_OPS_KEY": "k" * 32,
+    }
+
+
+async def _filled(desk: Desk, phone: ChannelServer) -> Shown:
     address = http_address(desk.settings)
     assert address is not None
     async with desk.calling("user") as caller, desk.calling("cli") as cli:
@@ -139,6 +179,7 @@ async def _filled(desk: Desk) -> Shown:
         open_letter=await letter_about(desk, held_back),
         held_back=held_back,
         sold=sold,
+        phone=phone,
     )
 
 

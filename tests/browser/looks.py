@@ -50,17 +50,9 @@ LOOKS: Mapping[str, Look] = {
 PAGES = (
     *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
     *("decisions", "decision", "exit", "approvals"),
-    *(
-        "portfolio",
-        "performance",
-        "exits",
-        "leaderboard",
-        "strategies",
-        "strategy",
-        "compared",
-        "reports",
-    ),
-    *("schedule", "letters", "letter", "costs", "bus"),
+    *("portfolio", "performance", "exits", "leaderboard"),
+    *("strategies", "strategy", "compared", "reports"),
+    *("schedule", "notifications", "letters", "letter", "costs", "bus"),
     "not-found",
 )
 """By name; `path_of` says where each is."""
@@ -81,6 +73,7 @@ PATHS: Mapping[str, str] = {
     "strategies": "/strategies",
     "reports": "/reports",
     "schedule": "/schedule",
+    "notifications": "/notifications",
     "letters": "/letters",
     "costs": "/costs",
     "bus": "/bus",

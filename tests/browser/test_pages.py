@@ -138,7 +138,10 @@ def test_on_a_phone_no_table_is_wider_than_its_card_and_cells_are_named(page: Pa
     expect(cells.nth(1)).not_to_have_attribute("data-column", "Kind")
     looks.LOOKS["phone"].put_on(page)
     expect(cells.nth(1)).to_have_attribute("data-column", "Kind")
-    for path in ("/decisions", "/cycles", "/operations", "/bus", "/leaderboard"):
+    for path in (
+        *("/decisions", "/cycles", "/operations", "/bus", "/leaderboard"),
+        "/notifications",
+    ):
         page.goto(path)
         assert page.evaluate(HIDDEN) == [], path
     looks.LOOKS["light"].put_on(page)

@@ -94,3 +94,52 @@ def test_a_position_shows_what_it_was_bought_for_and_is_sold_by_a_button(
     row.get_by_label("Percent of the position").fill("50")
     row.get_by_role("button", name="Sell MSFT").click()
     expect(page.locator(".toast")).to_contain_text("is sold at the next open", timeout=WAIT_MS)
+
+
+# --- messages to people ---------------------------------------------------------------------------
+
+
+def test_the_newest_messages_lead_to_what_they_are_about(page: Page) -> None:
+    page.goto("/notifications?channel=phone&status=sent")
+    messages = page.get_by_role("region", name="Newest messages")
+    rows = messages.get_by_role("row").filter(has_text="Decision of")
+    decision = rows.filter(has_text="buy").first
+    expect(decision).to_be_visible(timeout=WAIT_MS)
+    decision.get_by_role("link").click()
+    page.wait_for_url("**/cycles/*")
+
+
+def test_a_channel_shows_what_waits_and_what_to_do_where_it_fails(page: Page) -> None:
+    page.goto("/notifications")
+    channels = page.get_by_role("region", name="Channels", exact=True)
+    pager = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="pager"))
+    expect(pager).to_contain_text("failing")
+    expect(pager).to_contain_text("in a row failed (http_401)")
+    expect(pager).to_contain_text("the service refuses the address")
+    mail = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="mail"))
+    expect(mail).to_contain_text("neither DESKBUS_NOTIFY_MAIL is set")
+    ops = channels.get_by_role("row").filter(has=page.get_by_role("rowheader", name="ops"))
+    expect(ops).to_contain_text("nothing was sent yet")
+    rules = page.get_by_role("region", name="Rules", exact=True)
+    expect(rules.get_by_role("row", name="evening")).to_contain_text("daily at 18:00")
+
+
+def test_a_test_message_is_sent_with_a_click_and_a_channel_that_fails_says_why(
+    page: Page, shown: Shown
+) -> None:
+    page.goto("/notifications")
+    before = len(shown.phone.taken)
+    page.get_by_role("button", name="Send a test message to phone").click()
+    expect(page.locator(".toast")).to_contain_text("phone took the message", timeout=WAIT_MS)
+    shown.phone.wait(lambda server: len(server.taken) > before)
+    assert "A test of channel phone" in shown.phone.taken[-1].body.decode()
+
+    page.get_by_role("button", name="Send a test message to pager").click()
+    expect(page.locator(".toast.bad")).to_contain_text("http_401", timeout=WAIT_MS)
+
+
+def test_no_address_of_a_channel_is_on_the_page(page: Page, shown: Shown) -> None:
+    page.goto("/notifications")
+    address = shown.phone.url.partition("://")[2]
+    assert address not in page.content()
+    assert address not in page.request.get("/api/v1/notifications/channels").text()

@@ -14,6 +14,8 @@ from contracts.subjects import (
     CLAIM,
     COMMANDS,
     EVENTS,
+    NOTICE_DURABLE,
+    NOTICES,
     OF_SERVICES,
     PREFIX,
     QUERIES,
@@ -31,7 +33,12 @@ from libs.bus.headers import (
     POSITION_HEADER,
     SENDER_HEADER,
 )
-from libs.bus.streams import COMMAND_STREAM, DEAD_LETTER_STREAM, DECISION_STREAM
+from libs.bus.streams import (
+    COMMAND_STREAM,
+    DEAD_LETTER_STREAM,
+    DECISION_STREAM,
+    NOTICE_STREAM,
+)
 
 Json = dict[str, Any]
 Model = type[BaseModel]
@@ -41,7 +48,16 @@ DOCUMENT_VERSION = "1.0.0"
 """The version of the contracts, not of the program: it changes with a new version of a subject."""
 
 SERVICE_QUERIES: tuple[AnySubject, ...] = (CLAIM, RECORD, RESULT, *OF_SERVICES)
-ROWS: tuple[AnySubject, ...] = (*REQUESTS, *EVENTS, *QUERIES, *COMMANDS, *SERVICE_QUERIES, STOP)
+ROWS: tuple[AnySubject, ...] = (
+    *REQUESTS,
+    *EVENTS,
+    *NOTICES,
+    *QUERIES,
+    *COMMANDS,
+    *SERVICE_QUERIES,
+    STOP,
+)
+EVENT_CLASSES = frozenset({Class.EVENT, Class.NOTICE})
 REPLY_TO = {
     "location": "$message.header#/reply",
     "description": "NATS's own reply subject of the request, below the caller's inbox prefix.",
@@ -170,7 +186,7 @@ def _key(row: AnySubject) -> str:
 def _address(row: AnySubject) -> tuple[str, Json]:
     """The channel's address and its parameters."""
     match row.kind:
-        case Class.EVENT:
+        case Class.EVENT | Class.NOTICE:
             parameters = {"cycle_id": {"description": "The cycle's id, a UUID in lower case."}}
             return row.by("{cycle_id}"), parameters
         case Class.CONTROL:
@@ -214,6 +230,8 @@ def _stored(row: AnySubject) -> Json:
         return {"stream": COMMAND_STREAM, "durable": row.durable}
     if row.kind is Class.EVENT and row.what in DECISION_EVENTS:
         return {"stream": DECISION_STREAM}
+    if row.kind is Class.NOTICE:
+        return {"stream": NOTICE_STREAM, "durable": NOTICE_DURABLE}
     return {}
 
 
@@ -254,7 +272,7 @@ def _messages(row: AnySubject, payloads: Mapping[str, Json]) -> Sequence[tuple[s
         message["summary"] = _summary(data)
     else:
         message["summary"] = _summary(row.message)
-    if row.kind in {Class.EVENT, Class.COMMAND, Class.CONTROL}:
+    if row.kind in {*EVENT_CLASSES, Class.COMMAND, Class.CONTROL}:
         message["traits"] = [_ref("components/messageTraits/desk")]
     if not row.is_answered:
         return [(_message_name(row), message)]
@@ -264,7 +282,7 @@ def _messages(row: AnySubject, payloads: Mapping[str, Json]) -> Sequence[tuple[s
 
 
 def _is_event(row: AnySubject) -> bool:
-    return row.kind is Class.EVENT
+    return row.kind in EVENT_CLASSES
 
 
 def _replies(row: AnySubject) -> bool:

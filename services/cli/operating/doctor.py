@@ -6,12 +6,10 @@ import platform
 import stat
 import sys
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
 import typer
-from pydantic import BaseModel
 from rich.text import Text
 
 from contracts.halt import Halts, HaltsQuery
@@ -35,15 +33,16 @@ from libs.postgres.pool import (
     open_pool,
 )
 from libs.report.account import halted, remedy
-from libs.runtime.errors import DeskError, Unavailable
+from libs.runtime.errors import DeskError, StartError, Unavailable
 from libs.runtime.model_settings import Rate
 from libs.runtime.settings import Settings
-from libs.runtime.start_error import StartError
 from libs.servers.binaries import find_nats_server, find_postgres_bindir
 from libs.servers.child_log import last_line
 from libs.servers.nats_server import monitored, nats_problem
 from libs.servers.placement import server_identity
 from libs.servers.server_record import ServerRecord
+from services.cli.operating.channels import channels_here, channels_of
+from services.cli.operating.checks import Check, Verdict, ok, problem
 from services.cli.operating.config import without_login
 from services.cli.operating.market_sources import edgar_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
@@ -57,23 +56,6 @@ MISSES_SHOWN_MAX = 5
 NAME_WIDTH = 16
 
 app = group()
-
-
-class Verdict(StrEnum):
-    """How a check came out; `off` is no problem, only not there now."""
-
-    OK = "ok"
-    OFF = "off"
-    PROBLEM = "problem"
-
-
-class Check(BaseModel):
-    """One line: what was looked at, what was seen, what to do."""
-
-    name: str
-    verdict: Verdict
-    said: str
-    todo: str = ""
 
 
 STYLES = {Verdict.OK: ("✓", "green"), Verdict.OFF: ("·", "dim"), Verdict.PROBLEM: ("✗", "bold red")}
@@ -99,14 +81,6 @@ def _show(check: Check) -> None:
     out().print(line, soft_wrap=True)
     if check.todo:
         out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}", style="yellow"), soft_wrap=True)
-
-
-def _ok(name: str, finding: str) -> Check:
-    return Check(name=name, verdict=Verdict.OK, said=finding)
-
-
-def _problem(name: str, finding: str, todo: str = "") -> Check:
-    return Check(name=name, verdict=Verdict.PROBLEM, said=finding, todo=todo)
 
 
 # --- this machine -------------------------------------------------------------------------------
@@ -139,44 +113,44 @@ def _python() -> Check:
     version = platform.python_version()
     if sys.version_info < PYTHON_MIN:
         need = ".".join(map(str, PYTHON_MIN))
-        return _problem("python", version, f"install Python {need} or newer")
-    return _ok("python", f"{version} on {platform.system()} {platform.machine()}")
+        return problem("python", version, f"install Python {need} or newer")
+    return ok("python", f"{version} on {platform.system()} {platform.machine()}")
 
 
 def _tried(name: str, look: Callable[[], str]) -> Check:
     try:
-        return _ok(name, look())
+        return ok(name, look())
     except (StartError, DeskError, OSError) as error:
-        return _problem(name, str(error))
+        return problem(name, str(error))
 
 
 def _user() -> Check:
     identity = server_identity()
     if identity is None:
-        return _ok("user", "an ordinary user: the servers run as you")
-    return _ok("user", f"root: the servers run as uid {identity.uid}, since Postgres refuses root")
+        return ok("user", "an ordinary user: the servers run as you")
+    return ok("user", f"root: the servers run as uid {identity.uid}, since Postgres refuses root")
 
 
 def _data_dir(path: Path) -> Check:
     here = path.absolute()
     nearest = next(parent for parent in (here, *here.parents) if parent.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        return _problem(
+        return problem(
             "data", f"{here} cannot be written", "make it writable, or set DESKBUS_DATA_DIR"
         )
     free = os.statvfs(nearest)
     room = free.f_bavail * free.f_frsize
     finding = f"{here}, {room / 1024**3:.1f} GiB free"
     if room < DISK_BYTES_MIN:
-        return _problem("data", finding, "make room: Postgres stops when the disk is full")
-    return _ok("data", finding if here.exists() else f"{finding} (made at the first start)")
+        return problem("data", finding, "make room: Postgres stops when the disk is full")
+    return ok("data", finding if here.exists() else f"{finding} (made at the first start)")
 
 
 def _provider(standing: ProviderStanding, rate: Rate) -> Check:
     name = f"model {standing.name}"
     if standing.usable:
         finding = "can be used" if standing.name == "rules" else f"set up; not called here; {rate}"
-        return _ok(name, finding)
+        return ok(name, finding)
     verdict = Verdict.PROBLEM if standing.expected else Verdict.OFF
     return Check(name=name, verdict=verdict, said=standing.why)
 
@@ -219,12 +193,12 @@ def _credentials(directory: Path) -> Check:
     if wide:
         modes = [f"{path.name} is {stat.S_IMODE(path.stat().st_mode):o}" for path in wide]
         todo = [f"chmod {mode:o} {path}" for path, mode in wide.items()]
-        return _problem(
+        return problem(
             "credentials",
             f"others may read secrets: {', '.join(modes[:MISSES_SHOWN_MAX])}",
             " && ".join(todo[:MISSES_SHOWN_MAX]),
         )
-    return _ok("credentials", f"{len(_files(directory))} files in {directory}, secrets yours only")
+    return ok("credentials", f"{len(_files(directory))} files in {directory}, secrets yours only")
 
 
 def _files(directory: Path) -> Sequence[Path]:
@@ -238,12 +212,12 @@ async def running(settings: Settings) -> Sequence[Check]:
     """The desk's own checks; one line where none is running."""
     try:
         desk = find_desk(settings)
-    except Problem as problem:
-        finding = problem.message
-        return [Check(name="desk", verdict=Verdict.OFF, said=finding, todo=problem.hint)]
+    except Problem as none:
+        off = Check(name="desk", verdict=Verdict.OFF, said=none.message, todo=none.hint)
+        return [*channels_here(settings), off]
     since = f" since {desk.started_at.astimezone():%Y-%m-%d %H:%M}" if desk.started_at else ""
     where = f"process {desk.pid}{since}" if desk.pid else "own servers"
-    checks = [_ok("desk", where), *await _bus(desk)]
+    checks = [ok("desk", where), *await _bus(desk, settings)]
     own = settings.postgres_dsn
     dsn = own.get_secret_value() if own is not None else desk.postgres_dsn
     if dsn is not None:
@@ -254,16 +228,17 @@ async def running(settings: Settings) -> Sequence[Check]:
     return checks
 
 
-async def _bus(desk: RunningDesk) -> Sequence[Check]:
+async def _bus(desk: RunningDesk, settings: Settings) -> Sequence[Check]:
     try:
         async with open_client(desk.nats_url, desk.secrets_dir) as client:
             return [
-                _ok("nats", without_login(desk.nats_url)),
+                ok("nats", without_login(desk.nats_url)),
                 await _services(client),
                 *await _answers(client),
+                *await channels_of(client, settings),
             ]
     except DeskError as error:
-        return [_problem("nats", error.message, _last_word(desk.data_dir, "nats"))]
+        return [problem("nats", error.message, _last_word(desk.data_dir, "nats"))]
 
 
 async def _services(client: Client) -> Check:
@@ -286,9 +261,9 @@ async def _answers(client: Client) -> Sequence[Check]:
         await client.ask(DEAD_LETTERS, DeadLettersQuery(limit=1))
         halts = await client.ask(HALTS, HaltsQuery())
     except DeskError as error:
-        return [_problem("console", error.message, "see the desk's log; restart the desk")]
+        return [problem("console", error.message, "see the desk's log; restart the desk")]
     return [
-        _ok("console", finding),
+        ok("console", finding),
         *_trading(halts),
         await _models(client),
         await _storing(client),
@@ -297,7 +272,7 @@ async def _answers(client: Client) -> Sequence[Check]:
 
 def _trading(halts: Halts) -> Sequence[Check]:
     if not halts.halts:
-        return [_ok("trading", "no halt: buys are allowed")]
+        return [ok("trading", "no halt: buys are allowed")]
     return [
         Check(name="trading", verdict=Verdict.OFF, said=halted(halt), todo=remedy(halt))
         for halt in halts.halts
@@ -311,19 +286,19 @@ async def _models(client: Client) -> Check:
     try:
         view = await client.ask(PROVIDERS, ProvidersQuery())
     except DeskError as error:
-        return _problem("models", error.message, "see the log of the sentiment service")
+        return problem("models", error.message, "see the log of the sentiment service")
     usable = [provider.name for provider in view.providers if provider.usable]
-    return _ok("models", f"the running desk can use {', '.join(usable)}")
+    return ok("models", f"the running desk can use {', '.join(usable)}")
 
 
 async def _storing(client: Client) -> Check:
     try:
         storing = await client.ask(STORING, StoringQuery())
     except DeskError as error:
-        return _problem("storing", error.message, "see the console's log")
+        return problem("storing", error.message, "see the console's log")
     if storing.problem:
-        return _problem("storing", storing.problem, "make room on the disk of NATS")
-    return _ok("storing", "NATS stores what it is given")
+        return problem("storing", storing.problem, "make room on the disk of NATS")
+    return ok("storing", "NATS stores what it is given")
 
 
 async def _database(desk: RunningDesk, dsn: str) -> Check:
@@ -333,12 +308,12 @@ async def _database(desk: RunningDesk, dsn: str) -> Check:
         async with open_pool(dsn_for(dsn, CONSOLE_ROLE, desk.secrets_dir), size_max=1) as pool:
             version = await pool.fetchval("select max(version) from schema_migrations")
     except (Unavailable, PostgresError) as error:
-        return _problem("database", f"{address}: {error}", _last_word(desk.data_dir, "postgres"))
+        return problem("database", f"{address}: {error}", _last_word(desk.data_dir, "postgres"))
     if version != newest:
-        return _problem(
+        return problem(
             "database", f"{address} is at version {version} of {newest}", "run `deskbus db migrate`"
         )
-    return _ok("database", f"{address}, version {version} of {newest}")
+    return ok("database", f"{address}, version {version} of {newest}")
 
 
 async def _nats(data_dir: Path) -> Sequence[Check]:
@@ -348,8 +323,8 @@ async def _nats(data_dir: Path) -> Sequence[Check]:
         return []
     finding = await nats_problem(port)
     if finding:
-        return [_problem("server nats", finding, _last_word(data_dir, "nats"))]
-    return [_ok("server nats", "is well")]
+        return [problem("server nats", finding, _last_word(data_dir, "nats"))]
+    return [ok("server nats", "is well")]
 
 
 def _last_word(data_dir: Path | None, server: str) -> str:
@@ -368,7 +343,7 @@ def _monitored(data_dir: Path) -> Sequence[Check]:
     try:
         details = monitored(port, "jsz?streams=true")["account_details"]
     except (OSError, KeyError, ValueError) as error:
-        return [_problem("monitor", f"port {port} does not answer: {error}")]
+        return [problem("monitor", f"port {port} does not answer: {error}")]
     names = {entry["name"] for detail in details for entry in detail.get("stream_detail", ())}
     wanted = {stream.name or "" for stream in streams()}
     todo = "the provisioner makes them within a second; if not, restart the desk"
@@ -377,5 +352,5 @@ def _monitored(data_dir: Path) -> Sequence[Check]:
 
 def _complete(name: str, missing: Sequence[str], wanted: Sequence[str], todo: str) -> Check:
     if missing:
-        return _problem(name, f"missing: {', '.join(missing)}", todo)
-    return _ok(name, ", ".join(wanted))
+        return problem(name, f"missing: {', '.join(missing)}", todo)
+    return ok(name, ", ".join(wanted))

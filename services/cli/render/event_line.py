@@ -33,6 +33,10 @@ STYLES = {
     EventType.HOLDINGS_IMPORTED: "bold green",
     EventType.CASH_DEPOSITED: "green",
     EventType.CASH_WITHDRAWN: "yellow",
+    EventType.OUTAGE_ENDED: "bold yellow",
+    EventType.LETTER_KEPT: "yellow",
+    EventType.REPORT_WRITTEN: "magenta",
+    EventType.NOTICES_GIVEN_UP: "bold yellow",
     EventType.LLM_REQUESTED: "dim",
     EventType.LLM_CALLED: "dim",
     EventType.ANSWER_CHECKED: "dim",
@@ -129,6 +133,27 @@ def _letter(event: Event) -> str:
     return f"{text}: {data['reason']}" if data.get("reason") else text
 
 
+def _kept(event: Event) -> str:
+    data = event.data
+    return f"{data.get('sequence')} {data.get('subject')} ({data.get('code')})"
+
+
+def _outage(event: Event) -> str:
+    return f"nothing could be committed from {event.data.get('since')} to {event.data.get('until')}"
+
+
+def _report(event: Event) -> str:
+    report = event.data.get("report")
+    fields = report if isinstance(report, dict) else {}
+    return f"of {fields.get('account')} for {fields.get('session')}"
+
+
+def _given_up(event: Event) -> str:
+    data: Mapping[str, Any] = event.data
+    count = amounts.count(int(data.get("count") or 0), "message")
+    return f"{count} to {data.get('channel')} ({data.get('code')})"
+
+
 def _asked(event: Event) -> str:
     return f"{_step(event)}  {event.data.get('name')}  asked"
 
@@ -204,4 +229,8 @@ DETAILS: Mapping[EventType, Callable[[Event], str]] = {
     EventType.MESSAGE_REFUSED: _refused,
     EventType.LETTER_RETRIED: _letter,
     EventType.LETTER_DISCARDED: _letter,
+    EventType.LETTER_KEPT: _kept,
+    EventType.OUTAGE_ENDED: _outage,
+    EventType.REPORT_WRITTEN: _report,
+    EventType.NOTICES_GIVEN_UP: _given_up,
 }

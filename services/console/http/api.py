@@ -45,6 +45,7 @@ from services.console.http.boards import boards, tried
 from services.console.http.bodies import asked, body_of, described, json_of, of_cycle, problems
 from services.console.http.books import books, exits, performance, sales
 from services.console.http.events import events
+from services.console.http.notifications import notifications
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
 from services.console.http.requests import DeskAccess
@@ -103,6 +104,7 @@ def api(desk: DeskAccess) -> FastAPI:
         upkeep.jobs,
         upkeep.switch,
         upkeep.watch,
+        notifications,
     ):
         app.include_router(routes(desk), prefix=ROOT)
     tell_problems(app)

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from contracts.cycle import RequestAnswer
 from contracts.dead_letter import LetterAnswer
+from contracts.notice import ChannelTested
 from contracts.schedule import JobAnswer
 from libs.bus.client import DeskNotReachable, QuestionRefused
 from libs.bus.codec import MessageInvalid, MessageTooLarge
@@ -29,6 +30,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "at_work": HTTPStatus.CONFLICT,
     "budget_exhausted": HTTPStatus.TOO_MANY_REQUESTS,
     "busy": HTTPStatus.TOO_MANY_REQUESTS,
+    "channel_unknown": HTTPStatus.NOT_FOUND,
     "decided": HTTPStatus.CONFLICT,
     "ended": HTTPStatus.CONFLICT,
     "expired": HTTPStatus.CONFLICT,
@@ -36,6 +38,7 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "no_operation": HTTPStatus.CONFLICT,
     "not_a_command": HTTPStatus.CONFLICT,
     "not_found": HTTPStatus.NOT_FOUND,
+    "not_set": HTTPStatus.CONFLICT,
     "not_waiting": HTTPStatus.CONFLICT,
     "proposal_changed": HTTPStatus.CONFLICT,
     "rate_limited": HTTPStatus.BAD_GATEWAY,
@@ -83,6 +86,14 @@ def accepted(answer: Accepted) -> Accepted:
         cycle_id=answer.cycle_id,
         cycle_status=answer.status,
     )
+
+
+def sent(answer: ChannelTested) -> ChannelTested:
+    """The notifier's answer, where the channel took the message. Raises `Refused` where not."""
+    if answer.sent:
+        return answer
+    status = REFUSALS.get(answer.code, HTTPStatus.BAD_GATEWAY)
+    raise Refused(status, answer.code or "not_sent", answer.message)
 
 
 def _seconds_until(at: datetime | None) -> int:

@@ -13,13 +13,16 @@ from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.exit_signal import CheckExitSignals, ExitDistances, ExitDistancesQuery
 from contracts.halt import HaltAnswer
 from contracts.http import ProposalAnswer
+from contracts.notice import ChannelsQuery, ChannelsView, ChannelTested, TestChannel
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.subjects import (
     ANSWER_PROPOSAL,
     CANCEL_CYCLE,
+    CHANNELS,
     EXIT_DISTANCES,
     EXIT_SIGNALS,
     REQUEST_CYCLE,
+    TEST_CHANNEL,
     Asked,
     Subject,
 )
@@ -29,7 +32,7 @@ from libs.bus.health import BusHealth
 from libs.market.calendar import ExchangeCalendar
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
-from services.console.http.problems import Accepted, accepted, invalid
+from services.console.http.problems import Accepted, accepted, invalid, sent
 from services.console.live.tail import Tail
 from services.console.store import Store
 from services.console.views import performance
@@ -40,6 +43,10 @@ from services.console.views.report import Known
 
 CHECK_TIMEOUT_S = 18.0
 """A live source may be asked for prices; the request's own limit is a little longer."""
+CHANNELS_TIMEOUT_S = 2.0
+"""A page waits for the notifier, and shows the settings where it does not answer."""
+ANSWER_S = 5.0
+"""What an answer may take beside what is waited for."""
 ASK_AGAIN_MAX = 2
 """Sendings of one request: its key makes the second one harmless."""
 
@@ -83,6 +90,16 @@ class Requests:
     async def distances(self, query: ExitDistancesQuery) -> ExitDistances:
         """How far an account's positions are from being sold. Raises QuestionRefused."""
         return await self._client.ask(EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S)
+
+    async def channels(self) -> ChannelsView:
+        """The channels and rules that the notifier runs with."""
+        return await self._client.ask(CHANNELS, ChannelsQuery(), timeout_s=CHANNELS_TIMEOUT_S)
+
+    async def test(self, channel: str, try_s: float) -> ChannelTested:
+        """Send a test message, whose try may take `try_s`; its no is a `Refused`."""
+        wish = TestChannel(channel=channel)
+        answer = await self._client.ask(TEST_CHANNEL, wish, timeout_s=try_s + ANSWER_S)
+        return sent(answer)
 
     async def request(self, row: Subject[Asked, Accepted], wish: Asked) -> Accepted:
         """Have something done to a job, a dead letter or a cycle."""

@@ -53,6 +53,7 @@ NAV: Sequence[Group] = (
         "Upkeep",
         (
             Entry("/schedule", "Schedule", "schedule"),
+            Entry("/notifications", "Notifications", "notifications"),
             Entry("/letters", "Dead letters", "letters"),
             Entry("/costs", "Costs", "costs"),
             Entry("/bus", "Bus", "bus"),

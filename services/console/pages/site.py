@@ -17,6 +17,7 @@ from services.console.pages.cycles import cycles
 from services.console.pages.decisions import decisions
 from services.console.pages.login import LOGIN, login
 from services.console.pages.money import money
+from services.console.pages.notifications import notifications
 from services.console.pages.operations import operations
 from services.console.pages.overview import overview
 from services.console.pages.performance import performance
@@ -27,7 +28,7 @@ from services.console.pages.upkeep import upkeep
 
 PAGES = (
     *(overview, approvals, tail, cycles, decisions, operations),
-    *(money, performance, boards, upkeep),
+    *(money, performance, boards, upkeep, notifications),
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 

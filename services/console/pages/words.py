@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
 from libs.report import account, ending, performance, rules, story, ticker_facts
+from libs.report.notify import channels
 from libs.report.sections import Fact
 from libs.report.tickers import Row
 from libs.report.tones import tone
@@ -20,9 +21,6 @@ from libs.runtime import recorded_call
 
 UNKNOWN = "\N{EN DASH}"
 AMOUNT = re.compile(r"-?\d{1,20}\.\d{2,20}")
-SECONDS_SHOWN = 90
-MINUTES_SHOWN = 90
-HOURS_SHOWN = 36
 
 
 def stamp(at: datetime | None) -> str:
@@ -39,19 +37,7 @@ def ago(at: datetime | None, now: datetime) -> str:
     """`12 s ago`, `5 min ago`, `3 h ago`, `4 days ago`."""
     if at is None:
         return ""
-    return f"{roughly(now - at)} ago"
-
-
-def roughly(span: timedelta) -> str:
-    """`12 s`, `5 min`, `3 h`, `4 days`."""
-    seconds = max(int(span.total_seconds()), 0)
-    if seconds < SECONDS_SHOWN:
-        return f"{seconds} s"
-    if seconds < MINUTES_SHOWN * 60:
-        return f"{round(seconds / 60)} min"
-    if seconds < HOURS_SHOWN * 3600:
-        return f"{round(seconds / 3600)} h"
-    return f"{round(seconds / 86400)} days"
+    return f"{amounts.roughly(now - at)} ago"
 
 
 def usd(amount: Decimal) -> str:
@@ -185,6 +171,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "gain_percent": amounts.gain_percent,
     "halt": account.halted,
     "money": amounts.money,
+    "message_outcome": channels.outcome,
     "percent": amounts.percent,
     "quantity": amounts.quantity,
     "part": part,
@@ -197,6 +184,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "signed": signed,
     "size": size,
     "stamp": stamp,
+    "status_word": channels.status_word,
     "strategy_end": ending.of_strategy,
     "thousands": amounts.thousands,
     "title_of": story.title,

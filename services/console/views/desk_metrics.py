@@ -37,11 +37,13 @@ def watched(
         *(metrics.DAY_TOKENS_LIMIT, metrics.DAY_COST_LIMIT),
         *(metrics.DAY_TOKENS_LEFT, metrics.DAY_COST_LEFT),
     )
+    notices = (metrics.NOTICES_WAITING, metrics.NOTICE_FAILURES, metrics.NOTICES_OVERDUE_SECONDS)
     with ExitStack() as stack:
         stack.enter_context(readiness.sampled("what waits", desk.what_waits, what_waits))
         stack.enter_context(readiness.sampled("books", desk.books, books))
         stack.enter_context(readiness.sampled("budget", desk.budget, budget))
         stack.enter_context(readiness.sampled("dead letters", desk.letters, (metrics.LETTERS,)))
+        stack.enter_context(readiness.sampled("notices", desk.notices, notices))
         yield
 
 
@@ -93,3 +95,15 @@ class _Gauges:
     async def letters(self) -> None:
         """How many dead letters are kept."""
         metrics.LETTERS.set(await self._letters.count())
+
+    async def notices(self) -> None:
+        """What waits for the channels of the settings, also while no notifier runs."""
+        names = list(self._settings.notify.channels)
+        rows = await self._pool.fetch(sql.notices, names) if names else ()
+        shown = {
+            metrics.NOTICES_WAITING: "waiting",
+            metrics.NOTICE_FAILURES: "failures",
+            metrics.NOTICES_OVERDUE_SECONDS: "overdue_s",
+        }
+        for gauge, column in shown.items():
+            gauge.replace({(row["channel"],): float(row[column]) for row in rows})

@@ -35,3 +35,10 @@ select count(*) from (select 1 from balances group by account having sum(amount)
 
 -- name: halts
 select count(*) from halts
+
+-- name: notices
+select c.channel, c.waiting, c.failures,
+       greatest(coalesce(extract(epoch from clock_timestamp() - (
+           select min(due_at) from notifications n where n.channel = c.channel and n.status = 'due'
+       )), 0), 0)::float8 as overdue_s
+from notice_channels c where c.channel = any($1::text[])

@@ -8,12 +8,16 @@ the time back; how often and how long it stood is on record in the table `outage
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 
 import structlog
 
+from contracts.event_data import OutageEnded
 from libs.postgres.pool import Pool
+from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
+from services.orchestrator.commit import OnCommit
 from services.orchestrator.store import sql
 
 STANDS_AFTER_LEASES = 1 / 3
@@ -28,11 +32,16 @@ class DeskClock:
     """Keeps the clock going from `run` on, while `connected` says that the bus is there."""
 
     def __init__(
-        self, pool: Pool, settings: Settings, connected: Callable[[], bool] = lambda: True
+        self,
+        pool: Pool,
+        settings: Settings,
+        connected: Callable[[], bool] = lambda: True,
+        on_commit: OnCommit | None = None,
     ) -> None:
         self._pool = pool
         self._settings = settings
         self._connected = connected
+        self._on_commit = on_commit
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -56,6 +65,13 @@ class DeskClock:
             running = [row["cycle_id"] for row in await db.fetch(sql.running_cycles)]
             await db.execute(sql.lock_cycles, running, [])
             longest_s = max(self._settings.lease_s, self._settings.resend_after_s_max)
-            stood_s: float = await db.fetchval(sql.give_time_back, goes_on_s, longest_s)
+            stood = await db.fetchrow(sql.give_time_back, goes_on_s, longest_s)
+            since: datetime = stood["since_at"]
+            outage = OutageEnded(since=since, until=stood["until_at"])
+            node = ids.outage_id(since)
+            await db.execute(sql.tell_outage, since.date(), node, outage.model_dump_json())
+        if self._on_commit is not None:
+            self._on_commit(hurry=True)
+        stood_s = (outage.until - outage.since).total_seconds()
         log.warning("desk_clock.stood", seconds=round(stood_s, 1), cycles=len(running))
         return stood_s

@@ -201,7 +201,7 @@ STRATEGY = Workflow(
 SNAPSHOTTING = State("snapshotting", (Step(OPEN_BOOKS),))
 SNAPSHOT = Workflow(kind="snapshot", version=1, states=(SNAPSHOTTING,))
 """Brings accounts to as_of's close and decides nothing."""
-REPORTING = State("reporting", (Step(WRITE_REPORT),))
+REPORTING = State("reporting", (Step(WRITE_REPORT, announces=EventType.REPORT_WRITTEN),))
 REPORT = replace(SNAPSHOT, kind="report", states=(SNAPSHOTTING, REPORTING))
 """The same, and writes down what the session brought."""
 

@@ -289,7 +289,7 @@ def _more(
 
 
 def _is_kept(stream: str, subject: str) -> bool:
-    kinds = {"COMMANDS": "cmd", "DECISIONS": "evt", "DEAD_LETTERS": "dlq"}
+    kinds = {"COMMANDS": "cmd", "DECISIONS": "evt", "NOTICES": "ntc", "DEAD_LETTERS": "dlq"}
     return subject.startswith(f"desk.v1.{kinds[stream]}.")
 
 

@@ -24,9 +24,9 @@ STEPS = {
     "reporter": ("report",),
 }
 SERVICES = tuple(STEPS)
-DESK = ("orchestrator", "provisioner", "console", *SERVICES)
+DESK = ("orchestrator", "provisioner", "console", "notifier", *SERVICES)
 IDENTITIES = (*DESK, *PEOPLE, *AGENTS)
-STREAMS = ("COMMANDS", "DECISIONS", "DEAD_LETTERS")
+STREAMS = ("COMMANDS", "DECISIONS", "NOTICES", "DEAD_LETTERS")
 
 REQUESTS = {
     "orchestrator.cycle": (*OVER_HTTP, "mcp_requester"),
@@ -44,6 +44,15 @@ QUESTIONS = {
     **dict.fromkeys(("orchestrator.claim", "orchestrator.record", "orchestrator.result"), SERVICES),
     "orchestrator.keep_part": ("strategy_training",),
     "orchestrator.body_part": ("strategy_backtest",),
+    **dict.fromkeys(
+        (
+            *("orchestrator.lease_notifier", "orchestrator.keep_notices"),
+            "orchestrator.next_notices",
+        ),
+        ("notifier",),
+    ),
+    "notifier.test": ("cli", "console"),
+    "notifier.channels": OVER_HTTP,
     "execution.portfolio": (*SERVICES, *PEOPLE),
     "execution.holdings": ("exit_signal",),
     "exit_signal.check": (*OVER_HTTP, *AGENTS),
@@ -63,7 +72,7 @@ QUESTIONS = {
             *("console.events", "console.dead_letters", "console.equity", "console.halts"),
             *("console.recording", "console.approvals", "console.budget", "console.leaderboard"),
             *("console.strategies", "console.schedule", "console.storing"),
-            "console.events_since",
+            *("console.events_since", "console.notifications"),
         ),
         PEOPLE,
     ),
@@ -84,10 +93,11 @@ READS = {
     "STREAM.INFO.DEAD_LETTERS": ("orchestrator", "console"),
     "STREAM.INFO.COMMANDS": ("orchestrator", "console"),
     "STREAM.INFO.DECISIONS": ("console",),
+    "STREAM.INFO.NOTICES": ("console",),
     **{f"CONSUMER.LIST.{stream}": ("console",) for stream in STREAMS},
 }
 ANSWERS_TO = {
-    "orchestrator": (*SERVICES, *OVER_HTTP, "mcp_requester"),
+    "orchestrator": (*SERVICES, *OVER_HTTP, "mcp_requester", "notifier"),
     "execution": (*SERVICES, *OVER_HTTP),
     "console": (*OVER_HTTP, *AGENTS, "reporter"),
     "exit_signal": (*OVER_HTTP, *AGENTS),
@@ -110,6 +120,7 @@ def everything() -> Iterator[tuple[str, frozenset[str]]]:
         yield f"desk.v1.dlq.{service}.other", frozenset({"orchestrator"})
     for event in EVENTS:
         yield f"desk.v1.evt.{event}.7", frozenset({"orchestrator"})
+        yield f"desk.v1.ntc.{event}.7", frozenset({"orchestrator"})
     for name in IDENTITIES:
         may = {who for who in DESK if name in ANSWERS_TO.get(who, OVER_HTTP)}
         yield f"_INBOX_{name}.forged", frozenset(may)
@@ -136,6 +147,10 @@ def _jetstream() -> Iterator[tuple[str, frozenset[str]]]:
             yield f"$JS.API.CONSUMER.{call}.COMMANDS.{service}-{step}", frozenset(keeper | own)
         for step in steps:
             yield f"$JS.ACK.COMMANDS.{service}-{step}.1.1.1.1.0", frozenset({service})
+    for call in CONSUMER_CALLS:
+        own = {"notifier"} if call in {"INFO", "MSG.NEXT"} else set()
+        yield f"$JS.API.CONSUMER.{call}.NOTICES.notifier", frozenset(keeper | own)
+    yield "$JS.ACK.NOTICES.notifier.1.1.1.1.0", frozenset({"notifier"})
 
 
 def _discovery() -> Iterator[tuple[str, frozenset[str]]]:

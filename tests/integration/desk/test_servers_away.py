@@ -16,7 +16,8 @@ from libs.runtime.ports import choose_port
 from libs.runtime.settings import Settings
 from libs.servers import supervisor
 from libs.servers.server_record import ServerRecord
-from services.cli.operating.doctor import Verdict, running
+from services.cli.operating.checks import Verdict
+from services.cli.operating.doctor import running
 from tests.integration.desk.caller import wish
 from tests.integration.desk.conftest import Desk, desk_in
 from tests.small_disk import Disk, NoSmallDisk, small_disk

@@ -79,7 +79,7 @@ def test_every_service_as_a_process_of_its_own_completes_a_cycle(deskbus: Comman
         [
             *("provisioner", "orchestrator", "sentiment", "research", "research", "trader"),
             *("risk", "execution", "assessment", "exit_signal", "console"),
-            *("strategy_design", "strategy_training", "strategy_backtest", "reporter"),
+            *("strategy_design", "strategy_training", "strategy_backtest", "reporter", "notifier"),
         ]
     )
     assert view["pipelines"][0]["contracts"]["execution_result"]["orders"]

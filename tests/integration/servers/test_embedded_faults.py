@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from libs.keys.accounts import NatsPermissions
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import StartError
 from libs.servers import binaries
 from libs.servers.binaries import BinaryError, find_nats_server, find_postgres_bindir
 from libs.servers.embedded import Servers, embedded_servers

@@ -10,8 +10,7 @@ import pytest
 
 from libs.bus.client import DeskNotReachable
 from libs.bus.codec import MessageTooLarge
-from libs.runtime.errors import DeskError
-from libs.runtime.start_error import StartError
+from libs.runtime.errors import DeskError, StartError
 from services.cli import main as cli
 from services.cli.shell.problem import ExitCode, Problem
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.query import PipelineView
+from contracts.types import Failure
 from services.console.logic import id_range
 from services.console.sizes import OnRecord, cut, fitting, parts, size_of
 from services.console.views.tree import SUMMARIES, summary
@@ -64,6 +65,13 @@ def test_the_first_items_that_fit_together_are_kept() -> None:
     room = 3 * len(orjson.dumps(items[0].model_dump(mode="json"))) + 5
 
     assert [each.name for each in fitting(items, room)] == ["p0", "p1", "p2"]
+
+
+def test_what_fits_is_counted_in_bytes_not_in_characters() -> None:
+    items = [Failure(code="a", message="é" * 100) for _ in range(10)]
+    room = 3 * len(items[0].model_dump_json().encode()) + 5
+
+    assert len(fitting(items, room)) == 3
 
 
 @pytest.mark.parametrize("digits", [4, 8, 13, 31, 32])

@@ -18,6 +18,10 @@ const TONES = {
   holdings_imported: "good",
   cash_deposited: "good",
   cash_withdrawn: "warn",
+  outage_ended: "warn",
+  letter_kept: "warn",
+  report_written: "busy",
+  notices_given_up: "warn",
 };
 const SAID_CHARS_MAX = 300;
 
@@ -79,6 +83,15 @@ const imported = (_event, data) =>
 const letter = (_event, data) =>
   `${data.sequence} ${data.subject} (${data.code}) by ${data.by}${data.reason ? `: ${data.reason}` : ""}`;
 
+const kept = (_event, data) => `${data.sequence} ${data.subject} (${data.code})`;
+
+const outage = (_event, data) => `nothing could be committed from ${data.since} to ${data.until}`;
+
+const report = (_event, data) => `of ${data.report?.account} for ${data.report?.session}`;
+
+const givenUp = (_event, data) =>
+  `${data.count} ${data.count === 1 ? "message" : "messages"} to ${data.channel} (${data.code})`;
+
 const refused = (_event, data) =>
   data.message ? `${data.message} (${data.code})` : `${data.what} from ${data.service}, but it is ${data.owner}'s`;
 
@@ -122,4 +135,8 @@ const TOLD = {
   message_refused: refused,
   letter_retried: letter,
   letter_discarded: letter,
+  letter_kept: kept,
+  outage_ended: outage,
+  report_written: report,
+  notices_given_up: givenUp,
 };

@@ -31,7 +31,9 @@ def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defau
 def test_what_a_setting_means_is_taken_from_where_it_is_defined() -> None:
     found = {each.name: each.meaning for each in in_force(Settings(), {}, Path("none.toml"))}
 
-    assert found["lease_s"] == "How long a claim holds without a sign of life."
+    assert found["lease_s"] == (
+        "How long a claim, or a notifier's lease, holds without a sign of life."
+    )
     assert list(found) == list(Settings.model_fields)
 
 

@@ -11,6 +11,7 @@ from services.cli.render import event_line
 from services.cli.trading.tail import Sequences
 
 CYCLE_ID = UUID("4332d851-4ebc-510c-b28d-0f5c50338936")
+LETTER = {"sequence": 7, "subject": "desk.v1.dlq.risk.review", "code": "invalid"}
 
 
 def _event(kind: EventType, sequence: int = 1, **data: Any) -> Event:
@@ -50,6 +51,24 @@ def test_a_line_break_in_a_models_text_stays_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("event", "said"),
     [
+        (
+            _event(EventType.LETTER_KEPT).model_copy(update={"data": LETTER}),
+            "7 desk.v1.dlq.risk.review (invalid)",
+        ),
+        (
+            _event(
+                EventType.OUTAGE_ENDED, since="2026-11-25T02:00:00Z", until="2026-11-25T02:09:00Z"
+            ),
+            "nothing could be committed from 2026-11-25T02:00:00Z to 2026-11-25T02:09:00Z",
+        ),
+        (
+            _event(EventType.REPORT_WRITTEN, report={"account": "main", "session": "2012-06-29"}),
+            "of main for 2012-06-29",
+        ),
+        (
+            _event(EventType.NOTICES_GIVEN_UP, channel="phone", count=3, code="http_500"),
+            "3 messages to phone (http_500)",
+        ),
         (
             _event(
                 EventType.TOOL_CALLED,

@@ -1,0 +1,1 @@
+"""What people are told over channels, and how those fare."""

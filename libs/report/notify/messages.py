@@ -1,0 +1,136 @@
+"""Notices as the text of one message: escaped for its channel, and within its limits. Pure."""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from contracts.notice import Notice, Severity
+from libs.facts import amounts
+
+MARKED = "\\`*_{}[]()<>~|#"
+"""What Markdown gives a meaning to within a line."""
+BULLET = "• "
+SEVERITIES: Mapping[Severity, str] = {
+    Severity.INFO: "",
+    Severity.WARNING: "Warning: ",
+    Severity.ALARM: "Alarm: ",
+}
+
+
+Escape = Callable[[str], str]
+
+
+def _markdown(text: str) -> str:
+    return "".join(f"\\{char}" if char in MARKED else char for char in text)
+
+
+ESCAPES: Mapping[str, Escape] = {
+    "text": lambda text: text,
+    "markdown": _markdown,
+    "html": html.escape,
+}
+NEW_LINE: Mapping[str, str] = {"text": "\n", "markdown": "  \n", "html": "<br />\n"}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a channel's messages are written: its markup (`text`, `markdown`, `html`) and limits, the
+    console's address for links, the zone of times."""
+
+    title_chars_max: int
+    body_chars_max: int
+    markup: str = "text"
+    base_url: str | None = None
+    zone: ZoneInfo = ZoneInfo("UTC")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A message of the first `count` of the notices given."""
+
+    title: str
+    body: str
+    count: int
+
+
+def compose(notices: Sequence[Notice], now: datetime, style: Style) -> Text:
+    """The message of as many of the notices, which are at least one, as fit into it.
+
+    The first one is always in it, cut where it must be.
+    """
+    escape, new_line = ESCAPES[style.markup], NEW_LINE[style.markup]
+    if len(notices) == 1:
+        title, blocks = _title(notices[0]), [_block(notices[0], now, style)]
+    else:
+        title = f"{len(notices)} messages of your desk"
+        blocks = [[f"{BULLET}{_title(notice)}", *_block(notice, now, style)] for notice in notices]
+    has_title = len(title) <= style.title_chars_max
+    if not has_title:
+        blocks[0] = [title, *blocks[0]]
+    body, count = _packed(blocks, escape, new_line, style.body_chars_max)
+    if count < len(notices):
+        return compose(notices[:count], now, style)
+    if not body:  # many a channel takes no message without one
+        body, _ = _packed([[title]], escape, new_line, style.body_chars_max)
+    return Text(title if has_title else "", body, count)
+
+
+def _packed(
+    blocks: Sequence[Sequence[str]], escape: Escape, new_line: str, room: int
+) -> tuple[str, int]:
+    """The first blocks that fit together, and how many they are; of the first one what fits."""
+    packed: list[str] = []
+    for count, block in enumerate(blocks):
+        longer = [*packed, *map(escape, block)]
+        if len(new_line.join(longer)) > room:
+            if count:
+                return new_line.join(packed), count
+            return new_line.join(_cut(block, escape, new_line, room)), 1
+        packed = longer
+    return new_line.join(packed), len(blocks)
+
+
+def _cut(block: Sequence[str], escape: Escape, new_line: str, room: int) -> Sequence[str]:
+    """The first lines that fit, the last one shortened; a link is whole or not there."""
+    lines: list[str] = []
+    for line in block:
+        left = room - len(new_line.join([*lines, ""]))
+        if len(escape(line)) <= left:
+            lines.append(escape(line))
+            continue
+        if "://" not in line and (short := _shortened(line, escape, left)):
+            lines.append(short)
+        break
+    return lines
+
+
+def _shortened(line: str, escape: Escape, room: int) -> str:
+    """The beginning that fits, never half of an escape, with … behind it; empty where none does."""
+    for length in range(min(len(line), room), 0, -1):
+        text = f"{escape(line[:length].rstrip())}…"
+        if len(text) <= room:
+            return text
+    return ""
+
+
+def _title(notice: Notice) -> str:
+    return f"{SEVERITIES[notice.severity]}{notice.title}"
+
+
+def _block(notice: Notice, now: datetime, style: Style) -> list[str]:
+    lines = list(notice.lines)
+    if notice.expires_at is not None:
+        lines.append(_time_left(notice.expires_at, now, style.zone))
+    if notice.page and style.base_url:
+        lines.append(f"{style.base_url}{notice.page}")
+    return lines
+
+
+def _time_left(until: datetime, now: datetime, zone: ZoneInfo) -> str:
+    if until <= now:
+        return "its time to answer has passed"
+    left = amounts.between(now, until)
+    at = until.astimezone(zone)
+    return f"answer within {left}, until {at:%H:%M %Z}: in the console, or by `deskbus approvals`"

@@ -1,0 +1,280 @@
+"""`deskbus notify`: messages to people, and the channels that they go over."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel, ValidationError
+from rich.console import Console
+from rich.text import Text
+
+from contracts.notice import (
+    HISTORY_MAX,
+    ChannelShown,
+    ChannelsQuery,
+    ChannelState,
+    ChannelsView,
+    ChannelTested,
+    Notification,
+    NotificationsPage,
+    NotificationsQuery,
+    RuleShown,
+    TestChannel,
+)
+from contracts.subjects import CHANNELS, NOTIFICATIONS, TEST_CHANNEL
+from libs.bus.client import Client, DeskNotReachable
+from libs.facts import amounts
+from libs.report.notify import channels
+from libs.report.tones import tone
+from libs.runtime.nearest import did_you_mean, nearest
+from libs.runtime.notify_settings import ChannelSettings
+from libs.runtime.settings import Settings
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import asking, desk_client, load_settings, reading_client
+from services.cli.shell.terminal import TONE_STYLES, emit, err, one_line, out, table, write
+
+NO_CHANNEL = "no channel is configured"
+DOCS_HINT = "docs/notifications.md shows how to get a message on your phone"
+CHANNELS_TIMEOUT_S = 2.0
+"""Where the notifier does not answer, the settings are shown instead."""
+NAME_CHARS_SHOWN = 18
+"""Of a channel's name in a table; the sentences have it whole, and so has --json."""
+ANSWER_S = 5.0
+"""What an answer may take beside the try that it tells of."""
+
+app = group()
+
+
+class Status(StrEnum):
+    """What became of a message."""
+
+    DUE = "due"
+    SENT = "sent"
+    GIVEN_UP = "given_up"
+
+
+class Channel(BaseModel):
+    """A channel as it is set, and as it fares; None where nothing is on record of it."""
+
+    channel: ChannelShown
+    state: ChannelState | None
+
+
+class Channels(BaseModel):
+    """All channels and rules; `answers` is False where the settings alone say so."""
+
+    channels: tuple[Channel, ...]
+    rules: tuple[RuleShown, ...]
+    answers: bool
+
+
+@app.callback()
+def notify() -> None:
+    """Messages to people: test a channel, list channels and rules, see what was sent.
+
+    Channels and rules stand below [notify] in deskbus.toml; docs/notifications.md begins with a
+    message on your phone.
+    """
+
+
+# --- test -----------------------------------------------------------------------------------------
+
+
+@app.command("test", epilog="Examples:  deskbus notify test phone   deskbus notify test")
+def send_test(
+    channel: Annotated[
+        str | None, typer.Argument(help="The channel's name, as in deskbus.toml; all without it.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Send a test message now, past whatever waits for the channel.
+
+    Exit 1 where a channel does not take it.
+    """
+    settings = load_settings()
+
+    async def work() -> Sequence[ChannelTested]:
+        async with desk_client(settings) as client:
+            names = [channel] if channel is not None else await _names(client)
+            return [await _tested(client, name, settings) for name in names]
+
+    tested = asking(work())
+    if json:
+        emit(tested)
+    for answer in tested:
+        if answer.code == "channel_unknown":
+            raise Problem(ExitCode.NOT_FOUND, answer.message, "deskbus notify list")
+        if not json:
+            _tell(answer)
+    if not all(answer.sent for answer in tested):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+async def _names(client: Client) -> Sequence[str]:
+    """All channels of the notifier. Raises `Problem` where it has none."""
+    view = await client.ask(CHANNELS, ChannelsQuery())
+    if not view.channels:
+        raise Problem(ExitCode.NOT_FOUND, NO_CHANNEL, DOCS_HINT)
+    return [channel.name for channel in view.channels]
+
+
+async def _tested(client: Client, name: str, settings: Settings) -> ChannelTested:
+    try:
+        wish = TestChannel(channel=name)
+    except ValidationError:
+        return unknown(name, settings)
+    known = settings.notify.channels.get(name, ChannelSettings())
+    return await client.ask(TEST_CHANNEL, wish, timeout_s=known.timeout_s + ANSWER_S)
+
+
+def unknown(name: str, settings: Settings) -> ChannelTested:
+    """What is said of a name that is none, as the notifier says it of one that is not set."""
+    known = settings.notify.channels
+    near = did_you_mean(nearest(name, known))
+    text = f"there is no channel {name!r}; there are {', '.join(known) or 'none'}{near}"
+    return ChannelTested(sent=False, code="channel_unknown", message=amounts.cut(text, 400))
+
+
+def _tell(answer: ChannelTested) -> None:
+    mark, style = ("✓", "green") if answer.sent else ("✗", "bold red")
+    out().print(Text.assemble((f"{mark} ", style), answer.message), soft_wrap=True)
+    if not answer.sent:
+        out().print(Text(f"  → {channels.todo(answer.code)}", "yellow"), soft_wrap=True)
+
+
+# --- list -----------------------------------------------------------------------------------------
+
+
+@app.command("list", epilog="Examples:  deskbus notify list   deskbus notify list --json")
+def list_channels(json: JsonOption = False) -> None:
+    """Show channels with how they fare, and the rules.
+
+    Addresses are secrets and never shown. Works without a running desk.
+    """
+    settings = load_settings()
+
+    async def work() -> tuple[ChannelsView | None, NotificationsPage]:
+        async with reading_client(settings) as client:
+            page = await client.ask(NOTIFICATIONS, NotificationsQuery(limit=1))
+            return await view_of(client), page
+
+    answer, page = asking(work())
+    view = answer or channels.of_settings(settings.notify, {}, working=False)
+    if json:
+        known = {state.channel: state for state in page.channels}
+        shown = tuple(Channel(channel=c, state=known.get(c.name)) for c in view.channels)
+        emit([Channels(channels=shown, rules=view.rules, answers=answer is not None)])
+        return
+    if answer is None:
+        text = "the notifier does not answer: channels and rules as the settings here have them"
+        err().print(text, style="dim")
+    show_channels(view, page.channels, datetime.now(UTC), out())
+
+
+async def view_of(client: Client) -> ChannelsView | None:
+    """The channels and rules that the notifier runs with; None where it does not answer."""
+    try:
+        return await client.ask(CHANNELS, ChannelsQuery(), timeout_s=CHANNELS_TIMEOUT_S)
+    except DeskNotReachable:
+        return None
+
+
+def show_channels(
+    view: ChannelsView, states: Sequence[ChannelState], now: datetime, console: Console
+) -> None:
+    """Print the channels with a sentence about each, and the rules."""
+    lines = channels.lines(view, states, now)
+    if not lines:
+        err().print(f"{NO_CHANNEL}; {DOCS_HINT}", style="dim")
+        return
+    head = ("waiting", "right"), ("sent", "right"), ("given up", "right"), ("failures", "right")
+    grid = table("channel", "service", "status", *head)
+    for line in lines:
+        state = line.state or ChannelState(channel=line.name, since=now)
+        counts = (state.waiting, state.sent, state.given_up, state.failures)
+        style = TONE_STYLES[line.tone]
+        named = (Text(_cut(line.name), "bold"), line.service, Text(line.standing, style))
+        grid.add_row(*named, *(f"{count:,}" for count in counts))
+    write(grid, console)
+    console.print()
+    for line in lines:
+        console.print(Text.assemble((f"{line.name}: ", "bold"), amounts.plain(line.finding)))
+        if line.todo:
+            console.print(Text(f"  → {line.todo}", "yellow"))
+    if view.rules:
+        console.print()
+        for rule in view.rules:
+            words = channels.rule_in_words(rule)
+            console.print(Text.assemble((f"rule {rule.name}: ", "bold"), words))
+
+
+# --- history --------------------------------------------------------------------------------------
+
+
+@app.command(
+    epilog="Examples:  deskbus notify history   deskbus notify history --channel phone "
+    "--status given_up   deskbus notify history --limit 200 --json"
+)
+def history(
+    channel: Annotated[str | None, typer.Option(help="Only this channel.")] = None,
+    status: Annotated[
+        Status | None, typer.Option(help="Only these: due (waiting), sent or given_up.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=HISTORY_MAX, help="How many, newest first.")
+    ] = 20,
+    json: JsonOption = False,
+) -> None:
+    """Show the newest messages, and what became of each.
+
+    Works without a running desk.
+    """
+    settings = load_settings()
+    try:
+        query = NotificationsQuery(
+            channel=channel, status=status.value if status else None, limit=limit
+        )
+    except ValidationError:
+        none = unknown(channel or "", settings)
+        raise Problem(ExitCode.USAGE, none.message, "deskbus notify list") from None
+
+    async def work() -> NotificationsPage:
+        async with reading_client(settings) as client:
+            return await client.ask(NOTIFICATIONS, query)
+
+    page = asking(work())
+    if json:
+        emit(page.notifications)
+    elif not page.notifications:
+        err().print("no message is like that" if channel or status else "no messages", style="dim")
+    else:
+        show_history(page, out())
+
+
+def show_history(page: NotificationsPage, console: Console) -> None:
+    """Print the messages, one a line, and what became of those that were not simply sent."""
+    grid = table("event", "channel", "status", "message")
+    for message in page.notifications:
+        word = channels.status_word(message.status)
+        grid.add_row(
+            f"{message.notice.at.astimezone():%m-%d %H:%M}",
+            _cut(message.channel),
+            Text(word, TONE_STYLES[tone(message.status)]),
+            _message(message),
+        )
+    write(grid, console)
+    if page.more:
+        err().print("there are older ones: a larger --limit shows them", style="dim")
+
+
+def _cut(name: str) -> str:
+    return amounts.cut(name, NAME_CHARS_SHOWN)
+
+
+def _message(message: Notification) -> Text:
+    text = one_line(message.notice.title)
+    outcome = channels.outcome(message)
+    return Text.assemble((f"{outcome}: ", "yellow"), text, no_wrap=True) if outcome else text

@@ -1,0 +1,64 @@
+"""The HTTP API's paths about messages to people."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+
+from contracts.notice import (
+    HISTORY_MAX,
+    ChannelsView,
+    ChannelTested,
+    NotificationsPage,
+    NotificationsQuery,
+)
+from contracts.types import Name
+from libs.runtime.notify_settings import ChannelSettings
+from services.console.http.bodies import json_of, problems
+from services.console.http.requests import DeskAccess
+from services.console.views import notifications as view
+
+NUMBER_MAX = 2**53 - 1
+"""What JSON readers that count in floats still have exactly."""
+
+Status = Literal["due", "sent", "given_up"]
+
+
+def notifications(desk: DeskAccess) -> APIRouter:
+    """What people were told, over which channels."""
+    router = APIRouter(prefix="/notifications", tags=["notifications"])
+
+    @router.get("", response_model=NotificationsPage)
+    async def list_notifications(
+        channel: Name | None = None,
+        status: Status | None = None,
+        event_id: UUID | None = None,
+        before: Annotated[
+            int | None,
+            Query(ge=1, le=NUMBER_MAX, description="The last `number` of the page before."),
+        ] = None,
+        limit: Annotated[int, Query(ge=1, le=HISTORY_MAX)] = 50,
+    ) -> Response:
+        """The newest messages to people with what became of them, and how each channel fares."""
+        query = NotificationsQuery(
+            channel=channel, status=status, event_id=event_id, before=before, limit=limit
+        )
+        page = await view.notifications(query, store=desk.store, settings=desk.settings)
+        return json_of(page)
+
+    @router.get("/channels", response_model=ChannelsView)
+    async def list_channels() -> Response:
+        """The channels and rules that the notifier runs with; addresses are never shown."""
+        return json_of(await desk.requests.channels())
+
+    @router.post(
+        "/channels/{channel}/test",
+        response_model=ChannelTested,
+        responses=problems(404, 409, 413, 429, 502),
+    )
+    async def test_channel(channel: Name) -> Response:
+        """Send a test message to a channel now, past everything that waits for it."""
+        known = desk.settings.notify.channels.get(channel, ChannelSettings())
+        return json_of(await desk.requests.test(channel, known.timeout_s))
+
+    return router

@@ -1,0 +1,64 @@
+"""Messages to people: the channels with how they fare, the rules, the newest messages."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from contracts.notice import ChannelsView, NotificationsQuery
+from contracts.types import Name
+from libs.report.notify import channels
+from libs.runtime.errors import DeskError
+from services.console.http.notifications import NUMBER_MAX, Status
+from services.console.http.requests import DeskAccess
+from services.console.pages.choices import OrAll
+from services.console.pages.show import Show
+from services.console.views import notifications as view
+
+MESSAGES_SHOWN = 50
+
+
+def notifications(desk: DeskAccess, show: Show) -> APIRouter:
+    """One page."""
+    router = APIRouter()
+
+    @router.get("/notifications")
+    async def notifications_page(
+        request: Request,
+        channel: Annotated[Name | None, OrAll, Query()] = None,
+        status: Annotated[Status | None, OrAll, Query()] = None,
+        before: Annotated[int | None, OrAll, Query(ge=1, le=NUMBER_MAX)] = None,
+    ) -> Response:
+        query = NotificationsQuery(
+            channel=channel, status=status, before=before, limit=MESSAGES_SHOWN
+        )
+        page = await view.notifications(query, store=desk.store, settings=desk.settings)
+        answer = await _channels(desk)
+        shown = answer or channels.of_settings(desk.settings.notify, {}, working=False)
+        return show(
+            request,
+            "notifications.html",
+            it=page,
+            lines=channels.lines(shown, page.channels, desk.now()),
+            rules=shown.rules,
+            answers=answer is not None,
+            names=[state.channel for state in page.channels],
+            statuses=STATUSES,
+            status_words=channels.STATUS_WORDS,
+            channel=channel,
+            status=status,
+            before=before,
+            older=page.notifications[-1].number if page.more else None,
+        )
+
+    return router
+
+
+STATUSES = ("due", "sent", "given_up")
+
+
+async def _channels(desk: DeskAccess) -> ChannelsView | None:
+    """What the notifier runs with; None where it does not answer."""
+    try:
+        return await desk.requests.channels()
+    except DeskError:
+        return None

@@ -1,0 +1,41 @@
+"""Messages to people: what is on record of them, and how their channels fare."""
+
+from contracts.notice import (
+    ChannelState,
+    Notice,
+    Notification,
+    NotificationsPage,
+    NotificationsQuery,
+)
+from libs.postgres.pool import Record
+from libs.runtime.nearest import UnknownName
+from libs.runtime.settings import Settings
+from services.console.sizes import fitting
+from services.console.store import Store
+
+
+async def notifications(
+    query: NotificationsQuery, *, store: Store, settings: Settings
+) -> NotificationsPage:
+    """The messages asked for, and all channels. Raises UnknownName for a channel that never was."""
+    channels = tuple(map(_channel, await store.notice_channels()))
+    if query.channel is not None:
+        known = dict.fromkeys([*settings.notify.channels, *(state.channel for state in channels)])
+        if query.channel not in known:
+            raise UnknownName("channel", query.channel, tuple(known) or ("none",), field="channel")
+    rows = await store.notifications(
+        query.channel, query.event_id, query.status, query.before, query.limit + 1
+    )
+    kept = fitting(map(_notification, rows[: query.limit]))
+    return NotificationsPage(
+        notifications=tuple(kept), channels=channels, more=len(kept) < len(rows)
+    )
+
+
+def _notification(row: Record) -> Notification:
+    fields = {**dict(row), "notice": Notice.model_validate_json(row["notice"])}
+    return Notification(**fields, code=row["error_code"])
+
+
+def _channel(row: Record) -> ChannelState:
+    return ChannelState(**dict(row), code=row["error_code"])

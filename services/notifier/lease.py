@@ -1,0 +1,90 @@
+"""The lease: who works, and until when; and questions that are asked until they are answered."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import structlog
+
+from contracts.notice import (
+    KeepNotices,
+    LeaseNotifier,
+    NextNotices,
+    NoticesKept,
+    NoticesNext,
+    NotifierLease,
+)
+from libs.runtime.errors import DeskError
+
+RETRY_S, RETRY_S_MAX = 0.2, 2.0
+"""Between two tries of a question that nobody answers."""
+GRACE_S = 5.0
+"""How long what is under way may take to end when the service stops."""
+
+Answered = TypeVar("Answered")
+
+log = structlog.get_logger()
+
+
+class Orchestrator(Protocol):
+    """Who remembers what is due and what was sent. Each raises DeskError where nobody answers."""
+
+    async def lease(self, asked: LeaseNotifier) -> NotifierLease:
+        """Ask for the lease, or give it back."""
+        ...
+
+    async def keep(self, asked: KeepNotices) -> NoticesKept:
+        """Have notices kept."""
+        ...
+
+    async def next(self, asked: NextNotices) -> NoticesNext:
+        """Say what became of notices, and hear what is due next."""
+        ...
+
+
+class LeaseLost(Exception):
+    """Another notifier works now."""
+
+
+@dataclass
+class Lease:
+    """The lease, and until when by the steady clock something may be begun under it. `ending` is
+    set once nothing more is to be begun."""
+
+    epoch: int
+    fresh_until: float
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no other notifier can have it by now."""
+        return time.monotonic() < self.fresh_until
+
+
+async def until_answered(
+    ask: Callable[[], Awaitable[Answered]], ending: asyncio.Event | None
+) -> Answered:
+    """The answer, over any outage. With `ending` set it is asked for as long as a stop may take."""
+    wait_s, until = RETRY_S, None
+    while True:
+        try:
+            return await ask()
+        except DeskError as error:
+            log.warning("notifier.waits", why=error.message)
+            if ending is not None and ending.is_set():
+                until = until or time.monotonic() + GRACE_S
+                if time.monotonic() > until:
+                    raise
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, RETRY_S_MAX)
+
+
+async def within(event: asyncio.Event, timeout_s: float) -> bool:
+    """Wait for the event, at most so long; whether it came."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    return event.is_set()

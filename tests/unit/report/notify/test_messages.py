@@ -1,0 +1,101 @@
+"""Notices as text: escaped for the channel, within its limits, in order."""
+
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, Severity
+from libs.report.notify.messages import Style, compose
+from tests.fakes.notable import AT, notice
+
+WIDE = Style(title_chars_max=250, body_chars_max=8_000)
+MARKUP = "A_B*C[x](y)<b>&`~|#\\"
+
+
+def test_one_notice_is_its_title_and_its_lines() -> None:
+    text = compose([notice("main: sold 3 AAPL", lines=("fee 1.00",))], AT, WIDE)
+    assert (text.title, text.body, text.count) == ("main: sold 3 AAPL", "fee 1.00", 1)
+
+
+def test_a_notice_without_lines_has_its_title_as_body() -> None:
+    assert compose([notice("main: sold 3 AAPL")], AT, WIDE).body == "main: sold 3 AAPL"
+
+
+def test_how_serious_it_is_stands_first() -> None:
+    assert compose([notice("x", severity=Severity.ALARM)], AT, WIDE).title == "Alarm: x"
+
+
+def test_several_go_in_one_message_in_order() -> None:
+    text = compose([notice("first"), notice("second", lines=("more",))], AT, WIDE)
+    assert text.title == "2 messages of your desk"
+    assert text.body == "• first\n• second\nmore"
+
+
+def test_where_a_channel_has_no_titles_the_body_begins_with_it() -> None:
+    text = compose([notice("main: sold", lines=("fee",))], AT, Style(0, 200))
+    assert (text.title, text.body) == ("", "main: sold\nfee")
+
+
+@pytest.mark.parametrize(
+    ("markup", "written"),
+    [
+        ("text", MARKUP),
+        ("html", "A_B*C[x](y)&lt;b&gt;&amp;`~|#\\"),
+        ("markdown", "A\\_B\\*C\\[x\\]\\(y\\)\\<b\\>&\\`\\~\\|\\#\\\\"),
+    ],
+)
+def test_markup_in_a_value_is_text_to_every_channel(markup: str, written: str) -> None:
+    style = Style(0, 2_000, markup)
+    assert compose([notice(MARKUP)], AT, style).body.startswith(written)
+
+
+def test_links_lead_to_the_configured_address_and_without_one_there_are_none() -> None:
+    told = notice("x", page="/cycles/7")
+    linked = Style(250, 8_000, base_url="https://desk.example.org")
+    assert compose([told], AT, linked).body == "https://desk.example.org/cycles/7"
+    assert "://" not in compose([told], AT, WIDE).body
+
+
+def test_a_proposal_says_how_much_time_is_left_when_it_is_sent() -> None:
+    asked = notice("x", expires_at=AT + timedelta(minutes=60))
+    berlin = Style(250, 8_000, zone=ZoneInfo("Europe/Berlin"))
+    later = AT + timedelta(minutes=8)
+    assert compose([asked], later, berlin).body == (
+        "answer within 52 min 00 s, until 23:30 CEST: in the console, or by `deskbus approvals`"
+    )
+    too_late = compose([asked], AT + timedelta(hours=2), berlin)
+    assert too_late.body == "its time to answer has passed"
+
+
+def test_what_does_not_fit_waits_for_the_next_message() -> None:
+    due = [notice("x" * 40) for _ in range(10)]
+    text = compose(due, AT, Style(250, 100))
+    assert text.count == 2
+    assert text.title == "2 messages of your desk"
+    assert len(text.body) <= 100
+
+
+def test_a_link_is_whole_or_not_there() -> None:
+    told = notice("title", lines=("y" * 60,), page="/cycles/7")
+    text = compose([told], AT, Style(250, 70, base_url="https://desk.example.org"))
+    assert text.body == "y" * 60
+
+
+@given(
+    titles=some.lists(some.text("ab &<_*", max_size=TITLE_CHARS_MAX), min_size=1, max_size=12),
+    lines=some.lists(some.text("xy &<_*", max_size=LINE_CHARS_MAX), max_size=LINES_MAX),
+    markup=some.sampled_from(["text", "html", "markdown"]),
+    title_chars=some.sampled_from([0, 40, 250]),
+    body_chars=some.integers(20, 3_000),
+)
+def test_no_message_is_over_its_channels_limits_and_each_tells_at_least_one(
+    titles: list[str], lines: list[str], markup: str, title_chars: int, body_chars: int
+) -> None:
+    due = [notice(title, lines=tuple(lines)) for title in titles]
+    text = compose(due, AT, Style(title_chars, body_chars, markup))
+    assert 1 <= text.count <= len(due)
+    assert len(text.title) <= title_chars
+    assert len(text.body) <= body_chars

@@ -1,0 +1,181 @@
+"""One event as a message: every sentence is code's, nobody's own words are in it."""
+
+import pytest
+
+from contracts.audit import NOTABLE_EVENTS, EventType
+from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, NoticeKind, Severity
+from libs.report.notify import notices
+from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, STOP, notable
+
+AT_RISK = (
+    "risks 505.39 USD (0.5% of equity) down to 215.02; looked at again by 2012-08-02; wrong if it "
+    "falls to 215.02"
+)
+CUNNING = "<b>*Click* [here](http://evil)</b> @everyone\nApprove now"
+
+
+@pytest.mark.parametrize("kind", NOTABLE_EVENTS)
+def test_every_notable_event_is_told_without_anybodys_own_words(kind: EventType) -> None:
+    told = notices.of(notable(kind))
+    text = "\n".join((told.title, *told.lines, told.page))
+
+    assert "FREE TEXT" not in text
+    assert "cannot read" not in text
+    assert "unknown" not in text
+    assert told.title
+
+
+def test_exactly_the_notable_events_have_a_telling() -> None:
+    assert set(notices.TELLINGS) == set(NOTABLE_EVENTS) == set(DATA)
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "lines"),
+    [
+        (
+            EventType.DECISION,
+            "Decision of main for Fri 2012-06-29",
+            (
+                "buy 15 AAPL; vetoed GOOG",
+                f"AAPL: {AT_RISK}",
+            ),
+        ),
+        (
+            EventType.ORDER_FILLED,
+            "main: bought 15 AAPL at 243.84",
+            ("on Mon 2012-07-02, fee 1.83",),
+        ),
+        (EventType.ORDER_PLACED, "Order of main: sell 15 AAPL, stop at 215.02 USD", ()),
+        (
+            EventType.EXITS_CHECKED,
+            "Exits of main for Fri 2012-06-29: 1 of 2 positions to sell",
+            ("sell 30 AAPL", "MSFT could not be checked"),
+        ),
+        (EventType.APPROVAL_REQUESTED, "main waits for your approval", ("buy 15 AAPL",)),
+        (EventType.APPROVAL_DECIDED, "Proposal of main approved by cli", ()),
+        (
+            EventType.CYCLE_ENDED,
+            "Cycle of main for Fri 2012-06-29 failed in analyzing/quant",
+            (),
+        ),
+        (EventType.TRADING_HALTED, "Buys of every account are halted, by cli", ()),
+        (
+            EventType.OUTAGE_ENDED,
+            "The desk stood still for 6 min 40 s and goes on",
+            ("nothing could be committed from 2012-06-29 20:30 UTC to 2012-06-29 20:36 UTC",),
+        ),
+        (
+            EventType.LETTER_KEPT,
+            "Dead letter 12: desk.v1.dlq.research.quant (invalid)",
+            (),
+        ),
+        (
+            EventType.REPORT_WRITTEN,
+            "Report of main for Fri 2012-06-29",
+            (
+                "worth 101,234.50 USD, +0.00 since the session before, +0.00 in all",
+                "0 fills, 0 positions held",
+                "needs you: no price",
+            ),
+        ),
+        (
+            EventType.NOTICES_GIVEN_UP,
+            "12 messages to channel phone could not be delivered (timeout)",
+            ("the oldest is of 2012-06-29 20:30 UTC; they were given up",),
+        ),
+    ],
+)
+def test_what_is_said_of_an_event(kind: EventType, title: str, lines: tuple[str, ...]) -> None:
+    told = notices.of(notable(kind))
+    assert (told.title, told.lines) == (title, lines)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "is_about", "severity"),
+    [
+        (EventType.ORDER_FILLED, {}, NoticeKind.FILL, Severity.INFO),
+        (EventType.ORDER_FILLED, {"type": "stop", "side": "sell"}, NoticeKind.STOP, "warning"),
+        (EventType.ORDER_PLACED, {"type": "market"}, NoticeKind.ORDER, "info"),
+        (EventType.ORDER_PLACED, {}, NoticeKind.STOP, "info"),
+        (EventType.OPERATION_FAILED, {}, NoticeKind.STEP, "warning"),
+        (
+            EventType.OPERATION_FAILED,
+            {"code": "budget_exhausted", "field": "day_tokens_max"},
+            NoticeKind.BUDGET,
+            "alarm",
+        ),
+        (EventType.REQUEST_REJECTED, {"code": "budget_exhausted"}, NoticeKind.BUDGET, "alarm"),
+        (EventType.REQUEST_REJECTED, {"requester": "schedule"}, NoticeKind.FAILURE, "alarm"),
+        (EventType.REQUEST_REJECTED, {}, NoticeKind.REFUSAL, "warning"),
+        (EventType.CYCLE_ENDED, {}, NoticeKind.FAILURE, "alarm"),
+        (EventType.CYCLE_ENDED, {"status": "completed"}, NoticeKind.CYCLE, "info"),
+    ],
+)
+def test_what_a_notice_is_about_and_how_serious_it_is(
+    kind: EventType, changed: dict[str, str], is_about: NoticeKind, severity: str
+) -> None:
+    told = notices.of(notable(kind, **changed))
+    assert (told.kind, told.severity) == (is_about, severity)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        (EventType.OPERATION_FAILED, "code"),
+        (EventType.OPERATION_FAILED, "step"),
+        (EventType.REQUEST_REJECTED, "requester"),
+        (EventType.REQUEST_REJECTED, "code"),
+        (EventType.LETTER_KEPT, "subject"),
+        (EventType.LETTER_KEPT, "code"),
+        (EventType.ORDER_FILLED, "asset"),
+        (EventType.TRADING_HALTED, "by"),
+        (EventType.NOTICES_GIVEN_UP, "channel"),
+        (EventType.NOTICES_GIVEN_UP, "code"),
+    ],
+)
+def test_a_name_that_is_none_is_left_out(kind: EventType, field: str) -> None:
+    """Whoever wrote the event, with whatever key: what it smuggles into a name is not told."""
+    told = notices.of(notable(kind, **{field: CUNNING}))
+    text = "\n".join((told.title, *told.lines))
+    for part in ("Click", "evil", "everyone", "<b>", "Approve"):
+        assert part not in text
+
+
+def test_the_account_is_that_of_the_data_or_of_the_cycles_session() -> None:
+    assert notices.of(notable(EventType.ORDER_FILLED, account="other")).account == "main"
+    assert notices.of(notable(EventType.DECISION, account="other")).account == "other"
+    assert notices.of(notable(EventType.TRADING_HALTED)).account is None
+    assert notices.of(notable(EventType.DECISION, account="<b>")).account is None
+
+
+def test_a_proposal_says_until_when_it_waits() -> None:
+    event = notable(EventType.APPROVAL_REQUESTED)
+    told = notices.of(event)
+    assert told.expires_at is not None
+    assert (told.expires_at - event.at).total_seconds() == 3600
+
+
+def test_an_event_of_a_newer_desk_is_told_by_its_type() -> None:
+    told = notices.of(notable(EventType.ORDER_FILLED, quantity={"of": "a newer kind"}))
+    assert told.title == "An event of type order_filled, which this version cannot read"
+    assert told.severity is Severity.WARNING
+
+
+def test_a_large_decision_is_cut_to_what_one_message_holds() -> None:
+    decisions = [{**BUY, "asset": f"T{number}"} for number in range(60)]
+    told = notices.of(notable(EventType.DECISION, decisions=decisions))
+    assert len(told.lines) == LINES_MAX
+    assert told.lines[-1] == "and 52 more"
+    assert all(len(line) <= LINE_CHARS_MAX for line in told.lines)
+    assert len(told.title) <= TITLE_CHARS_MAX
+
+
+def test_prices_that_are_made_up_are_said_to_be() -> None:
+    told = notices.of(notable(EventType.DECISION, synthetic=True))
+    assert told.lines[-1].startswith("synthetic prices")
+
+
+def test_the_fixtures_words_of_others_stand_where_others_have_the_word() -> None:
+    """Or the test above would look for what is not there."""
+    for data in (ORDER, STOP, FILL, DECISION, FAILED, BUY):
+        assert "FREE TEXT" in str(data)

@@ -1,0 +1,170 @@
+"""A desk that remembers in memory, a channel that does as it is told, and events given by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from contracts.audit import Event
+from contracts.notice import (
+    DueNotice,
+    KeepNotices,
+    KeptNotice,
+    LeaseNotifier,
+    NextNotices,
+    NoticesKept,
+    NoticesNext,
+    NotifierLease,
+)
+from libs.channels.channel import Limits, Message, Outcome, Sent
+from libs.runtime.errors import Unavailable
+from services.notifier.hearer import Hearer
+
+SOON_S = 10.0
+
+
+@dataclass
+class Memory:
+    """The orchestrator's part, as services/orchestrator/notices.py has it."""
+
+    holder: str = ""
+    epoch: int = 0
+    kept: list[KeptNotice] = field(default_factory=list)
+    ended: dict[tuple[UUID, str], str] = field(default_factory=dict)
+    failures: list[NextNotices] = field(default_factory=list)
+    next_try_at: dict[str, datetime] = field(default_factory=dict)
+    away: bool = False
+    now: datetime = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def _reached(self) -> None:
+        if self.away:
+            raise Unavailable("the orchestrator is away")
+
+    async def lease(self, asked: LeaseNotifier) -> NotifierLease:
+        self._reached()
+        if asked.release:
+            if self.holder == asked.instance:
+                self.holder = ""
+            return NotifierLease(granted=False)
+        if self.holder not in {"", asked.instance}:
+            return NotifierLease(granted=False)
+        self.epoch += self.holder != asked.instance
+        self.holder = asked.instance
+        return NotifierLease(granted=True, epoch=self.epoch, lease_s=10)
+
+    async def keep(self, asked: KeepNotices) -> NoticesKept:
+        self._reached()
+        if asked.epoch != self.epoch:
+            return NoticesKept(outcome="fenced")
+        known = {each.notice.event_id for each in self.kept}
+        self.kept += [each for each in asked.notices if each.notice.event_id not in known]
+        self._tell()
+        return NoticesKept(outcome="ok", kept=len(asked.notices))
+
+    async def next(self, asked: NextNotices) -> NoticesNext:
+        self._reached()
+        name = asked.channel
+        for each in asked.settled:
+            self.ended.setdefault((each.event_id, name), each.outcome)
+        if asked.failed:
+            self.failures.append(asked)
+            self.next_try_at[name] = self.now + timedelta(seconds=asked.again_in_s)
+        self._tell()
+        waiting = self.waiting(name)
+        is_closed = self.next_try_at.get(name, self.now) > self.now
+        ready = [] if is_closed else [each for each in waiting if each.due_at <= self.now]
+        first = min((each.due_at for each in waiting), default=None)
+        wait_s = None if first is None else max((first - self.now).total_seconds(), 0.05)
+        return NoticesNext(
+            outcome="ok" if asked.epoch == self.epoch else "fenced",
+            now=self.now,
+            notices=tuple(ready[: asked.limit]),
+            wait_s=0.0 if ready else wait_s,
+            waiting=len(waiting),
+        )
+
+    def waiting(self, channel: str) -> list[DueNotice]:
+        return [
+            DueNotice(notice=each.notice, due_at=due.due_at, gathered=due.gathered)
+            for each in self.kept
+            for due in each.due
+            if due.channel == channel and (each.notice.event_id, channel) not in self.ended
+        ]
+
+    def pass_by(self, seconds: float) -> None:
+        """The database's clock goes on."""
+        self.now += timedelta(seconds=seconds)
+
+    def _tell(self) -> None:
+        self.changed.set()
+
+
+@dataclass
+class Told:
+    """A channel; `outcomes` are given one after the other, then it takes all."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    limits: Limits = Limits(250, 8_000)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.gate.set()
+
+    async def send(self, message: Message) -> Outcome:
+        self.messages.append(message)
+        self.news.set()
+        await self.gate.wait()
+        return self.outcomes.pop(0) if self.outcomes else Sent()
+
+    async def close(self) -> None:
+        pass
+
+    @property
+    def titles(self) -> list[str]:
+        return [notice.title for message in self.messages for notice in message.notices]
+
+
+class Hearing:
+    """Events given by hand, as the stream would: numbered from 1, and again until they are kept."""
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.number = 0
+        self._hearer: Hearer | None = None
+
+    @asynccontextmanager
+    async def __call__(self, hearer: Hearer) -> AsyncIterator[asyncio.Event]:
+        self._hearer = hearer
+        hearer.begin(self.number + 1)
+        self.begun.set()
+        yield self.lost
+        self.begun.clear()
+
+    async def say(self, *events: Event) -> None:
+        """Returns once all are acknowledged."""
+        first, self.number = self.number + 1, self.number + len(events)
+        async with asyncio.timeout(SOON_S):
+            await asyncio.gather(
+                *(self.deliver(event, number) for number, event in enumerate(events, first))
+            )
+
+    async def deliver(self, event: Event, number: int) -> None:
+        """One event, again and again until it is taken."""
+        await self.begun.wait()
+        assert self._hearer is not None
+        while not await self._hearer.take(event, number):  # noqa: ASYNC110 - as the stream does
+            await asyncio.sleep(0.01)
+
+
+async def until(condition: asyncio.Event, what: Callable[[], bool]) -> None:
+    """Wait until it is so; `condition` is set at every change."""
+    async with asyncio.timeout(SOON_S):
+        while not what():
+            condition.clear()
+            await condition.wait()
