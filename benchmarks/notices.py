@@ -134,7 +134,7 @@ async def caught_up(
     began: float,
     notifier: psutil.Process,
 ) -> float:
-    """Wait until a channel took all, and say how it did; the notifier's memory at most meanwhile."""
+    """Wait until a channel took all, and say how; the notifier's memory at most meanwhile."""
     wanted, most_mb = len(events) + SINGLE, 0.0
     waiting = asyncio.create_task(
         asyncio.to_thread(server.wait, lambda s: _taken(s) >= wanted, CAUGHT_UP_S)

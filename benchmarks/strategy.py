@@ -33,7 +33,7 @@ from contracts.cycle import STRATEGY, CancelCycle, CycleRequest, CycleStatus
 from contracts.strategy import MlpSpec, StrategySpec, StrategyWish
 from contracts.subjects import CANCEL_CYCLE, REQUEST_CYCLE
 from libs.bus.client import Client, open_client
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 
 EXAMPLE: Final = Path("examples/strategies/trend-and-calm.yaml")
 COMPUTE: Final = "services.strategy_training.compute"

@@ -71,6 +71,7 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
+from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.provider import ProvidersQuery, ProvidersView
 from contracts.query import (
     AccountQuery,
@@ -398,6 +399,7 @@ APPROVALS = console("approvals", ApprovalsQuery, ApprovalsPage)
 DECISIONS = console("decisions", DecisionsQuery, DecisionsPage, agents=True)
 BUDGET = console("budget", BudgetQuery, BudgetView)
 LEADERBOARD = console("leaderboard", LeaderboardQuery, LeaderboardView)
+PERFORMANCE = console("performance", PerformanceQuery, PerformanceView)
 STRATEGIES = console("strategies", StrategiesQuery, StrategiesPage)
 SCHEDULE = console("schedule", ScheduleQuery, ScheduleView)
 STORING = console("storing", StoringQuery, Storing)
@@ -424,6 +426,7 @@ QUERIES: tuple[AnySubject, ...] = (
     DECISIONS,
     BUDGET,
     LEADERBOARD,
+    PERFORMANCE,
     STRATEGIES,
     REPORT,
     SCHEDULE,

@@ -43,3 +43,18 @@ def growth(worth: Mapping[date, Worth]) -> Mapping[date, Decimal]:
     for before, day in pairwise(days):
         grown[day] = grown[before] * (ONE + period_return(worth[before], worth[day]))
     return grown
+
+
+def monthly(grown: Mapping[date, Decimal]) -> Mapping[str, Decimal]:
+    """The return of each calendar month, as `2012-06`: its last close against that of the month
+    before; the first month's against the first close of all. As a part: 0.01 is one percent."""
+    last: dict[str, Decimal] = {}
+    for day in sorted(grown):
+        last[f"{day:%Y-%m}"] = grown[day]
+    if not last:
+        return {}
+    begins = [grown[min(grown)], *last.values()]
+    return {
+        month: end / begin - ONE if begin else Decimal(0)
+        for (month, end), begin in zip(last.items(), begins, strict=False)
+    }

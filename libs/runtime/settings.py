@@ -24,6 +24,7 @@ from pydantic_settings import (
 
 from contracts.account import AccountLimits
 from contracts.gate import STRICT, GateThresholds
+from contracts.performance import CANDIDATES, Benchmark
 from contracts.types import Currency, Name
 from libs.runtime.contact import Contact
 from libs.runtime.errors import DeskError
@@ -266,6 +267,10 @@ class Settings(BaseSettings):
     account_limits: dict[Name, dict[str, Decimal]] = Field(default={})
     """Other limits for single accounts, by name; what one does not set is as in `limits`."""
 
+    benchmarks: dict[Name, Benchmark] = Field(default={})
+    """What single accounts are compared with, by name: `cash`, a ticker, or `candidates`, equal
+    parts of the candidates of the account's first decision, as of accounts that are not named."""
+
     strategies_dir: Path = Path("strategies")
     """Where strategies are exported to, as files that a person reads and edits."""
     exit_rules_file: Path = Path("exit_signals.toml")
@@ -322,6 +327,10 @@ class Settings(BaseSettings):
     def currency_of(self, account: str) -> str:
         """The currency that an account is opened in."""
         return self.account_currencies.get(account, DEFAULT_CURRENCY)
+
+    def benchmark_of(self, account: str) -> str:
+        """What an account is compared with."""
+        return self.benchmarks.get(account, CANDIDATES)
 
     def rate_of(self, provider: str) -> Rate:
         """The rate limit of a model endpoint: as it is set, else as for its preset."""

@@ -14,7 +14,7 @@ from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import limits_of, providers_of
 from libs.market.source import MarketData
 from libs.market.sources import market_of
-from libs.report.strategy_files import StrategyFiles
+from libs.report.strategies.files import StrategyFiles
 from libs.runtime.settings import Settings
 from services.assessment.handler import memorize
 from services.assessment.strategy import assess_strategy

@@ -17,8 +17,8 @@ from libs.llm.agent import Role
 from libs.llm.loop import call_tools
 from libs.llm.prompt import task_for
 from libs.llm.provider import Evidence
-from libs.report.strategy import page
-from libs.report.strategy_files import StrategyFiles
+from libs.report.strategies.files import StrategyFiles
+from libs.report.strategies.page import page
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from services.assessment.tools import SAVE_ASSESSMENT, assessment_tools, unknown_in

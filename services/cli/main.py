@@ -56,6 +56,11 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
                 "trading.portfolio",
                 "Show an account, open one with your holdings, pay cash in and out",
             ),
+            Entry(
+                "performance",
+                "trading.performance",
+                "Show an account's return, risk and round trips beside a benchmark",
+            ),
             Entry("report", "trading.report", "Show a session's report, and what needs you"),
             Entry("exit-signals", "trading.exit_signals", "Check positions against the exit rules"),
             Entry("exit", "trading.exit_now", "Sell a position now, whatever its exit rules say"),

@@ -23,6 +23,7 @@ from contracts.subjects import (
     LEADERBOARD,
     OPERATION,
     OPERATIONS,
+    PERFORMANCE,
     RECORDING,
     REPORT,
     SCHEDULE,
@@ -48,7 +49,15 @@ from libs.runtime.settings import Settings
 from services.console import handler
 from services.console.live.event_log import EventLog
 from services.console.store import Store
-from services.console.views import accounts, leaderboard, report, schedule, strategies
+from services.console.views import (
+    accounts,
+    benchmark,
+    leaderboard,
+    performance,
+    report,
+    schedule,
+    strategies,
+)
 from services.console.views.desk_metrics import watched
 from services.console.views.past_cycles import PastCycles
 
@@ -112,7 +121,7 @@ def routes(
     letters: DeadLetters,
     health: BusHealth,
     closes: accounts.Closes,
-    history: leaderboard.History,
+    history: benchmark.History,
     settings: Settings,
 ) -> Routes:
     """What the console answers."""
@@ -133,6 +142,14 @@ def routes(
             on_query(DECISIONS, handler.decisions, store=store),
             on_query(BUDGET, handler.budget, store=store, settings=settings, now=now),
             on_query(LEADERBOARD, leaderboard.board, past=past, store=store, history=history),
+            on_query(
+                PERFORMANCE,
+                performance.performance,
+                store=store,
+                past=past,
+                history=history,
+                settings=settings,
+            ),
             on_query(
                 SCHEDULE,
                 schedule.schedule,

@@ -214,6 +214,26 @@ from orders o join fills f using (order_id)
 where o.account = $1
 order by f.session desc, f.filled_at desc, f.order_id limit $2
 
+-- name: moves
+-- What touched each ticker of an account, in the order of the ledger: what an entry's lines come to
+-- by book, with the order behind it. A credit is a gain, and the ledger writes it with a minus.
+select e.session, e.ticker, e.kind = 'split' as is_split, p.quantity, p.cost, p.realised,
+       p.dividends, p.fees, o.cycle_id, o.pipeline, o.side, o.type, o.exit, o.exit_rules,
+       f.price * f.quantity as traded
+from entries e
+cross join lateral (
+    select coalesce(sum(quantity), 0) as quantity,
+           coalesce(sum(amount) filter (where book = 'position'), 0) as cost,
+           coalesce(-sum(amount) filter (where book = 'realised'), 0) as realised,
+           coalesce(-sum(amount) filter (where book = 'dividends'), 0) as dividends,
+           coalesce(sum(amount) filter (where book = 'fees'), 0) as fees
+    from postings where entry_id = e.entry_id
+) p
+left join fills f on f.entry_id = e.entry_id
+left join orders o using (order_id)
+where e.account = $1 and e.ticker is not null
+order by e.session, e.entry_id limit $2
+
 -- name: orders_of_tickers
 -- What the account ordered in these, the newest first, each with its fill.
 select o.ticker, o.side, o.quantity, o.status, o.stop_price, f.session, f.price

@@ -171,6 +171,10 @@ class Store:
         """What the account was worth at the close of each session, oldest first."""
         return await self._rows(sql.snapshots, account)
 
+    async def moves(self, account: str, limit: int) -> Sequence[Record]:
+        """What touched each of the account's tickers, in the order of the ledger."""
+        return await self._rows(sql.moves, account, limit)
+
     async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:
         """The sector and the newest fill of each ticker."""
         rows = await self._rows(sql.held, account, list(tickers))

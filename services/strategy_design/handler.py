@@ -13,7 +13,7 @@ from libs.llm.loop import generate
 from libs.llm.prompt import Task, task_for
 from libs.market.errors import NoHistory
 from libs.market.source import MarketData
-from libs.report.strategy_files import StrategyFiles
+from libs.report.strategies.files import StrategyFiles
 from libs.runtime.errors import DeskError
 from libs.runtime.journal import Call, Journal, Reply
 from services.strategy_design import logic

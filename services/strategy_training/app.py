@@ -8,7 +8,7 @@ from libs.bus.bodies import open_bodies
 from libs.bus.route import Routes, on_command
 from libs.market.source import MarketData
 from libs.market.sources import market_of
-from libs.report.strategy_files import StrategyFiles
+from libs.report.strategies.files import StrategyFiles
 from libs.runtime.settings import Settings
 from services.strategy_training.handler import KeepsModels, train_strategy
 

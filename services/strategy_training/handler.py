@@ -7,8 +7,8 @@ from contracts.strategy_result import TrainingResult
 from libs.market.panels import bars_of, to_bytes
 from libs.market.source import MarketData
 from libs.quant.strategy.gates import training_gate
-from libs.report.export import report_call
-from libs.report.strategy_files import StrategyFiles
+from libs.report.strategies.export import report_call
+from libs.report.strategies.files import StrategyFiles
 from libs.runtime.computing import computed, request_of
 from libs.runtime.journal import Journal
 

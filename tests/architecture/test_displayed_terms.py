@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs/glossary.md"
 HEADING = "## What the screen says"
-TEMPLATES = ("services/console/pages/templates", "libs/report/templates")
+TEMPLATES = ("services/console/pages/templates", "libs/report/strategies/templates")
 MODULES = ("services/cli", "services/console", "libs/report", "libs/llm/rules", "libs/runtime")
 SCRIPTS = "services/console/pages/static"
 TERMS_MIN = 30

@@ -63,7 +63,7 @@ OFFENCES = (
     Offence("inside-a-service", "services.console.logic", "services.console.store"),
     Offence("libs-apart", "libs.bus.codec", "libs.market.errors"),
     Offence("libs-apart", "libs.llm.prompt", "libs.postgres.pool"),
-    Offence("libs-apart", "libs.report.chart", "libs.llm.prompt"),
+    Offence("libs-apart", "libs.report.strategies.chart", "libs.llm.prompt"),
     Offence("libs-apart", "libs.quant.sizing", "libs.runtime.ids"),
     Offence("libs-apart", "libs.runtime.ids", "libs.quant.sizing"),
     Offence("libs-apart", "libs.runtime.ids", "libs.bus.codec"),

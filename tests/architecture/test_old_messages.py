@@ -18,7 +18,7 @@ from contracts.subjects import AnySubject
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.document import asyncapi
 from libs.bus.document.build import models
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 from tests.integration.upgrade.old_release import is_released, unpacked
 
 ROOT = Path(__file__).parents[2]

@@ -186,6 +186,7 @@ NAMES_ALLOWED: dict[str, set[str]] = {
         "contracts/body.py: found",
         "contracts/cycle.py: given",
         "contracts/http.py: found",
+        "contracts/performance.py: found",
         "contracts/memory.py: told",
         "contracts/query.py: found",
         "contracts/report.py: found",

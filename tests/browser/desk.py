@@ -15,7 +15,7 @@ from contracts.operation import JournalEntry
 from libs.bus.connection import connect
 from libs.bus.permissions import PROVISIONER
 from libs.bus.streams import COMMAND_STREAM
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 from libs.runtime import ids
 from libs.runtime.http_address import http_address
 from libs.runtime.ports import choose_port

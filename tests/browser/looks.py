@@ -50,7 +50,16 @@ LOOKS: Mapping[str, Look] = {
 PAGES = (
     *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
     *("decisions", "decision", "exit", "approvals"),
-    *("portfolio", "exits", "leaderboard", "strategies", "strategy", "compared", "reports"),
+    *(
+        "portfolio",
+        "performance",
+        "exits",
+        "leaderboard",
+        "strategies",
+        "strategy",
+        "compared",
+        "reports",
+    ),
     *("schedule", "letters", "letter", "costs", "bus"),
     "not-found",
 )
@@ -66,6 +75,7 @@ PATHS: Mapping[str, str] = {
     "decisions": "/decisions",
     "approvals": "/approvals",
     "portfolio": "/portfolio",
+    "performance": "/performance",
     "exits": "/exits",
     "leaderboard": "/leaderboard",
     "strategies": "/strategies",
@@ -88,6 +98,7 @@ def path_of(page: str, shown: Shown) -> str:
         "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
         "exit": f"/decisions/{shown.sold}/rules",
         "portfolio": f"/portfolio?account={shown.account}",
+        "performance": f"/performance?account={shown.account}",
         "exits": f"/exits?account={shown.account}",
         "strategy": f"/strategies/{shown.strategy}",
         "compared": f"/strategies?name={shown.strategy}&name={shown.other}",

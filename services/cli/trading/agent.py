@@ -15,7 +15,7 @@ from contracts.strategy import StrategySpec, StrategyWish
 from contracts.strategy_query import StrategyView
 from contracts.subjects import CYCLES, OPERATIONS
 from libs.bus.client import Client
-from libs.report.strategy_files import SPEC_BYTES_MAX, SpecUnreadable, spec_of
+from libs.report.strategies.files import SPEC_BYTES_MAX, SpecUnreadable, spec_of
 from libs.runtime.settings import Settings
 from services.cli.render import strategy_story
 from services.cli.shell import progress as meanwhile

@@ -43,7 +43,7 @@ from services.console import handler
 from services.console.http import upkeep
 from services.console.http.boards import boards, tried
 from services.console.http.bodies import asked, body_of, described, json_of, of_cycle, problems
-from services.console.http.books import books, exits, sales
+from services.console.http.books import books, exits, performance, sales
 from services.console.http.cycle_ids import cycle_asked, cycle_named
 from services.console.http.events import events
 from services.console.http.prices import market
@@ -88,6 +88,7 @@ def api(desk: DeskAccess) -> FastAPI:
         decisions,
         approvals,
         books,
+        performance,
         exits,
         sales,
         events,

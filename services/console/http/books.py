@@ -15,6 +15,7 @@ from contracts.exit_signal import (
 )
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
 from contracts.message import Pipeline
+from contracts.performance import Benchmark, PerformanceQuery, PerformanceView
 from contracts.query import (
     PAGE_MAX,
     AccountQuery,
@@ -32,7 +33,7 @@ from services.console import handler
 from services.console.http.bodies import Day, asked, body_of, json_of, of_cycle, problems
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
-from services.console.views import accounts, leaderboard
+from services.console.views import accounts, benchmark
 
 MAIN_ACCOUNT = "main"
 NO_POSITION = {"not_held", "unknown_account", "unknown_ticker"}
@@ -74,7 +75,7 @@ def books(desk: DeskAccess) -> APIRouter:
         account: Name = MAIN_ACCOUNT, points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 60
     ) -> Response:
         """Buy-and-hold of the first candidates, to compare with."""
-        view = await leaderboard.holding(
+        view = await benchmark.holding(
             account, points, past=desk.past, store=desk.store, history=desk.history
         )
         return await _of_account(view, account, desk)
@@ -85,6 +86,30 @@ def books(desk: DeskAccess) -> APIRouter:
         query = BudgetQuery(days=days)
         view = await handler.budget(query, store=desk.store, settings=desk.settings, now=desk.now)
         return json_of(view)
+
+    return router
+
+
+def performance(desk: DeskAccess) -> APIRouter:
+    """How an account did."""
+    router = APIRouter()
+
+    @router.get(
+        "/portfolio/performance",
+        response_model=PerformanceView,
+        responses=problems(404),
+        tags=["portfolio"],
+    )
+    async def get_performance(
+        account: Name = MAIN_ACCOUNT,
+        benchmark: Benchmark | None = None,
+        trips: Annotated[int, Query(ge=0, le=PAGE_MAX)] = 50,
+        points: Annotated[int, Query(ge=2, le=PAGE_MAX)] = 120,
+    ) -> Response:
+        """How an account did beside a benchmark: returns, risk, months and round trips."""
+        query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=points)
+        view = await desk.performance(query)
+        return await _of_account(view, account, desk)
 
     return router
 
@@ -173,7 +198,7 @@ def _no_position(error: QuestionRefused) -> Exception:
 
 
 async def _of_account(
-    view: AccountView | EquityView | HoldingView, account: str, desk: DeskAccess
+    view: AccountView | EquityView | HoldingView | PerformanceView, account: str, desk: DeskAccess
 ) -> Response:
     """What is told of an account. Raises `Refused` where there is none of this name."""
     if not view.found:

@@ -13,6 +13,7 @@ from contracts.cycle import CancelCycle, CycleRequest, RequestAnswer
 from contracts.exit_signal import CheckExitSignals, ExitDistances, ExitDistancesQuery
 from contracts.halt import HaltAnswer
 from contracts.http import ProposalAnswer
+from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.subjects import (
     ANSWER_PROPOSAL,
     CANCEL_CYCLE,
@@ -31,8 +32,9 @@ from libs.web.sessions import Sessions
 from services.console.http.problems import Accepted, accepted, invalid
 from services.console.live.tail import Tail
 from services.console.store import Store
+from services.console.views import performance
 from services.console.views.accounts import Closes, Prices
-from services.console.views.leaderboard import History
+from services.console.views.benchmark import History
 from services.console.views.past_cycles import PastCycles
 from services.console.views.report import Known
 
@@ -131,6 +133,16 @@ class DeskAccess:
     now: Callable[[], datetime]
     tail: Tail
     sessions: Sessions | None = None
+
+    async def performance(self, query: PerformanceQuery) -> PerformanceView:
+        """How an account did."""
+        return await performance.performance(
+            query,
+            store=self.store,
+            past=self.past,
+            history=self.history,
+            settings=self.settings,
+        )
 
     @property
     def known(self) -> Known:

@@ -43,7 +43,7 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
         query = AccountQuery(account=account, fills=FILLS_SHOWN)
         view = await accounts.account(query, store=desk.store, closes=desk.closes)
         if view.portfolio is None:
-            return _no_account(request, account, view.accounts)
+            return no_account(show, request, account, view.accounts)
         asked = EquityQuery(account=account, points=POINTS_SHOWN)
         equity = await accounts.equity(asked, store=desk.store, closes=desk.closes)
         return show(
@@ -65,7 +65,7 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
     async def exits_page(request: Request, account: Name = MAIN_ACCOUNT) -> Response:
         names = tuple(await desk.store.accounts())
         if account not in names:
-            return _no_account(request, account, names)
+            return no_account(show, request, account, names)
         # The rules are another service's: without it the page says who does not answer.
         try:
             view, why = await desk.requests.distances(ExitDistancesQuery(account=account)), ""
@@ -73,13 +73,15 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
             view, why = None, str(error)
         return show(request, "exits.html", it=view, why=why, account=account, accounts=names)
 
-    def _no_account(request: Request, account: str, names: Sequence[str]) -> Response:
-        """Before the first cycle there is none, which is no mistake of whoever asks."""
-        if names:
-            raise not_found(f"no account is named {account}; there are: {few(names, '')}")
-        return show(request, "no_account.html", account=account)
-
     return router
+
+
+def no_account(show: Show, request: Request, account: str, names: Sequence[str]) -> Response:
+    """The page of an account that is not there. Before the first cycle there is none, which is no
+    mistake of whoever asks. Raises `Refused` where there are others."""
+    if names:
+        raise not_found(f"no account is named {account}; there are: {few(names, '')}")
+    return show(request, "no_account.html", account=account)
 
 
 def stops_of(books: Portfolio) -> dict[str, str]:

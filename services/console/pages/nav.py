@@ -42,6 +42,7 @@ NAV: Sequence[Group] = (
         "Results",
         (
             Entry("/portfolio", "Portfolio", "portfolio"),
+            Entry("/performance", "Performance", "performance"),
             Entry("/exits", "Exit signals", "exits"),
             Entry("/leaderboard", "Leaderboard", "leaderboard"),
             Entry("/strategies", "Strategies", "strategies"),

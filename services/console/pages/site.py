@@ -19,12 +19,16 @@ from services.console.pages.login import LOGIN, login
 from services.console.pages.money import money
 from services.console.pages.operations import operations
 from services.console.pages.overview import overview
+from services.console.pages.performance import performance
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
 from services.console.pages.tail import tail
 from services.console.pages.upkeep import upkeep
 
-PAGES = (overview, approvals, tail, cycles, decisions, operations, money, boards, upkeep)
+PAGES = (
+    *(overview, approvals, tail, cycles, decisions, operations),
+    *(money, performance, boards, upkeep),
+)
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 
 

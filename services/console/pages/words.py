@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from contracts.memory import DecisionOutcome
 from libs.facts import amounts
-from libs.report import account, ending, rules, story, ticker_facts
+from libs.report import account, ending, performance, rules, story, ticker_facts
 from libs.report.sections import Fact
 from libs.report.tickers import Row
 from libs.report.tones import tone
@@ -148,7 +148,7 @@ def signed(fraction: float | None) -> str:
     return UNKNOWN if fraction is None else amounts.gain_percent(fraction * 100)
 
 
-def ratio(value: float | None) -> str:
+def ratio(value: float | Decimal | None) -> str:
     """`1.24`; a dash where it is not known."""
     return UNKNOWN if value is None else f"{value:.2f}"
 
@@ -205,6 +205,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "unpriced": account.unpriced,
     "usd": usd,
     "waiting": account.waiting,
+    "why_sold": performance.why_sold,
     "cut": amounts.cut,
     "plain": amounts.plain,
 }

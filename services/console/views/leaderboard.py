@@ -4,38 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from itertools import pairwise
-from typing import Protocol
 
-import orjson
-
-from contracts.http import HoldingPoint, HoldingView
 from contracts.leaderboard import ROWS_MAX, LeaderboardQuery, LeaderboardRow, LeaderboardView
 from contracts.types import Usage
 from libs.postgres.pool import Record
 from libs.quant import leaderboard as quant
 from libs.quant.returns import Worth
-from services.console import logic
 from services.console.store import Store
 from services.console.views.accounts import worth_of
+from services.console.views.benchmark import CYCLES_MAX, History, held_since
 from services.console.views.past_cycles import PastCycle, PastCycles, Run
 
-CYCLES_MAX = 1_000
-"""Cycles looked at, the newest: four years of one a day. Earlier ones with `since` and `until`."""
 CASH, HOLDING = "cash", "buy-and-hold"
-
-
-class History(Protocol):
-    """Closing prices over time."""
-
-    @property
-    def described(self) -> str:
-        """Where the prices are from."""
-        ...
-
-    async def closes(self, ticker: str, first: date, last: date) -> quant.Closes:
-        """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
-        ...
 
 
 @dataclass
@@ -85,7 +65,7 @@ async def board(
         market_source=history.described,
         message=_message(compared, sessions, len(cycles)),
     )
-    held = await _held(store, history, cycles, began, sessions)
+    held = await held_since(store, history, cycles, began, sessions)
     return view.model_copy(
         update={
             "rows": _ranked([*rows, *_beside(held.returns, sessions)])[:ROWS_MAX],
@@ -93,63 +73,6 @@ async def board(
             "absent": held.absent,
         }
     )
-
-
-async def holding(
-    account: str, points: int, *, past: PastCycles, store: Store, history: History
-) -> HoldingView:
-    """What holding would have brought the account, at the sessions that its equity is told of."""
-    row = await store.account(account)
-    if row is None:
-        return HoldingView(found=False)
-    equity = {
-        snapshot["session"]: worth_of(snapshot) for snapshot in await store.snapshots(account)
-    }
-    if len(equity) < 2:
-        return HoldingView(message="holding is compared from the account's second session on")
-    opened, newest = min(equity), max(equity)
-    cycles = await past.newest(date.min, newest, CYCLES_MAX)
-    decided = _first_decision(cycles, account, opened)
-    began = next((day for day in equity if decided is not None and day >= decided), None)
-    sessions = [day for day in equity if began is not None and day > began]
-    held = await _held(store, history, cycles, began if sessions else None, sessions)
-    view = HoldingView(tickers=held.tickers, absent=held.absent)
-    if began is None or not held.returns:
-        text = "there is no holding to compare with before a decision has named priced candidates"
-        return view.model_copy(update={"message": text})
-    # Until the first decision the money waits.
-    waited = {day: Decimal(1) for day in equity if day < began}
-    held_from = [day for day in equity if day >= began]
-    worth = waited | dict(zip(held_from, quant.curve(held.returns, sessions), strict=True))
-    days = logic.picked([day for day in worth if day < row["as_of"]], points - 1)
-    days = [*days, *(day for day in worth if day == row["as_of"])]
-    money = _held_money(equity, worth)
-    points_of = [HoldingPoint(session=day, worth=money[day]) for day in days]
-    return view.model_copy(update={"points": tuple(points_of)})
-
-
-def _held_money(
-    equity: Mapping[date, Worth], growth: Mapping[date, Decimal]
-) -> Mapping[date, Decimal]:
-    """What the account's money would have become at this growth: paid in and taken out as it was.
-
-    More may have been taken out than holding would have had: then nothing is left of it.
-    """
-    days = [day for day in sorted(equity) if day in growth]
-    money = {day: equity[day].equity for day in days[:1]}
-    for before, day in pairwise(days):
-        flow = equity[day].paid_in - equity[before].paid_in
-        money[day] = max(Decimal(0), money[before] + flow) * growth[day] / growth[before]
-    return money
-
-
-def _first_decision(cycles: Sequence[PastCycle], account: str, opened: date) -> date | None:
-    """The session of the account's opening, where any decision had named candidates by then; else
-    that of its own first decision."""
-    if any(cycle.as_of <= opened for cycle in cycles):
-        return opened
-    own = (cycle.as_of for cycle in cycles if any(run.account == account for run in cycle.runs))
-    return min(own, default=None)
 
 
 def _ran(cycles: Sequence[PastCycle]) -> Mapping[str, _Ran]:
@@ -278,45 +201,6 @@ def _beside(held: quant.Returns, sessions: Sequence[date]) -> Sequence[Leaderboa
             max_drawdown_pct=quant.max_drawdown_pct(worth),
         ),
     )
-
-
-@dataclass(frozen=True)
-class _Held:
-    """Equal parts of all candidates of the board's first decision."""
-
-    returns: quant.Returns = field(default_factory=dict)
-    tickers: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
-
-
-async def _held(
-    store: Store,
-    history: History,
-    cycles: Sequence[PastCycle],
-    began: date | None,
-    sessions: Sequence[date],
-) -> _Held:
-    if began is None:
-        return _Held()
-    offered = await _candidates(store, [cycle for cycle in cycles if cycle.as_of <= began])
-    closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}
-    bought = tuple(name for name in offered if began in closes[name])
-    return _Held(
-        returns=quant.buy_and_hold(closes, began, sessions),
-        tickers=bought,
-        absent=tuple(name for name in offered if name not in bought),
-    )
-
-
-async def _candidates(store: Store, cycles: Sequence[PastCycle]) -> Sequence[str]:
-    """The candidates of the newest of these cycles that has a digest."""
-    for cycle in reversed(cycles):
-        if cycle.digest is not None:
-            bodies = await store.contracts([cycle.digest])
-            if cycle.digest in bodies:
-                candidates = orjson.loads(bodies[cycle.digest])["candidates"]
-                return [candidate["ticker"] for candidate in candidates]
-    return ()
 
 
 def _ranked(rows: Sequence[LeaderboardRow]) -> tuple[LeaderboardRow, ...]:

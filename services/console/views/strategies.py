@@ -19,7 +19,7 @@ from contracts.strategy_query import (
     UnknownStrategy,
 )
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult
-from libs.report.strategy import page
+from libs.report.strategies.page import page
 from services.console.logic import Row, picked
 from services.console.sizes import fitting
 from services.console.store import Store

@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 from libs.runtime.http_address import http_address
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json

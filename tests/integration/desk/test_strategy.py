@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from contracts.strategy import StrategySpec
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 from tests.integration.conftest import OwnEnvironmentIn
 from tests.integration.desk.caller import Caller, Json, wish
 from tests.integration.desk.command_line import CommandLine

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.cycle import CycleRequest
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
 SPEC = spec_of(EXAMPLE.read_text())

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.strategy import STRATEGY_NAME_MAX, StrategySpec
-from libs.report.strategy_files import (
+from libs.report.strategies.files import (
     SPEC_BYTES_MAX,
     ExportFailed,
     SpecUnreadable,

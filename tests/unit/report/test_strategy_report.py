@@ -11,10 +11,10 @@ import pytest
 from contracts.gate import DEFAULT, STRICT
 from contracts.strategy_result import SESSIONS_MAX, BacktestResult, StrategyAssessment
 from libs.quant.strategy.gates import backtest_gate, training_gate
-from libs.report.chart import Chart, Line, thinned
-from libs.report.export import report_call
-from libs.report.strategy import date_ticks, page
-from libs.report.strategy_files import StrategyFiles
+from libs.report.strategies.chart import Chart, Line, thinned
+from libs.report.strategies.export import report_call
+from libs.report.strategies.files import StrategyFiles
+from libs.report.strategies.page import date_ticks, page
 from tests.unit.services.strategy_results import assessment, backtest, design, training
 
 VOID = {"meta", "br", "input"}

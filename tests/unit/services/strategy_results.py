@@ -7,7 +7,7 @@ from uuid import UUID
 
 from contracts.strategy_cycle import PastStrategy, StrategyDesign
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult, Verdict
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 
 EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
 SHA = "0" * 64

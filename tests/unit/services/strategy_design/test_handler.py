@@ -18,7 +18,7 @@ from libs.llm.provider import ModelReply, ModelRequest, Provider
 from libs.llm.rules.provider import RulesProvider
 from libs.llm.scripted import ScriptedProvider, says
 from libs.market.errors import UnknownTicker
-from libs.report.strategy_files import spec_of
+from libs.report.strategies.files import spec_of
 from libs.runtime.journal import Journal
 from libs.runtime.settings import Settings
 from services.strategy_design import app

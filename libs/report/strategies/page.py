@@ -22,9 +22,9 @@ from contracts.strategy_result import (
     Verdict,
 )
 from libs.facts import amounts
-from libs.report.chart import Chart, Line, Trade
 from libs.report.cited import pieces
-from libs.report.strategy_files import text_of
+from libs.report.strategies.chart import Chart, Line, Trade
+from libs.report.strategies.files import text_of
 
 TEMPLATES = Path(__file__).with_name("templates")
 NOT_DEFINED = "-"

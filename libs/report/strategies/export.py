@@ -5,8 +5,8 @@ from pydantic import JsonValue
 from contracts.operation import CallKind
 from contracts.strategy_cycle import StrategyDesign
 from contracts.strategy_result import BacktestResult, TrainingResult
-from libs.report.strategy import page
-from libs.report.strategy_files import StrategyFiles
+from libs.report.strategies.files import StrategyFiles
+from libs.report.strategies.page import page
 from libs.runtime.journal import Call, Reply
 
 

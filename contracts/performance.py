@@ -1,0 +1,152 @@
+"""How an account did: its return beside a benchmark, its risk, and its round trips."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from contracts.message import Message
+from contracts.query import PAGE_MAX
+from contracts.types import Currency, Name, ShortText, Text, Ticker, Value
+
+CANDIDATES, CASH = "candidates", "cash"
+BENCHMARK_PATTERN = rf"^({CANDIDATES}|{CASH}|[A-Za-z0-9][A-Za-z0-9.^=/-]{{0,14}})$"
+Benchmark = Annotated[str, StringConstraints(pattern=BENCHMARK_PATTERN)]
+"""What an account is compared with: `candidates`, equal parts of the candidates of its first
+decision, bought then and left alone; `cash`; or one ticker, bought then and left alone."""
+
+
+class PerformanceQuery(Message):
+    """How did an account do? `benchmark` None is the one that is set for it; `trips` is how many of
+    the newest round trips to list, `points` how many sessions of its curves."""
+
+    account: Name
+    benchmark: Benchmark | None = None
+    trips: int = Field(default=50, ge=0, le=PAGE_MAX)
+    points: int = Field(default=120, ge=2, le=PAGE_MAX)
+
+
+class PerformancePoint(Value):
+    """A session's close: time-weighted returns since the opening, how far the account is below its
+    highest so far, and what it held, all in percent. `benchmark_pct` is None where the benchmark
+    had not begun."""
+
+    session: date
+    return_pct: Decimal
+    benchmark_pct: Decimal | None = None
+    drawdown_pct: Decimal
+    exposure_pct: Decimal
+
+
+class MonthReturn(Value):
+    """The return of a calendar month, `2012-06`, in percent, as far as the account saw it."""
+
+    month: ShortText
+    return_pct: Decimal
+    benchmark_pct: Decimal | None = None
+
+
+class RoundTrip(Value):
+    """A position from its first share to its last; without `closed` something of it is held.
+
+    Prices are averages of what was bought and sold, in the account's currency, shares counted as
+    after the splits since. `gain` is what it has brought so far, with dividends and after fees,
+    `gain_pct` the same of what was paid. `sold_by` says what sold last, with the exit rules that
+    fired. The ids are those of the cycles that decided.
+    """
+
+    ticker: Ticker
+    opened: date
+    closed: date | None = None
+    sessions: int | None = None
+    quantity: Decimal
+    entry_price: Decimal | None = None
+    exit_price: Decimal | None = None
+    gain: Decimal
+    gain_pct: Decimal | None = None
+    dividends: Decimal = Decimal(0)
+    fees: Decimal = Decimal(0)
+    sold_by: Literal["stop", "signal", "by_hand", "decision", "split"] | None = None
+    rules: tuple[ShortText, ...] = ()
+    entry_cycle_id: UUID | None = None
+    entry_pipeline: Name | None = None
+    exit_cycle_id: UUID | None = None
+    exit_pipeline: Name | None = None
+
+
+class TickerReturn(Value):
+    """What all round trips of a ticker have brought, as in `RoundTrip.gain`."""
+
+    ticker: Ticker
+    trips: int
+    gain: Decimal
+
+
+class PerformanceFigures(Value):
+    """An account, or what it is compared with, over the same sessions.
+
+    Percentages; a year is 252 sessions, the risk-free rate 0. Sharpe and Sortino are of daily
+    returns. What is not defined is None: a ratio without variation, a year of one session.
+    """
+
+    return_pct: Decimal
+    annual_pct: Decimal | None = None
+    volatility_pct: Decimal | None = None
+    sharpe: Decimal | None = None
+    sortino: Decimal | None = None
+    max_drawdown_pct: Decimal
+    max_drawdown_on: date | None = None
+
+
+class TradeFigures(Value):
+    """The account's closed round trips. `turnover` is what was traded in a year over the mean
+    equity, `profit_factor` what winners brought over what losers lost, `sessions_held` the mean.
+    `exposure_pct` is the mean over sessions of what is held over equity. A round trip is won where
+    it brought more than its fees."""
+
+    closed: int = 0
+    open: int = 0
+    won: int = 0
+    win_rate_pct: Decimal | None = None
+    mean_win: Decimal | None = None
+    mean_loss: Decimal | None = None
+    best: Decimal | None = None
+    worst: Decimal | None = None
+    profit_factor: Decimal | None = None
+    sessions_held: Decimal | None = None
+    fees: Decimal = Decimal(0)
+    turnover: Decimal | None = None
+    exposure_pct: Decimal | None = None
+
+
+class PerformanceView(Message):
+    """How the account did, from its opening at `first` to its newest close.
+
+    `benchmark` is what was asked for or is set, `benchmark_tickers` what it holds; without
+    `compared` `benchmark_message` says why there is no line of it. Trips are the newest first, open
+    ones before closed ones; `trips_more` where there are more than were asked for. `realised`,
+    `dividends` and `fees` of all trips are those of the ledger.
+    """
+
+    found: bool = True
+    accounts: tuple[Name, ...] = ()
+    currency: Currency | None = None
+    first: date | None = None
+    last: date | None = None
+    sessions: int = 0
+    equity: Decimal = Decimal(0)
+    paid_in: Decimal = Decimal(0)
+    account: PerformanceFigures | None = None
+    benchmark: ShortText = ""
+    benchmark_tickers: tuple[Ticker, ...] = ()
+    benchmark_message: Text = ""
+    compared: PerformanceFigures | None = None
+    months: tuple[MonthReturn, ...] = ()
+    trades: TradeFigures = TradeFigures()
+    tickers: tuple[TickerReturn, ...] = ()
+    trips: tuple[RoundTrip, ...] = ()
+    trips_more: bool = False
+    points: tuple[PerformancePoint, ...] = ()
+    message: Text = ""

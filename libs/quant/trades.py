@@ -1,0 +1,206 @@
+"""Round trips: each position from its first share to its last, as the ledger posted it. Pure.
+
+A trip takes its amounts from the postings and computes none anew, so that the trips of an account
+add up to its books to the cent. What was bought and sold of it is counted in shares as after the
+splits since, which is what a price of one share has to be compared in.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+_ZERO = Decimal(0)
+
+
+class Closing(StrEnum):
+    """What sold."""
+
+    STOP = "stop"
+    SIGNAL = "signal"
+    BY_HAND = "by_hand"
+    DECISION = "decision"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order behind a fill; of a sale `closing` says what sold, and `rules` which exit rules."""
+
+    cycle_id: UUID
+    pipeline: str
+    closing: Closing | None = None
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One entry of the ledger that touched a ticker, at `session`; amounts in the account's
+    currency.
+
+    `quantity` is by how much the shares held changed, `cost` by how much what they cost did.
+    `realised`, `dividends` and `fees` are gains and costs; a loss is negative, a fee is not.
+    `is_split` says that shares became others. `order` is None where nothing was ordered: a split, a
+    dividend, holdings that an owner brought in.
+    """
+
+    session: date
+    ticker: str
+    quantity: Decimal = _ZERO
+    cost: Decimal = _ZERO
+    realised: Decimal = _ZERO
+    dividends: Decimal = _ZERO
+    fees: Decimal = _ZERO
+    is_split: bool = False
+    order: Order | None = None
+
+
+@dataclass(slots=True)
+class Trip:
+    """A position from its first share on, until `closed`; None while something of it is held.
+
+    `bought` shares cost `cost`; `sold` of them brought `proceeds`. `entry` is the order that opened
+    it, `exit` the one that sold last.
+    """
+
+    ticker: str
+    opened: date
+    closed: date | None = None
+    held: Decimal = _ZERO
+    bought: Decimal = _ZERO
+    sold: Decimal = _ZERO
+    cost: Decimal = _ZERO
+    proceeds: Decimal = _ZERO
+    realised: Decimal = _ZERO
+    dividends: Decimal = _ZERO
+    fees: Decimal = _ZERO
+    entry: Order | None = None
+    exit: Order | None = None
+
+    @property
+    def gain(self) -> Decimal:
+        """What it has brought so far: realised and dividends, less fees."""
+        return self.realised + self.dividends - self.fees
+
+    @property
+    def gain_pct(self) -> Decimal | None:
+        """The gain in percent of what was paid; None where nothing was."""
+        return self.gain / self.cost * 100 if self.cost else None
+
+    @property
+    def entry_price(self) -> Decimal | None:
+        """What a share cost on average, before fees."""
+        return self.cost / self.bought if self.bought else None
+
+    @property
+    def exit_price(self) -> Decimal | None:
+        """What a share was sold for on average, before fees."""
+        return self.proceeds / self.sold if self.sold else None
+
+    def take(self, move: Move) -> None:
+        """Add one more entry of its ticker."""
+        if move.is_split:
+            self._split(move)
+        elif move.quantity > 0:
+            self.bought += move.quantity
+            self.cost += move.cost
+        elif move.quantity < 0:
+            self.sold -= move.quantity
+            # What left the position had cost so much, and brought the gain besides.
+            self.proceeds += move.realised - move.cost
+            self.exit = move.order
+        self.held += move.quantity
+        self.realised += move.realised
+        self.dividends += move.dividends
+        self.fees += move.fees
+        if self.held == 0 and move.quantity != 0:
+            self.closed = move.session
+
+    def _split(self, move: Move) -> None:
+        """Count earlier shares as the new ones; a part of a share is paid out with the split."""
+        ratio = (self.held + move.quantity) / self.held if self.held else Decimal(1)
+        if ratio > 0:
+            self.bought *= ratio
+            self.sold *= ratio
+        self.proceeds += move.realised - move.cost
+
+
+def round_trips(moves: Iterable[Move]) -> Sequence[Trip]:
+    """The trips of an account's moves, which come in the order of the ledger; by their opening.
+
+    What comes to a ticker after its position was closed, such as a dividend that is paid later,
+    belongs to the trip that was closed last.
+    """
+    trips: list[Trip] = []
+    newest: dict[str, Trip] = {}
+    for move in moves:
+        trip = newest.get(move.ticker)
+        opens = trip is None or (trip.closed is not None and move.quantity > 0)
+        if trip is None or opens:
+            trip = newest[move.ticker] = Trip(move.ticker, move.session, entry=move.order)
+            trips.append(trip)
+        trip.take(move)
+    return trips
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What closed trips come to.
+
+    `profit_factor` is what the winners brought over what the losers lost; None without a loser.
+    """
+
+    closed: int
+    won: int
+    gain: Decimal
+    best: Decimal | None
+    worst: Decimal | None
+    mean_win: Decimal | None
+    mean_loss: Decimal | None
+    profit_factor: Decimal | None
+
+    @property
+    def win_rate_pct(self) -> Decimal | None:
+        """The winners in percent of all closed trips; None where none is closed."""
+        return Decimal(self.won * 100) / self.closed if self.closed else None
+
+
+def tally(trips: Iterable[Trip]) -> Tally:
+    """Count the closed ones. A trip is won where it brought more than its fees."""
+    gains = [trip.gain for trip in trips if trip.closed is not None]
+    wins = [gain for gain in gains if gain > 0]
+    losses = [gain for gain in gains if gain < 0]
+    lost = -sum(losses, _ZERO)
+    return Tally(
+        closed=len(gains),
+        won=len(wins),
+        gain=sum(gains, _ZERO),
+        best=max(gains, default=None),
+        worst=min(gains, default=None),
+        mean_win=sum(wins, _ZERO) / len(wins) if wins else None,
+        mean_loss=sum(losses, _ZERO) / len(losses) if losses else None,
+        profit_factor=sum(wins, _ZERO) / lost if lost else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TickerGain:
+    """What all trips of one ticker have brought, open ones too as far as it is realised."""
+
+    ticker: str
+    trips: int
+    gain: Decimal
+
+
+def by_ticker(trips: Iterable[Trip]) -> Sequence[TickerGain]:
+    """The gain of each ticker, the largest first."""
+    of: dict[str, list[Trip]] = {}
+    for trip in trips:
+        of.setdefault(trip.ticker, []).append(trip)
+    gains = [
+        TickerGain(ticker, len(own), sum((trip.gain for trip in own), _ZERO))
+        for ticker, own in of.items()
+    ]
+    return sorted(gains, key=lambda it: (-it.gain, it.ticker))

@@ -1,0 +1,120 @@
+"""What is said of how an account did: figures beside its benchmark, round trips. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+
+from contracts.performance import (
+    CANDIDATES,
+    CASH,
+    PerformanceFigures,
+    PerformanceView,
+    RoundTrip,
+    TradeFigures,
+)
+from libs.facts import amounts
+
+SOLD_BY = {
+    "stop": "stop",
+    "signal": "exit signal",
+    "by_hand": "sold by hand",
+    "decision": "trader's decision",
+    "split": "paid out at a split",
+}
+
+Row = tuple[str, str, str]
+"""A figure's label, the account's and the benchmark's."""
+
+
+def benchmark(view: PerformanceView) -> str:
+    """`equal parts of AAPL MSFT, bought at the first decision`; what the account is beside."""
+    if view.benchmark == CASH:
+        return "cash"
+    if view.benchmark == CANDIDATES:
+        held = " ".join(view.benchmark_tickers)
+        return f"equal parts of {held}, bought at the first decision" if held else "buy-and-hold"
+    return f"{view.benchmark}, bought at the opening"
+
+
+def figures(view: PerformanceView) -> Sequence[Row]:
+    """Return and risk, the account beside its benchmark."""
+    own, beside = _figures(view.account), _figures(view.compared)
+    return [(label, own[label], beside[label]) for label in own]
+
+
+def _figures(of: PerformanceFigures | None) -> Mapping[str, str]:
+    """Each figure by its label; unknown where it is not defined."""
+
+    def text(name: str, write: Callable[[Decimal], str]) -> str:
+        value: Decimal | None = None if of is None else getattr(of, name)
+        return amounts.UNKNOWN if value is None else write(value)
+
+    return {
+        "Return": text("return_pct", amounts.gain_percent),
+        "Annual return": text("annual_pct", amounts.gain_percent),
+        "Volatility, annual": text("volatility_pct", amounts.percent),
+        "Sharpe ratio": text("sharpe", ratio),
+        "Sortino ratio": text("sortino", ratio),
+        "Max drawdown": text("max_drawdown_pct", amounts.percent),
+    }
+
+
+def ratio(value: Decimal) -> str:
+    """`0.54`, `-1.20`."""
+    return f"{amounts.rounded(value, Decimal('0.01')):f}"
+
+
+def trading(of: TradeFigures, currency: str) -> Sequence[tuple[str, str]]:
+    """What the round trips came to, a label and a text each."""
+
+    def money(amount: Decimal | None) -> str:
+        return amounts.UNKNOWN if amount is None else amounts.change(amount)
+
+    def number(value: Decimal | None, after: str = "") -> str:
+        return amounts.UNKNOWN if value is None else f"{ratio(value)}{after}"
+
+    won = amounts.UNKNOWN
+    if of.win_rate_pct is not None:
+        won = f"{amounts.percent(of.win_rate_pct)} ({of.won} of {of.closed})"
+    held = amounts.UNKNOWN
+    if of.sessions_held is not None:
+        held = amounts.count(round(of.sessions_held), "session")
+    return [
+        ("Round trips", f"{of.closed} closed, {of.open} open"),
+        ("Win rate", won),
+        ("Average win", money(of.mean_win)),
+        ("Average loss", money(of.mean_loss)),
+        ("Best, worst", f"{money(of.best)}, {money(of.worst)}"),
+        ("Profit factor", number(of.profit_factor)),
+        ("Average holding time", held),
+        (
+            "Average exposure",
+            amounts.UNKNOWN if of.exposure_pct is None else amounts.percent(of.exposure_pct),
+        ),
+        ("Turnover a year", number(of.turnover, " times equity")),
+        ("Fees", amounts.money(of.fees, currency)),
+    ]
+
+
+def why_sold(trip: RoundTrip) -> str:
+    """`exit signal: momentum, regime`; empty while it is held and nothing was sold."""
+    if trip.sold_by is None:
+        return ""
+    rules = f": {', '.join(trip.rules)}" if trip.sold_by == "signal" and trip.rules else ""
+    return f"{SOLD_BY[trip.sold_by]}{rules}"
+
+
+def years(view: PerformanceView) -> Sequence[tuple[str, Sequence[Decimal | None]]]:
+    """Each year with its twelve months' returns in percent, None where the account saw none."""
+    of = {it.month: it.return_pct for it in view.months}
+    return [
+        (year, [of.get(f"{year}-{month:02}") for month in range(1, 13)])
+        for year in sorted({month[:4] for month in of})
+    ]
+
+
+def year_return(months: Sequence[Decimal | None]) -> Decimal:
+    """What the months of a year come to, in percent."""
+    grown = Decimal(1)
+    for month in months:
+        grown *= 1 + (month or Decimal(0)) / 100
+    return (grown - 1) * 100

@@ -1,0 +1,69 @@
+"""How an account did, beside what it is compared with."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from contracts.performance import Benchmark, PerformancePoint, PerformanceQuery
+from contracts.types import Name
+from libs.report import performance as words
+from services.console.http.books import MAIN_ACCOUNT
+from services.console.http.requests import DeskAccess
+from services.console.pages.choices import OrAll
+from services.console.pages.money import POINTS_SHOWN, moment, no_account
+from services.console.pages.show import Show
+
+TRIPS_SHOWN = 100
+
+
+def performance(desk: DeskAccess, show: Show) -> APIRouter:
+    """One page."""
+    router = APIRouter()
+
+    @router.get("/performance")
+    async def performance_page(
+        request: Request,
+        account: Name = MAIN_ACCOUNT,
+        benchmark: Annotated[Benchmark | None, OrAll, Query()] = None,
+    ) -> Response:
+        query = PerformanceQuery(
+            account=account, benchmark=benchmark, trips=TRIPS_SHOWN, points=POINTS_SHOWN
+        )
+        view = await desk.performance(query)
+        if not view.found:
+            return no_account(show, request, account, view.accounts)
+        return show(
+            request,
+            "performance.html",
+            it=view,
+            account=account,
+            benchmark=words.benchmark(view),
+            figures=words.figures(view),
+            trading=words.trading(view.trades, view.currency or ""),
+            years=words.years(view),
+            year_return=words.year_return,
+            plots=_plots(view.points),
+        )
+
+    return router
+
+
+def _plots(points: Sequence[PerformancePoint]) -> dict[str, Any]:
+    """Returns beside the benchmark's, drawdown and exposure, in percent."""
+    at = [moment(point.session) for point in points]
+    returns = [{"name": "Account", "values": [float(point.return_pct) for point in points]}]
+    beside = [point.benchmark_pct for point in points]
+    if any(pct is not None for pct in beside):
+        values = [None if pct is None else float(pct) for pct in beside]
+        returns.append({"name": "Benchmark", "values": values})
+    return {
+        "returns": {"x": at, "unit": "%", "lines": returns},
+        "drawdown": _percent_line(at, "Drawdown", [-point.drawdown_pct for point in points]),
+        "exposure": _percent_line(at, "Exposure", [point.exposure_pct for point in points]),
+    }
+
+
+def _percent_line(at: Sequence[int], name: str, values: Sequence[Decimal]) -> dict[str, Any]:
+    return {"x": at, "unit": "%", "lines": [{"name": name, "values": list(map(float, values))}]}

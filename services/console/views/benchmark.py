@@ -1,0 +1,182 @@
+"""What an account is compared with, over its own sessions: shares bought once, or cash."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+from typing import Protocol
+
+import orjson
+
+from contracts.http import HoldingPoint, HoldingView
+from contracts.performance import CANDIDATES, CASH
+from libs.quant import leaderboard as quant
+from libs.quant.returns import ONE, Worth
+from services.console import logic
+from services.console.store import Store
+from services.console.views.accounts import worth_of
+from services.console.views.past_cycles import PastCycle, PastCycles
+
+CYCLES_MAX = 1_000
+"""Cycles looked at, the newest: four years of one a day. The leaderboard takes `since` and `until`
+for earlier ones."""
+TOO_FEW = "a benchmark is compared from the account's second session on"
+NOT_BEGUN = "there is nothing to compare with before a decision has named priced candidates"
+
+
+class History(Protocol):
+    """Closing prices over time."""
+
+    @property
+    def described(self) -> str:
+        """Where the prices are from."""
+        ...
+
+    async def closes(self, ticker: str, first: date, last: date) -> quant.Closes:
+        """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
+        ...
+
+
+@dataclass(frozen=True)
+class Held:
+    """Equal parts of `tickers`, bought at one close and left alone; `absent` had no price then."""
+
+    returns: quant.Returns = field(default_factory=dict)
+    tickers: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """What 1 has become by each of an account's closes; empty where `message` says why.
+
+    Until `began` the money waits.
+    """
+
+    grown: Mapping[date, Decimal] = field(default_factory=dict)
+    began: date | None = None
+    tickers: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    message: str = ""
+
+
+async def line(
+    benchmark: str,
+    account: str,
+    sessions: Sequence[date],
+    *,
+    past: PastCycles,
+    store: Store,
+    history: History,
+) -> Line:
+    """The benchmark of an account over its sessions, oldest first."""
+    if len(sessions) < 2:
+        return Line(message=TOO_FEW)
+    opened, newest = sessions[0], sessions[-1]
+    if benchmark == CASH:
+        return Line(dict.fromkeys(sessions, ONE), opened)
+    if benchmark != CANDIDATES:
+        held = await _left_alone([benchmark], opened, sessions[1:], history)
+        if not held.returns:
+            why = f"{benchmark} has no price at {opened}, when the account was opened"
+            return Line(absent=held.absent, message=why)
+        return _from(opened, sessions, held)
+    cycles = await past.newest(date.min, newest, CYCLES_MAX)
+    decided = _first_decision(cycles, account, opened)
+    began = next((day for day in sessions if decided is not None and day >= decided), None)
+    later = [day for day in sessions if began is not None and day > began]
+    held = await held_since(store, history, cycles, began if later else None, later)
+    if began is None or not held.returns:
+        return Line(tickers=held.tickers, absent=held.absent, message=NOT_BEGUN)
+    return _from(began, sessions, held)
+
+
+def _from(began: date, sessions: Sequence[date], held: Held) -> Line:
+    waited = {day: ONE for day in sessions if day < began}
+    later = [day for day in sessions if day > began]
+    curve = quant.curve(held.returns, later)
+    return Line(
+        waited | dict(zip([began, *later], curve, strict=True)), began, held.tickers, held.absent
+    )
+
+
+async def holding(
+    account: str, points: int, *, past: PastCycles, store: Store, history: History
+) -> HoldingView:
+    """What holding would have brought the account, at the sessions that its equity is told of."""
+    row = await store.account(account)
+    if row is None:
+        return HoldingView(found=False)
+    equity = {
+        snapshot["session"]: worth_of(snapshot) for snapshot in await store.snapshots(account)
+    }
+    held = await line(CANDIDATES, account, list(equity), past=past, store=store, history=history)
+    view = HoldingView(tickers=held.tickers, absent=held.absent, message=held.message)
+    if not held.grown:
+        return view
+    days = logic.picked([day for day in held.grown if day < row["as_of"]], points - 1)
+    days = [*days, *(day for day in held.grown if day == row["as_of"])]
+    money = _money(equity, held.grown)
+    points_of = [HoldingPoint(session=day, worth=money[day]) for day in days]
+    return view.model_copy(update={"points": tuple(points_of)})
+
+
+def _money(equity: Mapping[date, Worth], grown: Mapping[date, Decimal]) -> Mapping[date, Decimal]:
+    """What the account's money would have become at this growth: paid in and taken out as it was.
+
+    More may have been taken out than holding would have had: then nothing is left of it.
+    """
+    days = [day for day in sorted(equity) if day in grown]
+    money = {day: equity[day].equity for day in days[:1]}
+    for before, day in pairwise(days):
+        flow = equity[day].paid_in - equity[before].paid_in
+        money[day] = max(Decimal(0), money[before] + flow) * grown[day] / grown[before]
+    return money
+
+
+def _first_decision(cycles: Sequence[PastCycle], account: str, opened: date) -> date | None:
+    """The session of the account's opening, where any decision had named candidates by then; else
+    that of its own first decision."""
+    if any(cycle.as_of <= opened for cycle in cycles):
+        return opened
+    own = (cycle.as_of for cycle in cycles if any(run.account == account for run in cycle.runs))
+    return min(own, default=None)
+
+
+async def held_since(
+    store: Store,
+    history: History,
+    cycles: Sequence[PastCycle],
+    began: date | None,
+    sessions: Sequence[date],
+) -> Held:
+    """Equal parts of the candidates that the newest decision up to `began` named, over the later
+    sessions."""
+    if began is None:
+        return Held()
+    offered = await _candidates(store, [cycle for cycle in cycles if cycle.as_of <= began])
+    return await _left_alone(offered, began, sessions, history)
+
+
+async def _left_alone(
+    offered: Sequence[str], began: date, sessions: Sequence[date], history: History
+) -> Held:
+    closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}
+    bought = tuple(name for name in offered if began in closes[name])
+    return Held(
+        returns=quant.buy_and_hold(closes, began, sessions),
+        tickers=bought,
+        absent=tuple(name for name in offered if name not in bought),
+    )
+
+
+async def _candidates(store: Store, cycles: Sequence[PastCycle]) -> Sequence[str]:
+    """The candidates of the newest of these cycles that has a digest."""
+    for cycle in reversed(cycles):
+        if cycle.digest is not None:
+            bodies = await store.contracts([cycle.digest])
+            if cycle.digest in bodies:
+                candidates = orjson.loads(bodies[cycle.digest])["candidates"]
+                return [candidate["ticker"] for candidate in candidates]
+    return ()

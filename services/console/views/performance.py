@@ -1,0 +1,276 @@
+"""How an account did: read its snapshots and its ledger, let libs/quant compute, give the view."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import accumulate
+
+import numpy as np
+
+from contracts.account import OrderType, Side
+from contracts.performance import (
+    MonthReturn,
+    PerformanceFigures,
+    PerformancePoint,
+    PerformanceQuery,
+    PerformanceView,
+    RoundTrip,
+    TickerReturn,
+    TradeFigures,
+)
+from libs.postgres.pool import Record
+from libs.quant import trades
+from libs.quant.returns import ONE, growth, monthly
+from libs.quant.strategy import performance as figures
+from libs.quant.trades import Closing, Move, Order, Trip
+from libs.runtime.settings import Settings
+from services.console import logic
+from services.console.store import Store
+from services.console.views import benchmark
+from services.console.views.accounts import worth_of
+from services.console.views.benchmark import History, Line
+from services.console.views.past_cycles import PastCycles
+
+MOVES_MAX = 50_000
+"""Entries of a ledger that round trips are made of: twenty years of ten a day."""
+TICKERS_MAX = 200
+BY_HAND = ("by_hand",)
+HUNDRED = Decimal(100)
+STEP = Decimal("0.0001")
+"""Percentages and ratios are given to four places."""
+PRICE_STEP = Decimal("0.0001")
+
+Grown = Mapping[date, Decimal]
+
+
+async def performance(
+    query: PerformanceQuery,
+    *,
+    store: Store,
+    past: PastCycles,
+    history: History,
+    settings: Settings,
+) -> PerformanceView:
+    """One account from its opening to its newest close, beside its benchmark."""
+    names = tuple(await store.accounts())
+    row = await store.account(query.account)
+    if row is None:
+        return PerformanceView(found=False, accounts=names)
+    snapshots = await store.snapshots(query.account)
+    grown = growth({it["session"]: worth_of(it) for it in snapshots})
+    chosen = query.benchmark or settings.benchmark_of(query.account)
+    held = await benchmark.line(
+        chosen, query.account, list(grown), past=past, store=store, history=history
+    )
+    moves = await store.moves(query.account, MOVES_MAX + 1)
+    complete = len(moves) <= MOVES_MAX
+    trips = trades.round_trips(map(_move, moves)) if complete else []
+    listed = sorted(trips, key=_newest_first)
+    return PerformanceView(
+        accounts=names,
+        currency=row["currency"],
+        first=min(grown, default=None),
+        last=max(grown, default=None),
+        sessions=len(grown),
+        equity=snapshots[-1]["equity"] if snapshots else Decimal(0),
+        paid_in=snapshots[-1]["paid_in"] if snapshots else Decimal(0),
+        account=_figures(grown),
+        benchmark=chosen,
+        benchmark_tickers=held.tickers,
+        benchmark_message=_absent(held),
+        compared=_figures(held.grown),
+        months=_months(grown, held.grown),
+        trades=_trade_figures(trips, snapshots, moves),
+        tickers=tuple(
+            TickerReturn(ticker=it.ticker, trips=it.trips, gain=it.gain)
+            for it in trades.by_ticker(trips)[:TICKERS_MAX]
+        ),
+        trips=tuple(_round_trip(trip, list(grown)) for trip in listed[: query.trips]),
+        trips_more=len(listed) > query.trips,
+        points=_points(snapshots, grown, held.grown, query.points),
+        message="" if complete else f"round trips are not shown beyond {MOVES_MAX:,} entries",
+    )
+
+
+def _absent(held: Line) -> str:
+    if held.message or not held.absent:
+        return held.message
+    return f"no price at the beginning for {', '.join(held.absent)}"
+
+
+def _figures(grown: Grown) -> PerformanceFigures | None:
+    """The figures of what 1 has become; None where there is no second close."""
+    if len(grown) < 2:
+        return None
+    days = sorted(grown)
+    curve = [grown[day] for day in days]
+    worth = np.array([float(value) for value in curve])
+    returns = figures.daily_returns(worth)
+    deviation = float(returns.std(ddof=1)) if len(returns) > 1 else None
+    falls = _falls(curve)
+    deepest = max(range(len(days)), key=falls.__getitem__)
+    return PerformanceFigures(
+        return_pct=_pct(curve[-1] / curve[0] - ONE),
+        annual_pct=_pct(float(figures.cagr(worth))) if len(returns) > 1 else None,
+        volatility_pct=None
+        if deviation is None
+        else _pct(deviation * float(np.sqrt(figures.YEAR_SESSIONS))),
+        sharpe=_ratio(float(figures.sharpe_ratio(returns))),
+        sortino=_ratio(float(figures.sortino_ratio(returns))),
+        max_drawdown_pct=_pct(falls[deepest]),
+        max_drawdown_on=days[deepest] if falls[deepest] else None,
+    )
+
+
+def _falls(curve: Sequence[Decimal]) -> Sequence[Decimal]:
+    """How far each value is below the highest one up to it, as a part."""
+    peaks = accumulate(curve, max)
+    return [
+        ONE - value / peak if peak else Decimal(0) for value, peak in zip(curve, peaks, strict=True)
+    ]
+
+
+def _pct(part: Decimal | float) -> Decimal:
+    exact = part if isinstance(part, Decimal) else Decimal(str(part))
+    return (exact * HUNDRED).quantize(STEP)
+
+
+def _ratio(value: float) -> Decimal | None:
+    return Decimal(str(value)).quantize(STEP) if np.isfinite(value) else None
+
+
+def _months(grown: Grown, held: Grown) -> tuple[MonthReturn, ...]:
+    beside = monthly(held)
+    return tuple(
+        MonthReturn(
+            month=month,
+            return_pct=_pct(part),
+            benchmark_pct=_pct(beside[month]) if month in beside else None,
+        )
+        for month, part in monthly(grown).items()
+    )
+
+
+def _points(
+    snapshots: Sequence[Record], grown: Grown, held: Grown, count: int
+) -> tuple[PerformancePoint, ...]:
+    days = [it["session"] for it in snapshots]
+    falls = dict(zip(days, _falls([grown[day] for day in days]), strict=True))
+    return tuple(
+        PerformancePoint(
+            session=day,
+            return_pct=_pct(grown[day] - ONE),
+            benchmark_pct=_pct(held[day] - ONE) if day in held else None,
+            drawdown_pct=_pct(falls[day]),
+            exposure_pct=_pct(it["exposure_gross"] / it["equity"] if it["equity"] else Decimal(0)),
+        )
+        for it in logic.picked(snapshots, count)
+        for day in [it["session"]]
+    )
+
+
+def _move(row: Record) -> Move:
+    return Move(
+        session=row["session"],
+        ticker=row["ticker"],
+        quantity=row["quantity"],
+        cost=row["cost"],
+        realised=row["realised"],
+        dividends=row["dividends"],
+        fees=row["fees"],
+        is_split=row["is_split"],
+        order=None if row["cycle_id"] is None else _order(row),
+    )
+
+
+def _order(row: Record) -> Order:
+    rules = tuple(row["exit_rules"] or ())
+    return Order(row["cycle_id"], row["pipeline"], _closing(row, rules), rules)
+
+
+def _closing(row: Record, rules: Sequence[str]) -> Closing | None:
+    if row["side"] != Side.SELL:
+        return None
+    if row["type"] == OrderType.STOP:
+        return Closing.STOP
+    if not row["exit"]:
+        return Closing.DECISION
+    # A sale by hand acts on no rule.
+    return Closing.SIGNAL if rules and tuple(rules) != BY_HAND else Closing.BY_HAND
+
+
+def _newest_first(trip: Trip) -> tuple[bool, int, str]:
+    """Open ones first, then the ones closed last."""
+    ended = trip.closed or trip.opened
+    return trip.closed is not None, -ended.toordinal(), trip.ticker
+
+
+def _sessions_held(trip: Trip, days: Sequence[date]) -> int | None:
+    """Closes of the account from the one it was first held at; None while it is held."""
+    if trip.closed is None:
+        return None
+    return bisect_right(days, trip.closed) - bisect_right(days, trip.opened)
+
+
+def _round_trip(trip: Trip, days: Sequence[date]) -> RoundTrip:
+    left, entered = trip.exit, trip.entry
+    closing = left.closing if left else None
+    if trip.closed is not None and left is None:
+        closing = Closing.SPLIT
+    return RoundTrip(
+        ticker=trip.ticker,
+        opened=trip.opened,
+        closed=trip.closed,
+        sessions=_sessions_held(trip, days),
+        quantity=trip.bought,
+        entry_price=_price(trip.entry_price),
+        exit_price=_price(trip.exit_price),
+        gain=trip.gain,
+        gain_pct=None if trip.gain_pct is None else trip.gain_pct.quantize(STEP),
+        dividends=trip.dividends,
+        fees=trip.fees,
+        sold_by=closing.value if closing else None,
+        rules=left.rules if left else (),
+        entry_cycle_id=entered.cycle_id if entered else None,
+        entry_pipeline=entered.pipeline if entered else None,
+        exit_cycle_id=left.cycle_id if left else None,
+        exit_pipeline=left.pipeline if left else None,
+    )
+
+
+def _price(amount: Decimal | None) -> Decimal | None:
+    return None if amount is None else amount.quantize(PRICE_STEP)
+
+
+def _trade_figures(
+    trips: Sequence[Trip], snapshots: Sequence[Record], moves: Sequence[Record]
+) -> TradeFigures:
+    of = trades.tally(trips)
+    days = [it["session"] for it in snapshots]
+    held = [_sessions_held(trip, days) for trip in trips]
+    closed = [sessions for sessions in held if sessions is not None]
+    worth = [it["equity"] for it in snapshots if it["equity"] > 0]
+    traded = sum((row["traded"] for row in moves if row["traded"] is not None), Decimal(0))
+    years = Decimal(max(len(days) - 1, 1)) / figures.YEAR_SESSIONS
+    exposures = [it["exposure_gross"] / it["equity"] for it in snapshots if it["equity"] > 0]
+    mean = sum(worth, Decimal(0)) / len(worth) if worth else Decimal(0)
+    return TradeFigures(
+        closed=of.closed,
+        open=sum(trip.closed is None for trip in trips),
+        won=of.won,
+        win_rate_pct=None if of.win_rate_pct is None else of.win_rate_pct.quantize(STEP),
+        mean_win=_money(of.mean_win),
+        mean_loss=_money(of.mean_loss),
+        best=of.best,
+        worst=of.worst,
+        profit_factor=None if of.profit_factor is None else of.profit_factor.quantize(STEP),
+        sessions_held=(Decimal(sum(closed)) / len(closed)).quantize(STEP) if closed else None,
+        fees=sum((trip.fees for trip in trips), Decimal(0)),
+        turnover=(traded / mean / years).quantize(STEP) if mean and len(days) > 1 else None,
+        exposure_pct=_pct(sum(exposures, Decimal(0)) / len(exposures)) if exposures else None,
+    )
+
+
+def _money(amount: Decimal | None) -> Decimal | None:
+    return None if amount is None else amount.quantize(Decimal("0.01"))
