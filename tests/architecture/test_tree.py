@@ -20,14 +20,14 @@ FUNCTION_LINES_MAX = {
 FILES_MAX = 20
 """Of a folder: beyond it a reader looks for a file by searching, and the folder wants rooms."""
 TEMPLATE_COLUMNS_MAX = 160
-DRAWERS = {"contracts": 40}  # a file an owner, in alphabetical order; they do not form groups
+DRAWERS = {"contracts": 42}  # a file an owner, in alphabetical order; they do not form groups
 EDGES = {"cli", "mcp_server"}
 """Edges are shaped by their users, not by messages."""
 
 # Files that are longer than the rest, each with its ceiling and its reason.
 LONG_FILES = {
     # one table
-    "contracts/subjects.py": 470,
+    "contracts/subjects.py": 480,
     # the state machine: one class, read in one sitting
     "services/orchestrator/machine/logic.py": 505,
     # every way to start a desk

@@ -104,7 +104,8 @@ READS = (
     *("account_clocks", "accounts", "balances", "bodies", "commands_on_record", "cycles"),
     "day_budgets",
     *("desk_clock", "entries", "executions", "fills", "halt_changes", "halts", "journal"),
-    *("limit_changes", "operation_tree", "operations", "outages"),
+    *("letter_cursor", "limit_changes", "notice_channels", "notifications", "notifier_lease"),
+    *("operation_tree", "operations", "outages"),
     *("orders", "paces", "positions", "postings", "relay_cursor", "schedule_jobs"),
     *("schedule_slots", "schema_migrations", "snapshots", "state_events", "strategies"),
 )
@@ -116,7 +117,11 @@ MAY: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("cycles", "operations", "day_budgets", "paces"), "select insert update"),
         **dict.fromkeys(("schedule_jobs", "schedule_slots", "strategies"), "select insert update"),
         **dict.fromkeys(("journal", "state_events", "bodies", "outages"), "select insert"),
-        **dict.fromkeys(("relay_cursor", "desk_clock"), "select update"),
+        **dict.fromkeys(
+            ("relay_cursor", "desk_clock", "notifier_lease", "letter_cursor"), "select update"
+        ),
+        "notice_channels": "select insert update",
+        "notifications": "select insert update delete",
         **dict.fromkeys(("account_clocks", "schema_migrations"), "select"),
     },
     EXECUTION_ROLE: {
