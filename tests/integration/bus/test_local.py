@@ -32,7 +32,7 @@ ASKED: Mapping[AnySubject, Message] = {
     RESULT: Result(op_id=UUID(int=1), contract={}),
 }
 SERVICES = sorted({row.owner for row in COMMANDS})
-OTHERS = (*USERS, *AGENTS, CONSOLE, PROVISIONER, "nobody", "*", ">")
+OTHERS = (*USERS, *AGENTS, CONSOLE, PROVISIONER, "notifier", "nobody", "*", ">")
 
 
 class Desk:
