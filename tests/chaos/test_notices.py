@@ -17,4 +17,5 @@ async def test_whatever_is_killed_every_event_is_told_in_order_and_no_repeat_is_
     with open_folder() as folder:
         outcome = await survive(Path(folder), len((*TARGETS, FREEZE)), SEED)
     assert outcome.broken == []
-    assert outcome.events > 100
+    # How many there are is a matter of the machine's pace; each blow has to meet some.
+    assert outcome.events > 4 * outcome.moments

@@ -28,6 +28,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from libs.runtime.ports import choose_port
 from libs.telemetry.metrics import ACCOUNTS_SHOWN_MAX, all_metrics
 from services.launcher import BACKBONE, SERVICES
+from tests.fakes.channel_server import channel_server
 from tests.integration.desk.caller import calling, wish
 from tests.integration.desk.command_line import CommandLine, ended, up
 
@@ -35,6 +36,12 @@ CYCLES = 3
 OPERATIONS = 11
 """Of a decision cycle."""
 DEPLOY = Path(__file__).parents[3] / "deploy"
+NOTIFY = """
+[notify.channels.phone]
+[notify.rules.trades]
+events = ["decision", "fill"]
+to = ["phone"]
+"""
 STARTED_S = 30.0
 SAMPLED_S = 1.0
 """Two who ask within it get the same figures."""
@@ -141,13 +148,20 @@ def collector() -> Iterator[Collector]:
 def desk(make_open_dir: Callable[[], Path], collector: Collector) -> Iterator[Watched]:
     """A desk in a process of its own that has done some work, and tells its traces."""
     folder = make_open_dir()
-    traced = (("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url), ("OTEL_BSP_SCHEDULE_DELAY", "100"))
-    deskbus = CommandLine(folder / ".deskbus", folder, traced)
-    with up(deskbus, "--port 0") as (process, ready):
-        made = Watched(deskbus, ready["http_url"], ready["nats_url"], ready["postgres_dsn"])
-        made.work(CYCLES)
-        yield made
-        assert ended(process, signal.SIGTERM).code == 0
+    (folder / "deskbus.toml").write_text(NOTIFY)
+    with channel_server() as phone:
+        environment = (
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url),
+            ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+            ("DESKBUS_NOTIFY_PHONE", phone.url.replace("http://", "json://")),
+        )
+        deskbus = CommandLine(folder / ".deskbus", folder, environment)
+        with up(deskbus, "--port 0") as (process, ready):
+            made = Watched(deskbus, ready["http_url"], ready["nats_url"], ready["postgres_dsn"])
+            made.work(CYCLES)
+            phone.wait(lambda server: bool(server.taken))
+            yield made
+            assert ended(process, signal.SIGTERM).code == 0
 
 
 def test_what_the_desk_did_can_be_counted(desk: Watched) -> None:
