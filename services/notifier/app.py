@@ -30,7 +30,7 @@ from libs.bus.client import Client
 from libs.bus.connection import BusLost, Connection, connect, watched
 from libs.bus.discovery import discoverable
 from libs.bus.server import Server
-from libs.bus.streams import NOTICE_STREAM, acknowledged
+from libs.bus.streams import NOTICE_STREAM, NOTICES_AT_ONCE_MAX, acknowledged
 from libs.channels.addresses import Addresses
 from libs.channels.channel import Channel, ChannelUnusable
 from libs.channels.webhook import Webhook
@@ -117,7 +117,7 @@ async def _hearing(
 
     listener = Listener(settings.nats_address, NOTIFIER, settings.secrets_path)
 
-    @listener.pulls(NOTICE_STREAM, NOTICE_DURABLE)
+    @listener.pulls(NOTICE_STREAM, NOTICE_DURABLE, at_once_max=NOTICES_AT_ONCE_MAX)
     async def on_notable(event: Event, delivery: Delivery) -> None:
         if await hearer.take(event, delivery.sequence):
             await delivery.ack()
