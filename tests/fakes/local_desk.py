@@ -96,26 +96,30 @@ def dying(at: int, when: str) -> None:
     heard = 0
     hand_over, ask = LocalBus.hand_over, LocalBus.ask
 
-    def die(now: str) -> None:
-        if (heard, when) == (at, now):
+    def die(word: int, now: str) -> None:
+        if (word, when) == (at, now):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def handed(bus: LocalBus, *command: Any) -> bool:
+    def next_word() -> int:
         nonlocal heard
         heard += 1
-        die("before")
+        return heard
+
+    def handed(bus: LocalBus, *command: Any) -> bool:
+        word = next_word()
+        die(word, "before")
         taken = hand_over(bus, *command)
-        die("after")
+        die(word, "after")
         return taken
 
     async def asked(bus: LocalBus, row: Any, identity: str, body: bytes) -> bytes | None:
-        nonlocal heard
         if row not in (CLAIM, RECORD, RESULT):
             return await ask(bus, row, identity, body)
-        heard += 1
-        die("before")
+        word = next_word()
+        die(word, "before")
         answer = await ask(bus, row, identity, body)
-        die("after")
+        # Meanwhile the next command may have been handed over: that is another word.
+        die(word, "after")
         return answer
 
     setattr(LocalBus, "hand_over", handed)  # noqa: B010 - of this process alone

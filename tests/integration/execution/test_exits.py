@@ -16,8 +16,8 @@ from contracts.halt import HaltTrading
 from contracts.types import Money
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool
+from libs.runtime.errors import ClockBack
 from services.execution import store
-from services.execution.errors import ClockBack
 from services.execution.halt import halt_trading
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY, Desk
 from tests.integration.execution.test_execution import assert_sound

@@ -8,7 +8,8 @@ import pytest
 
 from libs.market.source import CorporateAction
 from libs.postgres.pool import Pool, PostgresError, Record
-from services.execution.errors import ClockBack, NoPrice
+from libs.runtime.errors import ClockBack
+from services.execution.errors import NoPrice
 from tests.integration.execution.conftest import FRIDAY, MONDAY, THURSDAY, TUESDAY
 from tests.integration.execution.test_execution import assert_sound
 
