@@ -57,8 +57,8 @@ NOTICE_ACK_WAIT_S = 5.0
 """How long a notifier that dies keeps what it had in its hands from the next one."""
 ACKS_PENDING_MAX = 1_000
 NOTICES_AT_ONCE_MAX = 32
-"""Notices in the hands of all notifiers together. While one that died has some, few of those behind
-them are delivered; the more are, the longer it takes until those before them come again."""
+"""Notices in the hands of all notifiers together, and as many as one handles at a time: while one
+that died has some, another can hold those behind them until they come again."""
 REPAIR_EVERY_S = 1.0
 STORED_EVERY_S = 2.0
 STORED_TIMEOUT_S = 2.0

@@ -40,9 +40,6 @@ from libs.runtime.settings import Settings
 from services.notifier.handler import Notifier
 from services.notifier.hearer import Hearer
 
-NOT_YET_S = 0.5
-"""After it an event comes again that came before its turn."""
-
 log = structlog.get_logger()
 
 
@@ -119,10 +116,8 @@ async def _hearing(
 
     @listener.pulls(NOTICE_STREAM, NOTICE_DURABLE, at_once_max=NOTICES_AT_ONCE_MAX)
     async def on_notable(event: Event, delivery: Delivery) -> None:
-        if await hearer.take(event, delivery.sequence):
-            await delivery.ack()
-        else:
-            await delivery.nack(NOT_YET_S)
+        await hearer.take(event, delivery.sequence)
+        await delivery.ack()
 
     hearer.begin(await acknowledged(connection, NOTICE_STREAM, NOTICE_DURABLE) + 1)
     async with listener.listening():

@@ -1,8 +1,10 @@
 """From events to kept notices: in their order, and acknowledged once they are kept."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 import structlog
 
@@ -13,15 +15,25 @@ from services.notifier import logic
 
 GAP_S_MAX = 20.0
 """How long a number that is missing is waited for: more than it takes to be delivered again."""
+GAP_LOOK_S = 0.5
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """An event, and what is done once all that is due of it is kept."""
+
+    event: Event
+    kept: "asyncio.Future[None]"
 
 
 class Hearer:
     """Has events kept in the order of their numbers, together those that come together.
 
     A number that is missing is on its way: a server or a notifier died with it in hand, and it is
-    delivered again. Until it is there, those behind it are not taken.
+    delivered again. Until it is there, those behind it are held; they are few, as no more are in
+    the hands of all notifiers together than one of them handles at a time.
     """
 
     def __init__(
@@ -31,44 +43,56 @@ class Hearer:
         self._notify = notify
         self._next = 0
         self._gap_since: float | None = None
+        self._held: dict[int, list[_Heard]] = {}
         # As many as are handled at a time may wait here.
-        self._waiting: asyncio.Queue[tuple[Event, asyncio.Future[None]]] = asyncio.Queue()
+        self._waiting: asyncio.Queue[_Heard] = asyncio.Queue()
 
     def begin(self, number: int) -> None:
         """Before hearing: the first number that nobody has acknowledged."""
         self._next = number
 
-    async def take(self, event: Event, number: int) -> bool:
-        """True once all that is due of the event is kept; False where it is to come again."""
-        if number > self._next and self._is_waited_for(number):
-            return False
-        if number >= self._next:
-            self._next, self._gap_since = number + 1, None
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.put_nowait((event, done))
-        await done
-        return True
+    async def take(self, event: Event, number: int) -> None:
+        """Returns once all that is due of the event is kept."""
+        heard = _Heard(event, asyncio.get_running_loop().create_future())
+        if number > self._next:
+            self._held.setdefault(number, []).append(heard)
+            self._gap_since = self._gap_since or time.monotonic()
+        else:
+            self._waiting.put_nowait(heard)
+            if number == self._next:
+                self._go_on(number + 1)
+        await heard.kept
 
     async def run(self) -> None:
         """Keep until cancelled. Raises what `keep` raises."""
         while True:
-            batch = [await self._waiting.get()]
+            batch = [await self._first()]
             while len(batch) < KEEP_MAX and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
-            due = [logic.kept(event, self._notify) for event, _ in batch]
+            due = [logic.kept(heard.event, self._notify) for heard in batch]
             wanted = [notice for notice in due if notice is not None]
             if wanted:
                 await self._keep(wanted)
-            for _, done in batch:
-                if not done.done():
-                    done.set_result(None)
+            for heard in batch:
+                if not heard.kept.done():
+                    heard.kept.set_result(None)
 
-    def _is_waited_for(self, number: int) -> bool:
-        """Whether what is missing before the number may still come."""
-        now = time.monotonic()
-        self._gap_since = self._gap_since or now
-        if now - self._gap_since < GAP_S_MAX:
-            return True
-        # The stream has dropped it, or was made anew, or this version cannot read it.
-        log.error("notifier.gap", expected=self._next, heard=number)
-        return False
+    async def _first(self) -> _Heard:
+        """The next event whose turn it is."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GAP_LOOK_S):
+                    return await self._waiting.get()
+            if self._gap_since and time.monotonic() - self._gap_since > GAP_S_MAX:
+                # The stream has dropped it, or was made anew, or this version cannot read it.
+                log.error("notifier.gap", expected=self._next, heard=min(self._held))
+                self._go_on(min(self._held))
+
+    def _go_on(self, number: int) -> None:
+        """All before the number has had its turn."""
+        self._next = number
+        while self._next in self._held:
+            for heard in self._held.pop(self._next):
+                self._waiting.put_nowait(heard)
+            self._next += 1
+        self._gap_since = time.monotonic() if self._held else None

@@ -16,6 +16,7 @@ from contracts.notice import ChannelsQuery, ChannelsView, TestChannel
 from contracts.subjects import CHANNELS, REQUEST_CYCLE, TEST_CHANNEL
 from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.bus.connection import connect
+from libs.bus.streams import NOTICE_STREAM
 from libs.runtime.settings import Settings
 from services import launcher
 from tests.fakes.channel_server import Answer, ChannelServer, channel_server
@@ -112,6 +113,32 @@ async def test_of_two_notifiers_at_once_each_event_is_sent_once_and_one_may_go(
         await first.aclose()
         events += await backbone.happens(*range(51, 101))
         assert await heard(server, 100) == events
+
+
+async def test_what_a_frozen_notifier_holds_comes_again_soon_and_before_what_is_behind_it(
+    backbone: Backbone, name: str, server: ChannelServer, notifier: Settings
+) -> None:
+    async with AsyncExitStack() as stack:
+        await working(stack, notifier)
+        await backbone.happens(1)
+        await heard(server, 1)
+    async with AsyncExitStack() as stack:
+        # As the one that is frozen: it has asked, and deals with nothing of what comes.
+        frozen = await connect(notifier.nats_address, "notifier", notifier.secrets_path)
+        stack.push_async_callback(frozen.close)
+        inbox = frozen.new_inbox()
+        held = await frozen.subscribe(inbox)
+        await frozen.publish(
+            f"$JS.API.CONSUMER.MSG.NEXT.{NOTICE_STREAM}.notifier",
+            b'{"batch": 20, "expires": 5000000000}',
+            reply=inbox,
+        )
+        await frozen.flush()
+        events = await backbone.happens(*range(2, 602))
+        for _ in range(20):
+            await held.next_msg(SOON_S)
+        await working(stack, notifier)
+        assert (await heard(server, 601))[1:] == events
 
 
 async def test_a_dead_and_a_slow_channel_hold_up_no_other(

@@ -130,7 +130,7 @@ class Told:
 
 
 class Hearing:
-    """Events given by hand, as the stream would: numbered from 1, and again until they are kept."""
+    """Events given by hand, as the stream would: numbered from 1."""
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()
@@ -155,11 +155,10 @@ class Hearing:
             )
 
     async def deliver(self, event: Event, number: int) -> None:
-        """One event, again and again until it is taken."""
+        """One event, until it is acknowledged."""
         await self.begun.wait()
         assert self._hearer is not None
-        while not await self._hearer.take(event, number):  # noqa: ASYNC110 - as the stream does
-            await asyncio.sleep(0.01)
+        await self._hearer.take(event, number)
 
 
 async def until(condition: asyncio.Event, what: Callable[[], bool]) -> None:
