@@ -33,9 +33,8 @@ from libs.bus.server import Server
 from libs.bus.streams import NOTICE_STREAM, NOTICES_AT_ONCE_MAX, acknowledged
 from libs.channels.addresses import Addresses
 from libs.channels.channel import Channel, ChannelUnusable
-from libs.channels.webhook import Webhook
+from libs.channels.opening import open_channel
 from libs.runtime.background import Background
-from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
 from services.notifier.handler import Notifier
 from services.notifier.hearer import Hearer
@@ -133,7 +132,7 @@ async def _channels(
     problems: dict[str, str] = {}
     for name, channel in settings.notify.channels.items():
         try:
-            channels[name] = await asyncio.to_thread(_channel, name, channel, addresses)
+            channels[name] = await asyncio.to_thread(open_channel, name, channel, addresses)
         except ChannelUnusable as error:
             # The others are told all the same; what is due to this one waits until it is set.
             problems[name] = error.message[:400]
@@ -141,13 +140,3 @@ async def _channels(
         else:
             stack.push_async_callback(channels[name].close)
     return channels, problems
-
-
-def _channel(name: str, channel: ChannelSettings, addresses: Addresses) -> Channel:
-    address = addresses.address(name)
-    if channel.service == "webhook":
-        key = addresses.key(name)
-        return Webhook(name, address, key, channel.timeout_s, private=channel.private)
-    from libs.channels.apprise import AppriseChannel  # noqa: PLC0415 - loads a hundred plugins
-
-    return AppriseChannel(name, address, channel.timeout_s)

@@ -26,12 +26,11 @@ from contracts.notice import (
     TestChannel,
 )
 from libs.channels.channel import Channel, Sent
-from libs.report.notify import notices
+from libs.report.notify import channels, notices
 from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import Notify
 from libs.telemetry import metrics
-from services.notifier import logic
 from services.notifier.hearer import Hearer
 from services.notifier.lease import GRACE_S, Lease, LeaseLost, Orchestrator, until_answered, within
 from services.notifier.sender import Sender, written
@@ -197,4 +196,4 @@ class Notifier:
 
     async def shown(self, _caller: str, _asked: ChannelsQuery) -> ChannelsView:
         """The channels and rules that it runs with."""
-        return logic.shown(self._notify, self._problems, working=self._works)
+        return channels.of_settings(self._notify, self._problems, working=self._works)

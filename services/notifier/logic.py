@@ -1,19 +1,16 @@
 """What is due to which channel and when, what is sent next, how long a failure is waited for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
 from contracts.audit import Event, EventType
 from contracts.notice import (
-    ChannelShown,
-    ChannelsView,
     Due,
     DueNotice,
     KeptNotice,
     Notice,
-    RuleShown,
     Severity,
 )
 from libs.report.notify import notices
@@ -23,7 +20,6 @@ from libs.runtime.notify_settings import (
     RuleSettings,
     next_digest,
     quiet_until,
-    when,
 )
 
 GATHER_FROM = 6
@@ -151,36 +147,3 @@ def backoff_s(failures: int, asked_for_s: float | None, chance: float) -> float:
     for is the least."""
     wait_s = min(BACKOFF_S * 2.0 ** min(failures, 20), BACKOFF_S_MAX)
     return max(wait_s * (1 + JITTER * (2 * chance - 1)), asked_for_s or 0.0)
-
-
-# --- what is shown --------------------------------------------------------------------------------
-
-
-def shown(notify: Notify, problems: Mapping[str, str], *, working: bool) -> ChannelsView:
-    """The channels and rules in force; `problems` by channel."""
-    rules = tuple(
-        RuleShown(
-            name=name,
-            events=rule.events,
-            accounts=rule.accounts,
-            severity=rule.severity,
-            to=rule.to,
-            when=_when(rule, notify),
-        )
-        for name, rule in notify.rules_in_force.items()
-    )
-    channels = tuple(
-        ChannelShown(
-            name=name,
-            service=channel.service,
-            rules=tuple(rule.name for rule in rules if name in rule.to),
-            problem=problems.get(name, ""),
-        )
-        for name, channel in notify.channels.items()
-    )
-    return ChannelsView(channels=channels, rules=rules, working=working)
-
-
-def _when(rule: RuleSettings, notify: Notify) -> str:
-    quiet = notify.quiet_of(rule)
-    return f"{when(rule)}, but for {quiet} {notify.time_zone}" if quiet else when(rule)

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 from contracts.audit import EventType
 from contracts.notice import DueNotice, Notice, Severity
+from libs.report.notify import channels
 from libs.runtime.notify_settings import ChannelSettings, Notify
 from services.notifier import logic
 from tests.fakes.notable import notable, notice
@@ -158,7 +159,7 @@ def test_waits_grow_to_a_bound_and_are_never_shorter_than_asked_for(
 
 
 def test_rules_and_problems_are_shown_and_no_address() -> None:
-    view = logic.shown(
+    view = channels.of_settings(
         notify({"events": ["fill"], "digest": "30m"}, quiet="22:00-07:00"),
         {"ops": "neither DESKBUS_NOTIFY_OPS is set, nor is there a file"},
         working=True,
