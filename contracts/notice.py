@@ -42,7 +42,7 @@ Page = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9][A-Za-z0-9/_-]{0
 
 
 class NoticeKind(StrEnum):
-    """What a notice is about, as rules name it."""
+    """The subject of a notice, as rules name it."""
 
     DECISION = "decision"
     EXIT = "exit"
@@ -149,7 +149,7 @@ class NoticesKept(Message):
 
 
 class Settled(Value):
-    """What became of one notice: `sent`, or `given_up` for good, with the reason's `code`."""
+    """The end of one notice: `sent`, or `given_up` for good, with the reason's `code`."""
 
     event_id: UUID
     outcome: Literal["sent", "given_up"]

@@ -77,7 +77,7 @@ class RoundTrip(Value):
 
 
 class TickerReturn(Value):
-    """What all round trips of a ticker have brought, as in `RoundTrip.gain`."""
+    """The gain of all round trips of a ticker, as in `RoundTrip.gain`."""
 
     ticker: Ticker
     trips: int

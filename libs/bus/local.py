@@ -59,7 +59,7 @@ class LocalBus:
 
 
 class Line:
-    """What one identity may say and hear inside its process; `may_publish` is what NATS lets it."""
+    """The words of one identity inside its process; `may_publish` is what NATS lets it say."""
 
     def __init__(self, bus: LocalBus, identity: str, may_publish: frozenset[str]) -> None:
         self._bus = bus

@@ -167,7 +167,7 @@ def _notifier(commands: Sequence[AnySubject]) -> NatsPermissions:
 
 
 def _pulls(stream: str, durable: str) -> tuple[str, ...]:
-    """What whoever pulls and acknowledges a durable publishes."""
+    """The subjects that whoever pulls and acknowledges a durable publishes on."""
     return (
         f"$JS.API.CONSUMER.INFO.{stream}.{durable}",
         f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable}",

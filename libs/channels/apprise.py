@@ -40,7 +40,7 @@ BODY_CHARS_MAX = 8_000
 
 @dataclass
 class _Heard:
-    """What the last HTTP server that one call asked answered."""
+    """The answer of the last HTTP server that one call asked."""
 
     status: int | None = None
     retry_after: str | None = None
@@ -93,7 +93,7 @@ class AppriseChannel:
 
     @property
     def limits(self) -> Limits:
-        """What the plugin says of itself."""
+        """The plugin's own limits."""
         return Limits(
             title_chars_max=int(self._plugin.title_maxlen),
             body_chars_max=min(int(self._plugin.body_maxlen), BODY_CHARS_MAX),

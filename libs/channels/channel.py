@@ -1,4 +1,4 @@
-"""What every channel is: a message goes in, and what became of it comes out."""
+"""A channel: a message goes in, and its outcome comes out."""
 
 import logging
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent: the text for people and, for programs, the notices that it tells."""
+    """A message: the text for people and, for programs, the notices that it tells."""
 
     title: str
     body: str

@@ -139,7 +139,7 @@ class Webhook:
 
 
 def signature(key: SecretStr, timestamp: str, body: bytes) -> str:
-    """What a receiver computes too, and compares."""
+    """The signature that a receiver computes too, and compares."""
     signed = timestamp.encode() + b"." + body
     return hmac.new(key.get_secret_value().encode(), signed, hashlib.sha256).hexdigest()
 

@@ -16,7 +16,7 @@ _ZERO = Decimal(0)
 
 
 class Closing(StrEnum):
-    """What sold."""
+    """The cause of a sale."""
 
     STOP = "stop"
     SIGNAL = "signal"
@@ -81,7 +81,7 @@ class Trip:
 
     @property
     def gain(self) -> Decimal:
-        """What it has brought so far: realised and dividends, less fees."""
+        """The gain so far: realised and dividends, less fees."""
         return self.realised + self.dividends - self.fees
 
     @property
@@ -91,12 +91,12 @@ class Trip:
 
     @property
     def entry_price(self) -> Decimal | None:
-        """What a share cost on average, before fees."""
+        """The average cost of a share, before fees."""
         return self.cost / self.bought if self.bought else None
 
     @property
     def exit_price(self) -> Decimal | None:
-        """What a share was sold for on average, before fees."""
+        """The average price of a share sold, before fees."""
         return self.proceeds / self.sold if self.sold else None
 
     def take(self, move: Move) -> None:
@@ -147,7 +147,7 @@ def round_trips(moves: Iterable[Move]) -> Sequence[Trip]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What closed trips come to.
+    """The sums of closed trips.
 
     `profit_factor` is what the winners brought over what the losers lost; None without a loser.
     """
@@ -187,7 +187,7 @@ def tally(trips: Iterable[Trip]) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class TickerGain:
-    """What all trips of one ticker have brought, open ones too as far as it is realised."""
+    """The gain of all trips of one ticker, open ones too as far as it is realised."""
 
     ticker: str
     trips: int

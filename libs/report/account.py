@@ -29,8 +29,8 @@ def unpriced(books: Portfolio) -> Sequence[str]:
 
 
 def plans(books: Portfolio) -> Sequence[str]:
-    """What each position was bought for, what would prove it wrong, and when it is looked at again,
-    a sentence each."""
+    """A sentence for each position: why it was bought, what would prove it wrong, and when it is
+    looked at again."""
     stops = {order.asset: order.stop_price for order in books.open_orders if order.stop_price}
     return [
         f"{held.ticker}: {_plan(held, held.plan, stops.get(held.ticker), books.as_of)}"

@@ -105,8 +105,8 @@ def at_risk(validation: DecisionValidation | None) -> Sequence[str]:
 
 
 def came_of(reports: Reports) -> Sequence[str]:
-    """What each position that is sold was bought for, and what came of it until as_of's close, a
-    line each. Its fill stands among the orders: a split at that open would count other shares."""
+    """A line for each position that is sold: why it was bought, and what came of it until as_of's
+    close. Its fill stands among the orders: a split at that open would count other shares."""
     positions = reports.portfolio.positions if reports.portfolio else ()
     held = {position.ticker: position for position in positions}
     return [

@@ -1,4 +1,4 @@
-"""What is said of how an account did: figures beside its benchmark, round trips. Pure."""
+"""The words on how an account did: figures beside its benchmark, round trips. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -64,7 +64,7 @@ def ratio(value: Decimal) -> str:
 
 
 def trading(of: TradeFigures, currency: str) -> Sequence[tuple[str, str]]:
-    """What the round trips came to, a label and a text each."""
+    """The sums of the round trips, a label and a text each."""
 
     def money(amount: Decimal | None) -> str:
         return amounts.UNKNOWN if amount is None else amounts.change(amount)
@@ -113,7 +113,7 @@ def years(view: PerformanceView) -> Sequence[tuple[str, Sequence[Decimal | None]
 
 
 def year_return(months: Sequence[Decimal | None]) -> Decimal:
-    """What the months of a year come to, in percent."""
+    """The return of a year by its months, in percent."""
     grown = Decimal(1)
     for month in months:
         grown *= 1 + (month or Decimal(0)) / 100

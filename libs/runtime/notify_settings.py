@@ -1,4 +1,4 @@
-"""What people are told, over which channels: the rules of `[notify]`. Addresses are no settings.
+"""Messages to people: the channels and rules of `[notify]`. Addresses are no settings.
 
 [notify]
 base_url = "https://desk.example.org"      # links lead there; without it there are none
@@ -182,7 +182,7 @@ class Notify(BaseModel):
 
 
 def variable_name(channel: str) -> str:
-    """What stands behind DESKBUS_NOTIFY_ in the name of a channel's variable."""
+    """The part behind DESKBUS_NOTIFY_ in the name of a channel's variable."""
     return channel.upper().replace("-", "_")
 
 

@@ -329,7 +329,7 @@ class Settings(BaseSettings):
         return self.account_currencies.get(account, DEFAULT_CURRENCY)
 
     def benchmark_of(self, account: str) -> str:
-        """What an account is compared with."""
+        """The benchmark of an account."""
         return self.benchmarks.get(account, CANDIDATES)
 
     def rate_of(self, provider: str) -> Rate:

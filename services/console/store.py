@@ -174,7 +174,7 @@ class Store:
         return await self._rows(sql.snapshots, account)
 
     async def moves(self, account: str, limit: int) -> Sequence[Record]:
-        """What touched each of the account's tickers, in the order of the ledger."""
+        """The entries that touched each of the account's tickers, in the order of the ledger."""
         return await self._rows(sql.moves, account, limit)
 
     async def held(self, account: str, tickers: Sequence[str]) -> Mapping[str, Record]:

@@ -1,4 +1,4 @@
-"""What is due to which channel and when, what is sent next, how long a failure is waited for."""
+"""Which notice is due to which channel and when, which goes next, how long a failure waits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ def _quiet_end(
 
 @dataclass(frozen=True)
 class Step:
-    """What to do with a channel's due notices: give some up, hold some, send one message."""
+    """The next step with a channel's due notices: give some up, hold some, send one message."""
 
     given_up: Sequence[Notice] = ()
     held: Sequence[Notice] = ()

@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class _Try:
-    """What one message held, and how it fared."""
+    """One message with its notices, and how it fared."""
 
     notices: Sequence[Notice]
     outcome: Outcome
@@ -96,7 +96,7 @@ class Sender:
         return _Try(message.notices, outcome)
 
     def _reported(self, attempt: _Try, answer: NoticesNext, blank: NextNotices) -> NextNotices:
-        """What is said of a try."""
+        """The report on a try."""
         outcome = attempt.outcome
         if isinstance(outcome, Sent):
             self._alone = max(self._alone - 1, 0)
@@ -114,7 +114,7 @@ class Sender:
         return blank.model_copy(update=failed)
 
     def _put_off(self, step: logic.Step, blank: NextNotices) -> NextNotices:
-        """What is said of notices that are given up or held."""
+        """The report on notices that are given up or held."""
         if step.given_up:
             return self._given_up(step.given_up, "", blank)
         if step.held:

@@ -1,4 +1,4 @@
-"""What the orchestrator may know of accounts: their names, and which sessions they have seen."""
+"""The orchestrator's view of accounts: their names, and which sessions they have seen."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""What people are told of: kept, given out in order, and remembered once it was sent.
+"""Notices to people: kept, given out in order, and remembered once it was sent.
 
 The notifier asks; it has no database. One notifier at a time has the lease, and its epoch fences
 those before it: so a channel's notices are sent in the order in which they were kept.

@@ -222,3 +222,15 @@ def test_a_name_says_what_a_value_is(root: Path, package: str) -> None:
 )
 def test_a_name_that_says_only_what_happened_to_a_value_is_seen(code: str) -> None:
     assert [*filter(_in_private_english, read(code).given)]
+
+
+@pytest.mark.parametrize("package", ["contracts", "libs", "services"])
+def test_a_docstring_has_a_subject(root: Path, package: str) -> None:
+    """`The outcome of a pick`, `Answer a request`: a clause that begins with `What` has none."""
+    without = [
+        f"{path.relative_to(root).as_posix()}: {text.splitlines()[0]}"
+        for path in sorted((root / package).rglob("*.py"))
+        for text in source(path).docstrings
+        if text.startswith("What ")
+    ]
+    assert without == []

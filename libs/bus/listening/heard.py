@@ -92,7 +92,7 @@ def subject_of(types: Sequence[EventType]) -> str:
 
 
 def _model_of(handler: Callable[..., Any], types: Sequence[EventType]) -> type[Event]:
-    """What the handler's first parameter is: Event, or EventOf the shape of all these types."""
+    """The type of the handler's first parameter: Event, or EventOf the shape of all these types."""
     if not types:
         raise HandlerInvalid("name at least one type of event: `hears(EventType.DECISION)`")
     hints = typing.get_type_hints(handler)

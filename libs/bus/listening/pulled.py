@@ -177,7 +177,7 @@ async def settled(delivered: Delivered, handle: Callable[[Any, Delivery], Awaita
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, without a stranger's words: they may quote an address, and a key in it."""
+    """The error, without a stranger's words: they may quote an address, and a key in it."""
     if isinstance(error, DeskError):
         return f"{error.code}: {error.message}"
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -55,7 +55,7 @@ def _assets(task: TaskData) -> tuple[str, ...]:
 
 
 def _due(task: TaskData, as_of: date) -> Iterator[str]:
-    """What is held and was to be looked at again by now, of what the request names, if it does."""
+    """The positions due for another look, of those that the request names, if it names any."""
     named = task.get("universe")
     universe = {*named} if isinstance(named, list) else set()
     for held in Portfolio.model_validate(task["portfolio"]).positions:

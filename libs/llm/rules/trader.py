@@ -138,7 +138,7 @@ def _room(ticker: str, evidence: EvidenceIndex) -> Decimal:
 
 
 def _held(task: TaskData) -> list[tuple[ResearchFinding, AssetView]]:
-    """What is held and was looked into."""
+    """The positions that were looked into."""
     views = _views(task)
     held = {item.ticker for item in Portfolio.model_validate(task["portfolio"]).positions}
     return [

@@ -1,1 +1,1 @@
-"""What people are told over channels, and how those fare."""
+"""Messages to people over channels, and how those fare."""

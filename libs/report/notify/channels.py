@@ -141,7 +141,7 @@ def _ago(at: datetime, now: datetime) -> str:
 
 
 def todo(code: str) -> str:
-    """What to do about a failure with this code."""
+    """The remedy for a failure with this code."""
     return TODOS.get(code, NOT_TAKEN)
 
 
@@ -191,7 +191,7 @@ def status_word(status: str) -> str:
 
 
 def outcome(notification: Notification) -> str:
-    """What became of a message, as far as its status does not say it."""
+    """The end of a message, as far as its status does not say it."""
     code = f" ({notification.code})" if notification.code else ""
     match notification.status:
         case "sent":

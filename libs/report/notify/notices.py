@@ -64,7 +64,7 @@ _SUBJECT = re.compile(r"^[A-Za-z0-9_.$-]{1,120}$")
 
 @dataclass(frozen=True)
 class Telling:
-    """What there is to say of an event: a title, lines below it, the console's page about it."""
+    """The words on an event: a title, lines below it, the console's page about it."""
 
     kind: NoticeKind
     severity: Severity
@@ -102,7 +102,7 @@ def of(event: Event) -> Notice:
 
 
 def test(channel: str, event_id: object, at: datetime) -> Notice:
-    """What a test of a channel sends."""
+    """The message that tests a channel."""
     return Notice.model_validate(
         {
             "event_id": event_id,

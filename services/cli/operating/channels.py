@@ -1,4 +1,4 @@
-"""What `deskbus doctor` says of channels to people."""
+"""The lines of `deskbus doctor` on channels."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -49,7 +49,7 @@ app = group()
 
 
 class Status(StrEnum):
-    """What became of a message."""
+    """The end of a message."""
 
     DUE = "due"
     SENT = "sent"
@@ -131,7 +131,7 @@ async def _tested(client: Client, name: str, settings: Settings) -> ChannelTeste
 
 
 def unknown(name: str, settings: Settings) -> ChannelTested:
-    """What is said of a name that is none, as the notifier says it of one that is not set."""
+    """The words on a name that is none, as the notifier says it of one that is not set."""
     known = settings.notify.channels
     near = did_you_mean(nearest(name, known))
     text = f"there is no channel {name!r}; there are {', '.join(known) or 'none'}{near}"

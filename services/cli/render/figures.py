@@ -1,4 +1,4 @@
-"""What a company reported, as a person reads it: each figure with its unit, and how old it is."""
+"""A company's reported figures, as a person reads them: each with its unit and its age."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -25,7 +25,7 @@ Status = Literal["due", "sent", "given_up"]
 
 
 def notifications(desk: DeskAccess) -> APIRouter:
-    """What people were told, over which channels."""
+    """Messages to people, and their channels."""
     router = APIRouter(prefix="/notifications", tags=["notifications"])
 
     @router.get("", response_model=NotificationsPage)

@@ -57,7 +57,7 @@ STATUSES = ("due", "sent", "given_up")
 
 
 async def _channels(desk: DeskAccess) -> ChannelsView | None:
-    """What the notifier runs with; None where it does not answer."""
+    """The notifier's channels and rules; None where it does not answer."""
     try:
         return await desk.requests.channels()
     except DeskError:

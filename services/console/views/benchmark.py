@@ -1,4 +1,4 @@
-"""What an account is compared with, over its own sessions: shares bought once, or cash."""
+"""The benchmark of an account over its own sessions: shares bought once, or cash."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Line:
-    """What 1 has become by each of an account's closes; empty where `message` says why.
+    """The growth of 1 by each of an account's closes; empty where `message` says why.
 
     Until `began` the money waits.
     """
@@ -104,7 +104,7 @@ def _from(began: date, sessions: Sequence[date], held: Held) -> Line:
 async def holding(
     account: str, points: int, *, past: PastCycles, store: Store, history: History
 ) -> HoldingView:
-    """What holding would have brought the account, at the sessions that its equity is told of."""
+    """The worth of the account had it held, at the sessions that its equity is told of."""
     row = await store.account(account)
     if row is None:
         return HoldingView(found=False)
@@ -123,7 +123,7 @@ async def holding(
 
 
 def _money(equity: Mapping[date, Worth], grown: Mapping[date, Decimal]) -> Mapping[date, Decimal]:
-    """What the account's money would have become at this growth: paid in and taken out as it was.
+    """The account's money at this growth: paid in and taken out as it was.
 
     More may have been taken out than holding would have had: then nothing is left of it.
     """

@@ -97,7 +97,7 @@ class _Gauges:
         metrics.LETTERS.set(await self._letters.count())
 
     async def notices(self) -> None:
-        """What waits for the channels of the settings, also while no notifier runs."""
+        """The messages that wait for the channels of the settings, also while no notifier runs."""
         names = list(self._settings.notify.channels)
         rows = await self._pool.fetch(sql.notices, names) if names else ()
         shown = {

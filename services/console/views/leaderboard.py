@@ -20,7 +20,7 @@ CASH, HOLDING = "cash", "buy-and-hold"
 
 @dataclass
 class _Ran:
-    """What one pipeline did in all its cycles."""
+    """One pipeline in all its cycles."""
 
     providers: set[str] = field(default_factory=set)
     accounts: set[str] = field(default_factory=set)
@@ -108,7 +108,7 @@ def _began(sessions: Sequence[date], equity: Mapping[str, Mapping[date, Worth]])
 
 @dataclass
 class _Counted:
-    """What a pipeline used, picked and hit by decisions in the board's time."""
+    """The usage, picks and hits of a pipeline's decisions in the board's time."""
 
     usage: Usage = Usage()
     picks: int = 0
@@ -183,7 +183,7 @@ def _row(
 
 
 def _beside(held: quant.Returns, sessions: Sequence[date]) -> Sequence[LeaderboardRow]:
-    """What the pipelines are compared with; nothing where there is nothing to compare."""
+    """The rows to compare pipelines with; nothing where there is nothing to compare."""
     if not sessions:
         return ()
     cash = LeaderboardRow(

@@ -157,7 +157,7 @@ class OperationRow:
     epoch_stored: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """What is read, or inserted, is stored."""
+        """A row that was read, or inserted, is stored."""
         self.epoch_stored = self.epoch
 
     @classmethod
