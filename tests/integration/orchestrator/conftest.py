@@ -83,7 +83,7 @@ def servers(servers_in: ServersIn) -> Iterator[Servers | OwnServers]:
 async def pool(servers: Servers) -> AsyncIterator[Pool]:
     """Connections as the orchestrator's own role."""
     async with open_pool(servers.postgres_dsn(ORCHESTRATOR_ROLE)) as opened:
-        # A whole orchestrator that an earlier test ran and ended has left the desk's clock standing.
+        # An orchestrator that an earlier test ran and ended has left the desk's clock standing.
         await opened.execute("update desk_clock set stands_at = 'infinity'")
         yield opened
 
