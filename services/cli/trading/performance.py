@@ -76,7 +76,7 @@ def show(account: str, view: PerformanceView, console: Console) -> None:
         parts += [Text(), _figures(view), *_notes(view)]
     if len(view.points) > 1:
         parts += [Text(), *_curve(view, console)]
-    if view.months:
+    if view.account is not None and view.months:
         parts += [Text(), _months(view, narrow=narrow)]
     if view.tickers:
         parts += [Text(), _tickers(view)]

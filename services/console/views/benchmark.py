@@ -77,9 +77,10 @@ async def line(
     if benchmark == CASH:
         return Line(dict.fromkeys(sessions, ONE), opened)
     if benchmark != CANDIDATES:
-        held = await _left_alone([benchmark], opened, sessions[1:], history)
+        held = await _left_alone([benchmark.upper()], opened, sessions[1:], history)
         if not held.returns:
-            why = f"{benchmark} has no price at {opened}, when the account was opened"
+            # A source that is away looks like one that has no price: say no more than is known.
+            why = f"no price of {benchmark.upper()} at {opened} could be read: {history.described}"
             return Line(absent=held.absent, message=why)
         return _from(opened, sessions, held)
     cycles = await past.newest(date.min, newest, CYCLES_MAX)

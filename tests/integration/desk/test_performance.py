@@ -29,6 +29,7 @@ class Judged:
     view: Json = field(default_factory=dict)
     cash: Json = field(default_factory=dict)
     ticker: Json = field(default_factory=dict)
+    no_price: Json = field(default_factory=dict)
     nothing: Json = field(default_factory=dict)
     balances: dict[str, Decimal] = field(default_factory=dict)
     snapshots: list["asyncpg.Record"] = field(default_factory=list)
@@ -61,7 +62,8 @@ async def live(desk: Desk) -> Judged:
             assert ended["status"] == "completed", ended["reason"]
         found.view = await user.query("performance", account=ACCOUNT, trips=200, points=200)
         found.cash = await user.query("performance", account=ACCOUNT, benchmark="cash")
-        found.ticker = await user.query("performance", account=ACCOUNT, benchmark="IBM")
+        found.ticker = await user.query("performance", account=ACCOUNT, benchmark="ibm")
+        found.no_price = await user.query("performance", account=ACCOUNT, benchmark="NOPE")
         found.nothing = await user.query("performance", account="nobody")
     async with desk.postgres() as db:
         rows = await db.fetch(
@@ -128,6 +130,8 @@ def test_the_account_is_beside_the_benchmark_that_was_chosen(judged: Judged) -> 
     assert all(point["benchmark_pct"] is not None for point in view["points"])
     assert D(judged.cash["compared"]["return_pct"]) == 0
     assert judged.ticker["benchmark_tickers"] == ["IBM"]
+    assert judged.no_price["compared"] is None
+    assert "no price of NOPE" in judged.no_price["benchmark_message"]
     assert judged.ticker["compared"]["return_pct"] not in {None, view["compared"]["return_pct"]}
 
 
