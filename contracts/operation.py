@@ -165,7 +165,9 @@ class Result(Message):
     """How an operation ended at its service: a contract, or a failure.
 
     `wrong_answer` failures may be tried again with the errors quoted; others are final. `epoch` is
-    that of the claim, None for handlers that never claim.
+    that of the claim, None for handlers that never claim. `entries` are the finished calls of a
+    claim that no `Record` holds yet: free ones, since a paid call is recorded before its answer is
+    used.
     """
 
     op_id: OperationId
@@ -173,6 +175,7 @@ class Result(Message):
     contract: JsonValue = None
     failure: Failure | None = None
     wrong_answer: bool = False
+    entries: tuple[JournalEntry, ...] = Field(default=(), max_length=JOURNAL_BATCH_MAX)
 
 
 class ResultAnswer(Message):

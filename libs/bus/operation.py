@@ -26,7 +26,7 @@ from contracts.operation import (
 )
 from contracts.subjects import CLAIM, RECORD, RESULT, Answered, AnySubject, Asked, Subject
 from contracts.types import Failure
-from libs.bus.codec import decode, encode
+from libs.bus.codec import MessageTooLarge, decode, encode
 from libs.bus.local import Line
 from libs.runtime import recorded_call
 from libs.runtime.errors import DeskError, is_outage
@@ -167,25 +167,38 @@ class Lease:
             log.info("operation.stopped", op_id=str(self._op_id), why=answer.outcome)
             raise OperationStopped
         self._until = asked_at + answer.lease_s
-        for entry in entries:
-            self._log(entry)
+        self._log(entries)
         if answer.wait_s:
             log.info("operation.paced", op_id=str(self._op_id), wait_s=round(answer.wait_s, 3))
             # All who wait for a closed endpoint would come back at once.
             spread_s = min(SPREAD_SHARE * answer.wait_s, SPREAD_S_MAX)
             await asyncio.sleep(answer.wait_s + random.uniform(0, spread_s))  # noqa: S311
 
-    def _log(self, entry: JournalEntry) -> None:
+    async def end(self, result: Result, rest: Sequence[JournalEntry]) -> None:
+        """Tell the result, and with it the calls that are not on record.
+
+        Raises `OperationStopped`, and `MessageTooLarge` where the result alone is too large.
+        """
+        try:
+            whole = result.model_copy(update={"entries": tuple(rest)})
+            await self._orchestrator.result(whole)
+            self._log(rest)
+        except MessageTooLarge:
+            await self.record(rest, None, None)
+            await self._orchestrator.result(result)
+
+    def _log(self, entries: Sequence[JournalEntry]) -> None:
         """Log calls of tools for people who follow; all else is for a closer look."""
-        write = log.info if entry.kind is CallKind.TOOL else log.debug
-        write(
-            LOGGED[entry.kind],
-            op_id=str(self._op_id),
-            name=entry.name,
-            index=entry.index,
-            duration_ms=entry.duration_ms,
-            **recorded_call.outline(entry),
-        )
+        for entry in entries:
+            write = log.info if entry.kind is CallKind.TOOL else log.debug
+            write(
+                LOGGED[entry.kind],
+                op_id=str(self._op_id),
+                name=entry.name,
+                index=entry.index,
+                duration_ms=entry.duration_ms,
+                **recorded_call.outline(entry),
+            )
 
     @contextlib.asynccontextmanager
     async def renewing(self, on_lost: Callable[[], object]) -> AsyncIterator[None]:

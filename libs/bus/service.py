@@ -275,7 +275,10 @@ class ServiceRunner:
             async with lease.renewing(on_lost=lost):
                 # What may be paid for is not made again because of a defect.
                 result = await self._outcome(route, command, journal, lease.epoch, 1)
-                await self._orchestrator.result(result)
+                try:
+                    await lease.end(result, await journal.rest())
+                except OperationStopped:
+                    raise asyncio.CancelledError from None
                 return _how(result)
 
     @contextlib.contextmanager
@@ -343,13 +346,11 @@ class ServiceRunner:
         try:
             with traced_handler(route.hears):
                 contract = await route.handle(command, journal)
-                await journal.flush()
             body = contract.model_dump(mode="json")
             return Result(op_id=command.op_id, epoch=epoch, contract=body)
         except (Unavailable, NoAnswer):
             raise
         except DeskError as error:
-            await _flush_quietly(journal)
             log.warning("operation.failed", code=error.code, reason=error.message[:400])
             return Result(
                 op_id=command.op_id,
@@ -385,11 +386,3 @@ def _how(result: Result) -> str:
 
 async def _no_journal(*_: object) -> None:
     """Plain commands keep no journal: they are safe to run again."""
-
-
-async def _flush_quietly(journal: Journal) -> None:
-    """Keep finished calls of a failed operation for the audit; losing them must not hide why."""
-    try:
-        await journal.flush()
-    except (OperationStopped, DeskError) as error:
-        log.info("journal.not_flushed", why=type(error).__name__)

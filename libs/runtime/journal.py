@@ -134,9 +134,18 @@ class Journal:
         await self._flush(None, Progress(percentage=percentage, step=step))
 
     async def flush(self) -> None:
-        """Record what is finished; called before the operation's result is sent."""
+        """Record what is finished."""
         if self._pending:
             await self._flush(None, None)
+
+    async def rest(self) -> Sequence[JournalEntry]:
+        """Take the finished calls that are not on record: the last batch of them. It costs nothing
+        and travels with what follows from it; earlier batches are recorded."""
+        entries, self._pending = self._pending, []
+        *first, last = batches(entries) or [[]]
+        for batch in first:
+            await self._record(batch, None, None)
+        return last
 
     def _on_record(self, index: int, call: Call) -> bool:
         entry = self._recorded.get(index)
@@ -168,11 +177,7 @@ class Journal:
             raise error
 
     async def _flush(self, reserve: Reserve | None, progress: Progress | None) -> None:
-        entries, self._pending = self._pending, []
-        *first, last = batches(entries) or [[]]
-        for batch in first:
-            await self._record(batch, None, None)
-        await self._record(last, reserve, progress)
+        await self._record(await self.rest(), reserve, progress)
 
 
 class RecordedJournal(Journal):

@@ -60,8 +60,7 @@ async def load(db: Connection, items: Sequence[inputs.GroupInput], settings: Set
     await _load_proposals(db, items, loaded)
     await _load_journal(db, items, loaded)
     await load_for_requests(db, items, loaded, settings)
-    paid = any(isinstance(item, inputs.Recorded) and item.is_paid for item in items)
-    if paid or _money_is_held(loaded):
+    if any(map(inputs.is_paid, items)) or _money_is_held(loaded):
         loaded.day = await _lock_day(db, settings)
         loaded.paces = await _load_paces(db, items, settings)
     return loaded
@@ -71,21 +70,19 @@ async def _load_paces(
     db: Connection, items: Sequence[inputs.GroupInput], settings: Settings
 ) -> dict[str, Pace]:
     """How fast the endpoints that the inputs ask may be asked; read under the day's lock."""
-    names = sorted(
-        {name for item in items if isinstance(item, inputs.Recorded) for name in _endpoints(item)}
-    )
+    names = sorted({name for item in items for name in _endpoints(item)})
     if not names:
         return {}
     rows = {row["provider"]: row for row in await db.fetch(sql.load_paces, names)}
     return {name: _pace(name, settings.rate_of(name), rows.get(name)) for name in names}
 
 
-def _endpoints(recorded: inputs.Recorded) -> Iterator[str]:
+def _endpoints(item: inputs.GroupInput) -> Iterator[str]:
     """The endpoints that the calls on record and the next ones ask."""
-    record = recorded.record
-    if record.reserve is not None and record.reserve.provider:
-        yield record.reserve.provider
-    yield from (entry.provider for entry in record.entries if entry.kind is CallKind.MODEL)
+    reserve = item.record.reserve if isinstance(item, inputs.Recorded) else None
+    if reserve is not None and reserve.provider:
+        yield reserve.provider
+    yield from (entry.provider for entry in inputs.calls_of(item) if entry.kind is CallKind.MODEL)
 
 
 def _pace(name: str, rate: Rate, row: Record | None) -> Pace:
@@ -122,10 +119,10 @@ async def _load_journal(db: Connection, items: Sequence[inputs.GroupInput], load
             entry = JournalEntry.model_validate_json(row["entry"])
             loaded.journals.setdefault(row["op_id"], []).append(entry)
     entries = [
-        (loaded.operations[item.record.op_id].started_on, item.record.op_id, entry.index)
+        (loaded.operations[op_id].started_on, op_id, entry.index)
         for item in items
-        if isinstance(item, inputs.Recorded) and item.record.op_id in loaded.operations
-        for entry in item.record.entries
+        if (op_id := inputs.operation_of(item)) in loaded.operations
+        for entry in inputs.calls_of(item)
     ]
     if entries:
         rows = await db.fetch(sql.load_recorded, *map(list, zip(*entries, strict=True)))

@@ -224,21 +224,19 @@ class InProcessDesk:
             epoch, journal = claim.epoch, self.journal(op_id, claim)
         try:
             contract = await self._routes[subject].handle(command, journal)
-            await journal.flush()
         except OperationStopped:
             return
         except DeskError as error:
-            self.tell(
-                Result(
-                    op_id=op_id,
-                    epoch=epoch,
-                    failure=failure_of(error),
-                    wrong_answer=bool(getattr(error, "wrong_answer", False)),
-                )
+            result = Result(
+                op_id=op_id,
+                epoch=epoch,
+                failure=failure_of(error),
+                wrong_answer=bool(getattr(error, "wrong_answer", False)),
             )
         else:
-            body = contract.model_dump(mode="json")
-            self.tell(Result(op_id=op_id, epoch=epoch, contract=body))
+            result = Result(op_id=op_id, epoch=epoch, contract=contract.model_dump(mode="json"))
+        rest = await journal.rest()
+        self.tell(result.model_copy(update={"entries": tuple(rest) if epoch else ()}))
 
     def claim(self, op_id: UUID, service: str | None = None) -> ClaimAnswer:
         """Ask for an operation, as its own service unless told otherwise."""

@@ -272,6 +272,8 @@ class Group:
         if row.claimed and (row.epoch == 0 or result.epoch != row.epoch):
             return ResultAnswer(outcome="fenced")
         if not row.ended:
+            # A plain command keeps no journal.
+            self._leases.keep(row, result.entries if row.claimed else ())
             self._end(row, result)
         return ResultAnswer(outcome="ok")
 

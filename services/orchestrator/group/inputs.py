@@ -4,6 +4,7 @@ An answer is given only after the transaction that it speaks of has committed.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from uuid import UUID
@@ -11,7 +12,7 @@ from uuid import UUID
 from contracts.approval import AnswerProposal
 from contracts.cycle import CycleRequest, RequestAnswer
 from contracts.message import Message
-from contracts.operation import Claim, Record, Reserve, Result
+from contracts.operation import Claim, JournalEntry, Record, Reserve, Result
 from contracts.types import Failure, Usage
 
 NO_USAGE = Usage()
@@ -69,13 +70,6 @@ class Recorded:
 
     service: str
     record: Record
-
-    @property
-    def is_paid(self) -> bool:
-        """Whether it holds money back or spends it."""
-        return self.record.reserve is not None or any(
-            entry.usage != NO_USAGE for entry in self.record.entries
-        )
 
 
 @dataclass(frozen=True)
@@ -146,6 +140,23 @@ def operation_of(item: GroupInput) -> UUID | None:
             return item.op_id
         case _:
             return None
+
+
+def calls_of(item: GroupInput) -> Sequence[JournalEntry]:
+    """The finished calls that an input puts on record."""
+    match item:
+        case Recorded():
+            return item.record.entries
+        case Resulted():
+            return item.result.entries
+        case _:
+            return ()
+
+
+def is_paid(item: GroupInput) -> bool:
+    """Whether an input holds money back or spends it."""
+    reserves = isinstance(item, Recorded) and item.record.reserve is not None
+    return reserves or any(entry.usage != NO_USAGE for entry in calls_of(item))
 
 
 def cycle_of(item: GroupInput) -> UUID | None:

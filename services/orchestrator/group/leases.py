@@ -120,20 +120,21 @@ class Leases:
             return RecordAnswer(outcome="cancelled", message=f"the operation is {row.status}")
         if row.epoch != record.epoch:
             return RecordAnswer(outcome="fenced", message=f"epoch {row.epoch} has the work")
-        fresh = [e for e in record.entries if (row.op_id, e.index) not in self._loaded.recorded]
-        self._keep(row, fresh)
+        self.keep(row, record.entries)
         _hold(row)
         if record.progress is not None:
             row.progress = record.progress.model_dump_json().encode()
         return self._reserve(row, record.reserve)
 
-    def _keep(self, row: OperationRow, entries: Sequence[JournalEntry]) -> None:
+    def keep(self, row: OperationRow, entries: Sequence[JournalEntry]) -> None:
+        """Put finished calls on record, those that are not there yet, and settle what they cost."""
         cycle = self._loaded.cycles[row.cycle_id]
-        paid = [entry for entry in entries if entry.kind is CallKind.MODEL]
+        fresh = [e for e in entries if (row.op_id, e.index) not in self._loaded.recorded]
+        paid = [entry for entry in fresh if entry.kind is CallKind.MODEL]
         if paid:
             self._tell_pace(row, paid)
-            self.settle(row, sum((entry.usage for entry in entries), start=NO_USAGE))
-        for entry in entries:
+            self.settle(row, sum((entry.usage for entry in fresh), start=NO_USAGE))
+        for entry in fresh:
             self._loaded.recorded.add((row.op_id, entry.index))
             self._entries.append(NewEntry(row, entry))
             data = _call_data(entry)

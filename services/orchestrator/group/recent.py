@@ -24,6 +24,7 @@ from services.orchestrator.group.inputs import (
     GroupInput,
     Recorded,
     Resulted,
+    is_paid,
     operation_of,
 )
 from services.orchestrator.group.leases import NOTHING
@@ -123,8 +124,8 @@ def _is_enough(row: OperationRow, item: GroupInput) -> bool:
         case Claimed():
             return row.status == "pending" and row.epoch == 0 and item.claim.epoch is None
         case Recorded():
-            return row.epoch == item.record.epoch and not item.is_paid
+            return row.epoch == item.record.epoch and not is_paid(item)
         case Resulted():
-            return not row.claimed or 0 < row.epoch == item.result.epoch
+            return not row.claimed or (0 < row.epoch == item.result.epoch and not is_paid(item))
         case _:
             return False

@@ -14,7 +14,15 @@ import pytest
 from contracts.account import OpenBooks
 from contracts.cycle import CycleRequest
 from contracts.message import Command, Contract, Message, Pipeline
-from contracts.operation import Claim, ClaimAnswer, Record, RecordAnswer, Result, ResultAnswer
+from contracts.operation import (
+    CallKind,
+    Claim,
+    ClaimAnswer,
+    Record,
+    RecordAnswer,
+    Result,
+    ResultAnswer,
+)
 from contracts.sentiment import BuildDigest
 from contracts.subjects import CLAIM, COMMANDS, RECORD, RESULT
 from libs.bus import pull
@@ -28,7 +36,7 @@ from libs.bus.streams import COMMAND_STREAM, DELIVERIES_MAX
 from libs.market.errors import SourceUnavailable
 from libs.postgres.pool import DatabaseUnavailable
 from libs.runtime.errors import DeskError
-from libs.runtime.journal import Journal
+from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.settings import Settings
 from tests.integration.bus.conftest import Connect
 from tests.integration.conftest import Servers
@@ -66,6 +74,7 @@ class Orchestrator:
         self.results: asyncio.Queue[Result] = asyncio.Queue()
         self.claims = 0
         self.steps: list[str] = []
+        self.recorded = 0
 
     async def claim(self, _: str, message: Message) -> Message:
         assert isinstance(message, Claim)
@@ -74,6 +83,7 @@ class Orchestrator:
 
     async def record(self, _: str, message: Message) -> Message:
         assert isinstance(message, Record)
+        self.recorded += len(message.entries)
         if message.progress is not None:
             self.steps.append(message.progress.step)
         return RecordAnswer(outcome="ok", lease_s=10.0)
@@ -285,3 +295,63 @@ async def test_a_command_that_takes_long_is_not_delivered_again(
     assert await asyncio.wait_for(acknowledgements.get(), PATIENCE_S) == b"+WPI"
     gate.set()
     assert (await orchestrator.told()).failure is None
+
+
+class Looks(Tried):
+    """Reads once, free of charge, then answers or refuses. `chars` is the size of what it reads."""
+
+    def __init__(self, chars: int, *errors: DeskError) -> None:
+        super().__init__()
+        self._chars = chars
+        self._errors = list(errors)
+
+    async def __call__(self, command: Command, journal: Journal) -> Contract:
+        async def read() -> Reply:
+            return Reply("x" * self._chars)
+
+        await journal.call(Call(CallKind.READ, "look", {}, read))
+        if self._errors:
+            raise self._errors.pop(0)
+        return Answered.of(command, text="y" * self._chars)
+
+
+class Answered(Contract):
+    """A contract of any size."""
+
+    text: str
+
+
+@pytest.mark.parametrize("errors", [(), (DeskError("no"),)])
+async def test_free_calls_of_a_claim_travel_with_its_result(
+    publisher: Client, orchestrator: Orchestrator, start: Start, errors: tuple[DeskError, ...]
+) -> None:
+    await start(Looks(10, *errors), BuildDigest)
+    await sent(publisher, BuildDigest)
+
+    result = await orchestrator.told()
+
+    assert [entry.name for entry in result.entries] == ["look"]
+    assert (result.failure is None) == (not errors)
+    assert orchestrator.recorded == 0
+
+
+async def test_calls_that_do_not_fit_beside_the_result_are_recorded_before_it(
+    publisher: Client, orchestrator: Orchestrator, start: Start
+) -> None:
+    await start(Looks(300_000), BuildDigest)
+    await sent(publisher, BuildDigest)
+
+    result = await orchestrator.told()
+
+    assert result.entries == ()
+    assert result.failure is None
+    assert orchestrator.recorded == 1
+
+
+async def test_a_plain_command_has_no_calls_to_tell(
+    publisher: Client, orchestrator: Orchestrator, start: Start
+) -> None:
+    await start(Looks(10), OpenBooks)
+    await sent(publisher, OpenBooks)
+
+    assert (await orchestrator.told()).entries == ()

@@ -94,11 +94,13 @@ class Two:
         record = Record(op_id=op_id, epoch=epoch, entries=entries, reserve=held)
         return await self.committers[at].ask(Recorded("maker", record))
 
-    async def result(self, at: int, cycle_id: UUID, step: str, epoch: int) -> ResultAnswer:
+    async def result(
+        self, at: int, cycle_id: UUID, step: str, epoch: int, *entries: JournalEntry
+    ) -> ResultAnswer:
         made = {"left": LeftDone, "right": RightDone}[step]
         op_id = operation(cycle_id, step)
         contract = made(cycle_id=cycle_id, op_id=op_id, as_of=DAY).model_dump(mode="json")
-        result = Result(op_id=op_id, epoch=epoch, contract=contract)
+        result = Result(op_id=op_id, epoch=epoch, contract=contract, entries=entries)
         return await self.committers[at].ask(Resulted("maker", result))
 
     async def row(self, op_id: UUID) -> tuple[object, ...]:
@@ -165,6 +167,66 @@ async def test_a_claim_free_records_and_the_result_are_folded_without_reading(
 
     assert reads == []
     assert await two.row(left) == ("completed", 1, 0, [0, 1, 2])
+
+
+async def test_free_calls_travel_with_the_result_that_follows_from_them(
+    two: Two, reads: list[object]
+) -> None:
+    cycle_id = await two.begin()
+    left = operation(cycle_id, "left")
+    assert (await two.claim(0, left)).epoch == 1
+    assert (await two.record(0, left, 1, call(0))).outcome == "ok"
+
+    assert (await two.result(0, cycle_id, "left", 1, call(1), call(2))).outcome == "ok"
+
+    assert reads == []
+    assert await two.row(left) == ("completed", 1, 0, [0, 1, 2])
+
+
+async def test_a_call_that_comes_again_with_the_result_is_kept_once(two: Two) -> None:
+    cycle_id = await two.begin()
+    left = operation(cycle_id, "left")
+    assert (await two.claim(0, left)).epoch == 1
+    assert (await two.record(0, left, 1, call(0))).outcome == "ok"
+
+    assert (await two.result(0, cycle_id, "left", 1, call(0), call(1))).outcome == "ok"
+    assert (await two.result(1, cycle_id, "left", 1, call(0), call(1))).outcome == "ok"
+
+    assert await two.row(left) == ("completed", 1, 0, [0, 1])
+
+
+async def test_what_calls_in_a_result_have_used_is_counted_under_locks(
+    two: Two, reads: list[object]
+) -> None:
+    cycle_id = await two.begin()
+    left = operation(cycle_id, "left")
+    assert (await two.claim(0, left)).epoch == 1
+    assert (await two.record(0, left, 1, reserve=500)).outcome == "ok"
+    before = len(reads)
+
+    assert (await two.result(0, cycle_id, "left", 1, call(0, tokens=300))).outcome == "ok"
+
+    assert len(reads) == before + 1
+    assert await two.row(left) == ("completed", 1, 300, [0])
+    spent = await two.pool.fetchrow(
+        "select tokens_spent, tokens_reserved from cycles where cycle_id = $1", cycle_id
+    )
+    assert spent is not None
+    assert tuple(spent) == (300, 0)
+
+
+async def test_calls_of_an_old_epoch_are_not_kept(two: Two) -> None:
+    cycle_id = await two.begin()
+    left = operation(cycle_id, "left")
+    assert (await two.claim(0, left)).epoch == 1
+    await two.pool.execute(
+        "update operations set due_at = now() - interval '1 s' where op_id = $1", left
+    )
+    assert (await two.claim(1, left)).epoch == 2
+
+    assert (await two.result(0, cycle_id, "left", 1, call(0))).outcome == "fenced"
+
+    assert await two.row(left) == ("running", 2, 0, None)
 
 
 async def test_of_two_first_claims_at_two_orchestrators_that_remember_one_is_granted(

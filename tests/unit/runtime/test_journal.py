@@ -207,3 +207,26 @@ async def test_failures_that_nobody_could_wait_for_are_put_on_record() -> None:
     world = World()
     asked = [failing(world, "a", DeskError("no")), failing(world, "b", DeskError("no"))]
     assert await world.journal().calls(asked) == ["desk_error", "desk_error"]
+
+
+async def test_the_last_batch_is_handed_out_to_travel_with_the_result() -> None:
+    world = World()
+    journal = world.journal()
+    for number in range(JOURNAL_BATCH_MAX + 2):
+        await journal.call(world.call(f"free {number}"))
+
+    rest = await journal.rest()
+
+    assert [entry.index for entry in rest] == [JOURNAL_BATCH_MAX, JOURNAL_BATCH_MAX + 1]
+    assert len(world.kept) == JOURNAL_BATCH_MAX
+    assert await journal.rest() == []
+
+
+async def test_a_paid_call_is_on_record_and_never_left_for_the_result() -> None:
+    world = World()
+    journal = world.journal()
+    await journal.call(world.call("free"))
+    await journal.call(world.call("paid", RESERVE))
+
+    assert await journal.rest() == []
+    assert [entry.index for entry in world.kept] == [0, 1]
