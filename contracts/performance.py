@@ -150,3 +150,92 @@ class PerformanceView(Message):
     trips_more: bool = False
     points: tuple[PerformancePoint, ...] = ()
     message: Text = ""
+
+
+class TickerFill(Value):
+    """What was filled of one order, at a `price` in the currency that the ticker trades in.
+
+    `gain` is what it has brought: of a sale with its fee, of a buy the fee alone. `decided_on` is
+    the session of the decision, and `why` its reason; the ids lead to it.
+    """
+
+    side: Literal["buy", "sell"]
+    quantity: Decimal
+    price: Decimal
+    gain: Decimal
+    why: ShortText = ""
+    decided_on: date
+    cycle_id: UUID
+    pipeline: Name
+
+
+class TickerDay(Value):
+    """All that an account traded of a ticker at one session, shares as they were counted then."""
+
+    session: date
+    bought: Decimal = Decimal(0)
+    sold: Decimal = Decimal(0)
+    gain: Decimal = Decimal(0)
+    fills: tuple[TickerFill, ...] = ()
+
+
+class TickerChart(Value):
+    """A ticker's prices as of an account's session, `as_of`, with what the account did in it.
+
+    Lists of one length, a value a session, oldest first: prices in the currency that the ticker
+    trades in, adjusted for splits and dividends up to `as_of`; `averages` as the technical
+    indicators have them, null while there are too few bars; the `average_cost` of what was held at
+    the close, and the stop order that waited, both on the scale of these prices. `days` has the
+    account's trades; those after `as_of`, at an open whose close is not known yet, have no bar.
+    """
+
+    account: Name
+    ticker: Ticker
+    currency: Currency | None = None
+    source: Text
+    as_of: date
+    sessions: tuple[date, ...]
+    open: tuple[float, ...]
+    high: tuple[float, ...]
+    low: tuple[float, ...]
+    close: tuple[float, ...]
+    volume: tuple[float, ...]
+    averages: dict[str, tuple[float | None, ...]]
+    average_cost: tuple[float | None, ...]
+    stop: tuple[float | None, ...]
+    days: tuple[TickerDay, ...] = ()
+
+
+class AccountSummary(Value):
+    """An account in a line, as of its newest session. Amounts in its currency.
+
+    `day_gain` is since the close before, without what was paid in or out: None where there is no
+    such close. `total_gain` is what it is worth more than was paid in, `return_pct` the
+    time-weighted return. `risk` is what is lost if every stop order fills at its price;
+    `unprotected` is the value of what no stop order sells. `curve` is what 1 at the opening has
+    become, oldest first.
+    """
+
+    account: Name
+    currency: Currency
+    as_of: date
+    equity: Decimal
+    day_gain: Decimal | None = None
+    day_gain_pct: Decimal | None = None
+    total_gain: Decimal
+    return_pct: Decimal
+    exposure_pct: Decimal
+    positions: int
+    risk: Decimal
+    unprotected: Decimal
+    curve: tuple[Decimal, ...] = ()
+
+
+class AccountSummaries(Value):
+    """Accounts, the main one first, then those that hold something; `more` are not listed.
+
+    Those that `deskbus run` opened for one look are left out where there are others.
+    """
+
+    accounts: tuple[AccountSummary, ...] = ()
+    more: int = 0

@@ -113,6 +113,32 @@ def indicators(bars: pl.DataFrame) -> Indicators:
     return Indicators(bars=len(close), close=float(close[-1]), absent=absent, **values)
 
 
+AVERAGES = {
+    "sma_20": (20, 20),
+    "sma_50": (50, 50),
+    "sma_200": (200, 200),
+    "ema_12": (12, WARMUP_BARS),
+    "ema_26": (26, WARMUP_BARS),
+}
+"""Moving averages of the close as in `Indicators`: their length, and the bars that they want."""
+
+
+def averages(bars: pl.DataFrame) -> dict[str, Array]:
+    """Each of AVERAGES at every row of `bars`, from the rows up to it; NaN where they are too few.
+    Raises BadBars."""
+    close = _column(bars, "close")
+    return {name: _average(close, name, *of) for name, of in AVERAGES.items()}
+
+
+def _average(close: Array, name: str, length: int, wanted: int) -> Array:
+    if len(close) < wanted:
+        return np.full(len(close), np.nan)
+    compute = talib.SMA if name.startswith("sma") else talib.EMA
+    line: Array = compute(close, length)
+    line[: wanted - 1] = np.nan
+    return line
+
+
 def average_true_range(bars: pl.DataFrame) -> float | None:
     """Wilder's average true range of 14 bars at the newest one; None with fewer than a quarter of
     bars, after which less than a thirtieth of where it began is left in it. Raises BadBars."""

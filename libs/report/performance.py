@@ -97,10 +97,13 @@ def trading(of: TradeFigures, currency: str) -> Sequence[tuple[str, str]]:
 
 def why_sold(trip: RoundTrip) -> str:
     """`exit signal: momentum, regime`; empty while it is held and nothing was sold."""
-    if trip.sold_by is None:
-        return ""
-    rules = f": {', '.join(trip.rules)}" if trip.sold_by == "signal" and trip.rules else ""
-    return f"{SOLD_BY[trip.sold_by]}{rules}"
+    return "" if trip.sold_by is None else sold_by(trip.sold_by, trip.rules)
+
+
+def sold_by(cause: str, rules: Sequence[str]) -> str:
+    """The cause of a sale: `exit signal: momentum, regime`, `stop`."""
+    of = f": {', '.join(rules).replace('_', ' ')}" if cause == "signal" and rules else ""
+    return f"{SOLD_BY[cause]}{of}"
 
 
 def years(view: PerformanceView) -> Sequence[tuple[str, Sequence[Decimal | None]]]:

@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 
+import polars as pl
+
 from contracts.http import PriceBar
 from contracts.subjects import (
     ACCOUNT,
@@ -37,7 +39,7 @@ from libs.bus.health import BusHealth, open_health
 from libs.bus.permissions import CONSOLE
 from libs.bus.route import Routes, on_query
 from libs.market.calendar import exchange_calendar
-from libs.market.errors import MarketError
+from libs.market.errors import CryptoNotSupported, MarketError, NoHistory, UnknownTicker
 from libs.market.rates import ExchangeRates, mark
 from libs.market.source import MarketData
 from libs.market.sources import market_of, rates_of
@@ -105,12 +107,17 @@ class MarketHistory:
         bars = await self._market.bars(ticker, as_of, sessions)
         return [PriceBar(session=row.pop("date"), **row) for row in bars.to_dicts()]
 
+    async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        """The newest bars up to the session's close (BAR_SCHEMA). Raises `MarketError`."""
+        return await self._market.bars(ticker, as_of, sessions)
+
     async def closes(self, ticker: str, first: date, last: date) -> Mapping[date, Decimal]:
-        """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
+        """The closes from `first` to `last`, adjusted up to it; empty where the source has none.
+        Raises `MarketError` where it could not say."""
         sessions = self._market.calendar.sessions(first, last)
         try:
             bars = await self._market.bars(ticker, last, len(sessions))
-        except MarketError:
+        except (UnknownTicker, CryptoNotSupported, NoHistory):
             return {}
         closes = zip(bars["date"].to_list(), bars["close"].to_list(), strict=True)
         return {day: Decimal(str(close)) for day, close in closes if day >= first}

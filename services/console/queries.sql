@@ -165,6 +165,23 @@ where v.step in ('validate', 'validate_exits') and v.status = 'completed'
   and ($1::uuid is null or v.cycle_id = $1) and ($2::text is null or v.account = $2)
 order by v.finished_at desc limit $3
 
+-- name: decisions_briefly
+-- As `newest_decisions`; of those that ordered and vetoed nothing, which are most where positions are
+-- checked every session, no contract leaves the database.
+select v.cycle_id, c.kind, v.pipeline, v.account, v.as_of, v.finished_at, brief.decision,
+       case when brief.decision is not null then x.result end as execution
+from operations v
+join cycles c on c.cycle_id = v.cycle_id
+cross join lateral (
+    select case when position('"decisions":[]'::bytea in v.result) = 0
+                  or position('"vetoed_tickers":[]'::bytea in v.result) = 0
+                then v.result end as decision
+) brief
+left join operations x on x.cycle_id = v.cycle_id and x.pipeline = v.pipeline
+    and x.step = 'execute' and x.status = 'completed'
+where v.step in ('validate', 'validate_exits') and v.status = 'completed'
+order by v.finished_at desc limit $1
+
 -- name: events_after
 -- The rank in commit-safe order is the sequence: the relay counts the same way.
 select op_id, seq, cycle_id, type, owner, pipeline, state, session_id, at, data
@@ -184,6 +201,13 @@ select account, reason, by_whom, at from halts order by account nulls first
 
 -- name: accounts
 select account from accounts order by main desc, opened_at limit $1
+
+-- name: watched_accounts
+select a.account from accounts a
+order by a.main desc, exists (
+             select from balances b
+             where b.account = a.account and b.book = 'position' and b.quantity > 0
+         ) desc, a.clock desc, a.opened_at desc limit $1
 
 -- name: balances
 select book, ticker, amount, quantity, opened_on from balances where account = $1
@@ -241,12 +265,39 @@ left join orders o using (order_id)
 where e.account = $1 and e.ticker is not null
 order by e.session, e.entry_id limit $2
 
--- name: orders_of_tickers
--- What the account ordered in these, the newest first, each with its fill.
-select o.ticker, o.side, o.quantity, o.status, o.stop_price, f.session, f.price
-from orders o left join fills f using (order_id)
-where o.account = $1 and o.ticker = any($2::text[])
-order by o.as_of desc, o.placed_at desc limit $3
+-- name: traded_tickers
+select ticker from balances where account = $1 and book = 'position'
+order by quantity = 0, ticker limit $2
+
+-- name: ticker_entries
+-- As `moves`, of one ticker, in the currency that it trades in: what is held changes by `quantity`
+-- and `cost`. `gain` is the account's: realised gains and dividends less fees.
+select e.session, p.quantity, p.cost, p.gain, o.cycle_id, o.pipeline, o.side, o.type, o.exit,
+       o.exit_rules, o.thesis, o.as_of, f.quantity as filled,
+       coalesce(f.foreign_price, f.price) as price
+from entries e
+cross join lateral (
+    select coalesce(sum(quantity), 0) as quantity,
+           coalesce(sum(coalesce(foreign_amount, amount)) filter (where book = 'position'), 0)
+               as cost,
+           coalesce(-sum(amount) filter (where book in ('realised', 'dividends', 'fees')), 0)
+               as gain
+    from postings where entry_id = e.entry_id
+) p
+left join fills f on f.entry_id = e.entry_id
+left join orders o using (order_id)
+where e.account = $1 and e.ticker = $2
+order by e.session, e.entry_id limit $3
+
+-- name: ticker_closes
+-- The closes that the ticker was valued at while it was held, and the stop order that waited then.
+select s.session, (held ->> 'price')::numeric as price, held ->> 'currency' as currency,
+       (select (stop ->> 'stop_price')::numeric from jsonb_array_elements(s.stops) stop
+        where stop ->> 'ticker' = $2 limit 1) as stop_price
+from snapshots s
+cross join lateral jsonb_array_elements(s.closes) held
+where s.account = $1 and held ->> 'ticker' = $2 and held ->> 'priced_on' is null
+order by s.session
 
 -- name: last_order
 select cycle_id, op_id from orders where account = $1 order by as_of desc, placed_at desc limit 1

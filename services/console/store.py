@@ -16,6 +16,7 @@ sql = Queries(Path(__file__).parent / "queries.sql")
 OPERATIONS_OF_CYCLE_MAX = 1_000
 CALLS_OF_CYCLE_MAX = 2_000
 ACCOUNTS_MAX = 200
+TICKERS_MAX = 200
 NAMES_SEARCHED_MAX = 2_000
 """Strategies among which a name that is nearly right is looked for."""
 CYCLES_SEARCHED = 2_000
@@ -149,6 +150,10 @@ class Store:
         """Validated proposals with what was executed of them, the newest first."""
         return await self._rows(sql.newest_decisions, cycle_id, account, limit)
 
+    async def decisions_briefly(self, limit: int) -> Sequence[Record]:
+        """The newest decisions; one with nothing to do has neither its contract nor an outcome."""
+        return await self._rows(sql.decisions_briefly, limit)
+
     async def events_after(self, cycle_id: UUID, sequence: int, limit: int) -> Sequence[Record]:
         """A cycle's events in order, after the first `sequence` ones."""
         return await self._rows(sql.events_after, cycle_id, sequence, limit)
@@ -164,6 +169,10 @@ class Store:
     async def accounts(self) -> Sequence[str]:
         """The names of all accounts, the main one first."""
         return [row["account"] for row in await self._rows(sql.accounts, ACCOUNTS_MAX)]
+
+    async def watched_accounts(self) -> Sequence[str]:
+        """The names of all accounts: the main one, those that hold something, the newest first."""
+        return [row["account"] for row in await self._rows(sql.watched_accounts, ACCOUNTS_MAX)]
 
     async def balances(self, account: str) -> Sequence[Record]:
         """Every book's sum; positions by ticker."""
@@ -195,11 +204,18 @@ class Store:
         """Fills, newest first."""
         return await self._rows(sql.newest_fills, account, limit)
 
-    async def orders_of_tickers(
-        self, account: str, tickers: Sequence[str], limit: int
-    ) -> Sequence[Record]:
-        """The account's orders in these, the newest first, each with its fill."""
-        return await self._rows(sql.orders_of_tickers, account, list(tickers), limit)
+    async def ticker_entries(self, account: str, ticker: str, limit: int) -> Sequence[Record]:
+        """The account's entries in one ticker in the order of the ledger, each with its order."""
+        return await self._rows(sql.ticker_entries, account, ticker, limit)
+
+    async def traded_tickers(self, account: str) -> Sequence[str]:
+        """Every ticker that the account ever held, those that it holds first."""
+        rows = await self._rows(sql.traded_tickers, account, TICKERS_MAX)
+        return [row["ticker"] for row in rows]
+
+    async def ticker_closes(self, account: str, ticker: str) -> Sequence[Record]:
+        """The ticker's close and waiting stop at each session that it was held at."""
+        return await self._rows(sql.ticker_closes, account, ticker)
 
     async def last_order(self, account: str) -> Mapping[str, Any]:
         """The cycle and operation of the newest order; empty where none was placed."""

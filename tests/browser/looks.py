@@ -50,7 +50,7 @@ LOOKS: Mapping[str, Look] = {
 PAGES = (
     *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
     *("decisions", "decision", "exit", "approvals"),
-    *("portfolio", "performance", "exits", "leaderboard"),
+    *("portfolio", "performance", "ticker", "exits", "leaderboard"),
     *("strategies", "strategy", "compared", "reports"),
     *("schedule", "notifications", "letters", "letter", "costs", "bus"),
     "not-found",
@@ -92,6 +92,7 @@ def path_of(page: str, shown: Shown) -> str:
         "exit": f"/decisions/{shown.sold}/rules",
         "portfolio": f"/portfolio?account={shown.account}",
         "performance": f"/performance?account={shown.account}",
+        "ticker": f"/tickers/AAPL?account={shown.account}",
         "exits": f"/exits?account={shown.account}",
         "strategy": f"/strategies/{shown.strategy}",
         "compared": f"/strategies?name={shown.strategy}&name={shown.other}",

@@ -15,7 +15,7 @@ from contracts.exit_signal import (
 )
 from contracts.http import CycleAccepted, ExitAnswer, HoldingView, PositionSale
 from contracts.message import Pipeline
-from contracts.performance import Benchmark, PerformanceQuery, PerformanceView
+from contracts.performance import AccountSummaries, Benchmark, PerformanceQuery, PerformanceView
 from contracts.query import (
     PAGE_MAX,
     AccountQuery,
@@ -32,7 +32,7 @@ from libs.web.problem import Refused
 from services.console import handler
 from services.console.http.bodies import Day, asked, body_of, json_of, of_cycle, problems
 from services.console.http.requests import DeskAccess
-from services.console.views import accounts, benchmark
+from services.console.views import accounts, benchmark, summaries
 
 MAIN_ACCOUNT = "main"
 NO_POSITION = {"not_held", "unknown_ticker"}
@@ -90,8 +90,13 @@ def books(desk: DeskAccess) -> APIRouter:
 
 
 def performance(desk: DeskAccess) -> APIRouter:
-    """How an account did."""
+    """How accounts did."""
     router = APIRouter()
+
+    @router.get("/accounts", response_model=AccountSummaries, tags=["portfolio"])
+    async def list_accounts(limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = 20) -> Response:
+        """Accounts in a line each: equity, the day's and all gain, exposure, risk at the stops."""
+        return json_of(await summaries.summaries(limit, store=desk.store, closes=desk.closes))
 
     @router.get(
         "/portfolio/performance",

@@ -1,4 +1,4 @@
-"""The HTTP API's path about prices, for whoever draws them."""
+"""The HTTP API's paths about prices, for whoever draws them."""
 
 from datetime import date
 from typing import Annotated
@@ -6,14 +6,20 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from contracts.http import PriceBars
-from contracts.types import Ticker
+from contracts.performance import TickerChart
+from contracts.types import Name, Ticker
 from libs.market.errors import MarketError, UnknownTicker
+from libs.runtime.nearest import UnknownAccount
 from libs.web.problem import Refused
 from services.console.http.bodies import json_of, problems
+from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
+from services.console.views.ticker import chart
 
 BARS_MAX = 1_000
+CHART_SESSIONS, CHART_SESSIONS_MAX = 5_000, 15_000
+"""Twenty years, and sixty."""
 
 
 def market(desk: DeskAccess) -> APIRouter:
@@ -33,5 +39,23 @@ def market(desk: DeskAccess) -> APIRouter:
             raise Refused(422, error.code, str(error)) from error
         source = desk.prices.described
         return json_of(PriceBars(ticker=ticker, as_of=as_of, source=source, bars=tuple(bars)))
+
+    @router.get("/chart", response_model=TickerChart, responses=problems(404))
+    async def get_chart(
+        ticker: Ticker,
+        account: Name = MAIN_ACCOUNT,
+        sessions: Annotated[int, Query(ge=1, le=CHART_SESSIONS_MAX)] = CHART_SESSIONS,
+    ) -> Response:
+        """A ticker as an account has seen it: daily bars up to the account's session, moving
+        averages, average cost and stop over time, and its trades, a day each."""
+        try:
+            made = await chart(account, ticker, sessions, store=desk.store, prices=desk.prices)
+        except UnknownTicker as error:
+            raise not_found(str(error)) from error
+        except MarketError as error:
+            raise Refused(422, error.code, str(error)) from error
+        if made is None:
+            raise UnknownAccount(account, await desk.store.accounts())
+        return json_of(made)
 
     return router

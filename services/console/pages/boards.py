@@ -18,7 +18,7 @@ from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.problems import not_found
 from services.console.http.requests import DeskAccess
 from services.console.pages import prose, words
-from services.console.pages.money import moment
+from services.console.pages.account.portfolio import moment
 from services.console.pages.show import Show
 from services.console.views import leaderboard, report, strategies
 

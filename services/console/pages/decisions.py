@@ -1,18 +1,13 @@
 """Decisions: the newest, and one with why: evidence, reports, rules, approval, orders."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from typing import Annotated
 from uuid import UUID
 
-import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from contracts.query import PAGE_MAX, CycleQuery, DecisionsQuery, OperationsQuery
 from contracts.types import Name
-from libs.postgres.pool import Record
 from libs.report import story
 from libs.report.story import PipelineStory
 from services.console import handler
@@ -25,8 +20,6 @@ from services.console.pages.show import Show
 DECISIONS_SHOWN = 40
 CHARTED_MAX = 12
 """Tickers whose prices can be looked at, those that were picked first."""
-TRADES_MAX = 200
-"""Orders of the account that are drawn into the prices."""
 
 
 def decisions(desk: DeskAccess, show: Show) -> APIRouter:
@@ -62,8 +55,6 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
         nodes = (await handler.operations(asked, store=desk.store)).operations
         cycle = story.tell(view, nodes)
         one = cycle.of(pipeline)
-        charted = _charted(one)
-        orders = await desk.store.orders_of_tickers(one.account, charted, TRADES_MAX)
         account = await desk.store.account(one.account)
         return show(
             request,
@@ -72,9 +63,8 @@ def decisions(desk: DeskAccess, show: Show) -> APIRouter:
             story=cycle,
             one=one,
             reports=one.reports,
-            charted=charted,
-            marks=_marks(orders),
-            until=_until(view.as_of, account),
+            # Before its account is open nobody can say how far prices may be shown.
+            charted=_charted(one) if account else (),
         )
 
     return router
@@ -85,39 +75,3 @@ def _charted(entry: PipelineStory) -> Sequence[str]:
     looked_into = [row.ticker for row in entry.tickers]
     names = dict.fromkeys([*looked_into, *(row.check.ticker for row in entry.exits.items)])
     return list(names)[:CHARTED_MAX]
-
-
-@dataclass(frozen=True)
-class _Mark:
-    """An order as the chart has it."""
-
-    ticker: str
-    session: date | None
-    side: str
-    quantity: Decimal
-    price: Decimal | None
-    stop: Decimal | None
-    status: str
-
-
-def _marks(orders: Sequence[Record]) -> str:
-    """The account's orders in the charted tickers, as JSON."""
-    marks = [
-        _Mark(
-            ticker=row["ticker"],
-            session=row["session"],
-            side=row["side"],
-            quantity=row["quantity"],
-            price=row["price"],
-            stop=row["stop_price"],
-            status=row["status"],
-        )
-        for row in orders
-    ]
-    return orjson.dumps(marks, default=str).decode()
-
-
-def _until(as_of: date | None, account: Record | None) -> date | None:
-    """The newest session that the account has seen: prices are shown up to there."""
-    clock = account["as_of"] if account is not None else None
-    return max((day for day in (as_of, clock) if day is not None), default=None)

@@ -11,16 +11,17 @@ from libs.web.problem import Refused
 from services.console.http.api import ROOT, api
 from services.console.http.problems import tell_problems
 from services.console.http.requests import DeskAccess
+from services.console.pages.account.performance import performance
+from services.console.pages.account.portfolio import money
+from services.console.pages.account.tickers import tickers
 from services.console.pages.approvals import approvals
 from services.console.pages.boards import boards
 from services.console.pages.cycles import cycles
 from services.console.pages.decisions import decisions
 from services.console.pages.login import LOGIN, login
-from services.console.pages.money import money
 from services.console.pages.notifications import notifications
 from services.console.pages.operations import operations
-from services.console.pages.overview import overview
-from services.console.pages.performance import performance
+from services.console.pages.overview.page import overview
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
 from services.console.pages.tail import tail
@@ -28,7 +29,7 @@ from services.console.pages.upkeep import upkeep
 
 PAGES = (
     *(overview, approvals, tail, cycles, decisions, operations),
-    *(money, performance, boards, upkeep, notifications),
+    *(money, performance, tickers, boards, upkeep, notifications),
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""
 

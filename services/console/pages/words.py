@@ -139,6 +139,26 @@ def ratio(value: float | Decimal | None) -> str:
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
+SPARK_WIDTH, SPARK_HEIGHT, SPARK_EDGE = 120, 28, 2
+
+
+def spark(curve: Sequence[Decimal]) -> str:
+    """The points of a small curve as SVG has them, as wide and high as the picture."""
+    step = SPARK_WIDTH / max(len(curve) - 1, 1)
+    return " ".join(f"{n * step:.1f},{_spark_at(curve, it):.1f}" for n, it in enumerate(curve))
+
+
+def spark_level(curve: Sequence[Decimal]) -> str:
+    """How high the curve began."""
+    return f"{_spark_at(curve, curve[0]):.1f}"
+
+
+def _spark_at(curve: Sequence[Decimal], value: Decimal) -> float:
+    low, high = min(curve), max(curve)
+    part = float((value - low) / (high - low)) if high > low else 0.5
+    return SPARK_HEIGHT - SPARK_EDGE - part * (SPARK_HEIGHT - 2 * SPARK_EDGE)
+
+
 def toned(amount: Any) -> str:
     """The class of a gain or a loss; none of nothing."""
     return "" if not amount else "gain" if amount > 0 else "loss"

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 import orjson
+import polars as pl
 
 from contracts.account import (
     AccountLimits,
@@ -60,19 +61,31 @@ class Prices(Protocol):
         """The newest bars up to the session's close. Raises `MarketError`."""
         ...
 
+    async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
+        """The same as a frame (BAR_SCHEMA)."""
+        ...
+
 
 async def account(query: AccountQuery, *, store: Store, closes: Closes) -> AccountView:
     """One account as its books stand, with the names of all."""
+    view, _ = await account_and_closes(query, store=store, closes=closes)
+    return view
+
+
+async def account_and_closes(
+    query: AccountQuery, *, store: Store, closes: Closes
+) -> tuple[AccountView, Sequence[Record]]:
+    """The same, and its snapshots, oldest first."""
     names = tuple(await store.accounts())
     row = await store.account(query.account)
     if row is None:
-        return AccountView(found=False, accounts=names)
+        return AccountView(found=False, accounts=names), ()
     balances = await store.balances(query.account)
     books = await _portfolio(row, balances, store, closes)
     taken = await store.snapshots(query.account)
     fills = await store.newest_fills(query.account, query.fills)
     gains = _gains(books, balances)
-    return AccountView(
+    view = AccountView(
         portfolio=books,
         starting_cash=row["starting_cash"],
         paid_in=gains.paid_in,
@@ -86,6 +99,7 @@ async def account(query: AccountQuery, *, store: Store, closes: Closes) -> Accou
         exposure_gross=gains.exposure,
         exposure_net=gains.exposure,
     )
+    return view, taken
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import orjson
 
 from contracts.http import HoldingPoint, HoldingView
 from contracts.performance import CANDIDATES, CASH
+from libs.facts import amounts
+from libs.market.errors import MarketError
 from libs.quant import leaderboard as quant
 from libs.quant.returns import ONE, Worth
 from services.console import logic
@@ -21,6 +23,7 @@ from services.console.views.past_cycles import PastCycle, PastCycles
 CYCLES_MAX = 1_000
 """Cycles looked at, the newest: four years of one a day. The leaderboard takes `since` and `until`
 for earlier ones."""
+UNKNOWN_CHARS = 300
 TOO_FEW = "a benchmark is compared from the account's second session on"
 NOT_BEGUN = "there is nothing to compare with before a decision has named priced candidates"
 
@@ -34,17 +37,22 @@ class History(Protocol):
         ...
 
     async def closes(self, ticker: str, first: date, last: date) -> quant.Closes:
-        """The closes from `first` to `last`, adjusted up to it; empty where there are none."""
+        """The closes from `first` to `last`, adjusted up to it; empty where the source has none.
+        Raises `MarketError` where it could not say."""
         ...
 
 
 @dataclass(frozen=True)
 class Held:
-    """Equal parts of `tickers`, bought at one close and left alone; `absent` had no price then."""
+    """Equal parts of `tickers`, bought at one close and left alone; `absent` had no price then.
+
+    `unknown` is why nobody can say: prices could not be read, which is not the same as none.
+    """
 
     returns: quant.Returns = field(default_factory=dict)
     tickers: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    unknown: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,9 +87,8 @@ async def line(
     if benchmark != CANDIDATES:
         held = await _left_alone([benchmark.upper()], opened, sessions[1:], history)
         if not held.returns:
-            # A source that is away looks like one that has no price: say no more than is known.
-            why = f"no price of {benchmark.upper()} at {opened} could be read: {history.described}"
-            return Line(absent=held.absent, message=why)
+            why = f"there is no price of {benchmark.upper()} at {opened}: {history.described}"
+            return Line(absent=held.absent, message=held.unknown or why)
         return _from(opened, sessions, held)
     cycles = await past.newest(date.min, newest, CYCLES_MAX)
     decided = _first_decision(cycles, account, opened)
@@ -89,7 +96,7 @@ async def line(
     later = [day for day in sessions if began is not None and day > began]
     held = await held_since(store, history, cycles, began if later else None, later)
     if began is None or not held.returns:
-        return Line(tickers=held.tickers, absent=held.absent, message=NOT_BEGUN)
+        return Line(tickers=held.tickers, absent=held.absent, message=held.unknown or NOT_BEGUN)
     return _from(began, sessions, held)
 
 
@@ -163,7 +170,10 @@ async def held_since(
 async def _left_alone(
     offered: Sequence[str], began: date, sessions: Sequence[date], history: History
 ) -> Held:
-    closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}
+    try:
+        closes = {name: await history.closes(name, began, sessions[-1]) for name in offered}
+    except MarketError as error:
+        return Held(unknown=amounts.cut(f"prices could not be read: {error}", UNKNOWN_CHARS))
     bought = tuple(name for name in offered if began in closes[name])
     return Held(
         returns=quant.buy_and_hold(closes, began, sessions),

@@ -69,6 +69,7 @@ async def board(
     return view.model_copy(
         update={
             "rows": _ranked([*rows, *_beside(held.returns, sessions)])[:ROWS_MAX],
+            "message": "; ".join(filter(None, (view.message, held.unknown))),
             "universe": held.tickers,
             "absent": held.absent,
         }

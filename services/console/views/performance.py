@@ -186,10 +186,11 @@ def _move(row: Record) -> Move:
 
 def _order(row: Record) -> Order:
     rules = tuple(row["exit_rules"] or ())
-    return Order(row["cycle_id"], row["pipeline"], _closing(row, rules), rules)
+    return Order(row["cycle_id"], row["pipeline"], closing_of(row, rules), rules)
 
 
-def _closing(row: Record, rules: Sequence[str]) -> Closing | None:
+def closing_of(row: Record, rules: Sequence[str]) -> Closing | None:
+    """The cause of a sale by its order's row and the exit rules it acted on; None of a buy."""
     if row["side"] != Side.SELL:
         return None
     if row["type"] == OrderType.STOP:

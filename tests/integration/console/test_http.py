@@ -29,7 +29,7 @@ from libs.bus.server import Server
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.servers.postgres_server import SUPERUSER
 from libs.web import guard
-from services.console.pages.overview import SHOWN_MAX
+from services.console.pages.overview.page import SHOWN_MAX
 from tests.integration.console.over_http import client_of, problem, serving
 
 if TYPE_CHECKING:

@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
@@ -108,6 +110,78 @@ async def test_an_account_that_began_with_a_sell_check_is_compared_from_its_firs
     assert after["message"] == ""
     assert worth["2011-01-03"] == worth["2011-01-05"] == 100_000
     assert worth["2011-01-10"] != 100_000
+
+
+async def test_a_tickers_chart_has_the_ledgers_trades_cost_and_stop_and_no_later_price(
+    http: httpx2.AsyncClient, user: Caller, desk: Desk
+) -> None:
+    body = wish()
+    account = account_of(body)
+    for made in (body, {**body, "kind": "snapshot", "as_of": "2012-08-15"}):
+        assert (await user.ended((await accepted(http, made))["cycle_id"]))["status"] == "completed"
+    async with desk.postgres() as db:
+        fill = await db.fetchrow(
+            "select o.ticker, o.cycle_id, f.session, f.quantity, f.price from orders o"
+            " join fills f using (order_id) where o.account = $1 and o.side = 'buy' limit 1",
+            account,
+        )
+        assert fill is not None
+        stop = await db.fetchval(
+            "select stop_price from orders where account = $1 and ticker = $2 and type = 'stop'",
+            account,
+            fill["ticker"],
+        )
+    chart = await got(http, "/market/chart", ticker=fill["ticker"], account=account)
+    assert chart["sessions"][-1] == chart["as_of"] == "2012-08-15"
+    assert len(chart["sessions"]) > 3_000
+    ((day),) = [each for each in chart["days"] if each["session"] == str(fill["session"])]
+    (one,) = day["fills"]
+    assert (Decimal(one["quantity"]), Decimal(one["price"])) == (fill["quantity"], fill["price"])
+    assert one["cycle_id"] == str(fill["cycle_id"])
+    # Nothing was held before it, and the newest prices are on the ledger's own scale.
+    bought_at = chart["sessions"].index(str(fill["session"]))
+    assert set(chart["average_cost"][:bought_at]) == {None}
+    assert chart["average_cost"][-1] == pytest.approx(float(fill["price"]), abs=0.01)
+    assert chart["stop"][-1] == pytest.approx(float(stop), abs=0.0001)
+    assert chart["averages"]["sma_50"][-1] == pytest.approx(
+        sum(chart["close"][-50:]) / 50, abs=0.001
+    )
+    refused(await http.get("/market/chart", params={"ticker": "NOPE"}), 404, "unknown_account")
+    nobody = {"ticker": "NOPE", "account": account}
+    refused(await http.get("/market/chart", params=nobody), 404, "not_found")
+
+
+async def test_accounts_in_a_line_each_agree_with_the_books_and_their_closes(
+    http: httpx2.AsyncClient, user: Caller, desk: Desk
+) -> None:
+    body = wish()
+    account = account_of(body)
+    for made in (body, {**body, "kind": "snapshot", "as_of": "2012-08-15"}):
+        assert (await user.ended((await accepted(http, made))["cycle_id"]))["status"] == "completed"
+    listed = (await got(http, "/accounts", limit=200))["accounts"]
+    mine = next(each for each in listed if each["account"] == account)
+    books = await got(http, "/portfolio", account=account)
+    equity = Decimal(books["portfolio"]["equity"]["amount"])
+    assert Decimal(mine["equity"]) == equity
+    assert Decimal(mine["total_gain"]) == equity - Decimal(books["paid_in"])
+    async with desk.postgres() as db:
+        before = await db.fetchval(
+            "select equity from snapshots where account = $1 and session < $2"
+            " order by session desc limit 1",
+            *(account, date.fromisoformat(mine["as_of"])),
+        )
+        stops = await db.fetch(
+            "select ticker, quantity, stop_price from orders"
+            " where account = $1 and status = 'waiting'",
+            account,
+        )
+    assert Decimal(mine["day_gain"]) == (equity - before).quantize(Decimal("0.01"))
+    price = {each["ticker"]: each["price"]["amount"] for each in books["portfolio"]["positions"]}
+    risk = sum((Decimal(price[s["ticker"]]) - s["stop_price"]) * s["quantity"] for s in stops)
+    assert stops
+    assert abs(Decimal(mine["risk"]) - risk) < Decimal("0.02")
+    (first,) = (await got(http, "/accounts", limit=1))["accounts"]
+    assert first == listed[0]
 
 
 async def test_the_same_key_and_body_is_accepted_again_and_another_body_is_not(

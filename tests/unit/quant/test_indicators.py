@@ -6,12 +6,13 @@ import statistics
 from datetime import date, timedelta
 from itertools import pairwise
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from libs.quant.indicators import WARMUP_BARS, BadBars, indicators
+from libs.quant.indicators import WARMUP_BARS, BadBars, averages, indicators
 
 
 def walk(bars: int, seed: int = 1) -> pl.DataFrame:
@@ -160,3 +161,21 @@ def test_values_at_a_bar_do_not_depend_on_later_bars() -> None:
         pl.when(pl.int_range(pl.len()) < 500).then(pl.col("close")).otherwise(1.0).alias("close")
     )
     assert indicators(changed.head(500)) == indicators(bars.head(500))
+
+
+@pytest.mark.parametrize("bars", [10, 60, 249, 250, 400])
+def test_the_averages_over_time_end_with_the_indicators_of_the_newest_bar(bars: int) -> None:
+    frame = walk(bars)
+    newest, lines = indicators(frame).values(), averages(frame)
+    for name, line in lines.items():
+        assert len(line) == bars
+        if newest[name] is None:
+            assert math.isnan(line[-1]), name
+        else:
+            assert line[-1] == pytest.approx(newest[name]), name
+
+
+def test_an_average_at_a_bar_knows_nothing_of_later_ones() -> None:
+    whole, begun = averages(walk(400)), averages(walk(400).head(300))
+    for name, line in begun.items():
+        assert list(whole[name][:300][~np.isnan(line)]) == list(line[~np.isnan(line)]), name

@@ -9,6 +9,7 @@ const words = document.getElementById("connection");
 const PATIENCE_MS = 10_000;
 let timer = 0;
 let lost = false;
+let answeredAt = new Date();
 
 const everyMs = () => Number(document.getElementById("main")?.dataset.liveS || 0) * 1000;
 
@@ -64,11 +65,15 @@ function keepOpen(region, coming) {
   }
 }
 
+/** Figures of a desk that is away stay to be read, greyed, with the time they are of. */
 function says(isThere) {
+  if (isThere) answeredAt = new Date();
   if (lost === !isThere) return;
   lost = !isThere;
-  words.textContent = lost ? "The desk does not answer" : "";
+  const at = answeredAt.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
+  words.textContent = lost ? `The desk does not answer: as of ${at} UTC` : "";
   words.classList.toggle("lost", lost);
+  document.body.classList.toggle("stale", lost);
 }
 
 function plan() {

@@ -46,3 +46,10 @@ def test_in_a_list_figures_are_rounded_and_files_left_out() -> None:
         "buys AAPL MSFT, version 1.2.3"
     )
     assert words.brief({"return": -0.5, "loss": 2.0, "none": None}) == "return -0.5, loss 2, none "
+
+
+def test_a_small_curve_fills_its_picture_and_a_flat_one_lies_in_the_middle() -> None:
+    points = words.spark([Decimal(1), Decimal(3), Decimal(2)])
+    assert points == "0.0,26.0 60.0,2.0 120.0,14.0"
+    assert words.spark_level([Decimal(1), Decimal(3)]) == "26.0"
+    assert words.spark([Decimal(1), Decimal(1)]) == "0.0,14.0 120.0,14.0"

@@ -11,8 +11,8 @@ from contracts.types import Name
 from libs.report import performance as words
 from services.console.http.books import MAIN_ACCOUNT
 from services.console.http.requests import DeskAccess
+from services.console.pages.account.portfolio import POINTS_SHOWN, moment, no_account
 from services.console.pages.choices import OrAll
-from services.console.pages.money import POINTS_SHOWN, moment, no_account
 from services.console.pages.show import Show
 
 TRIPS_SHOWN = 100

@@ -76,12 +76,16 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
     return router
 
 
-def no_account(show: Show, request: Request, account: str, names: Sequence[str]) -> Response:
-    """The page of an account that is not there. Before the first cycle there is none, which is no
-    mistake of whoever asks. Raises `UnknownAccount` where there are others."""
+def no_account(
+    show: Show, request: Request, account: str, names: Sequence[str], title: str = ""
+) -> Response:
+    """The page of an account that is not there; `title` where the menu has none of it.
+
+    Before the first cycle there is none, which is no mistake of whoever asks. Raises
+    `UnknownAccount` where there are others."""
     if names:
         raise UnknownAccount(account, names)
-    return show(request, "no_account.html", account=account)
+    return show(request, "no_account.html", account=account, title=title)
 
 
 def stops_of(books: Portfolio) -> dict[str, str]:

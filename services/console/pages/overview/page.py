@@ -1,4 +1,4 @@
-"""The first page: what runs, what failed, what waits for a person, and what it costs."""
+"""The first page: what waits for a person, money, what runs, what failed, and what it costs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,23 +10,29 @@ from fastapi import APIRouter, Request, Response
 from contracts.cycle import CycleStatus
 from contracts.halt import Halt
 from contracts.operation import OperationView
+from contracts.performance import AccountSummaries
 from contracts.query import (
     BudgetQuery,
     BudgetView,
     CycleView,
     DeadLetter,
-    DecisionsQuery,
     DecisionView,
     WaitingApproval,
 )
 from libs.postgres.pool import Record
 from services.console import handler, logic
 from services.console.http.requests import DeskAccess
+from services.console.pages.overview.lines import Failures, Quiet, by_reason, folded
+from services.console.pages.overview.near_exits import AskedRarely, NearExits
 from services.console.pages.show import Show
-from services.console.views import tree
+from services.console.views import summaries, tree
 
-SHOWN_MAX = 6
+SHOWN_MAX = 5
 """Lines of each list; the page of its own has the rest."""
+ACCOUNTS_SHOWN = 6
+DECISIONS_LOOKED_AT = 80
+"""Of these, those that did something; what did nothing in between is folded."""
+FAILED_LOOKED_AT = 30
 FAILED_WITHIN = timedelta(hours=24)
 STUCK_SENDS = 4
 """Sendings of a command that nobody answered, after which it counts as stuck."""
@@ -76,48 +82,56 @@ class Overview:
     """
 
     counts: Counts
+    accounts: AccountSummaries
+    near: NearExits
     running: Sequence[CycleView]
-    failed: Sequence[CycleView]
+    failed: Sequence[Failures]
     approvals: Sequence[WaitingApproval]
     halts: Sequence[Halt]
     letters: Sequence[DeadLetter] | None
     stuck: Sequence[Stuck]
-    decisions: Sequence[DecisionView]
+    decisions: Sequence[DecisionView | Quiet]
     budget: BudgetView
 
 
 def overview(desk: DeskAccess, show: Show) -> APIRouter:
     """The page at the root."""
     router = APIRouter()
+    exits = AskedRarely(desk)
 
     @router.get("/")
     async def overview_page(request: Request) -> Response:
-        return show(request, "overview.html", it=await _read(desk))
+        return show(request, "overview.html", it=await _read(desk, exits))
 
     return router
 
 
-async def _read(desk: DeskAccess) -> Overview:
+async def _read(desk: DeskAccess, exits: AskedRarely) -> Overview:
     store, now = desk.store, desk.now()
     # NATS is asked while Postgres answers; a connection answers one question at a time anyway.
     letters = asyncio.ensure_future(_letters(desk))
+    accounts = await summaries.summaries(ACCOUNTS_SHOWN, store=store, closes=desk.closes)
+    holding = [account.account for account in accounts.accounts if account.positions]
+    near = asyncio.ensure_future(exits.of(holding))
     since, due = now - FAILED_WITHIN, now - STUCK_AFTER
     counted = await store.attention(since, STUCK_SENDS, due)
     running = await store.cycles_of_status(CycleStatus.RUNNING, None, SHOWN_MAX)
-    failed = await store.cycles_of_status(CycleStatus.FAILED, since, SHOWN_MAX)
+    failed = await store.cycles_of_status(CycleStatus.FAILED, since, FAILED_LOOKED_AT)
     waiting = await store.waiting_approvals(None, SHOWN_MAX)
     stuck = await store.stuck_operations(STUCK_SENDS, due, SHOWN_MAX)
-    decided = await handler.decisions(DecisionsQuery(limit=SHOWN_MAX), store=store)
+    decided = await store.decisions_briefly(DECISIONS_LOOKED_AT)
     halts = tuple(map(logic.halt_of, await store.halts()))
     letter_page = await letters
     return Overview(
         counts=Counts(**counted, halts=len(halts), letters=len(letter_page or ())),
+        accounts=accounts,
+        near=await near,
         running=tuple(map(logic.cycle_view, running)),
-        failed=tuple(map(logic.cycle_view, failed)),
+        failed=by_reason(map(logic.cycle_view, failed), SHOWN_MAX),
         approvals=tuple(map(logic.waiting_approval, waiting)),
         halts=halts,
         stuck=tuple(map(_stuck, stuck)),
-        decisions=decided.decisions,
+        decisions=folded(decided, SHOWN_MAX),
         budget=await handler.budget(
             BudgetQuery(), store=store, settings=desk.settings, now=desk.now
         ),

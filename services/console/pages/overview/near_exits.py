@@ -1,0 +1,82 @@
+"""Positions near their exit, as the exit rules say; asked rarely, as the page is read often."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from contracts.exit_signal import ExitDistances, ExitDistancesQuery, ExitTrigger, PositionExits
+from libs.runtime.errors import DeskError
+from services.console.http.requests import DeskAccess
+
+SHOWN_MAX = 5
+KEPT_FOR = timedelta(seconds=30)
+"""So long an answer serves: distances change with a session, an order or a rule."""
+ASKED_S_MAX = 1.5
+"""The page waits so long for the exit rules, then it comes without them."""
+
+
+@dataclass(frozen=True)
+class Near:
+    """A position and the trigger that is nearest; `account` holds it."""
+
+    account: str
+    position: PositionExits
+    trigger: ExitTrigger
+
+
+@dataclass(frozen=True)
+class NearExits:
+    """The positions that are nearest to an exit; `silent` are accounts that nobody could say of."""
+
+    positions: Sequence[Near] = ()
+    silent: Sequence[str] = ()
+
+
+def nearest(answers: Mapping[str, ExitDistances | None]) -> NearExits:
+    """Of all accounts' positions the nearest to a trigger first; of some there is no answer."""
+    found = [
+        Near(account, position, trigger)
+        for account, answer in answers.items()
+        for position in (answer.positions if answer else ())
+        if (trigger := _trigger(position)) is not None
+    ]
+    found.sort(key=lambda near: (near.trigger.distance or 0.0, near.account, near.position.ticker))
+    silent = [account for account, answer in answers.items() if answer is None]
+    return NearExits(found[:SHOWN_MAX], silent)
+
+
+def _trigger(position: PositionExits) -> ExitTrigger | None:
+    """The nearest trigger that would sell, measured in price or return."""
+    known = [
+        trigger
+        for trigger in position.triggers
+        if trigger.primary and trigger.distance is not None and trigger.unit != "sessions"
+    ]
+    return min(known, key=lambda trigger: trigger.distance or 0.0, default=None)
+
+
+class AskedRarely:
+    """The exit rules' answers by account, each kept for a while."""
+
+    def __init__(self, desk: DeskAccess) -> None:
+        self._desk = desk
+        self._kept: dict[str, tuple[datetime, ExitDistances]] = {}
+
+    async def of(self, accounts: Sequence[str]) -> NearExits:
+        """The nearest of these accounts."""
+        answers = await asyncio.gather(*map(self._answer, accounts))
+        return nearest(dict(zip(accounts, answers, strict=True)))
+
+    async def _answer(self, account: str) -> ExitDistances | None:
+        now = self._desk.now()
+        at, kept = self._kept.get(account, (None, None))
+        if at is not None and now - at < KEPT_FOR:
+            return kept
+        try:
+            async with asyncio.timeout(ASKED_S_MAX):
+                answer = await self._desk.requests.distances(ExitDistancesQuery(account=account))
+        except (TimeoutError, DeskError):
+            return None
+        self._kept[account] = (now, answer)
+        return answer
