@@ -153,7 +153,7 @@ class PerformanceView(Message):
 
 
 class TickerFill(Value):
-    """What was filled of one order, at a `price` in the currency that the ticker trades in.
+    """The fill of one order, at a `price` in the currency that the ticker trades in.
 
     `gain` is what it has brought: of a sale with its fee, of a buy the fee alone. `decided_on` is
     the session of the decision, and `why` its reason; the ids lead to it.

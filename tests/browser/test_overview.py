@@ -3,7 +3,7 @@
 import re
 from decimal import Decimal
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.desk import Shown
 from tests.browser.test_results import got
@@ -11,7 +11,7 @@ from tests.browser.test_results import got
 
 def test_accounts_stand_with_their_money_and_lead_to_their_books(page: Page, shown: Shown) -> None:
     page.goto("/")
-    accounts = page.get_by_role("region", name="Accounts").last
+    accounts = page.get_by_role("region", name="Money by account")
     (mine,) = [it for it in got(page, "/accounts")["accounts"] if it["account"] == shown.account]
     row = accounts.get_by_role("row").filter(has_text=shown.account)
     expect(row).to_contain_text(f"{Decimal(mine['equity']):,.2f} USD")
@@ -42,15 +42,20 @@ def test_a_position_near_its_exit_is_named_with_what_would_sell_it(
     expect(near.get_by_role("link", name=shown.account).first).to_be_visible()
 
 
-def test_while_the_desk_is_away_its_figures_are_greyed_with_their_time(page: Page) -> None:
+def test_while_the_desk_is_away_its_figures_are_greyed_with_their_time(
+    context: BrowserContext,
+) -> None:
+    # A window of its own: that nobody answers is told there as an error.
+    page = context.new_page()
     page.goto("/")
     region = page.locator("#now")
     expect(region).to_have_css("opacity", "1")
-    page.context.set_offline(True)
+    context.set_offline(True)
     expect(page.locator("#connection")).to_have_text(
         re.compile(r"^The desk does not answer: as of \d\d:\d\d UTC$")
     )
     expect(region).to_have_css("opacity", "0.6")
-    page.context.set_offline(False)
+    context.set_offline(False)
     expect(page.locator("#connection")).to_have_text("")
     expect(region).to_have_css("opacity", "1")
+    page.close()

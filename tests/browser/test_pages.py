@@ -123,7 +123,8 @@ def test_every_figure_of_a_decision_leads_to_a_place_that_there_is(
 def test_on_a_phone_the_menu_opens_and_closes(page: Page) -> None:
     looks.LOOKS["phone"].put_on(page)
     page.goto("/")
-    menu, cycles = page.get_by_role("button", name="Menu"), page.get_by_role("link", name="Cycles")
+    menu = page.get_by_role("button", name="Menu")
+    cycles = page.get_by_role("link", name="Cycles", exact=True)
     expect(cycles).to_be_hidden()
     menu.click()
     expect(cycles).to_be_visible()

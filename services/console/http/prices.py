@@ -49,13 +49,13 @@ def market(desk: DeskAccess) -> APIRouter:
         """A ticker as an account has seen it: daily bars up to the account's session, moving
         averages, average cost and stop over time, and its trades, a day each."""
         try:
-            made = await chart(account, ticker, sessions, store=desk.store, prices=desk.prices)
+            body = await chart(account, ticker, sessions, store=desk.store, prices=desk.prices)
         except UnknownTicker as error:
             raise not_found(str(error)) from error
         except MarketError as error:
             raise Refused(422, error.code, str(error)) from error
-        if made is None:
+        if body is None:
             raise UnknownAccount(account, await desk.store.accounts())
-        return json_of(made)
+        return json_of(body)
 
     return router

@@ -27,8 +27,8 @@ async def summaries(limit: int, *, store: Store, closes: Closes) -> AccountSumma
     """The first `limit` accounts that people watch."""
     names = await store.watched_accounts()
     lasting = [name for name in names if not THROW_AWAY.fullmatch(name)] or names
-    made = [await _summary(name, store, closes) for name in lasting[:limit]]
-    return AccountSummaries(accounts=tuple(filter(None, made)), more=max(len(lasting) - limit, 0))
+    lines = [await _summary(name, store, closes) for name in lasting[:limit]]
+    return AccountSummaries(accounts=tuple(filter(None, lines)), more=max(len(lasting) - limit, 0))
 
 
 async def _summary(name: str, store: Store, closes: Closes) -> AccountSummary | None:
@@ -75,7 +75,7 @@ def _day_gain(view: AccountView, earlier: Sequence[Record]) -> Decimal | None:
 
 
 def _at_risk(books: Portfolio) -> tuple[Decimal, Decimal]:
-    """What the stop orders would lose from here, and the value of what none of them sells."""
+    """The loss down to the stop orders, and the value of what none of them sells."""
     risk = unprotected = ZERO
     for held in books.positions:
         stop = stop_of(books, held.ticker)

@@ -30,7 +30,7 @@ Line = tuple[float | None, ...]
 
 @dataclass(frozen=True)
 class Lot:
-    """What is held from a session's close on, and what a share of it cost, as it trades."""
+    """The holding from a session's close on, and what a share of it cost, as it trades."""
 
     since: date
     quantity: Decimal
@@ -63,13 +63,13 @@ class StopDistance:
 
 
 async def history(account: str, ticker: str, *, store: Store) -> History:
-    """What the account did in the ticker."""
+    """All that the account did in the ticker."""
     entries = await store.ticker_entries(account, ticker, ENTRIES_MAX)
     return History(_days(entries), _sum(row["gain"] for row in entries))
 
 
 def position_of(books: Portfolio, ticker: str) -> Position | None:
-    """What is held of the ticker."""
+    """The holding of the ticker; None where there is none."""
     return next((held for held in books.positions if held.ticker == ticker), None)
 
 
@@ -130,7 +130,7 @@ def _round(value: float) -> float:
 
 
 def _lots(entries: Sequence[Record]) -> Sequence[Lot]:
-    """What was held after each session with an entry, oldest first."""
+    """The holding after each session with an entry, oldest first."""
     lots: list[Lot] = []
     held, cost = Decimal(0), Decimal(0)
     for session, group in groupby(entries, key=lambda row: row["session"]):

@@ -54,5 +54,5 @@ def test_no_request_that_can_be_made_from_the_document_finds_a_fault(
         check=False,
     )
     assert run.returncode == 0, run.stdout[-8_000:]
-    assert "Selected: 48/49" in run.stdout
+    assert "Selected: 50/51" in run.stdout
     assert "Unresolvable references" not in run.stdout

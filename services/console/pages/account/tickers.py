@@ -33,19 +33,19 @@ def tickers(desk: DeskAccess, show: Show) -> APIRouter:
         span: Annotated[Span | None, OrAll, Query()] = None,
     ) -> Response:
         query = AccountQuery(account=account, fills=0)
-        found = await accounts.account(query, store=desk.store, closes=desk.closes)
-        if found.portfolio is None:
-            return no_account(show, request, account, found.accounts, title=ticker)
+        books_view = await accounts.account(query, store=desk.store, closes=desk.closes)
+        if books_view.portfolio is None:
+            return no_account(show, request, account, books_view.accounts, title=ticker)
         history = await view.history(account, ticker, store=desk.store)
         return show(
             request,
             "ticker.html",
             ticker=ticker,
             account=account,
-            it=found,
-            books=found.portfolio,
-            position=view.position_of(found.portfolio, ticker),
-            stop=view.stop_of(found.portfolio, ticker),
+            it=books_view,
+            books=books_view.portfolio,
+            position=view.position_of(books_view.portfolio, ticker),
+            stop=view.stop_of(books_view.portfolio, ticker),
             history=history,
             days=history.days[::-1][:DAYS_SHOWN],
             traded=await desk.store.traded_tickers(account),

@@ -63,8 +63,8 @@ def _quiet(rows: Sequence[Row]) -> Quiet:
 
 def by_reason(failed: Iterable[CycleView], lines_max: int) -> Sequence[Failures]:
     """Failed cycles, newest first, those of one kind and reason as one line."""
-    found: dict[tuple[str, str], Failures] = {}
+    alike: dict[tuple[str, str], Failures] = {}
     for cycle in failed:
-        known = found.setdefault((cycle.kind, cycle.reason), Failures(cycle, 0))
-        found[cycle.kind, cycle.reason] = Failures(known.newest, known.count + 1)
-    return list(found.values())[:lines_max]
+        known = alike.setdefault((cycle.kind, cycle.reason), Failures(cycle, 0))
+        alike[cycle.kind, cycle.reason] = Failures(known.newest, known.count + 1)
+    return list(alike.values())[:lines_max]

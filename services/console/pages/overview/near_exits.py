@@ -35,15 +35,15 @@ class NearExits:
 
 def nearest(answers: Mapping[str, ExitDistances | None]) -> NearExits:
     """Of all accounts' positions the nearest to a trigger first; of some there is no answer."""
-    found = [
+    near = [
         Near(account, position, trigger)
         for account, answer in answers.items()
         for position in (answer.positions if answer else ())
         if (trigger := _trigger(position)) is not None
     ]
-    found.sort(key=lambda near: (near.trigger.distance or 0.0, near.account, near.position.ticker))
+    near.sort(key=lambda one: (one.trigger.distance or 0.0, one.account, one.position.ticker))
     silent = [account for account, answer in answers.items() if answer is None]
-    return NearExits(found[:SHOWN_MAX], silent)
+    return NearExits(near[:SHOWN_MAX], silent)
 
 
 def _trigger(position: PositionExits) -> ExitTrigger | None:
