@@ -240,7 +240,7 @@ where account = $1 and status in ('working', 'waiting') order by as_of, ticker
 
 -- name: newest_fills
 select f.order_id, o.ticker, o.side, f.price, f.quantity, f.fee, f.session, f.currency,
-       f.foreign_price, f.rate, f.rate_on
+       f.foreign_price, f.rate, f.rate_on, o.cycle_id, o.pipeline
 from orders o join fills f using (order_id)
 where o.account = $1
 order by f.session desc, f.filled_at desc, f.order_id limit $2

@@ -33,6 +33,9 @@ def test_the_portfolio_shows_the_books(page: Page, shown: Shown) -> None:
     }
     fills = rows(page.get_by_role("group", name="Last fills").locator("table"))
     assert len(fills) == len(view["fills"])
+    decision = page.get_by_role("group", name="Last fills").locator("tbody tr").last
+    decision.get_by_role("link").last.click()
+    expect(page.locator("h1")).to_contain_text("Decision of")
 
 
 def test_the_equity_is_drawn_with_cash_and_holding_and_again_in_another_theme(

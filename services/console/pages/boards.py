@@ -83,6 +83,7 @@ def boards(desk: DeskAccess, show: Show) -> APIRouter:
             it=view.report,
             blocks=prose.blocks(view.markdown),
             cycles={amounts.short(cycle.cycle_id): cycle.cycle_id for cycle in view.report.cycles},
+            tickers=frozenset(await desk.store.traded_tickers(account)),
             account=account,
             accounts=names,
         )

@@ -11,6 +11,7 @@ from itertools import groupby
 from contracts.account import OpenOrder, Portfolio, Position, Side
 from contracts.performance import TickerChart, TickerDay, TickerFill
 from libs.facts import amounts
+from libs.market.errors import NoHistory
 from libs.postgres.pool import Record
 from libs.quant.indicators import averages
 from libs.quant.returns import ONE
@@ -95,9 +96,15 @@ async def chart(
     if row is None:
         return None
     as_of = row["clock"]
-    bars = await prices.frame(ticker, as_of, sessions)
     entries = await store.ticker_entries(account, ticker, ENTRIES_MAX)
     closes = await store.ticker_closes(account, ticker)
+    try:
+        bars = await prices.frame(ticker, as_of, sessions)
+    except NoHistory:
+        # A share that trades no more is shown up to the last close that the account valued it at.
+        if not closes:
+            raise
+        bars = await prices.frame(ticker, closes[-1]["session"], sessions)
     columns = {name: tuple(bars[name].round(PLACES).to_list()) for name in _PRICES}
     own = bars["date"].to_list()
     cost, stop = _levels(closes, _lots(entries), dict(zip(own, bars["close"], strict=True)))

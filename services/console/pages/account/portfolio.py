@@ -55,6 +55,10 @@ def money(desk: DeskAccess, show: Show) -> APIRouter:
             # Of recorded data the newest session may be years after the account's.
             sell_at=view.portfolio.as_of if source_of(desk.settings) is SourceName.REPLAY else None,
             stops=stops_of(view.portfolio),
+            decided={
+                row["order_id"]: (row["cycle_id"], row["pipeline"])
+                for row in await desk.store.newest_fills(account, FILLS_SHOWN)
+            },
             fall=fall_of(equity.points),
             points=equity.points,
             plots=_plots(equity.points),

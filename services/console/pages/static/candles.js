@@ -6,7 +6,7 @@ import { ask } from "./ask.js";
 import { groups, marks } from "./chart/marks.js";
 import { Border, Levels } from "./chart/painted.js";
 import { colour, onTheme } from "./themed.js";
-import { CandlestickSeries, createChart, createSeriesMarkers, CrosshairMode, HistogramSeries, LineSeries, PriceScaleMode } from "./vendor/lightweight-charts.mjs";
+import { CandlestickSeries, createChart, createSeriesMarkers, CrosshairMode, HistogramSeries, LineSeries, PriceScaleMode, TickMarkType } from "./vendor/lightweight-charts.mjs";
 
 const AVERAGES = {
   sma_20: { name: "SMA 20", colour: "--line-teal" },
@@ -27,6 +27,12 @@ const KEPT = "deskbus-averages";
 const number = (value, places = 2) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }));
 const many = (value) => value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
 const faint = (name, alpha) => colour(name).replace("rgb(", "rgba(").replace(")", `, ${alpha})`);
+
+/** A day by itself would say nothing: `2 Oct`. */
+function tick(time, kind) {
+  const parts = { [TickMarkType.Year]: { year: "numeric" }, [TickMarkType.Month]: { month: "short" } }[kind] ?? { day: "numeric", month: "short" };
+  return new Date(time).toLocaleDateString("en-GB", { timeZone: "UTC", ...parts });
+}
 
 function element(tag, className, text = "") {
   const made = document.createElement(tag);
@@ -111,7 +117,7 @@ class TickerChart {
       // Below zero there are only the volume's bars.
       localization: { priceFormatter: (price) => (price < 0 ? "" : number(price)) },
       rightPriceScale: { mode: this.mode, borderColor: colour("--edge"), entireTextOnly: true, scaleMargins: { top: 0.08, bottom: 0.22 } },
-      timeScale: { borderColor: colour("--edge"), rightOffset: 4, minBarSpacing: 0.02 },
+      timeScale: { borderColor: colour("--edge"), rightOffset: 4, minBarSpacing: 0.02, tickMarkFormatter: tick },
       handleScroll: { vertTouchDrag: false },
     });
     this.candles = this.drawPrices();

@@ -7,7 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import polars as pl
+import pytest
 
+from libs.market.errors import NoHistory
 from libs.market.source import BAR_SCHEMA
 from services.console.views import ticker as view
 
@@ -37,8 +39,10 @@ class Prices:
 
     described = "made up"
 
-    def __init__(self, close: Sequence[float] = (100.0, 110.0, 55.0, 60.0)) -> None:
-        self.close = close
+    def __init__(
+        self, close: Sequence[float] = (100.0, 110.0, 55.0, 60.0), until: date = THU
+    ) -> None:
+        self.close, self.until = close, until
         self.asked: list[date] = []
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> Sequence[Any]:
@@ -46,8 +50,10 @@ class Prices:
 
     async def frame(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         self.asked.append(as_of)
-        days = (MON, TUE, WED, THU)
-        rows = [(day, it, it, it, it, 1e6) for day, it in zip(days, self.close, strict=True)]
+        if as_of > self.until:
+            raise NoHistory(f"it trades no more on {as_of}")
+        days = [day for day in (MON, TUE, WED, THU) if day <= as_of]
+        rows = [(day, it, it, it, it, 1e6) for day, it in zip(days, self.close, strict=False)]
         return pl.DataFrame(rows, schema=BAR_SCHEMA, orient="row")
 
 
@@ -106,6 +112,16 @@ async def test_nothing_newer_than_the_accounts_clock_is_asked_for() -> None:
     assert max(chart.sessions) == THU
     # What was filled at the open after it is told; its close is not.
     assert [day.session for day in chart.days] == [FRI]
+
+
+async def test_a_share_that_trades_no_more_is_shown_up_to_its_last_close() -> None:
+    delisted = Prices(until=WED)
+    tables = Tables([entry(TUE, 10, "1100")], [close(TUE, "110"), close(WED, "55")])
+    chart = await view.chart("main", "AAPL", 100, store=tables, prices=delisted)  # type: ignore[arg-type]
+    assert chart is not None
+    assert (chart.sessions, chart.as_of) == ((MON, TUE, WED), THU)
+    with pytest.raises(NoHistory):
+        await view.chart("main", "AAPL", 100, store=Tables([], []), prices=delisted)  # type: ignore[arg-type]
 
 
 async def test_trades_of_a_session_are_one_day_with_what_how_much_why_and_where() -> None:
