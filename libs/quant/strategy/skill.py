@@ -4,7 +4,7 @@ D. H. Bailey, M. Lopez de Prado, The Deflated Sharpe Ratio: Correcting for Selec
 Overfitting and Non-Normality, Journal of Portfolio Management 40 (5), 2014.
 """
 
-from math import e, sqrt
+from math import e, inf, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -44,6 +44,21 @@ def probabilistic_sharpe(
     spread = 1 - skewness * sharpe + (kurtosis - 1) / 4 * sharpe**2
     # Below 0 only for a few sessions of wild returns, of which nothing can be said.
     return _NORMAL.cdf((sharpe - against) * sqrt(sessions - 1) / sqrt(max(spread, 1e-12)))
+
+
+def track_record_least(
+    sharpe: float, against: float, skewness: float, kurtosis: float, confidence: float = 0.95
+) -> float:
+    """How many sessions show with so much confidence that the true ratio is above `against`; both
+    for one session, not a year. Infinite where `sharpe` is not above it.
+
+    D. H. Bailey, M. Lopez de Prado, The Sharpe Ratio Efficient Frontier, Journal of Risk 15 (2),
+    2012. `kurtosis` is 3 for normal returns.
+    """
+    if sharpe <= against:
+        return inf
+    spread = max(1 - skewness * sharpe + (kurtosis - 1) / 4 * sharpe**2, 1e-12)
+    return 1 + spread * (_NORMAL.inv_cdf(confidence) / (sharpe - against)) ** 2
 
 
 def deflated_sharpe(returns: Array, others: Trials) -> float | None:

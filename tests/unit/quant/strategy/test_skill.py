@@ -1,12 +1,17 @@
 """The deflated Sharpe ratio: the more was tried, the less one good result says."""
 
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 import pytest
 
 from contracts.strategy_cycle import Trials
-from libs.quant.strategy.skill import deflated_sharpe, expected_best, probabilistic_sharpe
+from libs.quant.strategy.skill import (
+    deflated_sharpe,
+    expected_best,
+    probabilistic_sharpe,
+    track_record_least,
+)
 
 RNG = np.random.default_rng(4)
 GOOD = RNG.normal(0.0008, 0.01, 1_250)
@@ -18,6 +23,13 @@ def test_the_example_of_the_paper():
     assert luck == pytest.approx(0.1132, abs=5e-5)
     found = probabilistic_sharpe(2.5 / sqrt(250), luck, 1_250, skewness=-3, kurtosis=10)
     assert found == pytest.approx(0.9004, abs=5e-5)
+
+
+def test_the_least_track_record_is_where_the_ratio_is_shown():
+    """One and the same formula, solved for the sessions."""
+    least = track_record_least(0.1, 0.02, skewness=-1, kurtosis=6)
+    assert probabilistic_sharpe(0.1, 0.02, round(least), -1, 6) == pytest.approx(0.95, abs=1e-3)
+    assert track_record_least(0.02, 0.02, 0, 3) == inf
 
 
 def test_the_best_of_many_without_skill_is_as_good_as_expected():

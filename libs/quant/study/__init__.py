@@ -1,0 +1,1 @@
+"""Statistics of a study: what a number of decisions can show, and what it cannot. Pure."""

@@ -1,0 +1,78 @@
+"""Does a model know the future by heart? Pure.
+
+Three looks at it: whether it can say who and when a masked input is (A. Lopez-Lira, Y. Tang,
+M. Zhu, The Memorization Problem, 2025; Entity Neutering, SSRN 5182756), whether it does better with
+names than without, and whether it did better before its knowledge ended than after. The second can
+be negative, since names also distract (P. Glasserman, C. Lin, 2023).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from math import sqrt
+
+from scipy.stats import binomtest
+
+from libs.quant.study.means import LEVEL, Mean, mean_over_dates
+
+CUTOFF_GUARD = timedelta(days=90)
+"""Models know something of the weeks behind their stated cutoff: these count for neither side."""
+IDENTIFIED_MAX = 0.1
+"""An input is blind where at most this part of it is identified, at the bound of its interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identification:
+    """How many of `asked` masked inputs were identified: the part, its Wilson interval, and the
+    part that guesses without the right input reach, since models guess what is famous."""
+
+    hits: int
+    asked: int
+    low: float
+    high: float
+    by_guessing: float
+
+    @property
+    def blind(self) -> bool:
+        """Whether the upper bound of what is identified beyond guessing is small enough."""
+        return self.high - self.by_guessing <= IDENTIFIED_MAX
+
+
+def identification(answers: Sequence[str], truths: Sequence[str]) -> Identification:
+    """What a probe identified: its answer a masked input beside the truth.
+
+    Guessing is the mean share that is right when every answer is held against every other input's
+    truth. Wilson's interval: E. B. Wilson, Probable Inference, Journal of the American Statistical
+    Association 22, 1927.
+    """
+    if not answers or len(answers) != len(truths):
+        raise ValueError("identification needs a truth for each of at least one answer")
+    count = len(answers)
+    hits = sum(answer == truth for answer, truth in zip(answers, truths, strict=True))
+    others = sum(answer == truth for answer in answers for truth in truths) - hits
+    interval = binomtest(hits, count).proportion_ci(1 - LEVEL, method="wilson")
+    guessing = others / (count * (count - 1)) if count > 1 else 0.0
+    return Identification(hits, count, float(interval.low), float(interval.high), guessing)
+
+
+def sides_of_cutoff(
+    dated: Sequence[tuple[date, float]], cutoff: date
+) -> tuple[Sequence[float], Sequence[float]]:
+    """The values before a model's knowledge ended and those CUTOFF_GUARD after it, by date."""
+    ordered = sorted(dated)
+    before = [value for on, value in ordered if on <= cutoff]
+    return before, [value for on, value in ordered if on > cutoff + CUTOFF_GUARD]
+
+
+def before_less_after(before: Sequence[float], after: Sequence[float], overlap: int = 1) -> Mean:
+    """How much better it was before the cutoff than after; both one value a date, in their order.
+
+    Two means of independent dates with variances of their own (B. L. Welch, Biometrika 34, 1947).
+    `needed` is for both sides together, divided as they are. Raises TooFewDates.
+    """
+    sides = [mean_over_dates(before, overlap), mean_over_dates(after, overlap)]
+    estimate, dates = sides[0].estimate - sides[1].estimate, sides[0].dates + sides[1].dates
+    total = sum(mean.error**2 for mean in sides)
+    spread = sum(mean.error**4 / mean.freedom for mean in sides)
+    degrees = total**2 / spread if spread else float(dates - 2)
+    return Mean.of(estimate, sqrt(total), degrees, dates)

@@ -1,0 +1,85 @@
+"""Stated probabilities: what they are worth, and what to act on instead."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+from sklearn.metrics import brier_score_loss
+
+from libs.quant.study.calibration import (
+    OUTCOMES_LEAST,
+    TRUSTED_FROM,
+    Stated,
+    calibration,
+    overconfidence,
+    recalibration,
+)
+
+
+def stated(dates: int, promised_more: float, seed: int = 0) -> list[Stated]:
+    """Five picks a date with 40 to 90 %, of which less comes true by `promised_more`."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for day in range(dates):
+        for chance in random.uniform(0.4, 0.9, 5):
+            happened = bool(random.random() < chance - promised_more)
+            rows.append(Stated(date(2010, 1, 4) + timedelta(days=day), float(chance), happened))
+    return rows
+
+
+def test_its_parts_add_up_to_briers_score():
+    rows = stated(60, 0.1)
+    result = calibration(rows)
+    score = brier_score_loss([row.happened for row in rows], [row.probability for row in rows])
+    assert result.score == pytest.approx(score)
+    parts = result.miscalibration - result.discrimination + result.uncertainty
+    assert parts == pytest.approx(result.score)
+    assert result.miscalibration >= 0
+    assert result.discrimination >= 0
+
+
+def test_promises_that_are_too_high_are_convicted_and_honest_ones_acquitted():
+    assert calibration(stated(60, 0.15)).overconfidence.low > 0
+    assert not calibration(stated(60, 0.0)).overconfidence.resolved
+
+
+def test_honest_promises_are_convicted_in_five_of_a_hundred_studies():
+    alarms = [overconfidence(stated(20, 0.0, seed)).resolved for seed in range(400)]
+    assert np.mean(alarms) == pytest.approx(0.05, abs=0.033)
+
+
+def test_the_curve_rises_and_lies_within_its_band():
+    curve = calibration(stated(60, 0.1)).curve
+    happened = [point.happened for point in curve]
+    assert happened == sorted(happened)
+    assert all(0 <= point.low <= point.happened <= point.high <= 1 for point in curve)
+
+
+def test_the_same_seed_gives_the_same_curve():
+    assert calibration(stated(30, 0.1), seed=4).curve == calibration(stated(30, 0.1), seed=4).curve
+
+
+def test_a_probability_is_cut_to_what_came_true_and_never_raised():
+    table = recalibration(stated(200, 0.2))
+    assert table is not None
+    promised = np.arange(0.45, 0.9, 0.05)
+    came = np.array([table.of(chance) for chance in promised])
+    assert np.abs(came - (promised - 0.2)).mean() < 0.06
+    modest = recalibration(stated(200, -0.2))
+    assert modest is not None
+    assert modest.of(0.5) == 0.5
+
+
+def test_few_outcomes_are_drawn_towards_the_base_rate_and_fewer_change_nothing():
+    rows = stated(40, 0.0, seed=9)
+    assert recalibration(rows[: OUTCOMES_LEAST - 1]) is None
+    few = rows[:OUTCOMES_LEAST]
+    table, base = recalibration(few), np.mean([row.happened for row in few])
+    assert table is not None
+    trust = OUTCOMES_LEAST / TRUSTED_FROM
+    assert all(abs(value - base) <= trust for value in table.happened)
+
+
+def test_only_what_always_came_true_has_no_skill_to_speak_of():
+    rows = [Stated(row.on, row.probability, True) for row in stated(20, 0.0)]
+    assert calibration(rows).skill is None
