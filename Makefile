@@ -59,6 +59,7 @@ bench: $(MARK)-test $(MARK)-bench ## the measures of docs/benchmarks.md (30 to 6
 	$(BIN)/python -m benchmarks.backtest
 	$(BIN)/python -m benchmarks.features
 	$(BIN)/python -m benchmarks.figures
+	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.strategy
 	$(BIN)/python -m benchmarks.designs
 	$(BIN)/python -m benchmarks.exits

@@ -152,14 +152,11 @@ def _event(ticker: str, kind: EventKind, on: date, known_at: datetime, text: str
 
 
 def _report_events(reports: Iterable[EarningsReport], as_of: date) -> list[DatedEvent]:
-    """The reports near as_of: what is far away is no catalyst."""
-    span = timedelta(days=CATALYST_DAYS_MAX)
+    """The reports that were made or are expected: a day that has passed without one is no event."""
     return [
         report_event(report)
         for report in reports
-        if as_of - span <= report.report_date <= as_of + span
-        # A day that has passed without a report is no event, and none is expected then any more.
-        and (report.eps_actual is not None or report.report_date >= as_of)
+        if report.eps_actual is not None or report.report_date >= as_of
     ]
 
 

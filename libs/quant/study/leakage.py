@@ -13,7 +13,7 @@ from math import sqrt
 
 from scipy.stats import binomtest
 
-from libs.quant.study.means import LEVEL, Mean, mean_over_dates
+from libs.quant.study.means import LEVEL, Array, Mean, mean_over_dates
 
 CUTOFF_GUARD = timedelta(days=90)
 """Models know something of the weeks behind their stated cutoff: these count for neither side."""
@@ -64,7 +64,9 @@ def sides_of_cutoff(
     return before, [value for on, value in ordered if on > cutoff + CUTOFF_GUARD]
 
 
-def before_less_after(before: Sequence[float], after: Sequence[float], overlap: int = 1) -> Mean:
+def before_less_after(
+    before: Sequence[float] | Array, after: Sequence[float] | Array, overlap: int = 1
+) -> Mean:
     """How much better it was before the cutoff than after; both one value a date, in their order.
 
     Two means of independent dates with variances of their own (B. L. Welch, Biometrika 34, 1947).

@@ -4,7 +4,7 @@ import pytest
 
 from contracts.reasons import Speaks
 from libs.llm.provider import Evidence
-from libs.llm.rules.analyst import FILED_DAYS, _finding
+from libs.llm.rules.analyst import EARNINGS_DAYS, FILED_DAYS, _due, _finding
 from libs.llm.rules.rule_set import EvidenceIndex
 
 CALM = {"close": 120.0, "volatility_3m_pct": 15.0, "rsi_14": 50.0, "below_high_pct": 0.0}
@@ -62,3 +62,11 @@ def test_a_filing_that_holders_have_to_fear_is_a_reason_and_a_risk() -> None:
 
     old = _finding("A", {}, known({}, (grave, FILED_DAYS + 1)))
     assert old.risk_score == before.risk_score
+
+
+@pytest.mark.parametrize(
+    ("days", "due"), [(-1, False), (0, True), (EARNINGS_DAYS, True), (EARNINGS_DAYS + 1, False)]
+)
+def test_a_report_that_is_due_within_a_week_speaks_against_buying(days: int, due: bool) -> None:
+    reasons, _ = _due("A", known({"days_to_report": float(days)}))
+    assert [reason.speaks for reason in reasons] == ([Speaks.AGAINST] if due else [])

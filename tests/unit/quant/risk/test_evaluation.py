@@ -237,6 +237,13 @@ def test_a_price_that_moved_over_the_limit_since_research_is_vetoed(price, kept)
     assert bool(verdict.decisions) is kept
 
 
+def test_a_share_of_less_than_a_dollar_can_be_bought():
+    verdict = judge(
+        pick("AAA", 10), evidence=[known("AAA", "0.5", atr=D("0.01"))], prices={"AAA": D("0.5")}
+    )
+    assert bought(verdict) == {"AAA": D(20_000)}
+
+
 def test_a_buy_without_a_current_price_is_vetoed():
     verdict = judge(pick("AAA", 10), prices={})
     assert verdict.vetoed == ("AAA",)

@@ -131,6 +131,7 @@ def test_a_period_outside_the_data_is_named(prices: Panel, first: date, last: da
 
 def test_a_period_may_begin_and_end_beside_the_data(prices: Panel):
     edge = Period(first=START - timedelta(days=7), last=START + timedelta(days=606))
+    assert prices.sessions[-1].astype(object) + timedelta(days=7) == edge.last
     assert places(edge, prices, "train") == (0, 600)
 
 
