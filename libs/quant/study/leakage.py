@@ -39,7 +39,7 @@ class Identification:
 
 
 def identification(answers: Sequence[str], truths: Sequence[str]) -> Identification:
-    """What a probe identified: its answer a masked input beside the truth.
+    """How much of what a probe was asked it identified: its answers beside the truths.
 
     Guessing is the mean share that is right when every answer is held against every other input's
     truth. Wilson's interval: E. B. Wilson, Probable Inference, Journal of the American Statistical
