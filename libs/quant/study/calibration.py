@@ -104,7 +104,7 @@ def overconfidence(stated: Sequence[Stated], overlap: int = 1) -> Mean:
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """What came true of stated probabilities, as a table: a probability is looked up by linear
+    """A table of how often came true what was stated: a probability is looked up by linear
     interpolation between its points."""
 
     stated: tuple[float, ...]
