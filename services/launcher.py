@@ -27,11 +27,12 @@ from libs.bus.service import ServiceRunner
 from libs.postgres.migrate import SchemaTooNew, WrittenBy01, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
 from libs.runtime.errors import DeskError
-from libs.runtime.http_address import HttpAddress, http_address
+from libs.runtime.http_address import HttpAddress, http_address, with_free_port
 from libs.runtime.loop import run
 from libs.runtime.settings import NoServers, Settings
 from libs.servers.child_log import make_logs_dir
 from libs.servers.embedded import embedded_servers
+from libs.servers.leftovers import birth_of
 from libs.servers.server_record import data_dir_mode
 from libs.servers.supervisor import Child, Supervisor
 from libs.telemetry.logging import configure_logging
@@ -166,7 +167,7 @@ async def desk(
     of its own (`replicas` of it), restarted when it dies; else all live in this one.
     """
     async with AsyncExitStack() as stack:
-        settings = _with_port(settings)
+        settings = with_free_port(settings)
         settings = await stack.enter_async_context(servers_of(settings))
         await migrate(dsn_for(settings.postgres_address, OWNER_ROLE, settings.secrets_path))
         if processes:
@@ -319,15 +320,6 @@ def _no_file(path: Path) -> Path:
     return path
 
 
-def _with_port(settings: Settings) -> Settings:
-    """The settings with the HTTP port in force. Raises `HttpRefused` before anything is started,
-    where nothing could listen there."""
-    if (address := http_address(settings)) is None:
-        return settings
-    address.listening().close()
-    return settings.model_copy(update={"http_port": address.port})
-
-
 def _http_url(settings: Settings) -> str | None:
     address = http_address(settings)
     return None if address is None else address.url
@@ -355,6 +347,7 @@ def _announced(settings: Settings) -> Iterator[None]:
         "replay_dir": str(settings.replay_dir) if settings.replay_dir else None,
         "http_url": _http_url(settings),
         "pid": os.getpid(),
+        "birth": birth_of(os.getpid()),
         "started_at": datetime.now(UTC).isoformat(),
     }
     partial = path.with_suffix(".partial")

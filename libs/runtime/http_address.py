@@ -1,9 +1,10 @@
 """The address of the desk's HTTP API and its access: settled before anything is started."""
 
+import errno
 import ipaddress
 import socket
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from libs.runtime.errors import DeskError
@@ -12,6 +13,9 @@ from libs.runtime.settings import Settings
 
 TOKEN_CHARS_MIN = 16
 BACKLOG = 128
+PORTS_TRIED = 20
+"""Ports from the default one on that are tried where nobody has chosen one."""
+PORT_MAX = 65_535
 HOW_TO_MAKE_ONE = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
 
 
@@ -19,6 +23,12 @@ class HttpRefused(DeskError):
     """The API cannot listen as the settings say."""
 
     code = "http_refused"
+
+
+class PortTaken(HttpRefused):
+    """Another program listens there already."""
+
+    code = "port_taken"
 
 
 @dataclass(frozen=True)
@@ -74,13 +84,32 @@ class HttpAddress:
             listener.listen(BACKLOG)
         except OSError as error:
             listener.close()
-            raise HttpRefused(
+            refused = PortTaken if error.errno == errno.EADDRINUSE else HttpRefused
+            raise refused(
                 f"the HTTP API cannot listen on {self.host} port {self.port} ({error.strerror}): "
                 "stop what uses it, or choose another with --port (DESKBUS_HTTP_PORT; 0 takes a "
                 "free one), or go without by --no-http"
             ) from error
         listener.setblocking(False)
         return listener
+
+    def free_from_here(self) -> "HttpAddress":
+        """The address at its own port, or at the next one that nobody listens on.
+
+        Raises `HttpRefused` where the host is none of this machine's, `PortTaken` where
+        `PORTS_TRIED` ports are taken.
+        """
+        last = min(self.port + PORTS_TRIED - 1, PORT_MAX)
+        for port in range(self.port, last):
+            address = replace(self, port=port)
+            try:
+                address.listening().close()
+            except PortTaken:
+                continue
+            return address
+        address = replace(self, port=last)
+        address.listening().close()
+        return address
 
 
 def http_address(settings: Settings) -> HttpAddress | None:
@@ -98,6 +127,18 @@ def http_address(settings: Settings) -> HttpAddress | None:
             f"DESKBUS_HTTP_TOKEN or DESKBUS_HTTP_TOKEN_FILE ({HOW_TO_MAKE_ONE})"
         )
     return address
+
+
+def with_free_port(settings: Settings) -> Settings:
+    """The settings with the port in force: the one that was chosen, or, where none was, the default
+    or the next free one. Raises `HttpRefused` where nothing could listen there."""
+    if (address := http_address(settings)) is None:
+        return settings
+    if "http_port" in settings.model_fields_set:
+        address.listening().close()
+    else:
+        address = address.free_from_here()
+    return settings.model_copy(update={"http_port": address.port})
 
 
 def http_certificate(settings: Settings) -> Certificate | None:

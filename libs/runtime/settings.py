@@ -143,7 +143,7 @@ class Settings(BaseSettings):
     http_host: str = Field(default="127.0.0.1", min_length=1)
     """Where HTTP listens; an address beyond loopback needs a token."""
     http_port: int = Field(default=8000, ge=0, le=65_535)
-    """The port of the HTTP API; 0 takes a free one."""
+    """The port of the HTTP API; 0 takes any. Unset, it is 8000 or the next free one."""
     http_cert_file: Path | None = None
     """The certificate with which HTTP speaks TLS; PEM, with those that lead to its authority."""
     http_key_file: Path | None = None
@@ -167,7 +167,7 @@ class Settings(BaseSettings):
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """The least serious event that is logged."""
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
-    """How events are logged; auto is console on a terminal, else json."""
+    """How events are logged; auto is console on a terminal (of `deskbus up` a file), else json."""
 
     candidate_sources: str = "screener,news,earnings"
     """Where a digest's candidates come from, by name or as `package.module:Class` of your own."""

@@ -43,3 +43,26 @@ def set_aside_when_large(path: Path) -> None:
     """Begin a new log where this one has grown over LOG_BYTES_MAX; the old one is kept once."""
     if path.exists() and path.stat().st_size > LOG_BYTES_MAX:
         path.replace(path.with_name(path.name + ".1"))
+
+
+class LogFile:
+    """A log as a text file: a new one is begun once it has grown over LOG_BYTES_MAX, and the one
+    before is kept once. Each line is written at once, whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        make_logs_dir(path.parent)
+        self._file = opened_log(path)
+
+    def write(self, text: str) -> int:
+        """Append a text."""
+        if self._file.tell() > LOG_BYTES_MAX:
+            self._file.close()
+            set_aside_when_large(self._path)
+            self._file = opened_log(self._path)
+        self._file.write(text.encode(errors="replace"))
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand over to the system all that was written."""
+        self._file.flush()

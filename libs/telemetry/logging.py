@@ -2,6 +2,8 @@
 
 import logging
 import sys
+from collections.abc import Callable
+from typing import Any, Protocol, TextIO, cast
 
 import structlog
 
@@ -10,9 +12,28 @@ QUIET = ("anthropic", "openai", "httpx", "httpx2", "httpcore", "httpcore2", "mcp
 """Libraries that log bodies, headers or keys when they are let."""
 
 
-def configure_logging(level: str = "info", style: str = "auto") -> None:
-    """Set up structlog for this process. `style` auto is console on a terminal, else JSON."""
-    people = style == "console" or (style == "auto" and sys.stderr.isatty())
+class Sink(Protocol):
+    """Where lines of a log go: a stream, or a file that begins a new one when it has grown."""
+
+    def write(self, text: str, /) -> int:
+        """Append a text."""
+
+    def flush(self) -> None:
+        """Hand it over to the system."""
+
+
+def configure_logging(
+    level: str = "info",
+    style: str = "auto",
+    file: Sink | None = None,
+    on_error: Callable[[str], None] | None = None,
+) -> None:
+    """Set up structlog for this process. `style` auto is console on a terminal, else JSON.
+
+    With a `file` events go there, as JSON, and not to stderr; `on_error` hears the name of each
+    that is an error.
+    """
+    people = file is None and (style == "console" or (style == "auto" and sys.stderr.isatty()))
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     renderer: structlog.typing.Processor = (
@@ -28,9 +49,19 @@ def configure_logging(level: str = "info", style: str = "auto") -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.StackInfoRenderer(),
             *([] if people else [structlog.processors.format_exc_info]),
+            *([] if on_error is None else [_telling(on_error)]),
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, file or sys.stderr)),
         cache_logger_on_first_use=True,
     )
+
+
+def _telling(on_error: Callable[[str], None]) -> "structlog.typing.Processor":
+    def tell(_logger: Any, level: str, event: Any) -> Any:
+        if level in {"error", "critical", "exception"}:
+            on_error(str(event.get("event", "")))
+        return event
+
+    return tell

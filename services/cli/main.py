@@ -31,7 +31,11 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
                 "trading.run",
                 "Run one decision cycle from start to finish (the quickest start)",
             ),
-            Entry("up", "operating.up", "Start the desk and keep it running"),
+            Entry("up", "desk.up", "Start the desk and keep it running"),
+            Entry("down", "desk.down", "Stop the desk that runs here"),
+            Entry("status", "desk.status", "Say whether a desk runs here, and how it is"),
+            Entry("open", "desk.console", "Open the console in a browser"),
+            Entry("logs", "desk.logs", "Show and follow the desk's log"),
         ),
     ),
     (

@@ -43,6 +43,8 @@ class RunningDesk(BaseModel):
     data_dir: Path | None = None
     replay_dir: Path | None = None
     pid: int | None = None
+    birth: str | None = None
+    """With the pid it tells the desk's process from a later one of the same number."""
     started_at: datetime | None = None
 
 

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from libs.keys.certificates import ensure_certificates
-from libs.runtime.http_address import HttpRefused, http_address
+from libs.runtime.http_address import (
+    PORTS_TRIED,
+    HttpAddress,
+    HttpRefused,
+    PortTaken,
+    http_address,
+    with_free_port,
+)
 from libs.runtime.settings import Settings
 
 TOKEN = "a-token-of-some-length"
@@ -110,3 +117,37 @@ def test_a_certificate_takes_its_own_key(tmp_path: Path) -> None:
     for key in (other, tmp_path / "nowhere"):
         with pytest.raises(HttpRefused, match=r"cannot be used .*belong together"):
             http_address(settings(http_cert_file=own, http_key_file=key))
+
+
+def test_the_next_free_port_is_taken_where_the_default_one_is_not_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        address = HttpAddress("127.0.0.1", port).free_from_here()
+        assert port < address.port < port + PORTS_TRIED
+        address.listening().close()
+
+
+def test_of_a_host_that_is_not_this_machines_no_port_is_looked_for() -> None:
+    with pytest.raises(HttpRefused, match=r"no address|cannot listen"):
+        HttpAddress("192.0.2.1", 8000).free_from_here()
+
+
+def test_a_port_that_was_chosen_and_is_taken_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        chosen = settings(http_port=taken.getsockname()[1])
+        with pytest.raises(PortTaken, match="cannot listen"):
+            with_free_port(chosen)
+
+
+def test_of_settings_without_a_port_the_next_free_one_is_in_force(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(Settings.model_fields["http_port"], "default", port)
+        Settings.model_rebuild(force=True)
+        in_force = with_free_port(settings())
+    monkeypatch.undo()
+    Settings.model_rebuild(force=True)
+
+    assert port < in_force.http_port < port + PORTS_TRIED

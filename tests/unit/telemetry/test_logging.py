@@ -1,5 +1,8 @@
 """Logs for people and for machines."""
 
+import json
+from io import StringIO
+
 import pytest
 import structlog
 
@@ -31,3 +34,18 @@ def test_a_logged_exception_shows_no_variables_of_its_frames(style, capsys):
     assert f"no call with a key of {len(KEY)} characters" in told
     assert "_fails" in told
     assert KEY not in told
+
+
+def test_with_a_file_events_go_there_as_json_and_errors_are_told_by_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, errors = StringIO(), list[str]()
+    configure_logging("info", "auto", file, on_error=errors.append)
+    log = structlog.get_logger()
+    log.info("risk.assessed", vetoed=2)
+    log.error("server.died", server="nats")
+
+    lines = [json.loads(line) for line in file.getvalue().splitlines()]
+    assert [line["event"] for line in lines] == ["risk.assessed", "server.died"]
+    assert errors == ["server.died"]
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,1 @@
+"""The desk as a process: started, in the background too, looked at, stopped, begun from nothing."""

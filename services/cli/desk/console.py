@@ -1,0 +1,73 @@
+"""`deskbus open`: the console in a browser."""
+
+import os
+import sys
+import webbrowser
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.running import RunningDesk, find_desk, load_settings
+from services.cli.shell.terminal import emit, err, out
+
+app = group()
+
+
+class Page(BaseModel):
+    """The address of a page, and whether a browser was asked to show it."""
+
+    url: str
+    opened: bool
+
+
+@app.command("open")
+def open_console(
+    page: Annotated[
+        str, typer.Argument(help="A page of it: portfolio, performance, cycles/4f1d08a2, ...")
+    ] = "",
+    browser: Annotated[
+        bool, typer.Option(help="Start a browser; without it only the address is printed.")
+    ] = True,
+    json: JsonOption = False,
+) -> None:
+    """Open the running desk's console in a browser, and print its address.
+
+    Where this machine has no browser to show it in, over SSH for example, only the address is
+    printed.
+    """
+    url = page_url(find_desk(load_settings()), page)
+    opened = browser and shown(url)
+    if json:
+        emit([Page(url=url, opened=opened)])
+        return
+    out().print(Text(url), soft_wrap=True)
+    if browser and not opened:
+        err().print("no browser here: open the address in yours", style="dim")
+
+
+def page_url(desk: RunningDesk, page: str = "") -> str:
+    """The address of a page of the console. Raises `Problem` where the desk serves none."""
+    if desk.http_url is None:
+        raise Problem(
+            ExitCode.FAILED,
+            "this desk serves no console, or it is not known from here where",
+            "`deskbus up` serves one unless it is told --no-http; of servers of your own, the "
+            "console's service has it at its DESKBUS_HTTP_PORT",
+        )
+    return f"{desk.http_url}/{page.strip('/')}"
+
+
+def shown(url: str) -> bool:
+    """Ask a browser with a window to show the address; False where there is none."""
+    if sys.platform.startswith("linux") and not any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    ):
+        return False  # a browser in this very terminal is not what was asked for
+    try:
+        return webbrowser.open(url)
+    except webbrowser.Error:
+        return False

@@ -1,0 +1,44 @@
+"""`deskbus down`: stop the desk that runs here."""
+
+from pydantic import BaseModel
+from rich.text import Text
+
+from services.cli.desk import background
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.progress import Progress
+from services.cli.shell.running import load_settings
+from services.cli.shell.terminal import emit, err
+
+app = group()
+
+
+class Stopped(BaseModel):
+    """`stopped`, or `off` where no desk was running."""
+
+    status: str
+    pid: int | None = None
+
+
+@app.command()
+def down(json: JsonOption = False) -> None:
+    """Stop the desk of this data directory cleanly, and wait until it is gone.
+
+    Nothing is lost: running cycles continue at the next `deskbus up`. Where no desk runs, there is
+    nothing to do. Servers of your own (DESKBUS_NATS_URL) stay.
+    """
+    settings = load_settings()
+    desk = background.recorded(settings)
+    if desk is None:
+        if json:
+            emit([Stopped(status="off")])
+        else:
+            where = settings.data_dir.absolute()
+            err().print(Text(f"no desk is running in {where}", style="dim"), soft_wrap=True)
+        return
+    with Progress(err()) as progress:
+        progress.says(f"stopping the desk (process {desk.pid})")
+        background.stop(desk)
+    if json:
+        emit([Stopped(status="stopped", pid=desk.pid)])
+    else:
+        err().print(Text("the desk is stopped; `deskbus up` continues where it stopped"))

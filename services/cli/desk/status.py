@@ -1,0 +1,134 @@
+"""`deskbus status`: whether a desk runs here, and how it is, in a few lines."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from contracts.cycle import CycleStatus
+from contracts.halt import HaltsQuery
+from contracts.query import PAGE_MAX, ApprovalsQuery, CyclesQuery, DeadLettersQuery
+from contracts.subjects import APPROVALS, CYCLES, DEAD_LETTERS, HALTS
+from libs.bus.client import open_client
+from libs.facts import amounts
+from libs.report.account import halted
+from libs.runtime.errors import DeskError
+from services.cli.desk import background
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode
+from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
+from services.cli.shell.terminal import emit, facts, out, write
+
+app = group()
+
+
+class Status(BaseModel):
+    """How a desk is. `status` is `up`, or `unwell` where a part of it does not answer (`problem`
+    says which). Counts end at `PAGE_MAX`.
+    """
+
+    status: str
+    problem: str = ""
+    pid: int | None = None
+    started_at: datetime | None = None
+    console: str | None = None
+    data_dir: Path | None = None
+    log: Path | None = None
+    services: int = 0
+    services_missing: tuple[str, ...] = ()
+    running_cycles: int = 0
+    waiting_approvals: int = 0
+    dead_letters: int = 0
+    halts: tuple[str, ...] = ()
+
+
+@app.command()
+def status(json: JsonOption = False) -> None:
+    """Say whether a desk runs here, and how it is; exit 5 where none runs, 1 where it is unwell.
+
+    `deskbus doctor` looks closer, and says what to do.
+    """
+    settings = load_settings()
+    desk = find_desk(settings)
+    log = background.log_path(settings).absolute()
+    view = asking(_status(desk, log if log.exists() else None))
+    if json:
+        emit([view])
+    else:
+        _tell(view)
+    if view.status != "up":
+        raise typer.Exit(ExitCode.FAILED)
+
+
+async def _status(desk: RunningDesk, log: Path | None) -> Status:
+    place = Status(
+        status="unwell",
+        pid=desk.pid,
+        started_at=desk.started_at,
+        console=desk.http_url,
+        data_dir=desk.data_dir,
+        log=log,
+    )
+    try:
+        async with open_client(desk.nats_url, desk.secrets_dir) as client:
+            services, running, waiting, letters, halts = await asyncio.gather(
+                client.services(),
+                client.ask(CYCLES, CyclesQuery(status=CycleStatus.RUNNING, limit=PAGE_MAX)),
+                client.ask(APPROVALS, ApprovalsQuery(limit=PAGE_MAX)),
+                client.ask(DEAD_LETTERS, DeadLettersQuery(limit=PAGE_MAX)),
+                client.ask(HALTS, HaltsQuery()),
+            )
+    except DeskError as error:
+        return place.model_copy(update={"problem": error.message})
+    missing = tuple(sorted(name for name, count in services.items() if not count))
+    return place.model_copy(
+        update={
+            "status": "unwell" if missing else "up",
+            "problem": f"no answer from {', '.join(missing)}" if missing else "",
+            "services": sum(map(bool, services.values())),
+            "services_missing": missing,
+            "running_cycles": len(running.cycles),
+            "waiting_approvals": len(waiting.approvals),
+            "dead_letters": len(letters.letters),
+            "halts": tuple(map(halted, halts.halts)),
+        }
+    )
+
+
+def _tell(view: Status) -> None:
+    word = ("✓ up", "bold green") if view.status == "up" else ("✗ unwell", "bold red")
+    since = ""
+    if view.started_at is not None:
+        took = amounts.roughly(datetime.now(UTC) - view.started_at)
+        since = f"  for {took}, process {view.pid}"
+    out().print(Text.assemble(word, (since, "dim")))
+    lines = [
+        ("Problem", Text(view.problem, "red")) if view.problem else None,
+        ("Console", Text(view.console)) if view.console else None,
+        ("Services", Text(_services(view))) if view.services else None,
+        ("Cycles", Text(f"{_many(view.running_cycles)} running")),
+        ("Approvals", _asking(view.waiting_approvals, "waiting", "deskbus approvals list")),
+        ("Letters", _asking(view.dead_letters, "kept", "deskbus dlq list")),
+        *(("Halt", Text(halt, "yellow")) for halt in view.halts),
+        ("Data", Text(str(view.data_dir))) if view.data_dir else None,
+        ("Log", Text(str(view.log))) if view.log else None,
+    ]
+    write(facts([line for line in lines if line is not None]), out())
+
+
+def _services(view: Status) -> str:
+    return f"{view.services} of {view.services + len(view.services_missing)} answer"
+
+
+def _asking(count: int, word: str, command: str) -> Text:
+    """A count; where there is something to do, how."""
+    if not count:
+        return Text(f"none {word}", "dim")
+    return Text(f"{_many(count)} {word}: {command}", "yellow")
+
+
+def _many(count: int) -> str:
+    return f"{PAGE_MAX} or more" if count == PAGE_MAX else str(count)

@@ -1,0 +1,271 @@
+"""`deskbus up`: the desk, until it is told to stop."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from libs.runtime.loop import run as run_loop
+from libs.runtime.settings import Settings
+from libs.servers.child_log import LogFile
+from libs.servers.server_record import data_dir_mode
+from libs.telemetry.logging import configure_logging
+from services import launcher
+from services.cli.desk import background
+from services.cli.desk.narrator import narrated
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.progress import Progress
+from services.cli.shell.running import RunningDesk, find_desk, load_settings
+from services.cli.shell.terminal import emit, err
+
+REPLICAS_MAX = 64
+STARTING = "starting NATS, Postgres and the services"
+
+app = group()
+
+
+class Ready(BaseModel):
+    """The line of --json once the desk takes requests."""
+
+    status: str = "ready"
+    nats_url: str
+    postgres_dsn: str
+    data_dir: Path
+    secrets_dir: Path
+    http_url: str | None = None
+    pid: int | None = None
+    at: datetime
+
+
+@app.command()
+def up(
+    detach: Annotated[
+        bool,
+        typer.Option("--detach", "-d", help="Keep it running in the background, and come back."),
+    ] = False,
+    processes: Annotated[
+        bool, typer.Option("--processes", help="Run every service in its own process.")
+    ] = False,
+    replicas: Annotated[
+        list[str] | None,
+        typer.Option(help="Processes of a service, e.g. research=3; may be repeated."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help="The console's port; by default 8000, or the next free one; 0 takes any.",
+        ),
+    ] = None,
+    http: Annotated[bool, typer.Option(help="Serve the console and HTTP API.")] = True,
+    json: JsonOption = False,
+) -> None:
+    """Start the desk and keep it running; Ctrl-C or SIGTERM stop it cleanly.
+
+    NATS and Postgres are started from the installed packages, unless DESKBUS_NATS_URL and
+    DESKBUS_POSTGRES_DSN name your own. On a terminal the log goes to a file (`deskbus logs`), and
+    one line is printed for each cycle that ends; elsewhere, and where DESKBUS_LOG_FORMAT is set,
+    the log is written to standard error.
+    """
+    settings = load_settings().model_copy(update={"http": http})
+    if port is not None:
+        settings = settings.model_copy(update={"http_port": port})
+    counts = _counts(replicas or ())
+    if counts and not processes:
+        raise Problem(ExitCode.USAGE, "--replicas needs --processes")
+    _refuse_second(settings)
+    if detach:
+        _start_in_background(settings, json=json)
+        return
+    log = _log_to(settings)
+    holding = _hold(settings, processes=processes, replicas=counts, json=json, log=log)
+    run_loop(holding)
+
+
+def _start_in_background(settings: Settings, *, json: bool) -> None:
+    words = [word for word in sys.argv[1:] if word not in {"--detach", "-d", "--json"}]
+    with Progress(err()) as progress:
+        progress.says(STARTING)
+        desk = background.start(words, settings)
+    if json:
+        emit([_ready(desk)])
+    announce(desk, settings, in_background=True)
+
+
+def _ready(desk: RunningDesk) -> Ready:
+    return Ready(
+        nats_url=desk.nats_url,
+        postgres_dsn=desk.postgres_dsn or "",
+        data_dir=desk.data_dir or Path(),
+        secrets_dir=desk.secrets_dir,
+        http_url=desk.http_url,
+        pid=desk.pid,
+        at=datetime.now(UTC),
+    )
+
+
+def _log_to(settings: Settings) -> Path | None:
+    """Set up the log; the file that it goes to, None where that is standard error.
+
+    A person's terminal shows one line a cycle and no log. What reads standard error otherwise, a
+    container's engine or systemd, gets it there, and so does who has chosen a format.
+    """
+    a_person_looks = settings.log_format == "auto" and sys.stderr.isatty()
+    if not a_person_looks and background.IN_BACKGROUND_VARIABLE not in os.environ:
+        configure_logging(settings.log_level, settings.log_format)
+        return None
+    path = background.log_path(settings)
+    try:
+        settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+        file = LogFile(path)
+    except OSError as error:
+        raise Problem(
+            ExitCode.FAILED,
+            f"the log {path} cannot be written: {error.strerror}",
+            "make it writable, or set DESKBUS_DATA_DIR",
+        ) from error
+    configure_logging(settings.log_level, "json", file, on_error=_point_at_log)
+    return path
+
+
+def _point_at_log(event: str) -> None:
+    err().print(Text(f"  error: {event}; `deskbus logs` has more", style="red"), soft_wrap=True)
+
+
+def _counts(options: Sequence[str]) -> Mapping[str, int]:
+    counts = {}
+    for text in options:
+        name, _, count = text.partition("=")
+        if not name or not count.isdecimal() or not 1 <= int(count) <= REPLICAS_MAX:
+            raise Problem(
+                ExitCode.USAGE,
+                f"--replicas {text!r} is not valid",
+                f"write SERVICE=N with N from 1 to {REPLICAS_MAX}, for example research=3",
+            )
+        counts[name] = int(count)
+    return counts
+
+
+def _refuse_second(settings: Settings) -> None:
+    if settings.nats_url is not None:
+        return
+    try:
+        desk = find_desk(settings)
+    except Problem:
+        return
+    raise Problem(
+        ExitCode.FAILED,
+        f"a desk is running in {settings.data_dir} already (process {desk.pid})",
+        "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
+    )
+
+
+async def _hold(
+    settings: Settings,
+    *,
+    processes: bool,
+    replicas: Mapping[str, int],
+    json: bool,
+    log: Path | None,
+) -> None:
+    holding = asyncio.ensure_future(
+        _desk_until_lost(settings, processes=processes, replicas=replicas, json=json, log=log)
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, holding.cancel)
+    try:
+        await holding
+    except asyncio.CancelledError:
+        err().print("stopped", style="dim")
+
+
+async def _desk_until_lost(
+    settings: Settings,
+    *,
+    processes: bool,
+    replicas: Mapping[str, int],
+    json: bool,
+    log: Path | None,
+) -> None:
+    async with AsyncExitStack() as stack:
+        starting = launcher.desk(settings, processes=processes, replicas=replicas)
+        if log is None:
+            desk = await stack.enter_async_context(starting)
+        else:
+            with Progress(err()) as progress:
+                progress.says(STARTING)
+                desk = await stack.enter_async_context(starting)
+        running = RunningDesk(
+            nats_url=desk.nats_url,
+            postgres_dsn=desk.settings.postgres_public,
+            data_dir=desk.data_dir.absolute(),
+            secrets_dir=desk.secrets_dir.absolute(),
+            http_url=desk.http_url,
+            pid=os.getpid(),
+        )
+        if json:
+            emit([_ready(running)])
+        announce(running, settings, log=log)
+        if log is not None and sys.stderr.isatty():
+            await stack.enter_async_context(narrated(running, err()))
+        await desk.finished()
+
+
+def announce(
+    desk: RunningDesk, settings: Settings, *, log: Path | None = None, in_background: bool = False
+) -> None:
+    """Say where the desk is, and how to use, watch and stop it."""
+    where = [
+        ("console", desk.http_url),
+        ("data", desk.data_dir),
+        ("log", background.log_path(settings).absolute() if in_background else log),
+        ("NATS", desk.nats_url),
+        ("Postgres", desk.postgres_dsn),
+        ("keys", desk.secrets_dir),
+    ]
+    process = f" (process {desk.pid})" if in_background else ""
+    lines = [
+        (f"The desk is up{process}", "bold green"),
+        *((f"  {name:<9} {place}", "") for name, place in where if place),
+        *((f"  {note}", "yellow") for note in _port_note(desk, settings)),
+        *((f"  {line}", "dim") for line in _next_steps(in_background=in_background)),
+    ]
+    for text, style in lines:
+        err().print(Text(text, style=style), soft_wrap=True)
+
+
+def _port_note(desk: RunningDesk, settings: Settings) -> Sequence[str]:
+    """Say that the console is not where it is looked for, and why."""
+    wanted = settings.http_port
+    port = urlsplit(desk.http_url or "").port
+    if port is None or not wanted or port == wanted:
+        return ()
+    taken = f"port {wanted} is taken by another program"
+    return (f"{taken}, so the console has {port}; --port chooses one",)
+
+
+def _next_steps(*, in_background: bool) -> Sequence[str]:
+    if in_background:
+        return (
+            "deskbus open      shows the console in a browser",
+            "deskbus status    says how the desk is",
+            "deskbus logs -f   follows its log",
+            "deskbus down      stops it; nothing is lost",
+        )
+    return (
+        "In another terminal: deskbus open, deskbus tail,",
+        "  deskbus cycle request --as-of 2012-06-29 --wait",
+        "Ctrl-C stops the desk; nothing is lost",
+    )
