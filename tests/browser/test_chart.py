@@ -1,9 +1,12 @@
 """The chart of a ticker: it shows what the ledger has, and each trade leads to its decision."""
 
+import random
 import re
+from itertools import pairwise
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.desk import Shown
 from tests.browser.test_results import got
@@ -75,6 +78,46 @@ def test_all_history_is_there_and_nothing_is_asked_of_another_host(
     whole.click()
     expect(whole).to_have_attribute("aria-pressed", "true")
     assert {urlsplit(url).netloc for url in asked} == {urlsplit(shown.url).netloc}
+
+
+GROUPED = """async ([url, days, px]) => {
+  const { groups } = await import(url);
+  const found = groups(days.map((at) => ({ at })), px);
+  return found.map(({ at, last, days }) => [at, last, days.length]);
+}"""
+
+
+@pytest.mark.parametrize("px", [0.3, 1.0, 4.1, 20.0])
+def test_marks_of_many_days_never_touch_and_none_is_lost(
+    page: Page, shown: Shown, px: float
+) -> None:
+    opened(page, shown)
+    script = str(page.locator("script[src*='candles.js']").get_attribute("src"))
+    days = sorted(random.Random(1).sample(range(3_000), 400))
+    url = script.replace("candles.js", "chart/marks.js")
+    groups = page.evaluate(GROUPED, [url, days, px])
+    assert sum(count for _, _, count in groups) == len(days)
+    assert {at for at, _, _ in groups} <= set(days)
+    for (at, last, _), (following, _, _) in pairwise(groups):
+        assert (following - at) * px >= 15
+        assert at <= last < following
+    assert px < 15 or len(groups) == len(days)
+
+
+def test_what_is_traded_meanwhile_comes_into_the_chart(page: Page, shown: Shown) -> None:
+    opened(page, shown)
+    legend = page.locator("[data-legend]")
+    expect(legend).to_contain_text("Cost")
+
+    def newer(route: Route) -> None:
+        body = route.fetch().json()
+        body["close"][-1] = 1234.5
+        route.fulfill(json=body)
+
+    page.route("**/market/chart?*", newer)
+    page.evaluate("document.dispatchEvent(new Event('deskbus:refreshed'))")
+    expect(legend).to_contain_text("1,234.50")
+    expect(page.locator(DRAWN)).to_be_visible()
 
 
 def test_a_ticker_that_the_source_does_not_have_says_so(page: Page, shown: Shown) -> None:

@@ -54,6 +54,8 @@ class TickerChart {
     this.isLog = this.span === "all";
     for (const button of root.querySelectorAll("[data-span-of]")) button.addEventListener("click", () => this.choose(button.dataset.spanOf));
     root.querySelector("[data-log]").addEventListener("click", () => this.scale(!this.isLog));
+    // Where a page follows the desk, what was traded meanwhile is drawn too.
+    if (root.dataset.follow !== undefined) document.addEventListener("deskbus:refreshed", () => this.again());
     for (const button of root.querySelectorAll("[data-average]")) button.addEventListener("click", () => this.toggle(button.dataset.average));
     onTheme(() => this.draw(this.chart?.timeScale().getVisibleLogicalRange()));
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.tell(null));
@@ -65,19 +67,31 @@ class TickerChart {
     return new Set(kept === null ? Object.keys(AVERAGES).filter((each) => AVERAGES[each].on) : kept.split(" "));
   }
 
-  async open(ticker) {
+  async open(ticker, range = null) {
     this.ticker = ticker;
-    const account = this.root.dataset.account;
     try {
-      if (!this.kept.has(ticker)) this.kept.set(ticker, await ask("GET", `/market/chart?${new URLSearchParams({ ticker, account })}`));
+      if (!this.kept.has(ticker)) this.kept.set(ticker, await this.read(ticker));
     } catch (error) {
       if (ticker === this.ticker) this.fail(error.message);
       return;
     }
     if (ticker !== this.ticker) return;
     this.take(this.kept.get(ticker));
-    this.draw();
-    this.rules(account, ticker);
+    this.draw(range);
+    this.rules(this.root.dataset.account, ticker);
+  }
+
+  /** The same window with what the desk says now, where that is something new. */
+  async again() {
+    const before = JSON.stringify(this.data);
+    const fresh = await this.read(this.ticker).catch(() => this.data);
+    if (JSON.stringify(fresh) === before) return;
+    this.kept.set(this.ticker, fresh);
+    await this.open(this.ticker, this.chart?.timeScale().getVisibleLogicalRange());
+  }
+
+  read(ticker) {
+    return ask("GET", `/market/chart?${new URLSearchParams({ ticker, account: this.root.dataset.account })}`);
   }
 
   fail(message) {
@@ -259,7 +273,7 @@ class TickerChart {
   }
 
   group(logical) {
-    return logical === null ? undefined : this.groups?.find((each) => each.first <= logical && logical <= each.at);
+    return logical === null ? undefined : this.groups?.find((each) => each.at <= logical && logical <= each.last);
   }
 
   hover(logical) {

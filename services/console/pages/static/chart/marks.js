@@ -6,17 +6,17 @@ const APART_PX = 15;
 const WORDS_PX = 52;
 
 /**
- * Days with trades as groups that do not collide: [{at, days}], `at` the bar of the last of them.
- * `days` have the bar they are `at` and come oldest first.
+ * Days with trades as groups whose marks do not touch: [{at, last, days}], from the bar `at`, which
+ * bears the mark, to the bar `last`. `days` have the bar they are `at` and come oldest first.
  */
 export function groups(days, barPx) {
   const made = [];
   for (const day of days) {
-    const last = made.at(-1);
-    if (last && (day.at - last.first) * barPx < APART_PX) {
-      last.days.push(day);
-      last.at = day.at;
-    } else made.push({ first: day.at, at: day.at, days: [day] });
+    const group = made.at(-1);
+    if (group && (day.at - group.at) * barPx < APART_PX) {
+      group.days.push(day);
+      group.last = day.at;
+    } else made.push({ at: day.at, last: day.at, days: [day] });
   }
   return made;
 }
