@@ -30,8 +30,9 @@ FILTERED = (
         "/cycles?kind=report",
     ),
     *("/operations?status=failed", "/operations?status=running", "/operations?status=completed"),
-    *("/operations?step=train", "/operations?step=validate", "/decisions?account=nobody"),
+    *("/operations?step=train", "/operations?step=validate"),
     *("/api/v1/operations?status=failed", "/api/v1/operations?type=train", "/api/v1/leaderboard"),
+    "/api/v1/accounts",
 )
 COPY = """
 insert into {table} ({columns})
@@ -114,7 +115,8 @@ async def _plans(shown: Shown) -> tuple[int, Sequence[Reading]]:
 
 
 def _measured(shown: Shown) -> Iterator[tuple[str, float]]:
-    paths = {name: path_of(name, shown) for name in PAGES} | {path: path for path in FILTERED}
+    filtered = (*FILTERED, f"/decisions?account={shown.account}")
+    paths = {name: path_of(name, shown) for name in PAGES} | {path: path for path in filtered}
     headers = {"Accept": "text/html"}
     with httpx2.Client(base_url=shown.url, headers=headers, timeout=30) as http:
         for name, path in paths.items():
