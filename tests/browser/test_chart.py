@@ -120,6 +120,13 @@ def test_what_is_traded_meanwhile_comes_into_the_chart(page: Page, shown: Shown)
     expect(page.locator(DRAWN)).to_be_visible()
 
 
+def test_without_an_account_it_is_shown_as_the_first_one_has_seen_it(page: Page) -> None:
+    first = got(page, "/accounts")["accounts"][0]["account"]
+    page.goto("/tickers/aapl")
+    expect(page.locator(DRAWN)).to_be_visible()
+    expect(page.locator("[data-ticker-chart]")).to_have_attribute("data-account", first)
+
+
 def test_a_ticker_that_the_source_does_not_have_says_so(page: Page, shown: Shown) -> None:
     page.goto(f"/tickers/NOPE?account={shown.account}")
     expect(page.locator("#candles")).to_contain_text("NOPE is not in source")

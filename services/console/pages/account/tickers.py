@@ -28,10 +28,12 @@ def tickers(desk: DeskAccess, show: Show) -> APIRouter:
     async def ticker_page(
         request: Request,
         ticker: Ticker,
-        account: Name = MAIN_ACCOUNT,
+        account: Annotated[Name | None, OrAll, Query()] = None,
         as_of: Annotated[Day | None, OrAll, Query()] = None,
         span: Annotated[Span | None, OrAll, Query()] = None,
     ) -> Response:
+        # Where no account is named, it is the first one that there is.
+        account = account or next(iter(await desk.store.accounts()), MAIN_ACCOUNT)
         query = AccountQuery(account=account, fills=0)
         books_view = await accounts.account(query, store=desk.store, closes=desk.closes)
         if books_view.portfolio is None:
