@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from contracts.operation import CallKind, JournalEntry
+from contracts.operation import CallKind
 from contracts.reasons import Figure, Loose
 
 SIGNATURE = "rules: "
@@ -91,7 +91,21 @@ def unsigned(report: Marked, field: str, text: str) -> Sequence[Piece]:
     return [replace(first, text=first.text.removeprefix(SIGNATURE)), *rest]
 
 
-def results_by_id(journal: Sequence[JournalEntry]) -> Mapping[str, int]:
+class Called(Protocol):
+    """A call by its place in the journal and its kind."""
+
+    @property
+    def index(self) -> int:
+        """Its place."""
+        ...
+
+    @property
+    def kind(self) -> CallKind:
+        """Its kind."""
+        ...
+
+
+def results_by_id(journal: Sequence[Called]) -> Mapping[str, int]:
     """The index of the entry that each tool result (E0, E1, ...) is, as `Figure.call` names it.
 
     They are what an operation's tools gave, in their order: calls of the model, before them what

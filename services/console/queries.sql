@@ -112,15 +112,50 @@ from operations where cycle_id = $1
 order by created_at, op_id limit $2
 
 -- name: calls_of_cycle
--- Only what the tree shows leaves the database: the bodies of calls are large.
-select j.op_id, j.index, j.epoch, j.recorded_at, call ->> 'kind' as kind, call ->> 'name' as name,
-       call -> 'usage' as usage, (call ->> 'duration_ms')::float8 as duration_ms,
-       case when call ->> 'kind' = 'tool' then left(call #>> '{request,arguments}', 2000) end as given
+-- Only what the tree shows leaves the database: the bodies of calls are large. Each is read as JSON
+-- once (`offset 0`), and only those that are asked for.
+select page.op_id, page.index, page.epoch, page.recorded_at, call ->> 'kind' as kind,
+       call ->> 'name' as name, call -> 'usage' as usage,
+       (call ->> 'duration_ms')::float8 as duration_ms, (call ->> 'passed')::boolean as passed,
+       call #>> '{request,again}' as again, call #>> '{reply,fault,code}' as fault,
+       case when call ->> 'kind' = 'tool' then left(call #>> '{request,arguments}', 2000) end as given,
+       case when call ->> 'kind' = 'tool' then left(call ->> 'reply', 4000) end as reply,
+       octet_length(call ->> 'reply') as reply_bytes
+from (
+    select j.op_id, j.index, j.epoch, j.recorded_at, j.entry, o.created_at
+    from operations o
+    join journal j on j.started_on = o.started_on and j.op_id = o.op_id
+    where o.cycle_id = $1 and ($4::uuid is null or o.op_id = $4)
+    order by o.created_at, o.op_id, j.index offset $2 limit $3
+) page
+cross join lateral (select convert_from(page.entry, 'UTF8')::json as call offset 0) read
+order by page.created_at, page.op_id, page.index
+
+-- name: calls_counted
+-- By operation and claim, without reading a call.
+select j.op_id, j.epoch, count(*)::int as calls, min(j.recorded_at) as first_at
 from operations o
 join journal j on j.started_on = o.started_on and j.op_id = o.op_id
-cross join lateral (select convert_from(j.entry, 'UTF8')::json as call) as read
 where o.cycle_id = $1
-order by o.created_at, o.op_id, j.index limit $2
+group by j.op_id, j.epoch order by j.op_id, j.epoch
+
+-- name: tries_of_cycle
+-- Second and later tries of a model's turn. In JSON a text cannot hold these bytes, only a key can.
+select j.op_id, j.recorded_at, read.call #>> '{request,again}' as again
+from operations o
+join journal j on j.started_on = o.started_on and j.op_id = o.op_id
+cross join lateral (select convert_from(j.entry, 'UTF8')::json as call) read
+where o.cycle_id = $1 and position('"again":'::bytea in j.entry) > 0
+  and read.call #>> '{request,again}' is not null and read.call ->> 'kind' = 'model'
+order by j.recorded_at limit $2
+
+-- name: kinds_of_calls
+select j.index, convert_from(j.entry, 'UTF8')::json ->> 'kind' as kind
+from journal j where j.started_on = $1 and j.op_id = $2 order by j.index limit $3
+
+-- name: calls_between
+select index, epoch, recorded_at, entry from journal
+where started_on = $1 and op_id = $2 and index between $3 and $4 order by index
 
 -- name: operation
 select op_id, cycle_id, started_on, pipeline, state, step, service, attempt, status, epoch,

@@ -15,6 +15,8 @@ sql = Queries(Path(__file__).parent / "queries.sql")
 
 OPERATIONS_OF_CYCLE_MAX = 1_000
 CALLS_OF_CYCLE_MAX = 2_000
+TRIES_MAX = 200
+"""Of a cycle's second tries that are marked."""
 ACCOUNTS_MAX = 200
 TICKERS_MAX = 200
 NAMES_SEARCHED_MAX = 2_000
@@ -117,9 +119,34 @@ class Store:
             return await self._rows(sql.lost_operations, status, step, limit)
         return await self._rows(sql.recent_operations, status, step, limit, CYCLES_SEARCHED)
 
-    async def calls_of(self, cycle_id: UUID) -> Sequence[Record]:
-        """A cycle's journalled calls without their bodies."""
-        return await self._rows(sql.calls_of_cycle, cycle_id, CALLS_OF_CYCLE_MAX)
+    async def calls_of(
+        self,
+        cycle_id: UUID,
+        first: int = 0,
+        count: int = CALLS_OF_CYCLE_MAX,
+        op_id: UUID | None = None,
+    ) -> Sequence[Record]:
+        """Journalled calls of a cycle, or of one operation of it, without their bodies, from the
+        `first`-th on."""
+        return await self._rows(sql.calls_of_cycle, cycle_id, first, count, op_id)
+
+    async def calls_counted(self, cycle_id: UUID) -> Sequence[Record]:
+        """How many calls each operation of a cycle has made under each claim, and since when."""
+        return await self._rows(sql.calls_counted, cycle_id)
+
+    async def tries_of(self, cycle_id: UUID) -> Sequence[Record]:
+        """The times at which a model was asked again after a call of the cycle had failed."""
+        return await self._rows(sql.tries_of_cycle, cycle_id, TRIES_MAX)
+
+    async def kinds_of_calls(self, started_on: date, op_id: UUID, limit: int) -> Sequence[Record]:
+        """The index and the kind of an operation's first calls."""
+        return await self._rows(sql.kinds_of_calls, started_on, op_id, limit)
+
+    async def calls_between(
+        self, started_on: date, op_id: UUID, first: int, last: int
+    ) -> Sequence[Record]:
+        """The journal's entries of these indexes, each with its claim and time."""
+        return await self._rows(sql.calls_between, started_on, op_id, first, last)
 
     async def operation(self, op_id: UUID) -> Record | None:
         """One operation with its command."""

@@ -11,6 +11,7 @@ from rich.text import Text
 from contracts.operation import OperationStatus, OperationView
 from contracts.types import Usage
 from libs.facts import amounts
+from libs.report.calls import sentence
 from libs.runtime import recorded_call
 from services.cli.shell.terminal import STATUS_MARKS, STATUS_STYLES, one_line, table
 
@@ -87,7 +88,9 @@ def _same(first: OperationView, node: OperationView) -> bool:
 def _as_one(run: Sequence[OperationView]) -> OperationView:
     first = run[0]
     if len(run) == 1:
-        return first.model_copy(update={"name": recorded_call.label(first.name, _about(run))})
+        called = recorded_call.label(first.name, _about(run))
+        gave = str(first.metadata.get(sentence.RESULT) or "")
+        return first.model_copy(update={"name": sentence.of(called, gave)})
     took_ms = sum(float(str(node.metadata.get("duration_ms") or 0)) for node in run)
     return first.model_copy(
         update={

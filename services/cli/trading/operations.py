@@ -19,7 +19,7 @@ from contracts.query import (
 )
 from contracts.subjects import OPERATION, OPERATIONS
 from libs.facts import amounts
-from libs.runtime.recorded_call import called
+from libs.report.calls import sentence
 from libs.runtime.settings import Settings
 from services.cli.render.tree import CALLS, draw, result_text, took
 from services.cli.shell.options import JsonOption, group
@@ -162,7 +162,7 @@ def _call(entry: JournalEntry) -> Text:
     usage = entry.usage
     spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
     return Text.assemble(
-        (f"{entry.index:>3} {entry.kind.value} {called(entry)}", "bold"),
+        (f"{entry.index:>3} {entry.kind.value} {sentence.of_entry(entry)}", "bold"),
         (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),
         f"\n    asked  {_line(entry.request)}\n    got    {_line(entry.reply)}",
     )

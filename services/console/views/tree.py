@@ -14,6 +14,7 @@ from contracts.cycle import CycleStatus
 from contracts.operation import CallKind, OperationStatus, OperationView, Progress
 from contracts.subjects import APPROVAL, COMMANDS
 from contracts.types import Usage
+from libs.report.calls import sentence
 from libs.runtime import ids, recorded_call
 from services.console.logic import SHARED, Row, usage_of
 from services.console.sizes import ANSWER_BYTES_MAX, fitting
@@ -42,13 +43,10 @@ STATUS_OF = {
 
 def tree(cycle: Row, operations: Sequence[Row], called: Sequence[Row]) -> Sequence[OperationView]:
     """All nodes, parents before children. Calls that do not fit are counted on their operation."""
-    nodes = [cycle_node(cycle), *pipeline_nodes(cycle, operations)]
-    if strategy.is_strategy(cycle):
-        nodes = [strategy.parent(nodes[0], cycle, operations)]
+    nodes, inner = branches(cycle, operations)
     by_operation: dict[Any, list[Row]] = {}
     for call in called:
         by_operation.setdefault(call["op_id"], []).append(call)
-    inner = [operation_node(row, _parent_of(row, nodes)) for row in operations]
     leaves = [
         call_node(call, operation)
         for operation in inner
@@ -59,6 +57,16 @@ def tree(cycle: Row, operations: Sequence[Row], called: Sequence[Row]) -> Sequen
     missing = Counter(leaf.parent_id for leaf in leaves[len(kept) :])
     shown = (_with_calls_cut(node, missing[node.op_id]) for node in inner)
     return fitting([*nodes, *shown, *kept])
+
+
+def branches(
+    cycle: Row, operations: Sequence[Row]
+) -> tuple[Sequence[OperationView], Sequence[OperationView]]:
+    """The nodes above operations, and the operations below them."""
+    nodes = [cycle_node(cycle), *pipeline_nodes(cycle, operations)]
+    if strategy.is_strategy(cycle):
+        nodes = [strategy.parent(nodes[0], cycle, operations)]
+    return nodes, [operation_node(row, _parent_of(row, nodes)) for row in operations]
 
 
 def _parent_of(row: Row, nodes: Sequence[OperationView]) -> UUID:
@@ -195,11 +203,25 @@ def call_node(row: Row, operation: OperationView) -> OperationView:
             "index": row["index"],
             "duration_ms": row["duration_ms"],
             **({"arguments": _arguments(row["given"])} if row["given"] else {}),
+            **_outcome(row),
         },
         created_at=began,
         started_at=began,
         finished_at=row["recorded_at"],
     )
+
+
+def _outcome(row: Row) -> dict[str, JsonValue]:
+    """The outcome of a call, as far as it has one: its value, its fault, whether an answer was
+    valid, how many tries before it failed."""
+    gave = sentence.gives_recorded(CallKind(row["kind"]), row["reply"], row["reply_bytes"] or 0)
+    outcome = {
+        sentence.RESULT: gave,
+        "fault": row["fault"],
+        "passed": row["passed"],
+        "again": row["again"] and int(row["again"]),
+    }
+    return {name: value for name, value in outcome.items() if value not in {None, ""}}
 
 
 def _arguments(text: str) -> dict[str, JsonValue]:

@@ -1,0 +1,1 @@
+"""Calls of an operation as people read them: one in a sentence, a model's as a chat. Pure."""

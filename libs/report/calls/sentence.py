@@ -1,0 +1,82 @@
+"""A call in one sentence: `get_stock_price(AAPL) = 584.00`. Pure."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import orjson
+from pydantic import JsonValue
+
+from contracts.operation import CallKind, JournalEntry, OperationView, fault_in
+from libs.facts import amounts
+from libs.runtime import recorded_call
+
+HEADLINES = ("price", "equity")
+"""Fields that say what a result comes to, the first of those that it has."""
+VALUE_CHARS = 80
+SENTENCE_CHARS = 240
+RESULT = "result"
+"""Where a call's node of the operation tree has what came back, in a few words."""
+
+
+def of_entry(entry: JournalEntry) -> str:
+    """The recorded call with what it gave; a model's and a read without that."""
+    return of(recorded_call.called(entry), gives(entry.kind, entry.reply))
+
+
+def of_node(node: OperationView) -> str:
+    """The same of a call in the operation tree, which has no bodies."""
+    about = recorded_call.about(node.metadata.get("arguments"))
+    return of(recorded_call.label(node.name, about), str(node.metadata.get(RESULT) or ""))
+
+
+def gives(kind: CallKind, reply: JsonValue) -> str:
+    """The outcome of a call: a tool's value or how many it listed, or the code of its fault."""
+    if fault := fault_in(kind, reply):
+        return str(fault.get("code") or "error")
+    return _value(reply) if kind is CallKind.TOOL else ""
+
+
+def gives_recorded(kind: CallKind, text: str | None, size_bytes: int) -> str:
+    """The same of a reply as JSON text; its size where the text was cut, and so is no JSON."""
+    if not text:
+        return ""
+    try:
+        return gives(kind, orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return f"{amounts.thousands(size_bytes)} bytes"
+
+
+def of(called: str, value: str) -> str:
+    """The sentence of a call, as `label` names it, and what it gave, if that is known."""
+    return amounts.cut(f"{called} = {value}" if value else called, SENTENCE_CHARS)
+
+
+def _value(reply: JsonValue) -> str:
+    if not isinstance(reply, dict):
+        return _scalar(reply) if not isinstance(reply, list) else _count("items", len(reply))
+    for name in HEADLINES:
+        if isinstance(reply.get(name), int | float | str):
+            return _scalar(reply[name])
+    return _listed(reply)
+
+
+def _listed(reply: Mapping[str, JsonValue]) -> str:
+    """How many there are in the first field that lists any: `60 rows`."""
+    for name, value in reply.items():
+        if isinstance(value, list | dict):
+            return _count(name.replace("_", " "), len(value))
+    return _count("fields", len(reply))
+
+
+def _count(many: str, number: int) -> str:
+    return amounts.count(number, many.removesuffix("s"), many)
+
+
+def _scalar(value: JsonValue) -> str:
+    if isinstance(value, float):
+        return amounts.money(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    is_amount = text.removeprefix("-").replace(".", "", 1).isdecimal()
+    return amounts.money(Decimal(text)) if is_amount else amounts.cut(text, VALUE_CHARS)

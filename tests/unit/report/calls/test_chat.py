@@ -1,0 +1,102 @@
+"""A model's call as a chat: what the loop has put on record, turn by turn."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from contracts.operation import CallKind, JournalEntry
+from libs.llm.errors import ProviderUnavailable
+from libs.llm.provider import ModelReply
+from libs.llm.scripted import ScriptedProvider, asks, says
+from libs.report.calls.chat import Chat, Role, Turn, chat_of
+from tests.unit.llm.conftest import Bench
+
+GOOD = says({"word": "yes", "number": 3})
+BAD = says({"number": "none"})
+A, B = ("price", {"ticker": "A"}), ("price", {"ticker": "B"})
+
+
+async def recorded(*replies: ModelReply, faults: Mapping[int, Exception] | None = None) -> Bench:
+    desk = Bench(ScriptedProvider(replies, faults=faults or {}))
+    await desk.with_tools()
+    return desk
+
+
+def chats(desk: Bench) -> list[Chat]:
+    models = [entry.index for entry in desk.entries if entry.kind is CallKind.MODEL]
+    return [chat_of(desk.entries, index) for index in models]
+
+
+def brief(turns: Any) -> list[tuple[str, str]]:
+    return [(turn.role.value, words_of(turn)) for turn in turns]
+
+
+def words_of(turn: Turn) -> str:
+    return turn.text or ", ".join(call.sentence for call in turn.calls) or turn.note
+
+
+async def test_each_call_has_what_was_new_and_what_came_before_it() -> None:
+    desk = await recorded(asks(A, B), ModelReply(text="done"), GOOD)
+    first, second, answer = chats(desk)
+    assert [turn.role for turn in first.asked] == [Role.SYSTEM, Role.USER]
+    assert "2012-06-29" in first.asked[1].text
+    assert first.before == []
+    # What its tools gave stands where they were asked for: they were called after the reply.
+    assert brief(first.reply) == [("assistant", "price(A) = 2 fields, price(B) = 2 fields")]
+    assert [call.index for call in first.reply[0].calls] == [1, 2]
+    assert brief(second.before[-1:]) == [("assistant", "price(A), price(B)")]
+    assert [turn.role for turn in second.asked] == [Role.SYSTEM, Role.TOOL]
+    assert [(each.sentence, each.index) for each in second.asked[1].calls] == [
+        ("price(A) = 2 fields", 1),
+        ("price(B) = 2 fields", 2),
+    ]
+    assert brief(second.reply) == [("assistant", "done")]
+    # The answer stands on the task and the results: nothing that the model said came there.
+    assert answer.before == []
+    assert brief(answer.asked[1:]) == [("user", "the task as the tools had it, with E0, E1")]
+    assert "yes" in answer.reply[0].text
+
+
+async def test_a_repair_turn_quotes_what_was_wrong_after_the_answer_that_was() -> None:
+    desk = await recorded(asks(A), ModelReply(text="done"), BAD, GOOD)
+    repair = chats(desk)[-1]
+    assert brief(repair.before[-1:]) == [("assistant", BAD.text)]
+    assert repair.asked[1].role is Role.USER
+    assert "That answer is not valid" in repair.asked[1].text
+
+
+async def test_a_second_try_shows_the_request_of_the_first_and_how_that_failed() -> None:
+    lost = ProviderUnavailable("429", retry_after_s=0.0)
+    replies = (asks(A), asks(A), ModelReply(text="done"), GOOD)
+    desk = await recorded(*replies, faults={0: lost})
+    failed, second = chats(desk)[:2]
+    assert brief(failed.reply) == [("assistant", "no reply: provider_unavailable: 429")]
+    assert (failed.tries, second.tries) == (1, 2)
+    assert [turn.role for turn in second.asked] == [Role.SYSTEM, Role.USER, Role.ASSISTANT]
+    assert second.asked[1] == failed.asked[1]
+    assert brief(second.reply) == [("assistant", "price(A) = 2 fields")]
+
+
+def test_what_is_not_on_record_is_named_and_never_invented() -> None:
+    """Of another version, cut, or from the middle of a journal."""
+    lost = JournalEntry(
+        index=700,
+        kind=CallKind.MODEL,
+        name="claude:large",
+        request_sha256="0" * 64,
+        request={
+            "messages": [
+                {"role": "tool", "results": ["ab" * 32]},
+                {"role": "user", "sha256": "cd" * 32, "chars": 90_000},
+            ]
+        },
+        reply=None,
+    )
+    chat = chat_of([lost], 700)
+    assert brief(chat.asked) == [
+        ("system", "not on record"),
+        ("tool", "a result by its hash abababababab"),
+        ("user", "a task of 90000 characters: the command has it"),
+    ]
+    assert (chat.before, chat.reply) == ([], [])
+    bare = chat_of([lost.model_copy(update={"request": None, "reply": {"text": ""}})], 700)
+    assert brief(bare.reply) == [("assistant", "an empty reply")]
