@@ -24,6 +24,8 @@ from libs.runtime.ports import choose_port
 from libs.runtime.schedule_settings import Schedule
 from libs.runtime.settings import Settings
 from services.console.app import service
+from tests.browser import traced
+from tests.browser.traced import Traced
 from tests.fakes.channel_server import Answer, ChannelServer, channel_server
 from tests.held_commands import not_handed_over
 from tests.integration.desk.caller import Caller, Json, account_of, wish
@@ -76,6 +78,7 @@ class Shown:
     open_letter: int
     held_back: str
     sold: str
+    traced: Traced
     phone: ChannelServer
 
 
@@ -107,6 +110,7 @@ def shown_desk() -> Iterator[Shown]:
     """The desk with its HTTP side, while the block runs."""
     with ExitStack() as stack:
         folder = stack.enter_context(open_folder())
+        providers = stack.enter_context(traced.model())
         phone, pager = (stack.enter_context(channel_server()) for _ in range(2))
         pager.judge = lambda _: Answer(401)
         rules = folder / "exit_signals.toml"
@@ -118,9 +122,10 @@ def shown_desk() -> Iterator[Shown]:
             "exit_rules_file": rules,
             "schedule": Schedule.model_validate({"clock": "replay", "jobs": JOBS}),
             "notify": Notify.model_validate(NOTIFY),
+            "providers": providers,
         }
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        for name, address in addresses(phone, pager).items():
+        for name, address in {**addresses(phone, pager), **traced.KEYS}.items():
             patch.setenv(name, address)
         with (
             not_handed_over("reporter-report"),
@@ -165,6 +170,7 @@ async def _filled(desk: Desk, phone: ChannelServer) -> Shown:
         letter = int((await caller.query("dead_letters"))["letters"][0]["sequence"])
         held_back = await stopped_at_its_report(desk, caller, account_of(body))
         await paid(desk)
+        traces = await traced.traced(desk, caller, waiting)
     return Shown(
         desk=desk,
         url=address.url,
@@ -179,6 +185,7 @@ async def _filled(desk: Desk, phone: ChannelServer) -> Shown:
         open_letter=await letter_about(desk, held_back),
         held_back=held_back,
         sold=sold,
+        traced=traces,
         phone=phone,
     )
 

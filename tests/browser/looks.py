@@ -49,6 +49,7 @@ LOOKS: Mapping[str, Look] = {
 }
 PAGES = (
     *("overview", "tail", "cycles", "cycle-request", "cycle", "operations", "operation"),
+    *("traced", "traced-calls", "traced-waiting", "traced-failed", "traced-panel", "model-call"),
     *("decisions", "decision", "exit", "approvals"),
     *("portfolio", "performance", "ticker", "exits", "leaderboard"),
     *("strategies", "strategy", "compared", "reports"),
@@ -84,10 +85,17 @@ PATHS: Mapping[str, str] = {
 
 def path_of(page: str, shown: Shown) -> str:
     """Where the page is at this desk."""
+    traced, trader = f"/cycles/{shown.traced.modelled}", f"/operations/{shown.traced.trader}"
     paths = {
         **PATHS,
         "cycle": f"/cycles/{shown.decided['cycle_id']}?calls=true",
         "operation": f"/operations/{shown.operation}",
+        "traced": traced,
+        "traced-calls": f"{traced}?calls=true",
+        "traced-waiting": f"/cycles/{shown.waiting}",
+        "traced-failed": f"/cycles/{shown.traced.refused}",
+        "traced-panel": f"{traced}#{trader}/calls/4",
+        "model-call": f"/operations/{shown.traced.analyst}/calls/0",
         "decision": f"/decisions/{shown.decided['cycle_id']}/rules",
         "exit": f"/decisions/{shown.sold}/rules",
         "portfolio": f"/portfolio?account={shown.account}",

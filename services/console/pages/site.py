@@ -25,10 +25,12 @@ from services.console.pages.overview.page import overview
 from services.console.pages.show import Show
 from services.console.pages.statics import PREFIX, Statics
 from services.console.pages.tail import tail
+from services.console.pages.trace.cycle import cycle
+from services.console.pages.trace.operation import operation
 from services.console.pages.upkeep import upkeep
 
 PAGES = (
-    *(overview, approvals, tail, cycles, decisions, operations),
+    *(overview, approvals, tail, cycles, cycle, decisions, operations, operation),
     *(money, performance, tickers, boards, upkeep, notifications),
 )
 """One function a page or a few; it takes the desk and how pages are shown, and gives the paths."""

@@ -1,7 +1,10 @@
-// Cancelling a cycle.
+// A cycle's page: cancelling it, answering its proposals, its tree with the panel beside it.
 
+import "./approvals.js";
 import { ask, tell } from "./ask.js";
 import { refresh } from "./live.js";
+import "./trace/groups.js";
+import "./trace/panel.js";
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("#cancel");

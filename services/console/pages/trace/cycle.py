@@ -1,0 +1,137 @@
+"""One cycle: how it ended, the proposal that waits, its tree over time."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from contracts.cycle import STRATEGY
+from contracts.operation import OperationStatus, OperationView
+from contracts.query import ApprovalsQuery, CycleQuery, CycleView
+from libs.postgres.pool import Record
+from services.console import handler
+from services.console.http.problems import not_found
+from services.console.http.requests import DeskAccess
+from services.console.http.short_ids import cycle_named
+from services.console.pages.choices import OrAll, Word
+from services.console.pages.show import Show
+from services.console.pages.trace.endings import end_of, is_told, reason_of
+from services.console.pages.trace.waterfall import Noted, trace_of
+from services.console.views import tree
+
+CALLS_SHOWN = 200
+"""Single calls on one page of the tree."""
+PROPOSALS_SHOWN = 20
+
+
+def cycle(desk: DeskAccess, show: Show) -> APIRouter:
+    """The page of a cycle. It goes behind /cycles/new, which is none."""
+    router = APIRouter(prefix="/cycles")
+
+    @router.get("/{cycle_id}")
+    async def cycle_page(
+        request: Request,
+        cycle_id: Annotated[UUID, Depends(cycle_named(desk))],
+        status: Annotated[OperationStatus | None, OrAll, Query()] = None,
+        pipeline: Word = None,
+        calls: bool = False,
+        first: Annotated[int, Query(ge=0)] = 0,
+    ) -> Response:
+        view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
+        if not view.found:
+            raise not_found(f"no cycle has the id {cycle_id}")
+        record = await _record(desk, cycle_id, first, calls=calls)
+        trace = trace_of(record.nodes, desk.now(), calls=record.calls, noted=record.noted)
+        waiting = await handler.approvals(
+            ApprovalsQuery(cycle_id=str(cycle_id), limit=PROPOSALS_SHOWN), store=desk.store
+        )
+        ends = [end_of(view, pipeline_view, record.nodes) for pipeline_view in view.pipelines]
+        return show(
+            request,
+            "cycle.html",
+            it=view,
+            ends=ends,
+            strategy=_strategy(view, record.nodes),
+            waiting=waiting.approvals,
+            axis=trace.axis,
+            lines=[
+                line
+                for line in trace.lines
+                if status in {None, line.node.status} and pipeline in {None, line.node.pipeline}
+            ],
+            reason=reason_of(view, ends),
+            is_told=partial(is_told, ends=ends),
+            calls_made=record.calls_made,
+            pipelines=list(dict.fromkeys(filter(None, (n.pipeline for n in record.nodes)))),
+            statuses=OperationStatus,
+            status=status,
+            pipeline=pipeline,
+            calls=calls,
+            first=first,
+            last=min(first + CALLS_SHOWN, record.calls_made),
+            step=CALLS_SHOWN,
+        )
+
+    return router
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A cycle's nodes, how many calls each operation made, and what else happened to them."""
+
+    nodes: Sequence[OperationView]
+    calls: dict[UUID, int]
+    noted: Sequence[Noted]
+
+    @property
+    def calls_made(self) -> int:
+        """All calls of the cycle."""
+        return sum(self.calls.values())
+
+
+async def _record(desk: DeskAccess, cycle_id: UUID, first: int, *, calls: bool) -> _Record:
+    """The cycle on record; with `calls` a page of those, and only their operations after the first
+    page."""
+    row = await handler.cycle_row(str(cycle_id), store=desk.store)
+    branches, steps = tree.branches(row, await desk.store.operations_of(cycle_id))
+    counted = await desk.store.calls_counted(cycle_id)
+    noted = [*_fences(counted), *map(_retry, await desk.store.tries_of(cycle_id))]
+    by_step: dict[UUID, int] = {}
+    for claim in counted:
+        by_step[claim["op_id"]] = by_step.get(claim["op_id"], 0) + claim["calls"]
+    if not calls:
+        return _Record([*branches, *steps], by_step, noted)
+    of_step = {step.op_id: step for step in steps}
+    leaves = [
+        tree.call_node(call, of_step[call["op_id"]])
+        for call in await desk.store.calls_of(cycle_id, first, CALLS_SHOWN)
+        if call["op_id"] in of_step
+    ]
+    if first:
+        here = {leaf.parent_id for leaf in leaves}
+        steps = [step for step in steps if step.op_id in here]
+    return _Record([*branches, *steps, *leaves], by_step, noted)
+
+
+def _fences(counted: Iterable[Record]) -> Iterable[Noted]:
+    """Claims that took over from another one. Rows are by operation and claim."""
+    before: Record | None = None
+    for row in counted:
+        if before is not None and before["op_id"] == row["op_id"]:
+            new, old = row["epoch"], before["epoch"]
+            words = f"epoch {new}: another process took over, epoch {old} was fenced"
+            yield Noted(row["op_id"], row["first_at"], "fence", words)
+        before = row
+
+
+def _retry(row: Record) -> Noted:
+    words = f"try {int(row['again']) + 1} of the same model call"
+    return Noted(row["op_id"], row["recorded_at"], "retry", words)
+
+
+def _strategy(view: CycleView, nodes: Sequence[OperationView]) -> str:
+    """The strategy that the cycle designed; empty where it is of another kind or has none yet."""
+    return str(nodes[0].metadata.get("strategy_name") or "") if view.kind == STRATEGY else ""
