@@ -51,7 +51,7 @@ def test_a_request_that_is_refused_says_why_and_can_be_mended(page: Page) -> Non
 
 def test_lists_are_filtered_by_their_address(page: Page) -> None:
     page.goto("/cycles?status=failed")
-    expect(page.get_by_role("row")).to_have_count(2)
+    expect(page.get_by_role("row")).to_have_count(3)
     expect(page.get_by_text("every candidate source failed").first).to_be_visible()
     page.get_by_label("Status").select_option("expired")
     expect(page).to_have_url(re.compile(r"/cycles\?status=expired$"))
