@@ -251,6 +251,21 @@ class PriceBars(Shape):
     bars: tuple[PriceBar, ...]
 
 
+class SearchResult(Shape):
+    """One thing that a search leads to: `page` is its address in the console."""
+
+    kind: Literal["account", "ticker", "cycle", "operation", "strategy", "job"]
+    title: ShortText
+    detail: ShortText = ""
+    page: ShortText
+
+
+class SearchView(Shape):
+    """What is named so, or has an id that begins so: by kind, at most a few of each."""
+
+    results: tuple[SearchResult, ...] = ()
+
+
 class OperationBody(Shape):
     """One operation."""
 

@@ -50,6 +50,7 @@ from libs.runtime.background import Background
 from libs.runtime.http_address import http_address
 from libs.runtime.settings import Settings
 from services.console import handler
+from services.console.lists import Lists
 from services.console.live.event_log import EventLog
 from services.console.store import Store
 from services.console.views import (
@@ -229,6 +230,7 @@ async def _http(
     ):
         desk = DeskAccess(
             store=Store(pool),
+            lists=Lists(pool),
             past=past,
             closes=closes,
             history=history,

@@ -49,6 +49,7 @@ from services.console.http.notifications import notifications
 from services.console.http.prices import market
 from services.console.http.problems import not_found, tell_problems
 from services.console.http.requests import DeskAccess
+from services.console.http.search import search
 from services.console.http.session import session
 from services.console.http.short_ids import cycle_asked, cycle_named, operation_named
 
@@ -105,6 +106,7 @@ def api(desk: DeskAccess) -> FastAPI:
         upkeep.switch,
         upkeep.watch,
         notifications,
+        search,
     ):
         app.include_router(routes(desk), prefix=ROOT)
     tell_problems(app)

@@ -33,6 +33,7 @@ from libs.market.calendar import ExchangeCalendar
 from libs.runtime.settings import Settings
 from libs.web.sessions import Sessions
 from services.console.http.problems import Accepted, accepted, invalid, sent
+from services.console.lists import Lists
 from services.console.live.tail import Tail
 from services.console.store import Store
 from services.console.views import performance
@@ -138,6 +139,7 @@ class DeskAccess:
     """
 
     store: Store
+    lists: Lists
     past: PastCycles
     letters: DeadLetters
     closes: Closes

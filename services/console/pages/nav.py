@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Entry:
-    """A page in the menu; `icon` is a symbol of static/icons.svg."""
+    """A page in the menu; `icon` is a symbol of static/icons.svg.
+
+    `key` goes there after `g`; each is another letter.
+    """
 
     path: str
     title: str
     icon: str
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,38 +29,41 @@ NAV: Sequence[Group] = (
     Group(
         "",
         (
-            Entry("/", "Overview", "overview"),
-            Entry("/approvals", "Approvals", "approvals"),
-            Entry("/tail", "Live tail", "tail"),
+            Entry("/", "Overview", "overview", "o"),
+            Entry("/approvals", "Approvals", "approvals", "a"),
+            Entry("/tail", "Live tail", "tail", "t"),
         ),
     ),
     Group(
         "Work",
         (
-            Entry("/cycles", "Cycles", "cycles"),
-            Entry("/decisions", "Decisions", "decisions"),
-            Entry("/operations", "Operations", "operations"),
+            Entry("/cycles", "Cycles", "cycles", "c"),
+            Entry("/decisions", "Decisions", "decisions", "d"),
+            Entry("/operations", "Operations", "operations", "w"),
         ),
     ),
     Group(
         "Results",
         (
-            Entry("/portfolio", "Portfolio", "portfolio"),
-            Entry("/performance", "Performance", "performance"),
-            Entry("/exits", "Exit signals", "exits"),
-            Entry("/leaderboard", "Leaderboard", "leaderboard"),
-            Entry("/strategies", "Strategies", "strategies"),
-            Entry("/reports", "Daily reports", "reports"),
+            Entry("/portfolio", "Portfolio", "portfolio", "p"),
+            Entry("/performance", "Performance", "performance", "f"),
+            Entry("/exits", "Exit signals", "exits", "e"),
+            Entry("/leaderboard", "Leaderboard", "leaderboard", "l"),
+            Entry("/strategies", "Strategies", "strategies", "s"),
+            Entry("/reports", "Daily reports", "reports", "r"),
         ),
     ),
     Group(
         "Upkeep",
         (
-            Entry("/schedule", "Schedule", "schedule"),
-            Entry("/notifications", "Notifications", "notifications"),
-            Entry("/letters", "Dead letters", "letters"),
-            Entry("/costs", "Costs", "costs"),
-            Entry("/bus", "Bus", "bus"),
+            Entry("/schedule", "Schedule", "schedule", "j"),
+            Entry("/notifications", "Notifications", "notifications", "n"),
+            Entry("/letters", "Dead letters", "letters", "x"),
+            Entry("/costs", "Costs", "costs", "m"),
+            Entry("/bus", "Bus", "bus", "b"),
         ),
     ),
 )
+
+FORMS: Sequence[Entry] = (Entry("/cycles/new", "Start a cycle", "add", "i"),)
+"""Pages that the menu does not list and the search finds."""

@@ -14,7 +14,7 @@ from libs.facts import amounts
 from libs.web.problem import Refused
 from services.console.http.problems import NO_SUCH_PATH
 from services.console.pages import words
-from services.console.pages.nav import NAV
+from services.console.pages.nav import FORMS, NAV
 from services.console.pages.statics import Statics
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -48,7 +48,8 @@ WHAT_TO_DO = {
 
 
 class Show:
-    """Makes pages. In each template: `now`, `static(name)`, `nav`, `has_login`, and `words`."""
+    """Makes pages. In each template: `now`, `static(name)`, `nav`, `forms`,
+    `has_login`, and `words`."""
 
     def __init__(self, statics: Statics, now: Callable[[], datetime], *, has_login: bool) -> None:
         self._now = now
@@ -60,7 +61,12 @@ class Show:
             lstrip_blocks=True,
         )
         self._templates.globals.update(
-            amounts=amounts, words=words, static=statics.url, nav=NAV, has_login=has_login
+            amounts=amounts,
+            words=words,
+            static=statics.url,
+            nav=NAV,
+            forms=FORMS,
+            has_login=has_login,
         )
         self._templates.filters.update(words.FILTERS)
 

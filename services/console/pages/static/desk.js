@@ -1,6 +1,9 @@
-// What every page has: the theme's switch, the menu, logging out, countdowns, live regions, tables that fit.
+// What every page has: the theme's switch, the menu, logging out, countdowns, keys, the search, live
+// regions, tables that fit.
 
 import { ask, tell } from "./ask.js";
+import "./keys/help.js";
+import "./keys/palette.js";
 import "./live.js";
 import "./tables.js";
 import { switchTheme } from "./themed.js";

@@ -1,0 +1,33 @@
+"""The HTTP API's path that finds anything by its name or id."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from contracts.http import SearchView
+from services.console.http.bodies import json_of
+from services.console.http.requests import DeskAccess
+from services.console.views import search as view
+
+TEXT_CHARS_MAX = 100
+
+Sought = Annotated[
+    str,
+    Query(
+        max_length=TEXT_CHARS_MAX,
+        description="A part of a name, or the first digits of an id, at least four.",
+    ),
+]
+
+
+def search(desk: DeskAccess) -> APIRouter:
+    """The search over everything."""
+    router = APIRouter(tags=["search"])
+
+    @router.get("/search", response_model=SearchView)
+    async def get_search(q: Sought) -> Response:
+        """Accounts, tickers, strategies, jobs, cycles and operations, at most six of each."""
+        found = await view.search(q, lists=desk.lists, store=desk.store, settings=desk.settings)
+        return json_of(found)
+
+    return router

@@ -1,0 +1,103 @@
+"""The search over everything that has a name or an id."""
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, urlencode
+
+from contracts.http import SearchResult, SearchView
+from libs.facts import amounts
+from libs.report import story
+from libs.runtime.settings import Settings
+from services.console import logic
+from services.console.lists import Lists
+from services.console.store import Store
+
+OF_A_KIND_MAX = 6
+"""Results of one kind: whoever wants more types more."""
+
+
+async def search(text: str, *, lists: Lists, store: Store, settings: Settings) -> SearchView:
+    """Accounts, tickers, strategies and jobs by a part of their name; cycles and operations by the
+    first digits of their id."""
+    sought = text.strip()
+    if not sought:
+        return SearchView()
+    return SearchView(
+        results=(
+            *await _by_id(sought, lists),
+            *_accounts(sought, await store.accounts()),
+            *_tickers(await lists.tickers_like(sought, OF_A_KIND_MAX)),
+            *_strategies(sought, await store.strategy_names()),
+            *_jobs(sought, settings),
+        )
+    )
+
+
+async def _by_id(digits: str, lists: Lists) -> Sequence[SearchResult]:
+    between = logic.id_range(digits)
+    if between is None:
+        return ()
+    cycles = [
+        SearchResult(
+            kind="cycle",
+            title=f"{amounts.short(row['cycle_id'])} {story.title(row['kind'], row['as_of'])}",
+            detail=row["status"],
+            page=f"/cycles/{row['cycle_id']}",
+        )
+        for row in await lists.cycles_beginning(*between, OF_A_KIND_MAX)
+    ]
+    operations = [
+        SearchResult(
+            kind="operation",
+            title=f"{amounts.short(row['op_id'])} {row['state']}/{row['step']}",
+            detail=row["status"],
+            page=f"/operations/{row['op_id']}",
+        )
+        for row in await lists.operations_beginning(*between, OF_A_KIND_MAX)
+    ]
+    return (*cycles, *operations)
+
+
+def _accounts(sought: str, names: Iterable[str]) -> Sequence[SearchResult]:
+    return [
+        SearchResult(
+            kind="account", title=name, detail="portfolio", page=_at("/portfolio", account=name)
+        )
+        for name in _like(sought, names)
+    ]
+
+
+def _tickers(names: Iterable[str]) -> Sequence[SearchResult]:
+    return [
+        SearchResult(
+            kind="ticker", title=name, detail="decisions", page=_at("/decisions", text=name)
+        )
+        for name in names
+    ]
+
+
+def _strategies(sought: str, names: Iterable[str]) -> Sequence[SearchResult]:
+    return [
+        SearchResult(kind="strategy", title=name, page=f"/strategies/{quote(name, safe='')}")
+        for name in _like(sought, names)
+    ]
+
+
+def _jobs(sought: str, settings: Settings) -> Sequence[SearchResult]:
+    jobs = settings.schedule.jobs
+    return [
+        SearchResult(
+            kind="job", title=name, detail=f"{jobs[name].kind}, schedule", page=f"/schedule#{name}"
+        )
+        for name in _like(sought, jobs)
+    ]
+
+
+def _like(sought: str, names: Iterable[str]) -> Sequence[str]:
+    """The names with the text in them, those that begin with it first."""
+    text = sought.casefold()
+    found = [name for name in names if text in name.casefold()]
+    return sorted(found, key=lambda name: not name.casefold().startswith(text))[:OF_A_KIND_MAX]
+
+
+def _at(page: str, **filters: str) -> str:
+    return f"{page}?{urlencode(filters)}"
