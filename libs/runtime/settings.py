@@ -184,6 +184,8 @@ class Settings(BaseSettings):
     """How long an unanswered command waits before it is sent again; doubled at every sending."""
     resend_after_s_max: float = Field(default=30.0, gt=0, le=3600)
     """The longest wait between two sendings of a command."""
+    committers: int = Field(default=2, ge=1, le=16)
+    """Groups that an orchestrator commits at the same time, each over a connection of its own."""
     group_max: int = Field(default=64, ge=1, le=1024)
     """Inputs the orchestrator commits in one transaction."""
     inputs_max: int = Field(default=4096, ge=1, le=100_000)

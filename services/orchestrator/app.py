@@ -21,7 +21,7 @@ from libs.bus.streams import not_stored
 from libs.market.calendar import exchange_calendar
 from libs.market.sources import sessions_of
 from libs.postgres.migrate import require_schema
-from libs.postgres.pool import ORCHESTRATOR_ROLE, dsn_for, open_pool
+from libs.postgres.pool import ORCHESTRATOR_ROLE, POOL_SIZE_MAX, dsn_for, open_pool
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from libs.telemetry.readiness import checked
@@ -85,7 +85,9 @@ async def _orchestrating(
     local: LocalBus | None,
 ) -> AsyncIterator[Background]:
     dsn = dsn_for(settings.postgres_address, ORCHESTRATOR_ROLE, settings.secrets_path)
-    async with open_pool(dsn, name=ORCHESTRATOR_ROLE) as pool:
+    # The connections of further committers are for good, and must not be missing elsewhere.
+    connections = POOL_SIZE_MAX + settings.committers - 1
+    async with open_pool(dsn, size_max=connections, name=ORCHESTRATOR_ROLE) as pool:
         await require_schema(pool)
         publisher = Publisher(client)
         relay = Relay(pool, publisher, settings)

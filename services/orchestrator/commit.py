@@ -1,4 +1,7 @@
-"""The commit loop: takes inputs in groups, one transaction a group, answers after the commit.
+"""The commit loops: take inputs in groups, one transaction a group, answer after the commit.
+
+Cycles are split between the loops, each with a connection of its own, so that one folds while
+another waits for Postgres (decision 0027).
 
 Order after a commit: answer, then publish commands, then tell the relay. A publish that fails is
 left to the sweep; an answer that does not arrive is asked for again.
@@ -35,6 +38,7 @@ from services.orchestrator.group import inputs, measured
 from services.orchestrator.group.changes import Loaded, NewOperation, Stop
 from services.orchestrator.group.fold import Group, WorkflowUnknown
 from services.orchestrator.group.recent import Recent
+from services.orchestrator.group.split import Split
 from services.orchestrator.machine.workflow import Workflow
 
 RACES_MAX = 3
@@ -74,7 +78,7 @@ class Committed:
 
 
 class Committer:
-    """Owns the queue of inputs. `ask` from any task; `run` in one."""
+    """Owns the commit loops. `ask` from any task; `run` in one."""
 
     def __init__(
         self,
@@ -84,14 +88,13 @@ class Committer:
         outbox: Outbox,
         on_commit: OnCommit,
     ) -> None:
-        self._pool = pool
-        self._workflows = {(workflow.kind, workflow.version): workflow for workflow in workflows}
-        self._settings = settings
-        self._outbox = outbox
-        self._on_commit = on_commit
-        self._recent = Recent(settings.cycles_recent_max)
-        self._queue: asyncio.Queue[inputs.Ask] = asyncio.Queue(settings.inputs_max)
-        self._loaded = False
+        known = {(workflow.kind, workflow.version): workflow for workflow in workflows}
+        self._split = Split(settings.committers)
+        recent = Recent(settings.cycles_recent_max)
+        self._loops = [
+            CommitLoop(pool, known, settings, outbox, on_commit, self._split, recent)
+            for _ in range(settings.committers)
+        ]
 
     # Which answer `Group.take` gives to which input.
     @overload
@@ -115,12 +118,48 @@ class Committer:
         where another orchestrator is to be asked.
         """
         ask = inputs.Ask(item)
-        await self._queue.put(ask)
+        await self._loops[self._split.part_of(item)].put(ask)
         return await ask.answer
 
     async def run(self) -> None:
-        """Take what `ask` queued and commit it in groups until cancelled, on one connection for as
-        long as it lasts."""
+        """Commit what `ask` queued until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for loop in self._loops:
+                group.create_task(loop.run())
+
+
+class CommitLoop:
+    """Commits the inputs of its part of the cycles, one group after the other."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        workflows: Mapping[tuple[str, int], Workflow],
+        settings: Settings,
+        outbox: Outbox,
+        on_commit: OnCommit,
+        split: Split,
+        recent: Recent,
+    ) -> None:
+        self._pool = pool
+        self._workflows = workflows
+        self._settings = settings
+        self._outbox = outbox
+        self._on_commit = on_commit
+        self._split = split
+        self._recent = recent
+        places = max(settings.inputs_max // settings.committers, 1)
+        self._queue: asyncio.Queue[inputs.Ask] = asyncio.Queue(places)
+        self._waiting = 0
+        self._loaded = False
+
+    async def put(self, ask: inputs.Ask) -> None:
+        """Queue an input; waits where the queue is full."""
+        await self._queue.put(ask)
+
+    async def run(self) -> None:
+        """Take what was put and commit it in groups until cancelled, on one connection for as long
+        as it lasts."""
         waiting: Sequence[inputs.Ask] = ()
         while True:
             try:
@@ -140,7 +179,8 @@ class Committer:
         while len(group) < self._settings.group_max and not self._queue.empty():
             group.append(self._queue.get_nowait())
         self._loaded = len(group) > 1
-        metrics.INPUTS_WAITING.set(self._queue.qsize())
+        metrics.INPUTS_WAITING.add(self._queue.qsize() - self._waiting)
+        self._waiting = self._queue.qsize()
         return group
 
     async def _settle(self, db: Connection, asks: Sequence[inputs.Ask]) -> None:
@@ -199,6 +239,7 @@ class Committer:
         items = [ask.item for ask in asks]
         committed = await self._from_memory(db, items) or await self._under_locks(db, items)
         self._recent.keep(committed.group)
+        self._split.keep(committed.group.live_operations)
         for ask, answer in zip(asks, committed.answers, strict=True):
             if not ask.answer.done():
                 ask.answer.set_result(answer)

@@ -1,14 +1,16 @@
 """An orchestrator and two services in one process: a claimed step, then a plain one.
 
 As a program (`python -m tests.fakes.local_desk`) it kills itself at the point that DIE_AT names,
-such as `3-before`: right before the third word that passes inside the process; `3-after`, after it.
+such as `3-before`: right before the third word that passes inside the process; `3-after`, after it;
+or `write-after`: after that step of a commit, the first time that the loop beside is in one too.
 """
 
 import asyncio
+import inspect
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +23,18 @@ from libs.bus.route import Routes, on_command
 from libs.bus.service import ServiceRunner
 from libs.runtime.journal import Call, Journal, Reply
 from libs.runtime.settings import Settings
-from services.orchestrator import app
+from services.orchestrator import app, store
+from services.orchestrator.commit import CommitLoop
+from services.orchestrator.group.recent import Recent
 from services.orchestrator.machine.workflow import State, Step, Workflow
 
 LANE = "alpha"
 WORDS = ("picks over", "claim", "record", "result of picks", "review over", "result of review")
 """What passes inside the process for one cycle, in this order."""
+
+
+COMMIT_STEPS = ("load", "fold", "write", "keep", "publish")
+"""The steps of a commit, in this order; between the last two it is answered."""
 
 
 class DoPicks(Command):
@@ -126,6 +134,55 @@ def dying(at: int, when: str) -> None:
     setattr(LocalBus, "ask", asked)  # noqa: B010
 
 
+def dying_beside_another(step: str, when: str) -> None:
+    """From now on this process is killed right before or after this step of a commit, once another
+    loop is in a commit too."""
+    at_work: set[CommitLoop] = set()
+    settle = CommitLoop._settle
+
+    async def settled(loop: CommitLoop, *of: Any) -> None:
+        at_work.add(loop)
+        try:
+            await settle(loop, *of)
+        finally:
+            at_work.discard(loop)
+
+    def die(now: str) -> None:
+        if now == when and len(at_work) > 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(CommitLoop, "_settle", settled)  # noqa: B010 - of this process alone
+    owner, name = {
+        "load": (store, "load_for_requests"),
+        "fold": (CommitLoop, "_fold"),
+        "write": (store, "write"),
+        "keep": (Recent, "keep"),
+        "publish": (CommitLoop, "_publish"),
+    }[step]
+    setattr(owner, name, _between(getattr(owner, name), die))
+
+
+def _between(step: Callable[..., Any], die: Callable[[str], None]) -> Callable[..., Any]:
+    """The step with a kill point on each side."""
+    if inspect.iscoroutinefunction(step):
+
+        async def waited_for(*of: Any) -> Any:
+            die("before")
+            value = await step(*of)
+            die("after")
+            return value
+
+        return waited_for
+
+    def done(*of: Any) -> Any:
+        die("before")
+        value = step(*of)
+        die("after")
+        return value
+
+    return done
+
+
 async def _main() -> None:
     settings, local, services = Settings(), LocalBus(), Services()
     async with AsyncExitStack() as stack:
@@ -140,6 +197,9 @@ async def _main() -> None:
 
 if __name__ == "__main__":
     if point := os.environ.get("DIE_AT"):
-        number, _, when = point.partition("-")
-        dying(int(number), when)
+        what, _, when = point.partition("-")
+        if what in COMMIT_STEPS:
+            dying_beside_another(what, when)
+        else:
+            dying(int(what), when)
     asyncio.run(_main())

@@ -5,6 +5,7 @@ No I/O: `store.py` loads the rows before and writes them after, in one transacti
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Literal, assert_never
 from uuid import UUID
 
@@ -379,7 +380,7 @@ class Group:
         """All cycles that were read or have begun."""
         return list(self._loaded.cycles.values())
 
-    @property
+    @cached_property
     def live_operations(self) -> Sequence[OperationRow]:
         """The operations that run on, old and new."""
         old = [row for row in self._loaded.operations.values() if not row.ended]

@@ -246,12 +246,13 @@ async def spend_all(desk: Desk, op_id: UUID, number: int) -> tuple[int, str | No
         index += 1
 
 
+@pytest.mark.parametrize(("orchestrators", "committers"), [(3, 2), (1, 4)])
 async def test_the_day_is_never_exceeded_by_many_who_reserve_at_once(
-    pool: Pool, owner: Pool
+    pool: Pool, owner: Pool, orchestrators: int, committers: int
 ) -> None:
     limit = 30_500
     async with (
-        desk_of(pool, orchestrators=3, day_tokens_max=limit) as desk,
+        desk_of(pool, orchestrators, day_tokens_max=limit, committers=committers) as desk,
         watched(owner, "day_budgets", f"tokens_spent + tokens_reserved <= {limit}"),
     ):
         # One of each cycle: groups that share a cycle would take turns by its lock.

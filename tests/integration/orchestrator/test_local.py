@@ -39,10 +39,11 @@ from libs.runtime import ids
 from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers
 from services.orchestrator import app
-from tests.fakes.local_desk import LANE, PICK, WORDS, WORKFLOW, Picked, Services
+from tests.fakes.local_desk import COMMIT_STEPS, LANE, PICK, WORDS, WORKFLOW, Picked, Services
 
 DAY = date(2012, 6, 29)
 PATIENCE_S = 30.0
+AT_ONCE = 6
 SERVICES = sorted({row.owner for row in COMMANDS})
 
 
@@ -280,6 +281,34 @@ async def test_killed_at_any_word_the_cycle_completes_with_each_row_once(
         await request(settings, key)
         assert await ended(pool, cycle_id) == "completed"
 
+    await each_row_once(pool, cycle_id)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", COMMIT_STEPS)
+async def test_killed_at_any_step_of_two_commits_at_once_all_cycles_complete_with_each_row_once(
+    settings: Settings, pool: Pool, nats: Client, step: str, when: str
+) -> None:
+    del nats  # the streams are there
+    keys: list[str] = []
+    async with process(settings, f"{step}-{when}") as first:
+        async with asyncio.timeout(PATIENCE_S):
+            while first.returncode is None:
+                more = [uuid4().hex for _ in range(AT_ONCE)]
+                keys += more
+                # The answers may die with it.
+                await asyncio.gather(*(request(settings, k) for k in more), return_exceptions=True)
+            assert await first.wait() == -signal.SIGKILL
+    async with process(settings):
+        for key in keys:
+            await request(settings, key)
+            cycle_id = ids.cycle_id("user", key)
+            assert await ended(pool, cycle_id) == "completed"
+            await each_row_once(pool, cycle_id)
+
+
+async def each_row_once(pool: Pool, cycle_id: UUID) -> None:
+    """Every operation, call and event of the cycle is there, and no second time."""
     rows = await pool.fetch(
         "select step, status, (select array_agg(index) from journal j where j.op_id = o.op_id)"
         " from operations o where cycle_id = $1 order by step",
