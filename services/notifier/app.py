@@ -8,7 +8,6 @@ from functools import partial
 
 import structlog
 
-from contracts.audit import Event
 from contracts.notice import (
     KeepNotices,
     LeaseNotifier,
@@ -30,14 +29,14 @@ from libs.bus.client import Client
 from libs.bus.connection import BusLost, Connection, connect, watched
 from libs.bus.discovery import discoverable
 from libs.bus.server import Server
-from libs.bus.streams import NOTICE_STREAM, NOTICES_AT_ONCE_MAX, acknowledged
+from libs.bus.streams import NOTICE_STREAM, acknowledged
 from libs.channels.addresses import Addresses
 from libs.channels.channel import Channel, ChannelUnusable
 from libs.channels.opening import open_channel
 from libs.runtime.background import Background
 from libs.runtime.settings import Settings
 from services.notifier.handler import Notifier
-from services.notifier.hearer import Hearer
+from services.notifier.hearer import Hearer, hears
 
 log = structlog.get_logger()
 
@@ -109,15 +108,9 @@ async def _hearing(
     """Hear notable events while the block runs; what it gives is set once that has ended."""
     # FastStream is loaded by those only that have somebody to tell.
     from libs.bus.listening.listener import Listener  # noqa: PLC0415
-    from libs.bus.listening.pulled import Delivery  # noqa: PLC0415
 
     listener = Listener(settings.nats_address, NOTIFIER, settings.secrets_path)
-
-    @listener.pulls(NOTICE_STREAM, NOTICE_DURABLE, at_once_max=NOTICES_AT_ONCE_MAX)
-    async def on_notable(event: Event, delivery: Delivery) -> None:
-        await hearer.take(event, delivery.sequence)
-        await delivery.ack()
-
+    hears(listener, hearer)
     hearer.begin(await acknowledged(connection, NOTICE_STREAM, NOTICE_DURABLE) + 1)
     async with listener.listening():
         yield listener.lost

@@ -5,13 +5,20 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
 from contracts.audit import Event
 from contracts.notice import KEEP_MAX, KeptNotice
+from contracts.subjects import NOTICE_DURABLE
+from libs.bus.streams import NOTICE_STREAM, NOTICES_AT_ONCE_MAX
 from libs.runtime.notify_settings import Notify
 from services.notifier import logic
+
+if TYPE_CHECKING:  # FastStream is loaded by those only that have somebody to tell
+    from libs.bus.listening.listener import Listener
+    from libs.bus.listening.pulled import Delivery
 
 GAP_S_MAX = 20.0
 """How long a number that is missing is waited for: more than it takes to be delivered again."""
@@ -63,6 +70,14 @@ class Hearer:
                 self._go_on(number + 1)
         await heard.kept
 
+    def skip(self, number: int) -> None:
+        """The number holds no event that this version knows: nobody waits for it."""
+        if number > self._next:
+            self._held.setdefault(number, [])
+            self._gap_since = self._gap_since or time.monotonic()
+        elif number == self._next:
+            self._go_on(number + 1)
+
     async def run(self) -> None:
         """Keep until cancelled. Raises what `keep` raises."""
         while True:
@@ -84,7 +99,7 @@ class Hearer:
                 async with asyncio.timeout(GAP_LOOK_S):
                     return await self._waiting.get()
             if self._gap_since and time.monotonic() - self._gap_since > GAP_S_MAX:
-                # The stream has dropped it, or was made anew, or this version cannot read it.
+                # The stream has dropped it, or was made anew.
                 log.error("notifier.gap", expected=self._next, heard=min(self._held))
                 self._go_on(min(self._held))
 
@@ -96,3 +111,15 @@ class Hearer:
                 self._waiting.put_nowait(heard)
             self._next += 1
         self._gap_since = time.monotonic() if self._held else None
+
+
+def hears(listener: "Listener", hearer: Hearer) -> None:
+    """Have the hearer hear the stream of notable events, each acknowledged once it is kept."""
+
+    def skipped(delivery: "Delivery") -> None:
+        hearer.skip(delivery.sequence)
+
+    @listener.pulls(NOTICE_STREAM, NOTICE_DURABLE, at_once_max=NOTICES_AT_ONCE_MAX, skipped=skipped)
+    async def on_notable(event: Event, delivery: "Delivery") -> None:
+        await hearer.take(event, delivery.sequence)
+        await delivery.ack()

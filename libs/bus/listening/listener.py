@@ -110,17 +110,23 @@ class Listener:
         return heard_by
 
     def pulls(
-        self, stream: str, durable: str, *, at_once_max: int = AT_ONCE_MAX
+        self,
+        stream: str,
+        durable: str,
+        *,
+        at_once_max: int = AT_ONCE_MAX,
+        skipped: Callable[[Delivery], None] = lambda _: None,
     ) -> Callable[[Takes[E]], Takes[E]]:
         """Decorate the handler of a durable consumer that the provisioner has made.
 
         Up to `at_once_max` events are handled at a time, begun in the stream's order. The handler
-        settles each `Delivery`; what it does not settle, or fails at, comes again.
+        settles each `Delivery`; what it does not settle, or fails at, comes again. `skipped` is
+        called with each that holds no event that this version can read, and that comes no more.
         """
 
         def heard_by(handler: Takes[E]) -> Takes[E]:
             async def take(delivered: Delivered) -> None:
-                await settled(delivered, handler)
+                await settled(delivered, handler, skipped)
 
             named = _named(take, handler.__name__, Event)
             pulled(self.broker, stream, durable, at_once_max, named, self._on_pull_ended)

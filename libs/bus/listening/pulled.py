@@ -16,16 +16,20 @@ from faststream.nats import JStream, NatsBroker, PullSub
 from faststream.nats.subscriber.usecases import PullStreamSubscriber
 from nats.aio.msg import Msg
 
-from contracts.audit import Event
-from contracts.subjects import PREFIX
+from contracts.audit import Event, EventType
+from contracts.subjects import PREFIX, Class
 from libs.bus.codec import MessageInvalid, decode
 from libs.bus.listening.broker import GRACE_S
+from libs.bus.listening.heard import CYCLE, TYPE_HEADER, TYPE_PREFIX
 from libs.bus.pull import Pull, Streamed
+from libs.bus.streams import NOTICE_STREAM
 from libs.runtime.errors import DeskError
 
-EVENTS = f"{PREFIX}.evt.*.*.{{cycle_id}}"
 RETRY_AFTER_S = 1.0
 """After it a message comes again that its handler did not settle."""
+KNOWN_TYPES = frozenset(map(str, EventType))
+TYPES_TOLD_MAX = 100
+"""Unknown types of events of which each is told once."""
 
 log = structlog.get_logger()
 
@@ -83,17 +87,37 @@ class Delivered:
     delivery: Delivery
 
 
-async def read(message: StreamMessage[Any]) -> Delivered:
-    """Decode one message; FastStream calls it. One that cannot be read never can: it is ended."""
-    delivery = Delivery(message.raw_message)
-    try:
-        return Delivered(decode(Event, message.body), delivery)
-    except MessageInvalid as error:
-        subject = message.raw_message.subject
-        log.warning("listening.unreadable", subject=subject, why=error.message)
-        with contextlib.suppress(nats.errors.Error):  # then it comes again, and is ended then
-            await message.raw_message.term()
-        return Delivered(None, delivery)
+class Reader:
+    """Decodes the messages of one durable; FastStream calls it.
+
+    What this version cannot read it never can, and it is ended. An event of a type that it does not
+    know is a newer desk's, while that is being upgraded: acknowledged, and told once a type.
+    """
+
+    def __init__(self) -> None:
+        self._strangers: set[str] = set()
+
+    async def __call__(self, message: StreamMessage[Any]) -> Delivered:
+        """Decode one message."""
+        delivery = Delivery(message.raw_message)
+        try:
+            return Delivered(decode(Event, message.body), delivery)
+        except MessageInvalid as error:
+            kind = message.headers.get(TYPE_HEADER, "").removeprefix(TYPE_PREFIX)
+            if kind and kind not in KNOWN_TYPES:
+                self._tell(kind)
+                await delivery.ack()
+            else:
+                subject = message.raw_message.subject
+                log.warning("listening.unreadable", subject=subject, why=error.message)
+                with contextlib.suppress(nats.errors.Error):  # then it comes again, and is ended
+                    await message.raw_message.term()
+            return Delivered(None, delivery)
+
+    def _tell(self, kind: str) -> None:
+        if kind not in self._strangers and len(self._strangers) < TYPES_TOLD_MAX:
+            self._strangers.add(kind)
+            log.warning("listening.type_unknown", type=kind, todo="upgrade this program too")
 
 
 class PulledSubscriber(PullStreamSubscriber):
@@ -140,14 +164,15 @@ def pulled(
     on_ended: Callable[[BaseException], None],
 ) -> None:
     """Make `handle` hear a durable consumer."""
+    kind = Class.NOTICE if stream == NOTICE_STREAM else Class.EVENT
     subscriber = broker.subscriber(
-        EVENTS,
+        f"{PREFIX}.{kind}.*.*.{CYCLE}",
         stream=JStream(stream, declare=False),
         durable=durable,
         pull_sub=PullSub(batch_size=at_once_max),
         ack_policy=AckPolicy.MANUAL,
         no_reply=True,
-        decoder=read,
+        decoder=Reader(),
         title=durable,
     )
     # The broker makes its subscribers by itself, and takes no other class of them.
@@ -157,10 +182,16 @@ def pulled(
     ours(handle)
 
 
-async def settled(delivered: Delivered, handle: Callable[[Any, Delivery], Awaitable[None]]) -> None:
-    """Give an event to its handler; what it leaves unsettled, or fails at, comes again."""
+async def settled(
+    delivered: Delivered,
+    handle: Callable[[Any, Delivery], Awaitable[None]],
+    skipped: Callable[[Delivery], None],
+) -> None:
+    """Give an event to its handler; what it leaves unsettled, or fails at, comes again. A message
+    that holds no event is `skipped`."""
     event, delivery = delivered.event, delivered.delivery
     if event is None:
+        skipped(delivery)
         return
     delay_s = RETRY_AFTER_S
     try:

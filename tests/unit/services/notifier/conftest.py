@@ -1,11 +1,27 @@
-"""A desk that remembers in memory, a channel that does as it is told, and events given by hand."""
+"""The notifier's logic over FastStream's broker in memory, with a desk that remembers in memory and a
+channel that does as it is told.
+
+The broker carries what is FastStream's: an event's bytes and headers, through its subscriber, the
+desk's reader and middlewares, to the handler that the service has. It carries nothing of a stream's:
+there is no number (`Hearing` writes the reply subject that JetStream would), nobody hears an
+acknowledgement (`Acknowledged` looks whether there was one), nothing comes again, nothing is pulled.
+And the notifier's questions to the orchestrator go past FastStream (decision 0003), so `Memory`
+answers them. All of that is in tests/integration/notifier, on a real NATS and Postgres.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
 from uuid import UUID
+
+from faststream import BaseMiddleware
+from faststream.message import StreamMessage
+from faststream.nats import NatsBroker, TestNatsBroker
 
 from contracts.audit import Event
 from contracts.notice import (
@@ -18,9 +34,13 @@ from contracts.notice import (
     NoticesNext,
     NotifierLease,
 )
+from contracts.subjects import NOTICE_DURABLE, NOTIFIER, PREFIX, Class
+from libs.bus.headers import headers
+from libs.bus.listening.listener import Listener
+from libs.bus.streams import NOTICE_STREAM
 from libs.channels.channel import Limits, Message, Outcome, Sent
 from libs.runtime.errors import Unavailable
-from services.notifier.hearer import Hearer
+from services.notifier.hearer import Hearer, hears
 
 SOON_S = 10.0
 
@@ -129,25 +149,44 @@ class Told:
         return [notice.title for message in self.messages for notice in message.notices]
 
 
+class Acknowledged(BaseMiddleware):
+    """Keeps the numbers of what the handler settled: FastStream's message in memory tells nobody."""
+
+    def __init__(self, *args: Any, numbers: list[int], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._numbers = numbers
+
+    async def consume_scope(self, call_next: Any, msg: StreamMessage[Any]) -> Any:
+        result = await call_next(msg)
+        delivery = (await msg.decode()).delivery
+        if delivery.settled:
+            self._numbers.append(delivery.sequence)
+        return result
+
+
 class Hearing:
-    """Events given by hand, as the stream would: numbered from 1."""
+    """Events over FastStream's broker in memory, numbered from 1 as the stream would."""
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()
         self.begun = asyncio.Event()
         self.number = 0
-        self._hearer: Hearer | None = None
+        self.acknowledged: list[int] = []
+        self._broker: NatsBroker | None = None
 
     @asynccontextmanager
     async def __call__(self, hearer: Hearer) -> AsyncIterator[asyncio.Event]:
-        self._hearer = hearer
+        keeps = partial(Acknowledged, numbers=self.acknowledged)
+        listener = Listener("nats://in.memory", NOTIFIER, Path("nowhere"), middlewares=[keeps])
+        hears(listener, hearer)
         hearer.begin(self.number + 1)
-        self.begun.set()
-        yield self.lost
-        self.begun.clear()
+        async with TestNatsBroker(listener.broker, connect_only=False) as self._broker:
+            self.begun.set()
+            yield self.lost
+            self.begun.clear()
 
     async def say(self, *events: Event) -> None:
-        """Returns once all are acknowledged."""
+        """Returns once all have been handled."""
         first, self.number = self.number + 1, self.number + len(events)
         async with asyncio.timeout(SOON_S):
             await asyncio.gather(
@@ -155,10 +194,23 @@ class Hearing:
             )
 
     async def deliver(self, event: Event, number: int) -> None:
-        """One event, until it is acknowledged."""
+        """One event, until it has been handled."""
+        await self.publish(event.model_dump_json().encode(), event, event.type, number)
+
+    async def publish(self, body: bytes, event: Event, kind: str, number: int) -> None:
+        """Bytes in an event's place, as of that type."""
         await self.begun.wait()
-        assert self._hearer is not None
-        await self._hearer.take(event, number)
+        assert self._broker is not None
+        about = headers(
+            str(event.event_id), f"desk.{kind}", event.cycle_id, event.cycle_id, event.owner
+        )
+        await self._broker.publish(
+            body,
+            f"{PREFIX}.{Class.NOTICE}.{event.owner}.{kind}.{event.cycle_id}",
+            headers=about,
+            stream=NOTICE_STREAM,
+            reply_to=f"$JS.ACK.{NOTICE_STREAM}.{NOTICE_DURABLE}.1.{number}.{number}.0.0",
+        )
 
 
 async def until(condition: asyncio.Event, what: Callable[[], bool]) -> None:

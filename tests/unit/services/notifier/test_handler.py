@@ -1,8 +1,9 @@
-"""The notifier at work, with everything around it in memory."""
+"""The notifier at work, over FastStream's broker in memory (see conftest.py)."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from contracts.notice import ChannelsQuery, LeaseNotifier, TestChannel
 from libs.channels.channel import Failed, Sent
 from libs.runtime.notify_settings import Notify
 from services.notifier.handler import Notifier
+from tests.fakes.log_lines import log_lines
 from tests.fakes.notable import notable
 from tests.unit.services.notifier.conftest import SOON_S, Hearing, Memory, Told, until
 
@@ -62,6 +64,7 @@ async def test_an_event_is_kept_before_it_is_acknowledged_and_sent_over_each_cha
     async with working(notifier(memory, hearing, phone=phone, ops=ops)):
         await hearing.say(event)
         assert [each.notice.event_id for each in memory.kept] == [event.event_id]
+        assert hearing.acknowledged == [1]
         await until(memory.changed, lambda: len(memory.ended) == 2)
     assert phone.titles == ops.titles == ["main: bought 15 AAPL at 243.84"]
     assert set(memory.ended.values()) == {"sent"}
@@ -76,6 +79,7 @@ async def test_while_nothing_can_be_kept_nothing_is_acknowledged_and_nothing_is_
         saying = asyncio.create_task(hearing.say(notable(EventType.ORDER_FILLED, memory.now)))
         await asyncio.sleep(0.05)
         assert not saying.done()
+        assert hearing.acknowledged == []
         memory.away = False
         await saying
         await until(memory.changed, lambda: len(memory.ended) == 2)
@@ -255,6 +259,54 @@ async def test_an_event_that_the_stream_has_lost_is_not_waited_for_for_ever(
     async with working(notifier(memory, hearing, phone=phone, ops=ops)):
         await hearing.deliver(notable(EventType.ORDER_FILLED, memory.now), 7)
         await until(memory.changed, lambda: len(memory.ended) == 2)
+
+
+@pytest.mark.parametrize("first_comes", ["in its turn", "before its turn"])
+async def test_an_event_of_a_later_desks_type_holds_nobody_up_and_is_told_once(
+    first_comes: str,
+    memory: Memory,
+    hearing: Hearing,
+    phone: Told,
+    ops: Told,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a desk is upgraded, the orchestrator may be newer than the notifier."""
+    monkeypatch.setattr("services.notifier.hearer.GAP_S_MAX", 3_600.0)
+    known = notable(EventType.ORDER_FILLED, memory.now)
+    body = known.model_dump_json().replace("order_filled", "order_teleported").encode()
+    later = (partial(hearing.publish, body, known, "order_teleported", number) for number in (2, 3))
+    with log_lines() as lines:
+        async with working(notifier(memory, hearing, phone=phone, ops=ops)):
+            second, third = later
+            if first_comes == "before its turn":
+                await second()
+                await third()
+                await hearing.deliver(notable(EventType.ORDER_FILLED, memory.now), 1)
+            else:
+                await hearing.deliver(notable(EventType.ORDER_FILLED, memory.now), 1)
+                await second()
+                await third()
+            await hearing.deliver(known, 4)
+            await until(memory.changed, lambda: len(memory.ended) == 4)
+    assert sorted(hearing.acknowledged) == [1, 2, 3, 4]
+    (line,) = [line for line in lines if line["event"] == "listening.type_unknown"]
+    assert line["type"] == "order_teleported"
+
+
+async def test_a_spoiled_event_holds_nobody_up(
+    memory: Memory,
+    hearing: Hearing,
+    phone: Told,
+    ops: Told,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("services.notifier.hearer.GAP_S_MAX", 3_600.0)
+    known = notable(EventType.ORDER_FILLED, memory.now)
+    async with working(notifier(memory, hearing, phone=phone, ops=ops)):
+        await hearing.publish(b"{", known, known.type, 1)
+        await hearing.deliver(known, 2)
+        await until(memory.changed, lambda: len(memory.ended) == 2)
+    assert hearing.acknowledged == [2]
 
 
 async def test_a_test_goes_at_once_and_past_the_queue(
