@@ -1,12 +1,12 @@
-"""The notifier's logic over FastStream's broker in memory, with a desk that remembers in memory and a
-channel that does as it is told.
+"""The notifier's logic over FastStream's broker in memory, with a desk that remembers in memory and
+a channel that does as it is told.
 
 The broker carries what is FastStream's: an event's bytes and headers, through its subscriber, the
-desk's reader and middlewares, to the handler that the service has. It carries nothing of a stream's:
-there is no number (`Hearing` writes the reply subject that JetStream would), nobody hears an
-acknowledgement (`Acknowledged` looks whether there was one), nothing comes again, nothing is pulled.
-And the notifier's questions to the orchestrator go past FastStream (decision 0003), so `Memory`
-answers them. All of that is in tests/integration/notifier, on a real NATS and Postgres.
+desk's reader and middlewares, to the handler that the service has. It carries nothing of a
+stream's: there is no number (`Hearing` writes the reply subject that JetStream would), nobody hears
+an acknowledgement (`Acknowledged` looks whether there was one), nothing comes again, nothing is
+pulled. And the notifier's questions to the orchestrator go past FastStream (decision 0003), so
+`Memory` answers them. All of that is in tests/integration/notifier, on a real NATS and Postgres.
 """
 
 import asyncio
@@ -150,7 +150,7 @@ class Told:
 
 
 class Acknowledged(BaseMiddleware):
-    """Keeps the numbers of what the handler settled: FastStream's message in memory tells nobody."""
+    """Keeps the numbers of what was settled: FastStream's message in memory tells nobody."""
 
     def __init__(self, *args: Any, numbers: list[int], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
