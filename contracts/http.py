@@ -261,7 +261,7 @@ class SearchResult(Shape):
 
 
 class SearchView(Shape):
-    """What is named so, or has an id that begins so: by kind, at most a few of each."""
+    """Things that are named so, or have an id that begins so: by kind, at most a few of each."""
 
     results: tuple[SearchResult, ...] = ()
 

@@ -28,6 +28,10 @@ EDGES = {"cli", "mcp_server"}
 LONG_FILES = {
     # one table
     "contracts/subjects.py": 480,
+    # the shapes of the HTTP API, each a few lines
+    "contracts/http.py": 420,
+    # one table
+    "libs/runtime/settings.py": 420,
     # the state machine: one class, read in one sitting
     "services/orchestrator/machine/logic.py": 505,
     # every way to start a desk

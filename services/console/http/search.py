@@ -27,7 +27,7 @@ def search(desk: DeskAccess) -> APIRouter:
     @router.get("/search", response_model=SearchView)
     async def get_search(q: Sought) -> Response:
         """Accounts, tickers, strategies, jobs, cycles and operations, at most six of each."""
-        found = await view.search(q, lists=desk.lists, store=desk.store, settings=desk.settings)
-        return json_of(found)
+        results = await view.search(q, lists=desk.lists, store=desk.store, settings=desk.settings)
+        return json_of(results)
 
     return router

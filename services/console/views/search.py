@@ -95,8 +95,8 @@ def _jobs(sought: str, settings: Settings) -> Sequence[SearchResult]:
 def _like(sought: str, names: Iterable[str]) -> Sequence[str]:
     """The names with the text in them, those that begin with it first."""
     text = sought.casefold()
-    found = [name for name in names if text in name.casefold()]
-    return sorted(found, key=lambda name: not name.casefold().startswith(text))[:OF_A_KIND_MAX]
+    holding = [name for name in names if text in name.casefold()]
+    return sorted(holding, key=lambda name: not name.casefold().startswith(text))[:OF_A_KIND_MAX]
 
 
 def _at(page: str, **filters: str) -> str:

@@ -13,14 +13,7 @@ let open = null;
 
 class Palette {
   constructor() {
-    this.dialog = document.createElement("dialog");
-    this.dialog.className = "palette";
-    this.dialog.setAttribute("aria-label", "Search");
-    this.dialog.innerHTML = `<input type="text" id="palette-input" role="combobox" aria-label="Search the desk"
-      aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" autocomplete="off" spellcheck="false"
-      maxlength="100" placeholder="A page, an account, a ticker, first digits of an id …">
-      <div role="listbox" id="palette-list" aria-label="Results"></div>
-      <p class="note" role="status"></p>`;
+    this.dialog = document.querySelector("#palette").content.firstElementChild.cloneNode(true);
     this.input = this.dialog.querySelector("input");
     this.list = this.dialog.querySelector("[role=listbox]");
     this.note = this.dialog.querySelector("[role=status]");
