@@ -42,7 +42,7 @@ from services.orchestrator import app
 from tests.fakes.local_desk import COMMIT_STEPS, LANE, PICK, WORDS, WORKFLOW, Picked, Services
 
 DAY = date(2012, 6, 29)
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 AT_ONCE = 6
 SERVICES = sorted({row.owner for row in COMMANDS})
 
