@@ -29,6 +29,7 @@ def test_a_tickers_name_leads_to_its_chart(page: Page, shown: Shown) -> None:
     page.get_by_role("region", name="Tickers").get_by_role("link", name="MSFT").click()
     expect(page.locator("#candles[data-drawn=MSFT]")).to_be_visible()
     expect(page.locator("[data-ticker-chart]")).to_have_attribute("data-as-of", "2012-06-29")
+    expect(page.locator("[data-legend]")).to_contain_text("2012-06-29")
 
 
 def test_the_table_has_the_trades_of_the_chart_and_each_leads_to_its_decision(

@@ -195,6 +195,7 @@ class TickerChart {
   bound(session) {
     this.border = session;
     this.known.put(this.at.get(session) ?? null, session ? `decided at ${session}` : "");
+    this.say(null);
   }
 
   /** Where today's exit rules would sell: as far from the average cost as they are now, while it is held. */
@@ -290,7 +291,9 @@ class TickerChart {
 
   say(logical) {
     const { sessions, open, high, low, close, volume, averages, average_cost: cost, stop } = this.data;
-    const at = logical === null || logical === undefined || logical < 0 || logical >= close.length ? close.length - 1 : logical;
+    // Where the pointer is elsewhere it is the bar of the decision, or the newest one.
+    const rest = Math.min(this.at.get(this.border) ?? Infinity, close.length - 1);
+    const at = logical === null || logical === undefined || logical < 0 || logical >= close.length ? rest : logical;
     for (const button of this.root.querySelectorAll("[data-average]")) {
       const isOn = this.shown.has(button.dataset.average);
       button.setAttribute("aria-pressed", String(isOn));
