@@ -75,6 +75,9 @@ def test_a_cycle_that_asks_is_approved_and_its_order_seen(page: Page) -> None:
     shares = proposal.get_by_label("Shares of MSFT to order")
     whole = shares.input_value()
     shares.fill("5")
+    expect(proposal.locator(".total")).to_have_text(
+        re.compile(r"^Orders of 7,160\.95 USD, of 13,676\.62 proposed\.$")
+    )
     expect(proposal.get_by_role("button", name="Approve reduced")).to_be_visible()
     proposal.get_by_label("Reason").fill("less of it")
     proposal.get_by_role("button", name="Approve reduced").click()

@@ -10,9 +10,21 @@ function edits(form) {
     .map((each) => ({ asset: each.dataset.asset, quantity: each.value === "" ? "0" : each.value }));
 }
 
+const MONEY = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+/** What all orders come to, and came to as proposed; nothing where they are in several currencies. */
+function total(form) {
+  const fields = [...form.querySelectorAll(".shares")];
+  const currencies = new Set(fields.map((each) => each.dataset.currency));
+  if (!edits(form).length || currencies.size !== 1) return "";
+  const sum = (of) => MONEY.format(fields.reduce((all, each) => all + Number(of(each)) * Number(each.dataset.price), 0));
+  return `Orders of ${sum((each) => each.value)} ${[...currencies][0]}, of ${sum((each) => each.defaultValue)} proposed.`;
+}
+
 document.addEventListener("input", (event) => {
   const form = event.target.closest("form.proposal");
   if (!form) return;
+  form.querySelector(".total").textContent = total(form);
   form.querySelector("[data-verdict=approve]").textContent = edits(form).length ? "Approve reduced" : "Approve";
 });
 

@@ -158,7 +158,7 @@ def _ticks(piece: Piece, step_s: float, *, first: bool) -> Iterable[Tick]:
     number = 0
     while every:
         x = piece.x + number * step_s * per_s
-        if number and x > piece.x + piece.width - TICK_GAP:
+        if number and x > piece.x + piece.width - FOLD_WIDTH:
             return
         yield Tick(round(x, 1), f"{sign}{_label(number * step_s)}")
         number += every
