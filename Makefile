@@ -16,22 +16,20 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
 
 $(MARK)-run: requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Deskbus needs Python 3.11 or newer; set PYTHON=/path/to/it")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Deskbus needs Python 3.11 or newer; set PYTHON=/path/to/it")'
+	@$(PYTHON) deploy/environment.py $(VENV) requirements.lock --editable
+	@touch $@
 
 $(MARK)-test: $(MARK)-run requirements-test.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-test.lock
-	touch $@
+	@$(PYTHON) deploy/environment.py $(VENV) requirements-test.lock
+	@touch $@
 
 $(MARK)-bench: $(MARK)-run requirements-bench.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-bench.lock
-	touch $@
+	@$(PYTHON) deploy/environment.py $(VENV) requirements-bench.lock
+	@touch $@
 
 run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Docker
-	$(BIN)/deskbus run
+	@$(BIN)/deskbus run
 
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(MAKE) --no-print-directory check

@@ -1,6 +1,8 @@
 """Progress on stderr: one changing line in a terminal, plain lines elsewhere."""
 
+import asyncio
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -12,20 +14,46 @@ from contracts.audit import Event, EventType
 from libs.facts import amounts
 
 SHARED = "shared"
+LINES_OF_PARTS = 20
+"""Where no line can change, work that is counted is told at every twentieth part."""
+ETA_FROM_S = 2.0
+"""Before so much time has passed nobody knows how long the rest takes."""
+
+Interrupted = Callable[[str], str]
+"""The sentence for who presses Ctrl-C while the cycle of this short id runs (empty: none does)."""
+
+
+def cycle_continues(cycle: str) -> str:
+    """A running desk goes on with a cycle, whoever waits for it."""
+    if not cycle:
+        return ""
+    return (
+        f"cycle {cycle} is still running\n"
+        f"  watch it: deskbus tail --cycle {cycle}    stop it: deskbus cycle cancel {cycle}"
+    )
 
 
 class Progress:
-    """Told of events; shows the states that pipelines enter and what fails."""
+    """Told of events; shows the states that pipelines enter, how long they take, and what fails.
 
-    def __init__(self, console: Console) -> None:
+    Left by Ctrl-C it says what goes on all the same.
+    """
+
+    def __init__(self, console: Console, interrupted: Interrupted = cycle_continues) -> None:
         self._console = console
+        self._interrupted = interrupted
         self._started = time.monotonic()
+        self._step_started = self._started
         self._states: dict[str, str] = {}
+        self._text = "starting"
+        self._detail = ""
+        self._cycle = ""
+        self._parts_printed = 0
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._status = self._console.status(Text("starting"), spinner="dots")
+            self._status = self._console.status(_Ticking(self.line), spinner="dots")
             self._status.start()
         return self
 
@@ -37,16 +65,42 @@ class Progress:
     ) -> None:
         if self._status is not None:
             self._status.stop()
+        if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+            words = self._interrupted(self._cycle)
+            if words:
+                self._console.print(Text(words, style="yellow"), soft_wrap=True)
+
+    def line(self) -> str:
+        """The changing line as it is now: what is done, how far it is, and since when."""
+        detail = f" · {self._detail}" if self._detail else ""
+        return f"{self._text}{detail} · {_clock(time.monotonic() - self._step_started)}"
 
     def says(self, text: str) -> None:
-        """A step of our own."""
-        if self._status is not None:
-            self._status.update(Text(text))
-        else:
+        """A step of our own begins."""
+        self._begins(text)
+        if self._status is None:
             self._line(text)
+
+    def details(self, text: str) -> None:
+        """How far the present step is; its clock goes on."""
+        self._detail = text
+
+    def counts(self, done: int, total: int, text: str) -> None:
+        """So many of all parts are done, and the next one begins: the share and the time left."""
+        passed_s = time.monotonic() - self._started
+        self._text, self._step_started = text, self._started
+        share = done / total if total else 1.0
+        left = ""
+        if done and passed_s >= ETA_FROM_S:
+            left = f" · about {_clock(passed_s * (total - done) / done)} left"
+        self._detail = f"{done:,} of {total:,} ({share:.0%}){left}"
+        if self._status is None and int(share * LINES_OF_PARTS) > self._parts_printed:
+            self._parts_printed = int(share * LINES_OF_PARTS)
+            self._line(f"{self._detail} · {text}")
 
     def heard(self, event: Event) -> None:
         """An event of the cycle."""
+        self._cycle = "" if event.type is EventType.CYCLE_ENDED else amounts.short(event.cycle_id)
         if event.type is EventType.STATE_ENTERED and event.state:
             self._states[event.pipeline or SHARED] = event.state
             self._show(event)
@@ -70,15 +124,41 @@ class Progress:
         states = {name: state for name, state in self._states.items() if name != SHARED}
         shown = states or self._states
         several = len(states) > 1
-        text = "   ".join(f"{name}: {at}" if several else at for name, at in shown.items())
-        self._status.update(Text(f"{text} · {self._elapsed()}"))
+        self._begins(
+            "   ".join(
+                f"{name}: {in_words(at)}" if several else in_words(at) for name, at in shown.items()
+            )
+        )
+
+    def _begins(self, text: str) -> None:
+        self._text, self._detail = text, ""
+        self._step_started = time.monotonic()
 
     def _line(self, text: str, style: str = "dim") -> None:
-        line = Text(f"{self._elapsed():>8}  {amounts.cut(text, 300)}", style=style)
+        passed = amounts.duration(time.monotonic() - self._started)
+        line = Text(f"{passed:>8}  {amounts.cut(text, 300)}", style=style)
         self._console.print(line, soft_wrap=True)
 
-    def _elapsed(self) -> str:
-        return amounts.duration(time.monotonic() - self._started)
+
+class _Ticking:
+    """A line that is asked for anew whenever the terminal is drawn."""
+
+    def __init__(self, line: Callable[[], str]) -> None:
+        self._line = line
+
+    def __rich__(self) -> Text:
+        return Text(self._line())
+
+
+def in_words(state: str) -> str:
+    """A state's name as people read it."""
+    return state.replace("_", " ")
+
+
+def _clock(seconds: float) -> str:
+    """Whole seconds: a clock that people watch."""
+    whole = int(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60}:{whole % 60:02} min"
 
 
 def _lane(pipeline: str | None) -> str:

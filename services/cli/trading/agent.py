@@ -1,5 +1,6 @@
 """`deskbus agent`: the strategy cycle. Ask for one, look where it is, stop it."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -16,6 +17,7 @@ from contracts.strategy_query import StrategyView
 from contracts.subjects import CYCLES, OPERATIONS
 from libs.bus.client import Client
 from libs.report.strategies.files import SPEC_BYTES_MAX, SpecUnreadable, spec_of
+from libs.runtime.errors import DeskError
 from libs.runtime.settings import Settings
 from services.cli.render import strategy_story
 from services.cli.shell import progress as meanwhile
@@ -39,6 +41,9 @@ from services.cli.shell.request_options import (
 from services.cli.shell.running import asking, desk_client, load_settings, reading_client
 from services.cli.shell.terminal import emit, err, out
 from services.cli.trading.strategies import strategy_named
+
+LOOK_EVERY_S = 1.0
+"""How often a computation is asked how far it is."""
 
 app = group()
 
@@ -179,13 +184,41 @@ async def _request_and_wait(
     """The cycle's parent operation at its end, and the strategy that it designed last."""
     request = build(wish)
     async with desk_client(settings) as client:
-        with meanwhile.Progress(err()) as progress:
-            view = await request_and_follow(client, request, progress.heard)
+        with meanwhile.Progress(err(), _continues) as progress:
+            looking = asyncio.create_task(_look(client, progress))
+            try:
+                view = await request_and_follow(client, request, progress.heard)
+            finally:
+                looking.cancel()
         if view.cycle_id is None:
             raise Problem(ExitCode.NOT_FOUND, view.message)
         node = (await _nodes(client, view.cycle_id))[0]
         name = node.metadata.get("strategy_name")
         return node, await strategy_named(client, str(name)) if name else None
+
+
+async def _look(client: Client, progress: meanwhile.Progress) -> None:
+    """Show how far the computation is: it tells no event of its parts."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY_S)
+        try:
+            newest = await _newest(client, CycleStatus.RUNNING)
+            nodes = () if newest is None else await _nodes(client, newest)
+        except DeskError:
+            continue  # who waits for the end says it, where the desk has gone
+        part = AgentStatus.of(nodes).progress
+        if part.step:
+            progress.details(f"{part.percentage:.0f}% {part.step}")
+
+
+def _continues(cycle: str) -> str:
+    """The desk goes on with the computation, whoever waits for it."""
+    if not cycle:
+        return ""
+    return (
+        f"strategy cycle {cycle} is still running\n"
+        "  watch it: deskbus agent status    stop it: deskbus agent cancel"
+    )
 
 
 async def _newest(client: Client, status: CycleStatus | None = None) -> UUID | None:

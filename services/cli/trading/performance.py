@@ -89,6 +89,21 @@ def show(account: str, view: PerformanceView, console: Console) -> None:
     write(Group(*parts), console)
 
 
+def show_result(account: str, view: PerformanceView, console: Console) -> None:
+    """Print in short how an account did: the figures and the curve."""
+    span = f"{amounts.session(view.first)} to {amounts.session(view.last)}" if view.first else ""
+    equity = f"equity {amounts.money(view.equity, view.currency or '')}"
+    head = Text.assemble((f"{account}  ", "bold"), equity, (f"  {span}", "dim"))
+    parts: list[RenderableType] = [head]
+    if view.account is None:
+        parts.append(Text("Returns begin with the account's second session.", "dim"))
+    else:
+        parts += [_figures(view), *_notes(view)]
+    if len(view.points) > 1:
+        parts += [Text(), *_curve(view, console)]
+    write(Group(*parts), console)
+
+
 def _figures(view: PerformanceView) -> Table:
     """Returns beside the benchmark, and what the round trips came to."""
     grid = table("", ("account", "right"), ("benchmark", "right"), "", "round trips")

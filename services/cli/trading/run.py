@@ -92,7 +92,7 @@ def run(
     configure_logging(level, settings.log_format)
 
     async def decide() -> CycleTree:
-        with Progress(err()) as progress:
+        with Progress(err(), _continues) as progress:
             async with _desk(settings, progress) as (client, lost):
                 following = request_and_follow(client, request, progress.heard)
                 view = await _unless_lost(asyncio.ensure_future(following), lost)
@@ -107,6 +107,13 @@ def run(
         if view.cycle_id is not None:
             _tell_where(settings, view, chosen=None if as_of else _chosen(settings))
     raise typer.Exit(ENDS[view.status] if view.status else 0)
+
+
+def _continues(cycle: str) -> str:
+    """The desk of `run` ends with it, and the cycle waits for the next one."""
+    if not cycle:
+        return ""
+    return f"cycle {cycle} has not ended: it continues at the next `deskbus up`"
 
 
 @asynccontextmanager

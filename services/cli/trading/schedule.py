@@ -1,17 +1,20 @@
 """`deskbus schedule`: jobs that run by themselves, and what became of their slots."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import typer
 from pydantic import ValidationError
 from rich.text import Text
 
+from contracts.audit import Event
 from contracts.cycle import TIMEOUT_S_DEFAULT, CycleStatus
+from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.schedule import (
     SCHEDULE,
     JobAnswer,
@@ -22,7 +25,7 @@ from contracts.schedule import (
     ScheduleView,
     slot_key,
 )
-from contracts.subjects import PAUSE_JOB, RESUME_JOB, RUN_JOB, Asked, Subject
+from contracts.subjects import PAUSE_JOB, PERFORMANCE, RESUME_JOB, RUN_JOB, Asked, Subject
 from contracts.subjects import SCHEDULE as SCHEDULE_QUERY
 from libs.bus.client import Client
 from libs.facts import amounts
@@ -35,8 +38,15 @@ from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
 from services.cli.shell.request import ENDS, follow, invalid
-from services.cli.shell.running import asking, desk_client, load_settings, reading_client
+from services.cli.shell.running import (
+    asking,
+    desk_client,
+    find_desk,
+    load_settings,
+    reading_client,
+)
 from services.cli.shell.terminal import STATUS_STYLES, emit, err, one_line, out, table, write
+from services.cli.trading import performance
 
 DOCS_HINT = "docs/schedule.md has examples"
 
@@ -131,7 +141,7 @@ def run(
     async def work() -> JobRun:
         async with desk_client(settings) as client:
             with Progress(err()) as progress:
-                one = _One(client, settings, progress)
+                one = _One(client, settings, progress, progress.heard)
                 return await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
 
     done = asking(work())
@@ -152,29 +162,36 @@ def replay(
     """Run the whole schedule over past sessions, slot after slot, each to its end.
 
     The clock steps from one slot to the next, and each sees what was known then. Paused jobs are
-    left out. Run an interrupted replay again to continue it.
+    left out. Run an interrupted replay again to continue it. It ends with how the accounts did:
+    return and drawdown beside the benchmark, trades, fees and the curve.
     """
     settings, calendar = load_settings(), exchange_calendar()
     first, last = _day("--since", since), _day("--until", until)
 
-    async def work() -> Sequence[JobRun]:
-        done = []
+    async def work() -> tuple[Sequence[JobRun], Mapping[str, PerformanceView]]:
+        done: list[JobRun] = []
         async with desk_client(settings) as client:
             view = await _view(client)
             _warn(view)
-            with Progress(err()) as progress:
+            steps = list(_steps(view.jobs, calendar, first, last))
+            with Progress(err(), _continued_by_itself) as progress:
                 one = _One(client, settings, progress)
-                for name, slot in _steps(view.jobs, calendar, first, last):
+                for name, slot in steps:
+                    progress.counts(len(done), len(steps), f"{name} of {slot.session}")
                     done.append(await one.to_its_end(name, slot.at))
                     if json:
                         emit(done[-1:])
-        return done
+            return done, await _results(client, view, {run.job for run in done})
 
-    runs = asking(work())
+    runs, results = asking(work())
     if not runs:
         raise Problem(ExitCode.USAGE, "no job has a slot between these sessions", DOCS_HINT)
     if not json:
         _summary(runs)
+        for account, result in results.items():
+            out().print()
+            performance.show_result(account, result, out())
+            _link(settings, account)
     bad = [run for run in runs if ENDS[run.status or CycleStatus.FAILED] is not ExitCode.OK]
     raise typer.Exit(ExitCode.FAILED if bad else ExitCode.OK)
 
@@ -186,6 +203,7 @@ class _One:
     client: Client
     settings: Settings
     progress: Progress
+    heard: Callable[[Event], None] = lambda _: None
 
     async def asked(self, job: str, at: datetime) -> JobRun:
         """The run as it stands right after it was asked for. Raises `Problem` where it is a no."""
@@ -204,9 +222,34 @@ class _One:
             run = await self.asked(job, at)
             if run.status is not CycleStatus.RUNNING:
                 return run
-            self.progress.says(f"{job} {at:%Y-%m-%d %H:%M} UTC")
-            view = await follow(self.client, cycle_id, events, limit_s, lambda _: None)
+            view = await follow(self.client, cycle_id, events, limit_s, self.heard)
         return run.model_copy(update={"status": view.status, "reason": view.reason})
+
+
+async def _results(
+    client: Client, view: ScheduleView, replayed: Collection[str]
+) -> Mapping[str, PerformanceView]:
+    """How the accounts of the jobs that ran did, since their opening."""
+    accounts = dict.fromkeys(
+        account for job in view.jobs if job.name in replayed for account in job.accounts
+    )
+    results = {
+        account: await client.ask(PERFORMANCE, PerformanceQuery(account=account, trips=0))
+        for account in accounts
+    }
+    return {account: result for account, result in results.items() if result.found}
+
+
+def _link(settings: Settings, account: str) -> None:
+    """Where the whole of it is."""
+    where = f"deskbus performance {account}"
+    if url := find_desk(settings).http_url:
+        where += f"    {url}/performance?account={quote(account)}"
+    err().print(Text(where, style="dim"), soft_wrap=True)
+
+
+def _continued_by_itself(_cycle: str) -> str:
+    return "stopped; the same command continues it: what is done is not done again"
 
 
 def _steps(

@@ -1,0 +1,117 @@
+"""`deskbus init`: a folder to start from."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+from rich.text import Text
+
+from services.cli.shell.options import JsonOption, group
+from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.terminal import emit, err, out
+
+TEMPLATES = Path(__file__).parent / "folder"
+EXAMPLES = ("AAPL", "MSFT")
+EXAMPLE_SINCE = date(2011, 1, 3)
+"""Of the example's prices: two years, enough for every indicator."""
+
+app = group()
+
+
+class Written(BaseModel):
+    """One file: whether it was written now, or was there and was left as it is."""
+
+    file: Path
+    written: bool
+    meaning: str
+
+
+def _template(name: str) -> Callable[[], str]:
+    return (TEMPLATES / name).read_text
+
+
+def _prices(ticker: str) -> Callable[[], str]:
+    """The bundled prices of a ticker as a file of one's own would have them."""
+
+    def csv() -> str:
+        import polars as pl  # noqa: PLC0415 - slow, and only wanted here
+
+        from libs.market.replay.files import find_bundled, read_bundled  # noqa: PLC0415
+
+        bars = read_bundled(find_bundled())[ticker]
+        return bars.filter(pl.col("date") >= EXAMPLE_SINCE).write_csv()
+
+    return csv
+
+
+FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "deskbus.toml": ("settings and scheduled jobs", _template("deskbus.toml")),
+    "exit_signals.toml": ("exit rules and stops", _template("exit_signals.toml")),
+    **{
+        f"data/{ticker}.csv": (
+            f"prices in the form of your own: real ones of {ticker}, {EXAMPLE_SINCE:%Y} to 2013",
+            _prices(ticker),
+        )
+        for ticker in EXAMPLES
+    },
+    "data/sectors.csv": (
+        "each ticker's sector, which the risk rules need",
+        _template("sectors.csv"),
+    ),
+    "data/source.toml": ("the data's name, currency and exchange", _template("source.toml")),
+}
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to; it is made where it is not there.")] = (
+        Path()
+    ),
+    json: JsonOption = False,
+) -> None:
+    """Write a folder to start from: settings, scheduled jobs, exit rules, and data as CSV.
+
+    A file that is there is never touched. Every command that is run in the folder uses them.
+    """
+    rows = [_write(folder, name, meaning, text) for name, (meaning, text) in FILES.items()]
+    if json:
+        emit(rows)
+        return
+    width = max(len(str(row.file)) for row in rows)
+    for row in rows:
+        mark, style = ("✓", "green") if row.written else ("·", "dim")
+        words = row.meaning if row.written else "was there, and is as it was"
+        line = Text.assemble((f"{mark} ", style), f"{row.file!s:<{width}}  ", (words, "dim"))
+        out().print(line, soft_wrap=True)
+    err().print(Text(_next(folder), style="dim"), soft_wrap=True)
+
+
+def _write(folder: Path, name: str, meaning: str, text: Callable[[], str]) -> Written:
+    path = folder / name
+    if path.exists():
+        return Written(file=path, written=False, meaning=meaning)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x") as file:  # never over one that has come meanwhile
+            file.write(text())
+    except FileExistsError:
+        return Written(file=path, written=False, meaning=meaning)
+    except OSError as error:
+        raise Problem(
+            ExitCode.FAILED,
+            f"{path} cannot be written: {error.strerror}",
+            "name a folder of yours: deskbus init my-desk",
+        ) from error
+    return Written(file=path, written=True, meaning=meaning)
+
+
+def _next(folder: Path) -> str:
+    enter = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
+    return (
+        f"next: {enter}deskbus up --detach, then deskbus open; or replay the jobs of half a year:\n"
+        "  deskbus schedule replay --since 2012-01-03 --until 2012-06-29"
+    )

@@ -1,0 +1,43 @@
+"""A folder to start from: what is in it can be used, and nothing is ever written over."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from libs.market.replay.store import ReplayStore
+from libs.runtime.settings import Settings
+from services.cli.desk.init import FILES, app
+from services.exit_signal.terms import terms_in
+
+
+def _init(folder: Path) -> str:
+    done = CliRunner().invoke(app, [str(folder)])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_the_settings_and_the_data_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = _init(tmp_path / "desk")
+    monkeypatch.chdir(tmp_path / "desk")
+
+    assert all(name in shown for name in FILES)
+    settings = Settings()
+    assert set(settings.schedule.jobs) == {"sell-check", "decide", "report"}
+    assert settings.schedule.clock == "replay", "nothing runs by itself before it is asked for"
+    assert terms_in(settings.exit_rules_file).of("main", "AAPL").stop_loss is not None
+    store = ReplayStore(Path("data"))
+    assert (store.label.name, set(store.tickers)) == ("my-data", {"AAPL", "MSFT"})
+
+
+def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "deskbus.toml").write_text("log_level = 'debug'\n")
+    shown = _init(tmp_path)
+
+    assert "was there, and is as it was" in shown
+    assert (tmp_path / "deskbus.toml").read_text() == "log_level = 'debug'\n"
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    _init(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
