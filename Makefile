@@ -10,7 +10,7 @@ MARK := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench soak contracts dashboards prompts lock clean
+.PHONY: help run test check fix bench soak contracts dashboards prompts readme lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -89,6 +89,9 @@ prompts: $(MARK)-test ## write tests/data/prompts: what each agent is sent, for 
 	$(BIN)/python -m tests.unit.services.golden_prompts tests/data/prompts
 
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+readme: $(MARK)-run ## write the output of `deskbus run` in README.md
+	$(BIN)/python -m deploy.reference.run_sample README.md
+
 lock: ## resolve the dependencies anew (needs uv)
 	$(UV_COMPILE) pyproject.toml --extra build --output-file requirements.lock
 	$(UV_COMPILE) pyproject.toml --extra build --extra traces --extra test --output-file requirements-test.lock --constraint requirements.lock

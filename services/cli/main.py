@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import typer
+from typer._click.exceptions import ClickException
 from typer.core import TyperGroup
 
 from libs.runtime.errors import DeskError, StartError
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.shape import require_command, shaped, usage_stopped
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
                 "trading.portfolio",
                 "Show an account, open one with your holdings, pay cash in and out",
             ),
+            Entry("accounts", "books.accounts", "List the accounts, and how each stands"),
+            Entry("trades", "books.trades", "List an account's trades: entry, exit, P&L, why"),
             Entry(
                 "performance",
                 "trading.performance",
@@ -141,7 +145,12 @@ class LazyGroup(TyperGroup):
             importlib.import_module(f"services.cli.{entry.module}").app
         )
         command.name = cmd_name
-        return command
+        return shaped(command, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is named. Raises `Problem` (usage) with the nearest one."""
+        require_command(self, ctx, args)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A reader that has seen enough, such as `head`, is no failure of it."""
@@ -195,7 +204,7 @@ def deskbus(
 def main() -> None:
     """The script's entry: every expected problem is a sentence and an exit code."""
     try:
-        app()
+        sys.exit(_ended())
     except Problem as problem:
         _stop(problem.code, problem.message, problem.hint)
     except DeskError as error:
@@ -206,6 +215,15 @@ def main() -> None:
         sys.exit(ExitCode.INTERRUPTED)
     except ConnectionError as error:
         _stop(ExitCode.FAILED, f"part of the desk stopped: {error}", "see its log")
+
+
+def _ended() -> int:
+    """Run the command that was typed; its exit code. Raises `Problem` where it cannot be read."""
+    try:
+        return app(standalone_mode=False) or ExitCode.OK
+    except ClickException as error:
+        usage_stopped(error)
+        raise
 
 
 def _stop(code: ExitCode, message: str, hint: str = "") -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
+from services.cli.shell.shape import ShapedGroup
+
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON, one object per line, for programs.")
 ]
@@ -15,7 +17,7 @@ ApprovalOption = Annotated[
 ]
 
 
-def group(kind: type[TyperGroup] = TyperGroup) -> typer.Typer:
+def group(kind: type[TyperGroup] = ShapedGroup) -> typer.Typer:
     """An empty group of commands, or a single command's home."""
     return typer.Typer(
         cls=kind,

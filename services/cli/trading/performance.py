@@ -29,9 +29,7 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 app = group()
 
 
-@app.command(
-    epilog="Examples:  deskbus performance   deskbus performance mine --benchmark AAPL --trips 200"
-)
+@app.command()
 def performance(
     account: Annotated[str, typer.Argument(help="The account's name.")] = "main",
     benchmark: Annotated[
@@ -102,6 +100,11 @@ def show_result(account: str, view: PerformanceView, console: Console) -> None:
     if len(view.points) > 1:
         parts += [Text(), *_curve(view, console)]
     write(Group(*parts), console)
+
+
+def show_trips(trips: Sequence[RoundTrip], console: Console) -> None:
+    """Print round trips, one a line."""
+    write(_trips(trips, narrow=console.width < NARROW), console)
 
 
 def _figures(view: PerformanceView) -> Table:

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
 
 from contracts.account import Portfolio, Position, Side
 from contracts.query import AccountQuery, AccountView, EquityPoint, EquityQuery, EquityView
@@ -22,6 +21,7 @@ from services.cli.render import chart
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import asking, load_settings, reading_client
+from services.cli.shell.shape import ShapedGroup
 from services.cli.shell.terminal import emit, out, table, write
 from services.cli.trading import capital
 
@@ -31,7 +31,7 @@ NARROW = 100
 SHOW = "show"
 
 
-class ShowFirst(TyperGroup):
+class ShowFirst(ShapedGroup):
     """`deskbus portfolio ACCOUNT` shows it: whatever is no other command is an account's name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -144,7 +144,7 @@ def test_what_stops_a_command_becomes_its_exit_code(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def stops() -> None:
+    def stops(*, standalone_mode: bool) -> None:
         raise raised
 
     monkeypatch.setattr(cli, "app", stops)

@@ -85,8 +85,9 @@ def test_where_no_line_can_change_counted_work_is_told_at_every_twentieth_part()
 
 def test_ctrl_c_says_what_continues_and_how_to_watch_and_stop_it() -> None:
     console = _console()
-    with pytest.raises(KeyboardInterrupt), Progress(console) as progress:
-        progress.heard(_event(EventType.CYCLE_ACCEPTED))
+    progress = Progress(console)
+    progress.heard(_event(EventType.CYCLE_ACCEPTED))
+    with pytest.raises(KeyboardInterrupt), progress:
         raise KeyboardInterrupt
 
     assert isinstance(console.file, io.StringIO)

@@ -1,0 +1,1 @@
+"""The accounts' books, read across accounts and trades."""

@@ -1,0 +1,133 @@
+"""Names and ids that the shell completes: from the settings, and from the record of a running desk.
+
+Whoever presses Tab waits: everything is loaded only then, and what cannot be had within
+`PATIENCE_S` is left out. Nothing is ever printed: an error in the middle of a command line would
+only be in the way.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+PATIENCE_S = 1.0
+COMPLETED_MAX = 200
+KINDS = ("decision", "exit")
+
+Names = Iterable[str]
+
+
+def complete(_ctx: Any, param: Any, incomplete: str) -> list[str]:
+    """The names that a value may have, as far as they are known here."""
+    try:
+        names = COMPLETED[param.name]()
+    except Exception:  # noqa: BLE001 - whatever it is: a shell that asks must not see it
+        return []
+    typed, comma, last = incomplete.rpartition(",")
+    wanted = last.casefold()
+    matches = sorted({name for name in names if name.casefold().startswith(wanted)})
+    return [f"{typed}{comma}{name}" for name in matches[:COMPLETED_MAX]]
+
+
+def _settings() -> Any:
+    from services.cli.shell.running import load_settings  # noqa: PLC0415
+
+    return load_settings()
+
+
+def _asked(row_name: str, module: str, query: str, **fields: Any) -> Any:
+    """The answer of the running desk to one question."""
+    from importlib import import_module  # noqa: PLC0415
+
+    from contracts import subjects  # noqa: PLC0415
+    from libs.telemetry.logging import configure_logging  # noqa: PLC0415
+    from services.cli.shell.running import desk_client  # noqa: PLC0415
+
+    with Path(os.devnull).open("w") as nowhere:
+        configure_logging("error", "json", nowhere)
+
+        async def ask() -> Any:
+            async with asyncio.timeout(PATIENCE_S), desk_client(_settings()) as client:
+                question = getattr(import_module(module), query)(**fields)
+                return await client.ask(getattr(subjects, row_name), question)
+
+        return asyncio.run(ask())
+
+
+def _short(identifier: object) -> str:
+    return str(identifier)[:8]
+
+
+def _cycles() -> Names:
+    page = _asked("CYCLES", "contracts.query", "CyclesQuery", limit=50)
+    return [_short(view.cycle_id) for view in page.cycles]
+
+
+def _operations() -> Names:
+    page = _asked("OPERATIONS", "contracts.query", "OperationsQuery", limit=100)
+    return [_short(node.op_id) for node in page.operations]
+
+
+def _accounts() -> Names:
+    question = {"account": "main", "trips": 0, "points": 2}
+    view = _asked("PERFORMANCE", "contracts.performance", "PerformanceQuery", **question)
+    return view.accounts or ("main",)
+
+
+def _strategies() -> Names:
+    page = _asked("STRATEGIES", "contracts.strategy_query", "StrategiesQuery")
+    return [view.name for view in page.strategies]
+
+
+def _tickers() -> Names:
+    from libs.market.sources import tickers_of  # noqa: PLC0415
+
+    return tickers_of(_settings())
+
+
+def _jobs() -> Names:
+    return tuple(_settings().schedule.jobs)
+
+
+def _providers() -> Names:
+    from libs.runtime.model_settings import RATES  # noqa: PLC0415
+
+    return ("rules", *RATES, *_settings().providers)
+
+
+def _channels() -> Names:
+    return tuple(_settings().notify.channels)
+
+
+def _event_types() -> Names:
+    from contracts.audit import EventType  # noqa: PLC0415
+
+    return [kind.value for kind in EventType]
+
+
+def _services() -> Sequence[str]:
+    from services.cli.desk.logs import SERVERS, SERVICES  # noqa: PLC0415
+
+    return (*SERVICES, *SERVERS)
+
+
+COMPLETED: Mapping[str, Callable[[], Names]] = {
+    "kind": lambda: KINDS,
+    "cycle": _cycles,
+    "cycle_id": _cycles,
+    "op_id": _operations,
+    "account": _accounts,
+    "ticker": _tickers,
+    "universe": _tickers,
+    "evidence_of": _tickers,
+    "benchmark": _tickers,
+    "job": _jobs,
+    "name": _strategies,
+    "names": _strategies,
+    "provider": _providers,
+    "channel": _channels,
+    "pattern": _event_types,
+    "service": _services,
+}
+"""By the name of the option or argument."""
