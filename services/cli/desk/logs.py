@@ -19,15 +19,9 @@ from services.cli.desk.background import log_path
 from services.cli.shell.options import group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import load_settings
+from services.cli.shell.service_names import SERVERS, SERVICES
 from services.cli.shell.terminal import err, out, painter
 
-SERVICES = (
-    *("provisioner", "orchestrator", "sentiment", "research", "trader", "risk", "execution"),
-    *("assessment", "exit_signal", "strategy_design", "strategy_training", "strategy_backtest"),
-    *("reporter", "console", "notifier"),
-)
-SERVERS = ("nats", "postgres")
-"""Servers that a desk starts; each has a log in its own words."""
 READ_BYTES_MAX = 4 * 1024 * 1024
 """Of the end of each log, for the first lines that are shown."""
 LINES_MAX = 10_000

@@ -107,7 +107,7 @@ def _event_types() -> Names:
 
 
 def _services() -> Sequence[str]:
-    from services.cli.desk.logs import SERVERS, SERVICES  # noqa: PLC0415
+    from services.cli.shell.service_names import SERVERS, SERVICES  # noqa: PLC0415
 
     return (*SERVICES, *SERVERS)
 

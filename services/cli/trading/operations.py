@@ -40,6 +40,7 @@ from services.cli.trading.cycle import CycleArgument, newest
 
 IDS = "give its id, or at least its first 4 characters: deskbus operations list"
 CALL_CHARS = 300
+SHORT_LINES = 14
 LINES_MAX = 60
 """Of a command or a result."""
 
@@ -104,9 +105,12 @@ def list_operations(
 @app.command("show")
 def show_operation(
     op_id: Annotated[str, typer.Argument(help="An operation's id, or its first characters.")],
+    full: Annotated[
+        bool, typer.Option("--full", help="All of its input and output, and of every call.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show one operation: its input, output and every call."""
+    """Show one operation: what it gave, its calls, and how its command begins."""
     settings = load_settings()
     try:
         query = OperationQuery(op_id=op_id)
@@ -127,10 +131,10 @@ def show_operation(
     if json:
         emit([detail])
     else:
-        _show(detail, detail.operation)
+        _show(detail, detail.operation, full=full)
 
 
-def _show(detail: OperationDetail, node: OperationView) -> None:
+def _show(detail: OperationDetail, node: OperationView, *, full: bool) -> None:
     console = out()
     title = Text.assemble(
         (f"{node.state}/{node.name}", "bold"),
@@ -148,23 +152,34 @@ def _show(detail: OperationDetail, node: OperationView) -> None:
         console.print(Text(f"tokens: {amounts.sorts(node.usage)}", style="dim"))
     if node.error_message:
         console.print(Text(amounts.plain(node.error_message), style="red"))
-    for title_of, value in (("Command", detail.command), ("Result", detail.result)):
-        if value is not None:
-            console.print(Text(f"\n{title_of}", style="cyan"))
-            console.print(Padding(Text(_pretty(value)), (0, 0, 0, 2)))
+    lines_max = LINES_MAX if full else SHORT_LINES
+    _section("Result", detail.result, lines_max)
     if detail.journal:
         console.print(Text(f"\nCalls ({len(detail.journal)})", style="cyan"))
         for entry in detail.journal:
-            console.print(Padding(_call(entry), (0, 0, 0, 2)))
+            console.print(Padding(_call(entry, full=full), (0, 0, 0, 2)))
+    _section("Command", detail.command, lines_max)
+    if not full:
+        more = f"all of it: deskbus operations show {amounts.short(node.op_id)} --full"
+        err().print(f"\n{more}", style="dim")
 
 
-def _call(entry: JournalEntry) -> Text:
+def _section(title: str, value: JsonValue, lines_max: int) -> None:
+    if value is not None:
+        out().print(Text(f"\n{title}", style="cyan"))
+        out().print(Padding(Text(_pretty(value, lines_max)), (0, 0, 0, 2)))
+
+
+def _call(entry: JournalEntry, *, full: bool) -> Text:
     usage = entry.usage
     spent = f"  {amounts.sorts(usage)} · ${usage.cost_usd:,.4f}" if usage.tokens else ""
+    request_and_reply = (
+        f"\n    asked  {_line(entry.request)}\n    got    {_line(entry.reply)}" if full else ""
+    )
     return Text.assemble(
         (f"{entry.index:>3} {entry.kind.value} {sentence.of_entry(entry)}", "bold"),
         (f"  {amounts.duration(entry.duration_ms / 1000)}{spent}", "dim"),
-        f"\n    asked  {_line(entry.request)}\n    got    {_line(entry.reply)}",
+        request_and_reply,
     )
 
 
@@ -172,12 +187,13 @@ def _line(value: JsonValue) -> str:
     return amounts.cut(orjson.dumps(value).decode(), CALL_CHARS)
 
 
-def _pretty(value: JsonValue) -> str:
-    """As people read it; of what has thousands of lines the first ones."""
+def _pretty(value: JsonValue, lines_max: int) -> str:
+    """As people read it; the first lines where there are more than `lines_max`."""
     lines = amounts.plain(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()).splitlines()
-    more = len(lines) - LINES_MAX
-    left_out = [f"… {more:,} more lines: --json has them all"] if more > 0 else []
-    return "\n".join([*lines[:LINES_MAX], *left_out])
+    more = len(lines) - lines_max
+    where = "--json has them all" if lines_max == LINES_MAX else "--full"
+    left_out = [f"… {more:,} more lines: {where}"] if more > 0 else []
+    return "\n".join([*lines[:lines_max], *left_out])
 
 
 def _status(node: OperationView) -> Text:

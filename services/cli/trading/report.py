@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from rich.console import RenderableType
 
 from contracts.report import ReportQuery, ReportView
 from contracts.subjects import REPORT
@@ -13,7 +14,7 @@ from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.request import invalid
 from services.cli.shell.running import asking, load_settings, reading_client
-from services.cli.shell.terminal import emit, out
+from services.cli.shell.terminal import emit, out, write
 
 app = group()
 
@@ -29,7 +30,8 @@ def report(
 ) -> None:
     """Show a session's report: what needs you, decisions, orders, P&L and costs.
 
-    The same Markdown that a job of kind `report` writes to reports/ in the data directory.
+    Rendered on a terminal; elsewhere it is the same Markdown that a job of kind `report` writes to
+    reports/ in the data directory.
     """
     settings = load_settings()
     try:
@@ -53,6 +55,16 @@ def report(
     if json:
         emit([view.report])
         return
+    if out().is_terminal:
+        write(_rendered(view.markdown), out())
+        return
     for line in view.markdown.splitlines():
-        heading = line.startswith("#")
-        out().print(plain(line), style="bold cyan" if heading else "", soft_wrap=True)
+        out().print(plain(line), soft_wrap=True)
+
+
+def _rendered(markdown: str) -> RenderableType:
+    """The report as a person reads it; a file or another program gets the Markdown itself."""
+    from rich.markdown import Markdown  # noqa: PLC0415 - slow, and only wanted here
+
+    text = "\n".join(plain(line) for line in markdown.splitlines())
+    return Markdown(text, hyperlinks=False)
