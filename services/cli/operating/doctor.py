@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from contracts.halt import Halts, HaltsQuery
@@ -48,7 +49,7 @@ from services.cli.operating.market_sources import edgar_said, yahoo_said
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
-from services.cli.shell.terminal import emit, out
+from services.cli.shell.terminal import emit, out, write
 
 PYTHON_MIN = (3, 11)
 DISK_BYTES_MIN = 500 * 1024**2
@@ -77,10 +78,19 @@ def doctor(json: JsonOption = False) -> None:
 
 def _show(check: Check) -> None:
     mark, style = STYLES[check.verdict]
-    line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH - 1}} ", (check.said, ""))
-    out().print(line, soft_wrap=True)
-    if check.todo:
-        out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}", style="yellow"), soft_wrap=True)
+    if not out().is_terminal:  # a line a check, for programs that read lines
+        line = Text.assemble((f"{mark} ", style), f"{check.name:<{NAME_WIDTH - 1}} ", check.said)
+        out().print(line, soft_wrap=True)
+        if check.todo:
+            out().print(Text(f"{'':<{NAME_WIDTH + 2}}→ {check.todo}"), soft_wrap=True)
+        return
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(width=NAME_WIDTH - 1)
+    grid.add_column(overflow="fold")
+    todo = Text(f"\n→ {check.todo}", "yellow") if check.todo else Text()
+    grid.add_row(Text(mark, style), check.name, Text.assemble(check.said, todo))
+    write(grid, out())
 
 
 # --- this machine -------------------------------------------------------------------------------

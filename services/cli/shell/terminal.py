@@ -8,7 +8,8 @@ from io import TextIOWrapper
 from typing import Literal
 
 from pydantic import BaseModel
-from rich.console import Console, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +22,8 @@ PLAIN_WIDTH = 110
 """Columns when the output is no terminal: wide enough that nothing is broken or cut."""
 WIDTH_MAX = 118
 """Wider lines are hard to read."""
+TEXT_WIDTH_MIN = 20
+"""A text that wraps in less than this is a ribbon that nobody reads."""
 LABEL_WIDTH = 13
 """Of the labels that stand before facts, with their two blanks."""
 
@@ -92,21 +95,76 @@ def emit(lines: Iterable[BaseModel]) -> None:
 
 
 def write(renderable: RenderableType, console: Console) -> None:
-    """Print without the blanks that tables leave at the ends of lines."""
+    """Print without the blanks that tables leave at the ends of lines; a table that would have to
+    cut what must stay whole is printed as blocks."""
     with console.capture() as captured:
-        console.print(renderable)
+        console.print(_fitted(renderable, console))
     for line in captured.get().splitlines():
         console.file.write(line.rstrip() + "\n")
     console.file.flush()
+
+
+class Sheet(Table):
+    """A table whose rows become blocks of `label  value` where the terminal is too narrow."""
+
+    def width_needed(self) -> int:
+        """Columns without which something whole is cut, or a text becomes a ribbon."""
+        widths = []
+        for column in self.columns:
+            lengths = [_length(cell) for cell in (column.header, *column.cells)]
+            widest = max(lengths, default=0)
+            widths.append(widest if column.no_wrap else min(widest, TEXT_WIDTH_MIN))
+        return sum(widths) + 2 * (len(widths) - 1)
+
+    def blocks(self) -> RenderableType:
+        """Each row as lines, under its first cell; what is empty is left out."""
+        titles = [str(column.header).replace("\n", " ") for column in self.columns]
+        label_width = max(map(len, titles), default=0) + 2
+        parts: list[RenderableType] = []
+        for cells in zip(*(column.cells for column in self.columns), strict=True):
+            head, *rest_of_row = cells
+            if _length(head):
+                parts.append(head if isinstance(head, Text) else Text(str(head), "bold"))
+            grid = Table.grid(padding=(0, 1, 0, 0))
+            grid.add_column(width=label_width + 2, style="dim", no_wrap=True)
+            grid.add_column()
+            for title, cell in zip(titles[1:], rest_of_row, strict=True):
+                if _length(cell):
+                    grid.add_row(f"  {title}", _wrapping(cell))
+            parts.append(grid)
+        return Group(*parts)
+
+
+def _length(cell: object) -> int:
+    """The longest line of a cell."""
+    text = cell.plain if isinstance(cell, Text) else str(cell)
+    return max((cell_len(line) for line in text.splitlines()), default=0)
+
+
+def _wrapping(cell: RenderableType) -> RenderableType:
+    """The cell, whole: in a block there is room for further lines."""
+    if isinstance(cell, Text):
+        cell = cell.copy()
+        cell.no_wrap, cell.overflow = None, "fold"
+    return cell
+
+
+def _fitted(renderable: RenderableType, console: Console) -> RenderableType:
+    if isinstance(renderable, Group):
+        return Group(*(_fitted(part, console) for part in renderable.renderables))
+    if isinstance(renderable, Sheet) and renderable.width_needed() > console.width:
+        return renderable.blocks()
+    return renderable
 
 
 def table(*columns: str | tuple[str, str]) -> Table:
     """An open table with a dim head; a column is its title, or title and `right` or `gives`.
 
     Where the line is too narrow, the last column gives way and those that say so, the widest first;
-    what must stay on one line there is written with `one_line`.
+    what must stay on one line there is written with `one_line`. Where even that is not enough,
+    `write` prints each row as a block.
     """
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    grid = Sheet(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, column in enumerate(columns, start=1):
         title, side = (column, "left") if isinstance(column, str) else column
         justify: Literal["left", "right"] = "right" if side == "right" else "left"

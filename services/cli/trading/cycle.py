@@ -53,6 +53,9 @@ from services.cli.shell.terminal import (
     write,
 )
 
+NARROW = 100
+"""Columns below which the list of cycles leaves out pipelines, and costs where there are none."""
+
 app = group()
 
 CycleArgument = Annotated[
@@ -220,8 +223,14 @@ def list_cycles(
         none = "no cycles yet: deskbus cycle request --as-of 2012-06-29"
         err().print(f"no cycle is {status}" if status else none, style="dim")
         return
-    figures = (("took", "right"), ("tokens", "right"), ("USD", "right"))
-    grid = table("cycle", "kind", "as of", "status", *figures, ("pipelines", "gives"), "why")
+    narrow = out().width < NARROW
+    paid = not narrow or any(view.tokens for view in cycles)
+    grid = table(
+        *("cycle", "kind", "as of", "status", ("took", "right")),
+        *((("tokens", "right"), ("USD", "right")) if paid else ()),
+        *(() if narrow else (("pipelines", "gives"),)),
+        "why",
+    )
     for view in cycles:
         state = view.status or CycleStatus.RUNNING
         grid.add_row(
@@ -230,11 +239,15 @@ def list_cycles(
             str(view.as_of),
             Text(f"{STATUS_MARKS[state]} {state.value}", style=STATUS_STYLES[state]),
             amounts.between(view.accepted_at, view.ended_at),
-            *amounts.spent(view.tokens, view.cost_usd),
-            ", ".join(f"{pipeline.name}@{pipeline.account}" for pipeline in view.pipelines),
+            *(amounts.spent(view.tokens, view.cost_usd) if paid else ()),
+            *(() if narrow else (_pipelines(view),)),
             one_line(view.reason or _now(view)),
         )
     write(grid, out())
+
+
+def _pipelines(view: CycleView) -> str:
+    return ", ".join(f"{pipeline.name}@{pipeline.account}" for pipeline in view.pipelines)
 
 
 def _now(view: CycleView) -> str:

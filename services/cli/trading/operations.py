@@ -40,7 +40,10 @@ from services.cli.trading.cycle import CycleArgument, newest
 
 IDS = "give its id, or at least its first 4 characters: deskbus operations list"
 CALL_CHARS = 300
+NARROW = 100
+"""Columns below which the list leaves out cycles, and costs where there are none."""
 SHORT_LINES = 14
+"""Of input and output, unless all is asked for."""
 LINES_MAX = 60
 """Of a command or a result."""
 
@@ -86,17 +89,22 @@ def list_operations(
         filtered = "no matching operation; completed ones are searched in the newest 2,000 cycles"
         err().print(filtered if kind or status else none, style="dim")
         return
-    paid = (("tokens", "right"), ("USD", "right"))
-    what = ("what", "gives")
-    grid = table("id", "cycle", what, "status", ("took", "right"), *paid, "result")
+    narrow = out().width < NARROW
+    paid = not narrow or any(node.tokens for node in nodes)
+    grid = table(
+        *(("id",) if narrow else ("id", "cycle")),
+        *(("what", "gives"), "status", ("took", "right")),
+        *((("tokens", "right"), ("USD", "right")) if paid else ()),
+        "result",
+    )
     for node in nodes:
         grid.add_row(
             amounts.short(node.op_id),
-            amounts.short(node.cycle_id),
+            *(() if narrow else (amounts.short(node.cycle_id),)),
             "/".join(filter(None, (node.pipeline, node.state, node.name))),
             _status(node),
             took(node),
-            *amounts.spent(node.tokens, node.cost_usd),
+            *(amounts.spent(node.tokens, node.cost_usd) if paid else ()),
             one_line(result_text(node), "red" if node.error_message else ""),
         )
     write(grid, out())

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 
 from services.cli import main as cli
 from services.cli.shell import completion
@@ -146,6 +147,14 @@ def test_what_is_typed_wrong_is_said_in_one_voice_with_a_command_that_works(
     assert capsys.readouterr().err == f"deskbus: {message}\n  → {hint}\n"
 
 
+@pytest.fixture
+def _logging_as_before() -> Iterator[None]:
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
+@pytest.mark.usefixtures("_logging_as_before")
 def test_the_shell_completes_names_of_the_settings_and_is_silent_without_a_desk(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
