@@ -137,7 +137,8 @@ class Recorder:
     """Saves what `market` answers for its newest session into `directory`.
 
     With `edgar` the companies' filings too, and with `figures_of_edgar` the figures that they
-    reported, in the place of the market's.
+    reported, in the place of the market's. `begin` hears how many tickers there are to record,
+    `tell` of each, `pause` of seconds to wait.
     """
 
     def __init__(
@@ -149,6 +150,7 @@ class Recorder:
         figures_of_edgar: bool = False,
         tell: Callable[[Recorded], None],
         pause: Callable[[float], object] = lambda _: None,
+        begin: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._feed = market.feed
         self._market = market
@@ -157,6 +159,7 @@ class Recorder:
         self._figures_of_edgar = figures_of_edgar and edgar is not None
         self._tell = tell
         self._pause = pause
+        self._begin = begin
 
     async def run(self, tickers: Sequence[str] | None, since: date | None) -> Sequence[Recorded]:
         """Record prices from `since` on, and all else there is, of `tickers` or the universe.
@@ -179,6 +182,7 @@ class Recorder:
         for name in sorted(set(names) & set(state.done)):
             self._tell(Recorded(name, absent={"all": "recorded already"}))
         left = sorted(set(names) - set(state.done))
+        self._begin(len(left))
         results: list[Recorded] = []
         for start in range(0, len(left), BATCH):
             pages = await self._batch(left[start : start + BATCH], as_of, since)

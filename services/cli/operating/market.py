@@ -36,6 +36,7 @@ from services.cli.operating.market_sources import NOTHING_ELSE, source_rows
 from services.cli.render import figures
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
+from services.cli.shell.progress import Progress
 from services.cli.shell.request import corrected
 from services.cli.shell.request_options import UniverseOption
 from services.cli.shell.running import asking, load_settings
@@ -280,7 +281,17 @@ def record(
 async def _record(
     settings: Settings, directory: Path, names: Sequence[str], since: date | None, *, json: bool
 ) -> Sequence[Recorded]:
+    done = total = 0
+
+    def begin(count: int) -> None:
+        nonlocal total
+        total = count
+
     def tell(recorded: Recorded) -> None:
+        nonlocal done
+        if "all" not in recorded.absent:  # those of an earlier run are no work of this one
+            done += 1
+            progress.counts(done, total, f"{recorded.ticker} recorded")
         if json:
             emit([RecordedRow.model_validate(recorded, from_attributes=True)])
         else:
@@ -301,8 +312,14 @@ async def _record(
         figures_of_edgar=Kind.FUNDAMENTALS in used,
         tell=tell,
         pause=pause,
+        begin=begin,
     )
-    return await recorder.run(names or None, since)
+    with Progress(err(), _continued_by_itself, live=False) as progress:
+        return await recorder.run(names or None, since)
+
+
+def _continued_by_itself(_cycle: str) -> str:
+    return "stopped; the same command continues it: what is recorded is not asked for again"
 
 
 def _missing(recorded: Recorded) -> str:

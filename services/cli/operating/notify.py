@@ -83,7 +83,7 @@ def notify() -> None:
 # --- test -----------------------------------------------------------------------------------------
 
 
-@app.command("test", epilog="Examples:  deskbus notify test phone   deskbus notify test")
+@app.command("test")
 def send_test(
     channel: Annotated[
         str | None, typer.Argument(help="The channel's name, as in deskbus.toml; all without it.")
@@ -148,7 +148,7 @@ def _tell(answer: ChannelTested) -> None:
 # --- list -----------------------------------------------------------------------------------------
 
 
-@app.command("list", epilog="Examples:  deskbus notify list   deskbus notify list --json")
+@app.command("list")
 def list_channels(json: JsonOption = False) -> None:
     """Show channels with how they fare, and the rules.
 
@@ -214,10 +214,7 @@ def show_channels(
 # --- history --------------------------------------------------------------------------------------
 
 
-@app.command(
-    epilog="Examples:  deskbus notify history   deskbus notify history --channel phone "
-    "--status given_up   deskbus notify history --limit 200 --json"
-)
+@app.command()
 def history(
     channel: Annotated[str | None, typer.Option(help="Only this channel.")] = None,
     status: Annotated[

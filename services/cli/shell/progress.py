@@ -36,11 +36,15 @@ def cycle_continues(cycle: str) -> str:
 class Progress:
     """Told of events; shows the states that pipelines enter, how long they take, and what fails.
 
-    Left by Ctrl-C it says what goes on all the same.
+    Left by Ctrl-C it says what goes on all the same. Without `live` no line changes: for commands
+    that print their results meanwhile.
     """
 
-    def __init__(self, console: Console, interrupted: Interrupted = cycle_continues) -> None:
+    def __init__(
+        self, console: Console, interrupted: Interrupted = cycle_continues, *, live: bool = True
+    ) -> None:
         self._console = console
+        self._live = live and console.is_terminal
         self._interrupted = interrupted
         self._started = time.monotonic()
         self._step_started = self._started
@@ -52,7 +56,7 @@ class Progress:
         self._status: Status | None = None
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        if self._live:
             self._status = self._console.status(_Ticking(self.line), spinner="dots")
             self._status.start()
         return self

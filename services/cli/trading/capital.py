@@ -78,8 +78,6 @@ def import_file(
     The file's first line names its columns: `ticker`, `quantity` (whole shares, as of today's
     splits), `cost` (of one share, before fees), `opened_on` (the session since which some are
     held) and, where you like, `currency`. Nothing is guessed: what is missing is asked for.
-
-    Example: deskbus portfolio import holdings.csv --account mine --cash 2500
     """
     read = read_holdings(file)
     findings = [*read.findings]
@@ -126,8 +124,6 @@ def deposit(
 
     It counts from the session after the account's own on. It is no gain: returns are
     time-weighted.
-
-    Example: deskbus portfolio deposit 1000 --account mine
     """
     _move("deposit", amount, account, confirmed, json=json)
 
@@ -142,8 +138,6 @@ def withdraw(
 
     It counts from the session after the account's own on. It is no loss: returns are
     time-weighted.
-
-    Example: deskbus portfolio withdraw 250.50 --account mine
     """
     _move("withdrawal", amount, account, confirmed, json=json)
 

@@ -46,8 +46,6 @@ def now(
 
     An exit cycle does it: through the same rules, approval and execution as a sale by the exit
     rules, which nobody asks this time. Afterwards the ticker cools off like after any sale.
-
-    Examples: deskbus exit now AAPL   deskbus exit now AAPL --share 50 --account mine
     """
     settings = load_settings()
     sale = {"ticker": ticker.upper(), "share_pct": share.removesuffix("%")}

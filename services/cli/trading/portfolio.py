@@ -45,10 +45,7 @@ app = group(ShowFirst)
 capital.add_to(app)
 
 
-@app.callback(
-    epilog="Examples:  deskbus portfolio   deskbus portfolio import holdings.csv --account mine "
-    "--cash 2500   deskbus portfolio deposit 1000 --account mine"
-)
+@app.callback()
 def portfolio() -> None:
     """Show an account, open one with your holdings, pay cash in and take it out.
 

@@ -161,7 +161,11 @@ def test_the_same_request_again_is_accepted_and_another_body_is_rejected(
         (("cycle", "cancel", "LAST"), ExitCode.REJECTED, "too_late"),
         (("cycle", "request", "--kind", "weird"), ExitCode.REJECTED, "unknown kind"),
         (("operations", "list", "--type", "pics"), ExitCode.USAGE, "did you mean picks?"),
-        (("operations", "list", "--status", "done"), ExitCode.USAGE, "'completed'"),
+        (
+            ("operations", "list", "--status", "done"),
+            ExitCode.USAGE,
+            "one of pending, running, completed",
+        ),
         (("tail", "ordr_*"), ExitCode.USAGE, "did you mean order_*?"),
         (("operations", "show", "00000000"), ExitCode.NOT_FOUND, "no operation has the id"),
         (("portfolio", "nobody"), ExitCode.NOT_FOUND, "there is: main"),
