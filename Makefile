@@ -77,10 +77,12 @@ soak: $(MARK)-test ## the long chaos run: 2,000 cycles with kills of everything;
 	RACES=1000 $(BIN)/python -m pytest -q --timeout 3600 tests/integration/orchestrator/test_approval_races.py \
 		tests/integration/execution/test_guard.py
 
-contracts: $(MARK)-run ## write contracts/schemas from the contracts
+contracts: $(MARK)-run ## write what is made from code: contracts/schemas, and tables and pages of docs
 	$(BIN)/python -m libs.bus.document.asyncapi contracts/schemas
 	$(BIN)/python -m deploy.reference.settings_table docs/configuration.md
 	$(BIN)/python -m deploy.reference.metrics_page docs/metrics.md
+	$(BIN)/python -m deploy.reference.errors_page docs/errors.md
+	$(BIN)/python -m deploy.reference.cli_pages docs/cli
 
 dashboards: $(MARK)-test ## write deploy/grafana/dashboards
 	$(BIN)/python deploy/grafana/make.py

@@ -23,7 +23,7 @@ class BodyTooLarge(DeskError):
 
 
 class BodyMissing(DeskError):
-    """There is no such body, or its bytes are not those of its name."""
+    """No body has this name, or its bytes are not those of its name."""
 
     code = "body_missing"
 

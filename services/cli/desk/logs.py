@@ -90,7 +90,7 @@ def logs(
         typer.Argument(help="Only of this service, e.g. risk; or of a server: nats, postgres."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")
     ] = False,
     lines: Annotated[
         int, typer.Option("--lines", "-n", min=0, max=LINES_MAX, help="How many of the last ones.")

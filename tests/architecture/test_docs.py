@@ -1,0 +1,90 @@
+"""The docs lead somewhere: every link and heading it names exists, every page is in the index, and
+pages that are made from the program are as the program is."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from deploy.reference import cli_pages, errors_page
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^( *)(```+|~~~+).*?^\1\2", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]*`")
+LINK = re.compile(r"\]\(([^()\s]+(?:\([^()\s]*\)[^()\s]*)?)\)")
+HEADING = re.compile(r"^#+ +(.+?) *#*$", re.MULTILINE)
+ELSEWHERE = ("http://", "https://", "mailto:")
+
+
+def links(page: Path) -> list[str]:
+    """Where a page leads, outside of its code."""
+    text = CODE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
+    return [link for link in LINK.findall(text) if not link.startswith(ELSEWHERE)]
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """The names of a page's headings, as GitHub makes them: later ones of a name have a number."""
+    names: dict[str, int] = {}
+    every = set()
+    for heading in HEADING.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        count = names.get(slug, 0)
+        names[slug] = count + 1
+        every.add(f"{slug}-{count}" if count else slug)
+    return frozenset(every)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    lost = []
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            lost.append(link)
+    assert lost == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    docs = ROOT / "docs"
+    reached, waiting = set(), [docs / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        if page.name != "README.md":
+            continue  # an index leads on; a page's own links are no map
+        named = ((page.parent / link.partition("#")[0]).resolve() for link in links(page))
+        waiting += [found for found in named if found.suffix == ".md" and found not in reached]
+    listed = {page for page in PAGES if docs in page.parents}
+    assert sorted(page.relative_to(docs).as_posix() for page in listed - reached) == []
+
+
+def test_a_page_a_command_is_as_the_program_is() -> None:
+    wanted = cli_pages.pages()
+    folder = ROOT / "docs" / "cli"
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == wanted, (
+        "run `make contracts`"
+    )
+
+
+def test_every_error_is_in_its_table() -> None:
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert text == errors_page.rewritten(text), "run `make contracts`"
+
+
+def test_common_errors_are_errors() -> None:
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    common = text.partition("## The common ones")[2].partition("## All codes")[0]
+    named = {
+        code
+        for row in re.findall(r"^\| (`.*?) \|", common, re.MULTILINE)
+        for code in re.findall(r"`(\w+)`", row)
+    }
+    source = "".join(
+        path.read_text() for top in ("libs", "services") for path in (ROOT / top).rglob("*.py")
+    )
+    assert sorted(code for code in named if f'"{code}"' not in source) == []
