@@ -45,8 +45,13 @@ def _page(text: str) -> str:
     """A page as the house writes them: the mark below its title, no needless blanks or lines."""
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\n{3,}", "\n\n", text).strip()
+    text = re.sub(r"(?:^deskbus .*\n?)+", _fenced, text, flags=re.MULTILINE)
     title, _, rest = text.partition("\n")
     return f"{title}\n\n{MADE}\n{rest}\n"
+
+
+def _fenced(examples: re.Match[str]) -> str:
+    return f"**Examples**:\n\n```console\n{examples[0].rstrip()}\n```\n"
 
 
 def main(folder: Path) -> None:
