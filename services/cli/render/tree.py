@@ -38,6 +38,7 @@ def draw(nodes: Sequence[OperationView], width: int) -> Table:
     heads = [*sorts, "USD"] if paid else []
     spent = ((head, "right") for head in heads)
     grid = table("what", "", ("took", "right"), *spent, "id", "result")
+    grid.keeps_rows = True  # its branches stand below one another
     for branch, node in walk(gathered(nodes)):
         grid.add_row(
             Text.assemble((branch, "dim"), _name(node)),

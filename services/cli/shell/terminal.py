@@ -24,6 +24,7 @@ WIDTH_MAX = 118
 """Wider lines are hard to read."""
 TEXT_WIDTH_MIN = 20
 """A text that wraps in less than this is a ribbon that nobody reads."""
+CUT_WIDTH_MIN = 8
 LABEL_WIDTH = 13
 """Of the labels that stand before facts, with their two blanks."""
 
@@ -105,15 +106,17 @@ def write(renderable: RenderableType, console: Console) -> None:
 
 
 class Sheet(Table):
-    """A table whose rows become blocks of `label  value` where the terminal is too narrow."""
+    """A table whose rows become blocks of `label  value` where the terminal is too narrow, unless
+    it `keeps_rows`, as a tree does."""
+
+    keeps_rows = False
 
     def width_needed(self) -> int:
         """Columns without which something whole is cut, or a text becomes a ribbon."""
         widths = []
         for column in self.columns:
-            lengths = [_length(cell) for cell in (column.header, *column.cells)]
-            widest = max(lengths, default=0)
-            widths.append(widest if column.no_wrap else min(widest, TEXT_WIDTH_MIN))
+            need = _length if column.no_wrap else _length_needed
+            widths.append(max(map(need, (column.header, *column.cells)), default=0))
         return sum(widths) + 2 * (len(widths) - 1)
 
     def blocks(self) -> RenderableType:
@@ -141,6 +144,13 @@ def _length(cell: object) -> int:
     return max((cell_len(line) for line in text.splitlines()), default=0)
 
 
+def _length_needed(cell: object) -> int:
+    """Columns without which a cell that gives way says nothing: what is cut needs fewer than what
+    wraps."""
+    is_cut = isinstance(cell, Text) and cell.overflow == "ellipsis"
+    return min(_length(cell), CUT_WIDTH_MIN if is_cut else TEXT_WIDTH_MIN)
+
+
 def _wrapping(cell: RenderableType) -> RenderableType:
     """The cell, whole: in a block there is room for further lines."""
     if isinstance(cell, Text):
@@ -152,12 +162,12 @@ def _wrapping(cell: RenderableType) -> RenderableType:
 def _fitted(renderable: RenderableType, console: Console) -> RenderableType:
     if isinstance(renderable, Group):
         return Group(*(_fitted(part, console) for part in renderable.renderables))
-    if isinstance(renderable, Sheet) and renderable.width_needed() > console.width:
-        return renderable.blocks()
-    return renderable
+    if not isinstance(renderable, Sheet) or renderable.keeps_rows or console.width >= PLAIN_WIDTH:
+        return renderable
+    return renderable.blocks() if renderable.width_needed() > console.width else renderable
 
 
-def table(*columns: str | tuple[str, str]) -> Table:
+def table(*columns: str | tuple[str, str]) -> Sheet:
     """An open table with a dim head; a column is its title, or title and `right` or `gives`.
 
     Where the line is too narrow, the last column gives way and those that say so, the widest first;

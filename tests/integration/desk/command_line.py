@@ -41,7 +41,12 @@ class CommandLine:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if "DESKBUS" not in name}
+        # COLUMNS too: a runner of tests sets it, and output into a pipe has its own width.
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if "DESKBUS" not in name and name != "COLUMNS"
+        }
         # Any free port: several desks may run on one machine.
         own = {"DESKBUS_DATA_DIR": str(self.data_dir), "DESKBUS_HTTP_PORT": "0"}
         return {**kept, **own, **dict(self.settings)}

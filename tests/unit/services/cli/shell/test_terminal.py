@@ -44,3 +44,26 @@ def test_at_80_columns_each_row_is_a_block_with_every_figure_whole() -> None:
         "                   nothing fired nothing fired nothing fired nothing fired\n"
         "                   nothing fired\n"
     )
+
+
+def test_a_tree_keeps_its_rows() -> None:
+    grid = table("what", "id", "result")
+    grid.keeps_rows = True
+    grid.add_row("└─ a branch of the tree", "28f4da97", one_line(WHY))
+    console = Console(file=io.StringIO(), width=40)
+    write(grid, console)
+
+    assert isinstance(console.file, io.StringIO)
+    head, row = console.file.getvalue().splitlines()
+    assert head.split()[:2] == ["what", "id"]
+    assert row.startswith("└─ a branch of the tree  28f4da97  ")
+
+
+def test_what_may_be_cut_makes_no_blocks() -> None:
+    grid = table("cycle", "why")
+    grid.add_row("28f4da97", one_line(WHY))
+    console = Console(file=io.StringIO(), width=20)
+    write(grid, console)
+
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == "cycle     why\n28f4da97  the last …\n"
