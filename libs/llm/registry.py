@@ -10,6 +10,7 @@ from contracts.message import Pipeline
 from contracts.operation import Reserve
 from contracts.provider import ProviderStanding
 from libs.llm.agent import Limits
+from libs.llm.committee.provider import SCRIPTED, CommitteeProvider
 from libs.llm.endpoints.endpoint import Endpoint, endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.remote import RemoteProvider
@@ -65,7 +66,8 @@ def all_providers(settings: Settings) -> Mapping[str, Provider]:
     providers = {
         name: _provider(endpoint, settings) for name, endpoint in endpoints_of(settings).items()
     }
-    return {"rules": RulesProvider(), **providers}
+    scripted = {SCRIPTED: CommitteeProvider()} if settings.demo else {}
+    return {"rules": RulesProvider(), **providers, **scripted}
 
 
 @asynccontextmanager

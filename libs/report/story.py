@@ -41,6 +41,11 @@ from libs.report.tickers import Row
 from libs.report.tones import Tone
 
 MADE_UP = "synthetic prices: they say nothing about a real market"
+NATURES = {
+    "rules": " (stated rules, no model)",
+    "scripted": " (scripted for the demo: no model was asked, nothing was paid)",
+}
+"""The words that stand beside the name of a provider that is no model."""
 REASONS_LISTED_MAX = 5
 DROPPED_LISTED_MAX = 3
 RULES_LISTED_MAX = 12
@@ -142,7 +147,7 @@ def title(kind: str, as_of: date | None) -> str:
 
 def nature(provider: str) -> str:
     """The words that stand beside a provider's name."""
-    return " (stated rules, no model)" if provider == "rules" else ""
+    return NATURES.get(provider, "")
 
 
 # --- what was looked at -------------------------------------------------------------------------

@@ -239,6 +239,9 @@ class Settings(BaseSettings):
     docs/providers.md."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """US dollars for a million tokens, by model id, beside or over the built-in prices."""
+    demo: bool = False
+    """Whether this is the desk of `deskbus demo`: a provider `scripted` answers there in a model's
+    place, at invented prices, and every page says so. Not for a desk of your own."""
     model_timeout_s: float = Field(default=MODEL_TIMEOUT_S, gt=0, le=MODEL_TIMEOUT_S_MAX)
     """How long one model call may take before it counts as failed."""
     model_silence_s: float = Field(default=MODEL_SILENCE_S, gt=0, le=MODEL_TIMEOUT_S_MAX)

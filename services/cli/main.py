@@ -34,6 +34,11 @@ SECTIONS: Sequence[tuple[str, Sequence[Entry]]] = (
                 "Run one decision cycle from start to finish (the quickest start)",
             ),
             Entry("init", "desk.init", "Write a folder to start from: settings, jobs, exits, data"),
+            Entry(
+                "demo",
+                "demo.command",
+                "Show a desk that has lived a year, in a browser, in a minute",
+            ),
             Entry("up", "desk.up", "Start the desk and keep it running"),
             Entry("down", "desk.down", "Stop the desk that runs here"),
             Entry("status", "desk.status", "Say whether a desk runs here, and how it is"),

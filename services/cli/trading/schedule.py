@@ -1,9 +1,8 @@
 """`deskbus schedule`: jobs that run by themselves, and what became of their slots."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, date, datetime
 from typing import Annotated
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
@@ -12,32 +11,25 @@ import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from contracts.audit import Event
-from contracts.cycle import TIMEOUT_S_DEFAULT, CycleStatus
+from contracts.cycle import CycleStatus
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.schedule import (
-    SCHEDULE,
     JobAnswer,
     JobRun,
     JobView,
-    RunJob,
     ScheduleQuery,
     ScheduleView,
-    slot_key,
 )
-from contracts.subjects import PAUSE_JOB, PERFORMANCE, RESUME_JOB, RUN_JOB, Asked, Subject
+from contracts.subjects import PAUSE_JOB, PERFORMANCE, RESUME_JOB, Asked, Subject
 from contracts.subjects import SCHEDULE as SCHEDULE_QUERY
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
-from libs.market.slots import Slot, slots
-from libs.runtime import ids
 from libs.runtime.settings import Settings
-from libs.runtime.when import OFFSET_MAX, parse
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import ExitCode, Problem
 from services.cli.shell.progress import Progress
-from services.cli.shell.request import ENDS, follow, invalid
+from services.cli.shell.request import ENDS, invalid
 from services.cli.shell.running import (
     asking,
     desk_client,
@@ -45,6 +37,7 @@ from services.cli.shell.running import (
     load_settings,
     reading_client,
 )
+from services.cli.shell.slots import Slots, accepted, slots_of
 from services.cli.shell.terminal import STATUS_STYLES, emit, err, one_line, out, table, write
 from services.cli.trading import performance
 
@@ -141,7 +134,7 @@ def run(
     async def work() -> JobRun:
         async with desk_client(settings) as client:
             with Progress(err()) as progress:
-                one = _One(client, settings, progress, progress.heard)
+                one = Slots(client, settings, progress.heard)
                 return await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
 
     done = asking(work())
@@ -173,11 +166,11 @@ def replay(
         async with desk_client(settings) as client:
             view = await _view(client)
             _warn(view)
-            steps = list(_steps(view.jobs, calendar, first, last))
+            slots = list(slots_of(view.jobs, calendar, first, last))
             with Progress(err(), _continued_by_itself) as progress:
-                one = _One(client, settings, progress)
-                for name, slot in steps:
-                    progress.counts(len(done), len(steps), f"{name} of {slot.session}")
+                one = Slots(client, settings)
+                for name, slot in slots:
+                    progress.counts(len(done), len(slots), f"{name} of {slot.session}")
                     done.append(await one.to_its_end(name, slot.at))
                     if json:
                         emit(done[-1:])
@@ -194,36 +187,6 @@ def replay(
             _link(settings, account)
     bad = [run for run in runs if ENDS[run.status or CycleStatus.FAILED] is not ExitCode.OK]
     raise typer.Exit(ExitCode.FAILED if bad else ExitCode.OK)
-
-
-@dataclass(frozen=True)
-class _One:
-    """Runs single slots."""
-
-    client: Client
-    settings: Settings
-    progress: Progress
-    heard: Callable[[Event], None] = lambda _: None
-
-    async def asked(self, job: str, at: datetime) -> JobRun:
-        """The run as it stands right after it was asked for. Raises `Problem` where it is a no."""
-        answer = _accepted(await self.client.ask(RUN_JOB, RunJob(job=job, at=at)))
-        if answer.run is None or answer.run.outcome == "rejected":
-            why = answer.run.reason if answer.run else "the desk gave no reason"
-            raise Problem(ExitCode.REJECTED, f"the desk refused the run: {why}")
-        return answer.run
-
-    async def to_its_end(self, job: str, at: datetime) -> JobRun:
-        """The run once its cycle has ended."""
-        known = self.settings.schedule.jobs.get(job)
-        limit_s = known.timeout_s if known else TIMEOUT_S_DEFAULT
-        cycle_id = ids.cycle_id(SCHEDULE, slot_key(job, at))
-        async with self.client.events(cycle_id) as events:
-            run = await self.asked(job, at)
-            if run.status is not CycleStatus.RUNNING:
-                return run
-            view = await follow(self.client, cycle_id, events, limit_s, self.heard)
-        return run.model_copy(update={"status": view.status, "reason": view.reason})
 
 
 async def _results(
@@ -252,23 +215,6 @@ def _continued_by_itself(_cycle: str) -> str:
     return "stopped; the same command continues it: what is done is not done again"
 
 
-def _steps(
-    jobs: Sequence[JobView], calendar: ExchangeCalendar, first: date, last: date
-) -> Iterator[tuple[str, Slot]]:
-    """The slots of all jobs on these sessions, in order; jobs at one moment as they are listed."""
-    before = datetime.combine(first, time(), calendar.zone) - OFFSET_MAX
-    after = datetime.combine(last + timedelta(days=1), time(), calendar.zone) + OFFSET_MAX
-    runs = [
-        (slot.at, number, job.name, slot)
-        for number, job in enumerate(jobs)
-        if job.paused_at is None
-        for slot in slots([parse(text) for text in job.when], calendar, before, after)
-        if first <= slot.session <= last
-    ]
-    for _, _, name, slot in sorted(runs):
-        yield name, slot
-
-
 def _warn(view: ScheduleView) -> None:
     for warning in view.warnings:
         err().print(Text(warning, "yellow"), soft_wrap=True)
@@ -289,14 +235,7 @@ def _ask(row: Subject[Asked, JobAnswer], fields: dict[str, str]) -> JobAnswer:
         async with desk_client(settings) as client:
             return await client.ask(row, wish)
 
-    return _accepted(asking(work()))
-
-
-def _accepted(answer: JobAnswer) -> JobAnswer:
-    if answer.outcome == "accepted":
-        return answer
-    code = ExitCode.NOT_FOUND if answer.code == "not_found" else ExitCode.REJECTED
-    raise Problem(code, answer.message, "deskbus schedule list")
+    return accepted(asking(work()))
 
 
 def _tell(answer: JobAnswer, changed: str, same: str, *, json: bool) -> None:

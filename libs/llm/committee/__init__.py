@@ -1,0 +1,1 @@
+"""The scripted provider of `deskbus demo`: it answers in a model's place, and is none."""

@@ -1,0 +1,148 @@
+"""The demo's year: the schedule over past sessions, as `deskbus schedule replay` runs it, and
+beside it what a desk meets in a year.
+
+Everything is asked for over the bus as anybody may ask it, and whatever is asked for under a key
+that was used before is the same work: a filling that was stopped goes on where it was.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from contracts.cycle import STRATEGY
+from contracts.halt import HaltTrading, ResumeTrading
+from contracts.schedule import ScheduleQuery
+from contracts.strategy import StrategyWish
+from contracts.subjects import HALT, REQUEST_CYCLE, RESUME, SCHEDULE
+from libs.bus.client import Client, open_client
+from libs.bus.connection import connect
+from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.market.slots import Slot
+from libs.report.strategies.files import spec_of
+from libs.runtime.settings import Settings
+from services.cli.demo.market import FIRST, LAST, TODAY
+from services.cli.demo.sealed import MAIN, RULES, THRIFTY
+from services.cli.shell.request import Wish, build, request_and_follow, send
+from services.cli.shell.slots import Slots, slots_of
+
+CALLER = "cli"
+HALTED = (date(2010, 2, 8), date(2010, 2, 19))
+"""Sessions between which the rules' account is halted."""
+WHY_HALTED = "a drill: no buys while the market settles"
+DRILL = "the demo's halt: sales pass, buys do not; deskbus resume --account rules ends it"
+THRIFTY_USD = "0.12"
+TORN = b'{"idempotency_key": "a-program-that-died-in-the-mid'
+WAITS_KEY = "demo-waits"
+DEAR_KEY = "demo-too-dear"
+SPEC = Path(__file__).parent / "strategy.yaml"
+STRATEGIES: Mapping[str, StrategyWish] = {}
+STRATEGY_TIMEOUT_S = 240.0
+LAST_STEPS = 4
+"""What is done after the sessions: the cycle too dear, the proposal, the letter, the halt."""
+
+Told = Callable[[int, int, str], None]
+"""Hears of progress: steps done, of how many, and what is done now."""
+
+
+@dataclass(frozen=True)
+class Year:
+    """The sessions of a filling, the first and the last."""
+
+    first: date
+    last: date
+
+    @classmethod
+    def of(cls, sessions: int | None, calendar: ExchangeCalendar) -> "Year":
+        """The whole year, or its last sessions."""
+        whole = calendar.sessions(FIRST, LAST)
+        return cls(whole[0] if sessions is None else whole[-min(sessions, len(whole))], whole[-1])
+
+
+async def fill(settings: Settings, year: Year, told: Told) -> None:
+    """Live the year. Raises `Problem` and `DeskNotReachable`; what was done then stays done."""
+    async with open_client(settings.nats_address, settings.secrets_path, CALLER) as client:
+        view = await client.ask(SCHEDULE, ScheduleQuery())
+        runs = list(slots_of(view.jobs, exchange_calendar(), year.first, year.last))
+        count = len(runs) + LAST_STEPS
+        designing = asyncio.create_task(_strategies(client))
+        try:
+            await _live(client, settings, runs, lambda done, now: told(done, count, now))
+            await _last_day(client, settings, lambda n, now: told(len(runs) + n, count, now))
+            told(count, count, "strategies: the backtests end")
+            await designing
+        finally:
+            designing.cancel()
+
+
+async def _live(
+    client: Client,
+    settings: Settings,
+    runs: Sequence[tuple[str, Slot]],
+    told: Callable[[int, str], None],
+) -> None:
+    slots = Slots(client, settings)
+    halted = False
+    for number, (job, slot) in enumerate(runs):
+        told(number, f"{slot.session:%Y-%m-%d} {job}")
+        wanted = HALTED[0] <= slot.session <= HALTED[1]
+        if wanted and not halted:
+            await client.ask(HALT, HaltTrading(account=RULES, reason=WHY_HALTED))
+        elif halted and not wanted:
+            await client.ask(RESUME, ResumeTrading(account=RULES))
+        halted = wanted
+        await slots.to_its_end(job, slot.at)
+
+
+async def _last_day(client: Client, settings: Settings, told: Callable[[int, str], None]) -> None:
+    """What is left open for a visitor, and what went wrong."""
+    told(0, "a decision with too small a budget")
+    dear = Wish(
+        key=DEAR_KEY,
+        as_of=TODAY.isoformat(),
+        providers=(f"{THRIFTY}=scripted@{THRIFTY}",),
+        cost_usd=THRIFTY_USD,
+    )
+    await request_and_follow(client, build(dear), lambda _: None)
+    told(1, "a proposal that waits for approval")
+    await send(client, build(waiting_wish()))
+    told(2, "a torn message")
+    await _torn(settings)
+    told(3, "a halt")
+    await client.ask(HALT, HaltTrading(account=RULES, reason=DRILL))
+
+
+def waiting_wish() -> Wish:
+    """The last decision, which a person is asked about."""
+    return Wish(
+        key=WAITS_KEY,
+        as_of=TODAY.isoformat(),
+        providers=(f"scripted=scripted@{MAIN}",),
+        approval_required=True,
+    )
+
+
+async def _torn(settings: Settings) -> None:
+    """Half a message, as a program sends that dies in the middle: it becomes a dead letter."""
+    connection = await connect(settings.nats_address, CALLER, settings.secrets_path)
+    try:
+        await connection.request(REQUEST_CYCLE.by(CALLER), TORN, timeout=5)
+    finally:
+        await connection.close()
+
+
+async def _strategies(client: Client) -> None:
+    """Two designs, trained and tested while the year goes by: a given one, a drawn one."""
+    wishes = {"demo-strategy-given": StrategyWish(spec=spec_of(SPEC.read_text())), **STRATEGIES}
+    for key, wish in wishes.items():
+        request = build(
+            Wish(
+                kind=STRATEGY,
+                key=key,
+                providers=("scripted",),
+                timeout_s=STRATEGY_TIMEOUT_S,
+                strategy=wish,
+            )
+        )
+        await request_and_follow(client, request, lambda _: None)
