@@ -131,7 +131,7 @@ def _asks(request: ModelRequest) -> tuple[Ask, ...]:
 
 
 def _relabelled(ask: Ask) -> Ask:
-    """What the rules would save, under the script's own label."""
+    """The call that the rules would make, under the script's own label."""
     return Ask(ask.tool, {name: _relabel(value) for name, value in ask.arguments.items()})
 
 
@@ -150,8 +150,8 @@ def _asking(asks: list[Ask], text: str) -> ModelReply:
 
 
 def _day(request: ModelRequest) -> date | None:
-    told = request.task.get("as_of")
-    return date.fromisoformat(told) if isinstance(told, str) else None
+    day = request.task.get("as_of")
+    return date.fromisoformat(day) if isinstance(day, str) else None
 
 
 def _usage(request: ModelRequest, reply: ModelReply) -> Usage:

@@ -28,7 +28,7 @@ from contracts.sentiment import MoodDraft, SentimentDraft
 from contracts.strategy import StrategyDraft
 from contracts.trader import PICKS_MAX, BuyDraft, DailyPicks, PickDraft, PicksDraft
 from libs.facts.desk import BEING_SOLD, NOT_TO_BUY, REVIEW_DUE, ROOM
-from libs.llm.committee import lines
+from libs.llm.committee import arguments, lines
 from libs.llm.committee.lines import LABEL, chosen
 from libs.llm.rules import analyst, designer, memory, planner, quant, risk_review, sentiment
 from libs.llm.rules.lexicon import tone
@@ -73,7 +73,7 @@ def _mood(view: MoodDraft, evidence: EvidenceIndex, day: str) -> MoodDraft:
     reasons = tuple(
         ReasonDraft(fact=item.name, speaks=side, why=chosen(lines.NEWS[side], day, item.name))
         for item, value in sorted(toned, key=lambda pair: -abs(pair[1]))[:REASONS_MAX]
-        for side in (_side(value),)
+        for side in (arguments.side(value),)
     )
     return view.model_copy(update={"reasons": reasons, "confidence": _sure(view.confidence)})
 
@@ -101,17 +101,17 @@ def quant_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
         view.model_copy(
             update={
                 "confidence": _sure(view.confidence),
-                "reasons": _spoken(view.reasons, view.ticker, _day(task)),
+                "reasons": arguments.spoken(view.reasons, view.ticker, _day(task)),
             }
         )
         for view in draft.assets
     )
     leaders = [view.ticker for view in views if view.signal is QuantSignal.BULLISH]
-    said = f"{', '.join(leaders)} lead" if leaders else "nobody leads"
+    leading = f"{', '.join(leaders)} lead" if leaders else "nobody leads"
     return QuantDraft(
         signal=draft.signal,
         confidence=_sure(draft.confidence),
-        answer=f"{LABEL}trend, momentum and their quarrels; {said}",
+        answer=f"{LABEL}trend, momentum and their quarrels; {leading}",
         assets=views,
     )
 
@@ -119,9 +119,9 @@ def quant_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
 def analyst_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
     """The rules' findings with the news read, and the newest good headline as the catalyst."""
     draft = analyst.answer(task, evidence)
-    found = tuple(_finding(one, evidence, _day(task)) for one in draft.tickers)
+    findings = tuple(_finding(one, evidence, _day(task)) for one in draft.tickers)
     return ResearchDraft(
-        tickers=found,
+        tickers=findings,
         research_notes=f"{LABEL}chart, books and news were asked for each of them",
     )
 
@@ -132,7 +132,7 @@ def _finding(finding: FindingDraft, evidence: EvidenceIndex, day: str) -> Findin
     good = next((name for name, value in toned if value > 0), "")
     return finding.model_copy(
         update={
-            "reasons": _spoken(finding.reasons, ticker, day),
+            "reasons": arguments.spoken(finding.reasons, ticker, day),
             "catalyst": finding.catalyst or good,
         }
     )
@@ -205,7 +205,7 @@ def _asked(ticker: str, evidence: EvidenceIndex) -> Decimal:
 
 
 def _shares(asked: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
-    """What is asked for, in proportion where it comes to more than INVESTED_MAX."""
+    """The shares asked for, in proportion where it comes to more than INVESTED_MAX."""
     total = sum(asked.values(), Decimal(0))
     part = min(Decimal(1), INVESTED_MAX / total) if total else Decimal(1)
     return {
@@ -220,17 +220,17 @@ def _buy(
     volatile = (evidence.number(ticker, "volatility_3m_pct") or 0.0) > 30
     risk = "measured_risk" if finding.measured_risk > finding.risk_score else "risk_score"
     named = [
-        *_of_news(ticker, evidence, day),
+        *arguments.of_news(ticker, evidence, day),
         *evidence.reason(ticker, "technical_score", speaks=Speaks.FOR),
-        *_of_trend(ticker, evidence, rise=Speaks.FOR),
-        *_of_figures(finding, evidence),
+        *arguments.of_trend(ticker, evidence, rise=Speaks.FOR),
+        *arguments.of_figures(finding, evidence),
         *evidence.reason(ticker, risk, speaks=Speaks.AGAINST),
     ]
     return BuyDraft(
         ticker=ticker,
         allocation_pct=share,
         confidence=round(sure, 2),
-        reasons=_spoken(named, ticker, day)[:REASONS_MAX],
+        reasons=arguments.spoken(named, ticker, day)[:REASONS_MAX],
         horizon_sessions=HORIZON_SESSIONS,
         stop_atr=STOP_ATR if volatile else STOP_ATR_CALM,
     )
@@ -252,52 +252,17 @@ def _sale(
         return None
     side = Speaks.FOR if is_bearish else Speaks.AGAINST
     named = [
-        *(_of_news(ticker, evidence, day, sale=True) if is_bad else ()),
+        *(arguments.of_news(ticker, evidence, day, sale=True) if is_bad else ()),
         *evidence.reason(ticker, "quant_signal", speaks=side),
         *(evidence.reason(ticker, REVIEW_DUE, speaks=Speaks.FOR) if is_due else ()),
-        *_of_trend(ticker, evidence, rise=Speaks.AGAINST),
+        *arguments.of_trend(ticker, evidence, rise=Speaks.AGAINST),
     ]
     return PickDraft(
         ticker=ticker,
         allocation_pct=Decimal(100),
         confidence=0.7 if is_bearish else 0.6,
-        reasons=_spoken(named, ticker, day, sale=True)[:REASONS_MAX],
+        reasons=arguments.spoken(named, ticker, day, sale=True)[:REASONS_MAX],
     )
-
-
-def _of_news(
-    ticker: str, evidence: EvidenceIndex, day: str, *, sale: bool = False
-) -> tuple[ReasonDraft, ...]:
-    """The headline that says the most; bad news speaks for a sale."""
-    toned = [(item, tone(item.title)) for item in evidence.headlines(ticker)]
-    weightiest = max(toned, key=lambda pair: abs(pair[1]), default=None)
-    if weightiest is None or not weightiest[1]:
-        return ()
-    item, value = weightiest
-    side = _side(-value if sale else value)
-    words = chosen(lines.NEWS[_side(value)], day, item.name)
-    return (ReasonDraft(fact=item.name, speaks=side, why=words),)
-
-
-def _of_trend(ticker: str, evidence: EvidenceIndex, *, rise: Speaks) -> tuple[ReasonDraft, ...]:
-    fall = Speaks.AGAINST if rise is Speaks.FOR else Speaks.FOR
-    close, average = evidence.number(ticker, "close"), evidence.number(ticker, "sma_200")
-    moved = evidence.number(ticker, "change_63d_pct")
-    reasons: tuple[ReasonDraft, ...] = ()
-    if close is not None and average is not None:
-        side = rise if close > average else fall
-        reasons += evidence.reason(ticker, "close", beside="sma_200", speaks=side)
-    if moved:
-        side = rise if moved > 0 else fall
-        reasons += evidence.reason(ticker, "change_63d_pct", speaks=side)
-    return reasons
-
-
-def _of_figures(finding: ResearchFinding, evidence: EvidenceIndex) -> tuple[ReasonDraft, ...]:
-    known = finding.fundamental_score
-    if known is None:
-        return ()
-    return evidence.reason(finding.ticker, "fundamental_score", speaks=_side(known - 5.0))
 
 
 def reviewer_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
@@ -321,7 +286,7 @@ def _trimmed(pick: ReviewedPick, risk: float, evidence: EvidenceIndex, day: str)
         return pick
     less = (pick.allocation_pct * TRIMMED).quantize(Decimal("0.01"), ROUND_DOWN)
     named = evidence.reason(pick.ticker, "measured_risk", speaks=Speaks.AGAINST)
-    reasons = (*pick.reasons, *_spoken(named, pick.ticker, day))[:REASONS_MAX]
+    reasons = (*pick.reasons, *arguments.spoken(named, pick.ticker, day))[:REASONS_MAX]
     return pick.model_copy(update={"allocation_pct": less, "reasons": reasons})
 
 
@@ -343,39 +308,8 @@ def designer_seat(task: TaskData, evidence: EvidenceIndex) -> BaseModel:
     )
 
 
-def _spoken(
-    reasons: Sequence[ReasonDraft], ticker: str, day: str, *, sale: bool = False
-) -> tuple[ReasonDraft, ...]:
-    """The reasons with a few words where they have none; what speaks for a sale is bad news."""
-    return tuple(
-        reason
-        if reason.why
-        else reason.model_copy(
-            update={
-                "why": lines.why(_quantity(reason, ticker), _of_share(reason, sale), ticker, day)
-            }
-        )
-        for reason in reasons
-    )
-
-
-def _of_share(reason: ReasonDraft, sale: bool) -> Speaks:
-    """Which way a reason speaks of the share itself."""
-    if not sale:
-        return reason.speaks
-    return Speaks.AGAINST if reason.speaks is Speaks.FOR else Speaks.FOR
-
-
-def _quantity(reason: ReasonDraft, ticker: str) -> str:
-    return reason.fact.removeprefix(f"{ticker}.").partition("@")[0]
-
-
 def _day(task: TaskData) -> str:
     return str(task["as_of"])
-
-
-def _side(value: float) -> Speaks:
-    return Speaks.FOR if value >= 0 else Speaks.AGAINST
 
 
 def _sure(confidence: float) -> float:

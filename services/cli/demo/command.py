@@ -170,10 +170,6 @@ async def _unless_lost(work: Coroutine[Any, Any, None], lost: "asyncio.Future[No
         filling.cancel()
 
 
-def _span(first: date, last: date) -> str:
-    return f"{first:%b %Y} to {last:%b %Y}"
-
-
 def _open(url: str) -> None:
     """Open a browser for a person at a terminal; without one nothing happens."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from contracts.cycle import STRATEGY
+from contracts.audit import EventType
+from contracts.cycle import STRATEGY, CycleStatus
 from contracts.halt import HaltTrading, ResumeTrading
 from contracts.schedule import ScheduleQuery
 from contracts.strategy import StrategyWish
@@ -21,6 +22,7 @@ from libs.bus.connection import connect
 from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.market.slots import Slot
 from libs.report.strategies.files import spec_of
+from libs.runtime import ids
 from libs.runtime.settings import Settings
 from services.cli.demo.market import FIRST, LAST, TODAY
 from services.cli.demo.sealed import MAIN, RULES, THRIFTY
@@ -39,10 +41,11 @@ DEAR_KEY = "demo-too-dear"
 SPEC = Path(__file__).parent / "strategy.yaml"
 STRATEGIES: Mapping[str, StrategyWish] = {}
 STRATEGY_TIMEOUT_S = 240.0
+PROPOSAL_TIMEOUT_S = 60.0
 LAST_STEPS = 4
 """What is done after the sessions: the cycle too dear, the proposal, the letter, the halt."""
 
-Told = Callable[[int, int, str], None]
+OnStep = Callable[[int, int, str], None]
 """Hears of progress: steps done, of how many, and what is done now."""
 
 
@@ -60,7 +63,7 @@ class Year:
         return cls(whole[0] if sessions is None else whole[-min(sessions, len(whole))], whole[-1])
 
 
-async def fill(settings: Settings, year: Year, told: Told) -> None:
+async def fill(settings: Settings, year: Year, on_step: OnStep) -> None:
     """Live the year. Raises `Problem` and `DeskNotReachable`; what was done then stays done."""
     async with open_client(settings.nats_address, settings.secrets_path, CALLER) as client:
         view = await client.ask(SCHEDULE, ScheduleQuery())
@@ -68,9 +71,9 @@ async def fill(settings: Settings, year: Year, told: Told) -> None:
         count = len(runs) + LAST_STEPS
         designing = asyncio.create_task(_strategies(client))
         try:
-            await _live(client, settings, runs, lambda done, now: told(done, count, now))
-            await _last_day(client, settings, lambda n, now: told(len(runs) + n, count, now))
-            told(count, count, "strategies: the backtests end")
+            await _live(client, settings, runs, lambda done, now: on_step(done, count, now))
+            await _last_day(client, settings, lambda n, now: on_step(len(runs) + n, count, now))
+            on_step(count, count, "strategies: the backtests end")
             await designing
         finally:
             designing.cancel()
@@ -80,12 +83,12 @@ async def _live(
     client: Client,
     settings: Settings,
     runs: Sequence[tuple[str, Slot]],
-    told: Callable[[int, str], None],
+    on_step: Callable[[int, str], None],
 ) -> None:
     slots = Slots(client, settings)
     halted = False
     for number, (job, slot) in enumerate(runs):
-        told(number, f"{slot.session:%Y-%m-%d} {job}")
+        on_step(number, f"{slot.session:%Y-%m-%d} {job}")
         wanted = HALTED[0] <= slot.session <= HALTED[1]
         if wanted and not halted:
             await client.ask(HALT, HaltTrading(account=RULES, reason=WHY_HALTED))
@@ -95,9 +98,11 @@ async def _live(
         await slots.to_its_end(job, slot.at)
 
 
-async def _last_day(client: Client, settings: Settings, told: Callable[[int, str], None]) -> None:
-    """What is left open for a visitor, and what went wrong."""
-    told(0, "a decision with too small a budget")
+async def _last_day(
+    client: Client, settings: Settings, on_step: Callable[[int, str], None]
+) -> None:
+    """Leave something open for a visitor, and something that went wrong."""
+    on_step(0, "a decision with too small a budget")
     dear = Wish(
         key=DEAR_KEY,
         as_of=TODAY.isoformat(),
@@ -105,22 +110,29 @@ async def _last_day(client: Client, settings: Settings, told: Callable[[int, str
         cost_usd=THRIFTY_USD,
     )
     await request_and_follow(client, build(dear), lambda _: None)
-    told(1, "a proposal that waits for approval")
-    await send(client, build(waiting_wish()))
-    told(2, "a torn message")
+    on_step(1, "a proposal that waits for approval")
+    await _until_it_waits(client)
+    on_step(2, "a torn message")
     await _torn(settings)
-    told(3, "a halt")
+    on_step(3, "a halt")
     await client.ask(HALT, HaltTrading(account=RULES, reason=DRILL))
 
 
-def waiting_wish() -> Wish:
-    """The last decision, which a person is asked about."""
-    return Wish(
+async def _until_it_waits(client: Client) -> None:
+    """Ask for the last decision, which a person is asked about, and wait until one is."""
+    wish = Wish(
         key=WAITS_KEY,
         as_of=TODAY.isoformat(),
         providers=(f"scripted=scripted@{MAIN}",),
         approval_required=True,
     )
+    cycle_id = ids.cycle_id(CALLER, WAITS_KEY)
+    async with asyncio.timeout(PROPOSAL_TIMEOUT_S), client.events(cycle_id) as events:
+        answer = await send(client, build(wish))
+        if answer.status is CycleStatus.RUNNING:
+            async for event in events:
+                if event.type in {EventType.APPROVAL_REQUESTED, EventType.CYCLE_ENDED}:
+                    return
 
 
 async def _torn(settings: Settings) -> None:

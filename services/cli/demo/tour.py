@@ -1,4 +1,4 @@
-"""What to look at in the filled demo: a few links with a sentence each, read from the record."""
+"""The tour of the filled demo: a few links with a sentence each, read from the record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

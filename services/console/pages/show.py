@@ -49,9 +49,11 @@ WHAT_TO_DO = {
 
 class Show:
     """Makes pages. In each template: `now`, `static(name)`, `nav`, `forms`,
-    `has_login`, and `words`."""
+    `has_login`, `is_demo`, and `words`."""
 
-    def __init__(self, statics: Statics, now: Callable[[], datetime], *, has_login: bool) -> None:
+    def __init__(
+        self, statics: Statics, now: Callable[[], datetime], *, has_login: bool, is_demo: bool
+    ) -> None:
         self._now = now
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),
@@ -67,6 +69,7 @@ class Show:
             nav=NAV,
             forms=FORMS,
             has_login=has_login,
+            is_demo=is_demo,
         )
         self._templates.filters.update(words.FILTERS)
 

@@ -42,7 +42,12 @@ class Site:
     def __init__(self, desk: DeskAccess) -> None:
         statics = Statics()
         self._sessions = desk.sessions
-        self._show = Show(statics, desk.now, has_login=desk.sessions is not None)
+        self._show = Show(
+            statics,
+            desk.now,
+            has_login=desk.sessions is not None,
+            is_demo=desk.settings.demo,
+        )
         self._api = api(desk)
         self._pages = self._app(desk, statics)
 

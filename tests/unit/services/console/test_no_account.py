@@ -10,7 +10,7 @@ from services.console.pages.account.portfolio import no_account
 from services.console.pages.show import Show
 from services.console.pages.statics import Statics
 
-SHOW = Show(Statics(), lambda: datetime(2026, 11, 25, tzinfo=UTC), has_login=False)
+SHOW = Show(Statics(), lambda: datetime(2026, 11, 25, tzinfo=UTC), has_login=False, is_demo=False)
 
 
 def asked(path: str) -> Request:
