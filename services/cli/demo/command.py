@@ -5,7 +5,6 @@ import signal
 import sys
 import webbrowser
 from collections.abc import Coroutine, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
