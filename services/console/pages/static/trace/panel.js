@@ -2,7 +2,7 @@
 // script the link leads there itself. What is open stands in the address, behind the #.
 
 import { toLogin } from "../ask.js";
-import { addKeys } from "./keys.js";
+import { addKeys } from "../keys/keys.js";
 import { dress } from "./part.js";
 
 const PAGE = /^\/operations\/[0-9a-f-]{36}(\/calls\/\d{1,5})?(\?(call=E\d{1,5}|first=\d{1,5}))?$/;
