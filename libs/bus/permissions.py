@@ -102,12 +102,14 @@ def _orchestrator(commands: Sequence[AnySubject]) -> NatsPermissions:
         publish=(
             *(f"{PREFIX}.{kind}.>" for kind in ("cmd", "evt", "ntc", "ctl", "dlq")),
             *(row.by(ORCHESTRATOR) for row in QUERIES if ORCHESTRATOR in row.senders),
-            # Of streams it may read two by number, and throw away single dead letters.
+            # Of streams it may read two by number and see how far one more has come, and throw away
+            # single dead letters.
             f"$JS.API.STREAM.MSG.GET.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.MSG.GET.{COMMAND_STREAM}",
             f"$JS.API.STREAM.MSG.DELETE.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.INFO.{DEAD_LETTER_STREAM}",
             f"$JS.API.STREAM.INFO.{COMMAND_STREAM}",
+            f"$JS.API.STREAM.INFO.{NOTICE_STREAM}",
             *_answers(ORCHESTRATOR, commands),
         ),
         subscribe=(

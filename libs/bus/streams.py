@@ -9,7 +9,7 @@ without an acknowledgement, so nobody else would hear that NATS has ceased to st
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -228,6 +228,23 @@ async def acknowledged(client: Client, stream: str, durable: str) -> int:
             await asyncio.sleep(REPAIR_EVERY_S)
         else:
             return floor.stream_seq if floor else 0
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """When a stream was made, and the number of the last message that it ever had."""
+
+    made_at: datetime
+    last: int
+
+
+async def state_of(client: Client, stream: str) -> StreamState:
+    """The stream's state. Raises what nats-py does, and `APIError`."""
+    answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", timeout=STORED_TIMEOUT_S)
+    info: dict[str, Any] = orjson.loads(answer.data)
+    if "error" in info:
+        APIError.from_error(info["error"])  # raises
+    return StreamState(moment(info["created"]), int(info["state"]["last_seq"]))
 
 
 async def _stored_age_s(client: Client, timeout_s: float = STORED_TIMEOUT_S) -> float:

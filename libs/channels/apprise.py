@@ -94,9 +94,14 @@ class AppriseChannel:
     @property
     def limits(self) -> Limits:
         """The plugin's own limits."""
+        title_chars_max = int(self._plugin.title_maxlen)
+        room = int(self._plugin.body_maxlen)
+        if self._plugin.overflow_amalgamate_title:
+            # One text to the server, as Discord's: title, end of line and body together.
+            room -= title_chars_max + len("\r\n")
         return Limits(
-            title_chars_max=int(self._plugin.title_maxlen),
-            body_chars_max=min(int(self._plugin.body_maxlen), BODY_CHARS_MAX),
+            title_chars_max=title_chars_max,
+            body_chars_max=min(room, BODY_CHARS_MAX),
             markup=self._format.value,
         )
 

@@ -136,3 +136,27 @@ update letter_cursor set sequence = $1
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, data)
 values ($3, $1, 1, $1, 'letter_kept', 'orchestrator', $2::jsonb)
 on conflict do nothing
+
+-- name: read_notice_stream
+select notices_made_at as made_at, notices_number as number from relay_cursor
+
+-- name: know_notice_stream
+update relay_cursor set notices_made_at = $1, notices_number = $2
+
+-- name: lost_notices
+-- Newest first. Rare: it reads all events of that time.
+with heard as (
+    select least(max(event_at), clock_timestamp()) - $5 * interval '1 second' as until_at
+    from notifications
+),
+since as (
+    select greatest(until_at, clock_timestamp() - $4 * interval '1 second') as at from heard
+)
+select e.xid, e.id, e.op_id, e.seq, e.cycle_id, e.type, e.owner, e.pipeline, e.state, e.session_id,
+       e.at, e.data,
+       (select count(*) from state_events b
+        where b.cycle_id = e.cycle_id and (b.xid, b.id) <= (e.xid, e.id)) as sequence
+from state_events e, since
+where e.type = any($1::text[]) and (e.xid, e.id) <= ($2, $3) and e.at >= since.at
+order by e.xid desc, e.id desc
+limit $6

@@ -381,7 +381,8 @@ limit $1
 select xid, id from relay_cursor
 
 -- name: move_cursor
-update relay_cursor set xid = $1, id = $2
+-- A number below the one on record is another stream's: lost_notices.py finds that out.
+update relay_cursor set xid = $1, id = $2, notices_number = greatest(notices_number, $3)
 
 -- name: keep_part
 -- The same bytes again are as if they were new, so that retention does not take them from a cycle

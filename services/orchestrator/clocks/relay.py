@@ -12,14 +12,14 @@ from collections import Counter
 
 import structlog
 
-from contracts.position import Position
-from libs.bus.publisher import UNPUBLISHED, OutgoingEvent, Publisher
-from libs.postgres.events import Ranks, event_json
-from libs.postgres.pool import Connection, Pool, Record
-from libs.runtime import ids
+from libs.bus.publisher import UNPUBLISHED, Publisher
+from libs.postgres.events import Ranks
+from libs.postgres.pool import Connection, Pool
 from libs.runtime.errors import Unavailable
 from libs.runtime.settings import Settings
 from libs.telemetry import metrics
+from services.orchestrator.clocks.lost_notices import LostNotices
+from services.orchestrator.clocks.outgoing import outgoing
 from services.orchestrator.store import sql
 
 LOCK_KEY = 0x72656C61  # "rela"
@@ -72,8 +72,10 @@ class Relay:
         await db.execute(f"set idle_session_timeout = '{IDLE_S_MAX}s'")
         self._ranks = Ranks()
         self._saved = self._sent = tuple(await db.fetchrow(sql.read_cursor))
+        lost = LostNotices(self._publisher, self._settings.notices_kept_s)
         try:
             while True:
+                await lost.look(db, self._sent)
                 if not await self._pass(db):
                     await _either(self._news, self._settings.relay_poll_s)
                     # Commands go first, and a batch may grow: most events are for watching.
@@ -93,7 +95,7 @@ class Relay:
         if rows:
             numbers = await self._ranks.of(db, rows, self._sent)
             for row, number in zip(rows, numbers, strict=True):
-                await self._publisher.event(_outgoing(row, number))
+                await self._publisher.event(outgoing(row, number))
             for what, events in Counter(row["type"] for row in rows).items():
                 metrics.EVENTS.add(what, by=events)
             self._sent = (rows[-1]["xid"], rows[-1]["id"])
@@ -104,18 +106,9 @@ class Relay:
         now = time.monotonic()
         if self._sent == self._saved or now < self._save_at:
             return
-        await self._publisher.confirmed()
-        await db.execute(sql.move_cursor, *self._sent)
+        number = await self._publisher.confirmed()
+        await db.execute(sql.move_cursor, *self._sent, number)
         self._saved, self._save_at = self._sent, now + CURSOR_EVERY_S
-
-
-def _outgoing(row: Record, sequence: int) -> OutgoingEvent:
-    node = row["op_id"]
-    event_id = ids.event_id(node, row["seq"])
-    body = event_json(row, sequence)
-    position = Position.behind(row["xid"], row["id"], event_id)
-    kind, owner, cycle_id = row["type"], row["owner"], row["cycle_id"]
-    return OutgoingEvent(event_id, kind, owner, cycle_id, node, body, position)
 
 
 async def _either(event: asyncio.Event, timeout_s: float) -> None:

@@ -93,7 +93,7 @@ READS = {
     "STREAM.INFO.DEAD_LETTERS": ("orchestrator", "console"),
     "STREAM.INFO.COMMANDS": ("orchestrator", "console"),
     "STREAM.INFO.DECISIONS": ("console",),
-    "STREAM.INFO.NOTICES": ("console",),
+    "STREAM.INFO.NOTICES": ("orchestrator", "console"),
     **{f"CONSUMER.LIST.{stream}": ("console",) for stream in STREAMS},
 }
 ANSWERS_TO = {

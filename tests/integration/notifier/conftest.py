@@ -1,5 +1,7 @@
 """Servers, the provisioner and an orchestrator, and events written as the desk writes them."""
 
+import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,6 +17,9 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.audit import EventType
+from contracts.notice import ChannelsQuery, ChannelsView
+from contracts.subjects import CHANNELS
+from libs.bus.client import Client, DeskNotReachable, open_client
 from libs.postgres.migrate import migrate
 from libs.postgres.pool import ORCHESTRATOR_ROLE, OWNER_ROLE, dsn_for
 from libs.runtime import ids
@@ -22,9 +27,11 @@ from libs.runtime.notify_settings import Notify
 from libs.runtime.settings import Settings
 from libs.servers.embedded_thread import held_in_thread
 from services import launcher
+from tests.fakes.channel_server import ChannelServer
 from tests.fakes.notable import DATA, OF_THE_DESK, OWNERS
 from tests.open_folder import open_folder
 
+SOON_S = 60.0
 INSERT = """
 insert into state_events (started_on, op_id, seq, cycle_id, type, owner, session_id, data)
 values ($1, $2, $3, $4, $5, $6, $7, $8::jsonb)
@@ -117,3 +124,39 @@ def lead(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> SecretStr:
     monkeypatch.setenv(f"DESKBUS_NOTIFY_{name.upper()}", url)
     monkeypatch.setenv(f"DESKBUS_NOTIFY_{name.upper()}_KEY", "a key of the test's own")
     return SecretStr(url)
+
+
+async def working(stack: AsyncExitStack, settings: Settings) -> None:
+    """A notifier that has the lease, in the stack."""
+    await stack.enter_async_context(launcher.service_running("notifier", settings))
+    async with (
+        asyncio.timeout(SOON_S),
+        open_client(settings.nats_address, settings.secrets_path) as client,
+    ):
+        await at_work(client)
+
+
+async def at_work(client: Client) -> ChannelsView:
+    """What the notifier shows, once it has the lease: the one before it may have to let go."""
+    while True:
+        with contextlib.suppress(DeskNotReachable):
+            view = await client.ask(CHANNELS, ChannelsQuery())
+            if view.working:
+                return view
+        await asyncio.sleep(0.05)
+
+
+async def heard(server: ChannelServer, count: int) -> list[str]:
+    """The events that the server took, once they are so many."""
+    await asyncio.to_thread(server.wait, lambda s: len(set(s.event_ids)) >= count, SOON_S)
+    return server.event_ids
+
+
+async def settled(backbone: Backbone, channel: str, count: int) -> Mapping[str, str]:
+    """What is remembered of a channel, once so much has ended."""
+    async with asyncio.timeout(SOON_S):
+        while True:
+            found = await backbone.remembered(channel)
+            if sum(status != "due" for status in found.values()) >= count:
+                return found
+            await asyncio.sleep(0.05)

@@ -1,28 +1,35 @@
 """The notifier on a real NATS and Postgres, with an orchestrator: nothing missed, nothing twice."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from contracts.notice import ChannelsQuery, ChannelsView, TestChannel
+from contracts.notice import ChannelsQuery, TestChannel
 from contracts.subjects import CHANNELS, REQUEST_CYCLE, TEST_CHANNEL
-from libs.bus.client import Client, DeskNotReachable, open_client
+from libs.bus.client import open_client
 from libs.bus.connection import connect
 from libs.bus.streams import NOTICE_STREAM
 from libs.runtime.settings import Settings
 from services import launcher
 from tests.fakes.channel_server import Answer, ChannelServer, channel_server
-from tests.integration.notifier.conftest import Backbone, lead, webhook
+from tests.integration.notifier.conftest import (
+    SOON_S,
+    Backbone,
+    at_work,
+    heard,
+    lead,
+    settled,
+    webhook,
+    working,
+)
 
-SOON_S = 60.0
 SECRET = "pl4nted-in-the-address"
 
 
@@ -39,42 +46,6 @@ def notifier(
     """The settings of a notifier with one webhook."""
     lead(monkeypatch, name, server.url)
     return backbone.with_channels(webhook(name))
-
-
-async def working(stack: AsyncExitStack, settings: Settings) -> None:
-    """A notifier that has the lease, in the stack."""
-    await stack.enter_async_context(launcher.service_running("notifier", settings))
-    async with (
-        asyncio.timeout(SOON_S),
-        open_client(settings.nats_address, settings.secrets_path) as client,
-    ):
-        await at_work(client)
-
-
-async def at_work(client: Client) -> ChannelsView:
-    """What the notifier shows, once it has the lease: the one before it may have to let go."""
-    while True:
-        with contextlib.suppress(DeskNotReachable):
-            view = await client.ask(CHANNELS, ChannelsQuery())
-            if view.working:
-                return view
-        await asyncio.sleep(0.05)
-
-
-async def heard(server: ChannelServer, count: int) -> list[str]:
-    """The events that the server took, once they are so many."""
-    await asyncio.to_thread(server.wait, lambda s: len(set(s.event_ids)) >= count, SOON_S)
-    return server.event_ids
-
-
-async def settled(backbone: Backbone, channel: str, count: int) -> Mapping[str, str]:
-    """What is remembered of a channel, once so much has ended."""
-    async with asyncio.timeout(SOON_S):
-        while True:
-            found = await backbone.remembered(channel)
-            if sum(status != "due" for status in found.values()) >= count:
-                return found
-            await asyncio.sleep(0.05)
 
 
 async def test_what_happens_is_sent_once_in_order_and_remembered(
