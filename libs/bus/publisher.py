@@ -113,7 +113,7 @@ class Publisher:
         sent, self._unacknowledged = self._unacknowledged, []
         stored = await asyncio.wait_for(asyncio.gather(*sent), PUBLISH_TIMEOUT_S)
         await flush(self._client, FLUSH_TIMEOUT_S)
-        return max((each.seq for each in stored if each.stream == NOTICE_STREAM), default=0)
+        return max((ack.seq for ack in stored if ack.stream == NOTICE_STREAM), default=0)
 
     async def notice_stream(self) -> StreamState:
         """The stream of notices as it is now. Raises one of `UNPUBLISHED`."""
