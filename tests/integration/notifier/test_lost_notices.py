@@ -115,7 +115,7 @@ async def told_once(losing: Losing, server: ChannelServer, notifier: Settings) -
     return list(events)
 
 
-async def test_what_was_not_heard_yet_is_published_again_to_a_store_made_anew_and_in_its_place(
+async def test_what_was_not_heard_yet_is_published_again_to_a_store_made_anew_in_order(
     losing: Losing, server: ChannelServer, notifier: Settings
 ) -> None:
     events = await told_once(losing, server, notifier)
@@ -126,7 +126,10 @@ async def test_what_was_not_heard_yet_is_published_again_to_a_store_made_anew_an
         events += await losing.happens(5)
         async with AsyncExitStack() as stack:
             await working(stack, notifier)
-            assert await heard(server, 5) == events, "each once, in order"
+            came = await heard(server, 5)
+            # What happens before the relay has seen that the store is new may come before them.
+            assert [event for event in came if event != events[-1]] == events[:-1]
+            assert sorted(came) == sorted(events), "each once"
             found = await settled(losing, NAME, 5)
     assert found == dict.fromkeys(events, "sent")
     (line,) = [line for line in lines if line["event"] == "relay.notices_again"]
