@@ -46,7 +46,9 @@ def test_the_search_finds_a_cycle_by_its_first_digits_and_whatever_has_a_name(
         field.fill(words)
         expect(front.locator(f"[role=option][href='{page}']")).to_be_visible()
     field.fill("aapl")
-    expect(front.get_by_role("option", name=re.compile("AAPL"))).to_be_visible()
+    expect(front.get_by_role("option", name=re.compile("AAPL"))).to_have_attribute(
+        "href", "/tickers/AAPL"
+    )
     field.fill("no such thing at all")
     expect(
         front.get_by_role("status").filter(has_text="Nothing here is named like")

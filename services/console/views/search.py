@@ -69,7 +69,10 @@ def _accounts(sought: str, names: Iterable[str]) -> Sequence[SearchResult]:
 def _tickers(names: Iterable[str]) -> Sequence[SearchResult]:
     return [
         SearchResult(
-            kind="ticker", title=name, detail="decisions", page=_at("/decisions", text=name)
+            kind="ticker",
+            title=name,
+            detail="chart and trades",
+            page=f"/tickers/{quote(name, safe='')}",
         )
         for name in names
     ]
