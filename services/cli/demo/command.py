@@ -84,7 +84,8 @@ def demo(
         return
     if fresh:
         place.clear()
-    mark = place.mark or Mark(sessions=sessions)
+    known = None if fresh else place.mark
+    mark = known or Mark(sessions=sessions)
     place.write(mark)
     write_market(place.folder / "market")
     (place.folder / "exit_signals.toml").write_text(EXIT_RULES)

@@ -6,7 +6,7 @@ that was used before is the same work: a filling that was stopped goes on where 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -38,8 +38,10 @@ THRIFTY_USD = "0.12"
 TORN = b'{"idempotency_key": "a-program-that-died-in-the-mid'
 WAITS_KEY = "demo-waits"
 DEAR_KEY = "demo-too-dear"
-SPEC = Path(__file__).parent / "strategy.yaml"
-STRATEGIES: Mapping[str, StrategyWish] = {}
+DESIGNS = Path(__file__).parent / "designs"
+DESIGNED = ("calm-leaders", "trend-and-calm")
+"""The first passes both gates and is assessed, the second is stopped by one: the same design over
+other years."""
 STRATEGY_TIMEOUT_S = 240.0
 PROPOSAL_TIMEOUT_S = 60.0
 LAST_STEPS = 4
@@ -145,16 +147,14 @@ async def _torn(settings: Settings) -> None:
 
 
 async def _strategies(client: Client) -> None:
-    """Two designs, trained and tested while the year goes by: a given one, a drawn one."""
-    wishes = {"demo-strategy-given": StrategyWish(spec=spec_of(SPEC.read_text())), **STRATEGIES}
-    for key, wish in wishes.items():
-        request = build(
-            Wish(
-                kind=STRATEGY,
-                key=key,
-                providers=("scripted",),
-                timeout_s=STRATEGY_TIMEOUT_S,
-                strategy=wish,
-            )
+    """Train and test two designs, one after the other, while the year goes by."""
+    for name in DESIGNED:
+        spec = spec_of((DESIGNS / f"{name}.yaml").read_text())
+        wish = Wish(
+            kind=STRATEGY,
+            key=f"demo-{name}",
+            providers=("scripted",),
+            timeout_s=STRATEGY_TIMEOUT_S,
+            strategy=StrategyWish(spec=spec),
         )
-        await request_and_follow(client, request, lambda _: None)
+        await request_and_follow(client, build(wish), lambda _: None)

@@ -16,9 +16,9 @@ EDITION = 1
 """Raised when what is filled in changes so much that an older directory should be made anew."""
 OWN = (
     *("market", "servers", "secrets", "strategies", "logs", "reports", "exit_signals", "cache"),
-    *("exit_signals.toml", "runtime.json", RECORD_NAME, LOCK_NAME, MARK),
+    *("exit_signals.toml", "runtime.json", RECORD_NAME, LOCK_NAME),
 )
-"""What a demo makes in its directory: all that `--fresh` deletes."""
+"""What a demo makes in its directory beside its mark: all that `--fresh` deletes."""
 
 
 class Mark(BaseModel):
@@ -75,6 +75,8 @@ class Place:
         outside = ServerRecord.load(self.folder).outside_dir
         if outside is not None:  # where the servers' own user could not reach this folder
             shutil.rmtree(outside, ignore_errors=True)
+        # It stays a demo's, also where something of others lies in it or this is cut off.
+        self.write(Mark())
         for name in OWN:
             path = self.folder / name
             if path.is_symlink() or path.is_file():

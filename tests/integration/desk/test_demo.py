@@ -62,6 +62,12 @@ def test_it_is_filled_once_and_tells_what_to_look_at(folder: Path) -> None:
     assert "of 2" not in again.stderr, "nothing is filled twice"
     assert "approve the proposal that waits" in again.stdout
 
+    (folder / "thesis.txt").write_text("mine")
+    anew = demo(folder, "--fresh", "--sessions", "5")
+    assert anew.returncode == 0, anew.stderr
+    assert (folder / "thesis.txt").read_text() == "mine", "what others keep there stays"
+    assert orjson.loads((folder / "demo.json").read_bytes())["sessions"] == 5
+
 
 def test_somebody_elses_directory_is_refused_and_left_alone(folder: Path) -> None:
     folder.mkdir()
@@ -90,6 +96,9 @@ def test_every_page_says_that_it_is_a_demo_and_that_scripted_is_a_script(folder:
             assert "no model was asked, nothing was paid" in read(url, page)
         cycles = orjson.loads(read(url, "/api/v1/cycles"))["cycles"]
         assert {"decision", "exit", "strategy"} <= {cycle["kind"] for cycle in cycles}
+        strategies = read(url, "/strategies")
+        assert "stopped by the backtest gate" in strategies
+        assert "mediocre" in strategies, "one is assessed"
     finally:
         process.terminate()
         process.communicate(timeout=60)

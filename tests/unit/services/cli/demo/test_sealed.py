@@ -57,7 +57,8 @@ def test_made_anew_it_deletes_only_its_own(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine")
     assert place.mark == Mark(sessions=5, filled=True)
     place.clear()
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.json", "notes.txt"]
+    assert place.mark == Mark(), "it is a demo's still, and nothing of it is filled"
 
 
 def test_a_link_in_its_place_is_removed_and_not_followed(tmp_path: Path):
