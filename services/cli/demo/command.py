@@ -15,7 +15,6 @@ from rich.text import Text
 from libs.bus.client import open_client
 from libs.market.calendar import exchange_calendar
 from libs.runtime.loop import run as run_loop
-from libs.runtime.ports import is_free
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
@@ -31,7 +30,6 @@ from services.cli.shell.running import RunningDesk, find_desk
 from services.cli.shell.terminal import err, out
 
 FOLDER = Path(".deskbus-demo")
-PORT = 8000
 SESSIONS_MIN, SESSIONS_MAX = 5, 260
 HONEST = (
     "Prices are real (bokeh-sampledata, July 2009 to June 2010). Headlines are synthetic, and the "
@@ -49,7 +47,9 @@ def demo(
     folder: Annotated[Path, typer.Option("--dir", help="The demo's own directory.")] = FOLDER,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65_535, help="The console's port; by default 8000, or a free one."),
+        typer.Option(
+            min=0, max=65_535, help="The console's port; by default 8000, or the next free one."
+        ),
     ] = None,
     browser: Annotated[
         bool, typer.Option(help="Open a browser, where there is one and this is a terminal.")
@@ -89,15 +89,9 @@ def demo(
     place.write(mark)
     write_market(place.folder / "market")
     (place.folder / "exit_signals.toml").write_text(EXIT_RULES)
-    settings = settings_in(place.folder, _port(port))
+    settings = settings_in(place.folder, port)
     configure_logging(settings.log_level, settings.log_format)
     run_loop(_hold(place, mark, settings, browser=browser, once=once))
-
-
-def _port(wanted: int | None) -> int:
-    if wanted is not None:
-        return wanted
-    return PORT if is_free(PORT) else 0
 
 
 def _running(place: Place) -> RunningDesk | None:

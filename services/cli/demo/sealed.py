@@ -4,6 +4,7 @@ import os
 from collections.abc import MutableMapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -78,8 +79,10 @@ class SealedSettings(Settings):
         return (init_settings,)
 
 
-def settings_in(folder: Path, port: int = 0) -> Settings:
-    """The demo's settings: everything below its folder, servers and keys of its own."""
+def settings_in(folder: Path, port: int | None = None) -> Settings:
+    """The demo's settings: everything below its folder, servers and keys of its own. Without a
+    port the console takes the usual one, or the next that is free."""
+    chosen: dict[str, Any] = {} if port is None else {"http_port": port}
     return SealedSettings(
         demo=True,
         data_dir=folder,
@@ -87,7 +90,7 @@ def settings_in(folder: Path, port: int = 0) -> Settings:
         strategies_dir=folder / "strategies",
         exit_rules_file=folder / "exit_signals.toml",
         http=True,
-        http_port=port,
+        **chosen,
         log_level="error",
         candidate_sources="screener,news",
         day_cost_usd_max=DAY_COST_USD_MAX,

@@ -13,6 +13,8 @@ from tests.integration.desk.command_line import DESKBUS
 
 SESSIONS = 8
 PATIENCE_S = 240
+ON_ITS_OWN = ("--no-browser", "--port", "0")
+"""Whatever else listens on this machine, or begins to meanwhile."""
 ELSEWHERE = {
     "DESKBUS_NATS_URL": "nats://127.0.0.1:1",
     "DESKBUS_POSTGRES_DSN": "postgresql://deskbus@127.0.0.1:1/deskbus",
@@ -30,7 +32,7 @@ def folder(make_open_dir: Callable[[], Path]) -> Path:
 
 def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*DESKBUS, "demo", "--dir", str(folder), "--no-browser", "--once", *arguments],
+        [*DESKBUS, "demo", "--dir", str(folder), *ON_ITS_OWN, "--once", *arguments],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -80,7 +82,7 @@ def test_somebody_elses_directory_is_refused_and_left_alone(folder: Path) -> Non
 
 def test_every_page_says_that_it_is_a_demo_and_that_scripted_is_a_script(folder: Path) -> None:
     process = subprocess.Popen(
-        [*DESKBUS, "demo", "--dir", str(folder), "--no-browser", "--sessions", "5"],
+        [*DESKBUS, "demo", "--dir", str(folder), *ON_ITS_OWN, "--sessions", "5"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
