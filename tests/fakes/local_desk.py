@@ -29,8 +29,8 @@ from services.orchestrator.group.recent import Recent
 from services.orchestrator.machine.workflow import State, Step, Workflow
 
 LANE = "alpha"
-WORDS = ("picks over", "claim", "record", "result of picks", "review over", "result of review")
-"""What passes inside the process for one cycle, in this order."""
+WORDS = ("picks over", "claim", "result of picks", "review over", "result of review")
+"""What passes inside the process for one cycle, in this order; a free call goes with the result."""
 
 
 COMMIT_STEPS = ("load", "fold", "write", "keep", "publish")
