@@ -87,6 +87,18 @@ class SellNow(Value):
     share_pct: Percent = Field(default=Decimal(100), gt=0)
 
 
+class StudyCell(Value):
+    """The place of a cycle that is a cell of a study: the number of its date from 0, its sample.
+
+    `offline`: what is not on record already is not asked of any model.
+    """
+
+    study: Name
+    number: int = Field(ge=0)
+    sample: int = Field(default=0, ge=0)
+    offline: bool = False
+
+
 def own_account(pipeline: Pipeline) -> Pipeline:
     """The pipeline with the account of its name, unless it names one."""
     if pipeline.account_named:
@@ -104,7 +116,8 @@ class CycleRequest(Request):
     rotation's account and is the main one. A request that names as `main` who trades the
     rotation's account has settled the turn itself. Of the `constraints` code enforces those of
     `contracts.constraints`; the others are notes to the agents. `sell_now` is a person's: a model
-    of another program that asks for it is refused.
+    of another program that asks for it is refused. `study` is set by the desk alone, where the
+    cycle is a cell of one.
     """
 
     idempotency_key: IdempotencyKey
@@ -128,6 +141,7 @@ class CycleRequest(Request):
     timeout_s: float = Field(default=TIMEOUT_S_DEFAULT, gt=0, le=86_400)
     strategy: StrategyWish | None = None
     sell_now: SellNow | None = Field(default=None, exclude_if=_is_none)
+    study: StudyCell | None = Field(default=None, exclude_if=_is_none)
 
     @field_validator("pipelines")
     @classmethod

@@ -1,5 +1,6 @@
 """The message bases: what every request, command and contract carries."""
 
+import operator
 from datetime import date, datetime
 from typing import Any, Literal, Self
 
@@ -51,6 +52,7 @@ class Pipeline(Value):
     account: Name = MAIN_ACCOUNT
     account_named: bool = False
     models: dict[str, str] = Field(default_factory=dict, max_length=12)
+    masked: bool = Field(default=False, exclude_if=operator.not_)
 
     @model_validator(mode="before")
     @classmethod

@@ -18,6 +18,7 @@ from contracts.operation import (
     Result,
     ResultAnswer,
 )
+from contracts.study import ACCOUNT_PREFIX, STUDY
 from contracts.subjects import (
     ANSWER_PROPOSAL,
     CANCEL_CYCLE,
@@ -92,6 +93,8 @@ class Handler:
         if request.sell_now is not None and requester not in REQUESTERS:
             why = f"{requester} is no person: only a person sells by hand (`deskbus exit now`)"
             return rejection("not_a_person", why, "sell_now")
+        if requester != STUDY and (kept := _kept_for_studies(request)) is not None:
+            return kept
         try:
             as_of = request.as_of or await self._latest_session()
         except DeskError as error:
@@ -209,6 +212,21 @@ class BusOutbox:
                 op_id=stop.op_id, cycle_id=stop.cycle_id, reason=stop.reason[:REASON_CHARS_MAX]
             )
             await self._publisher.cancel(stop.service, cancel)
+
+
+def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
+    """Why nobody but a study may ask for this; None where anybody may."""
+    if request.study is not None:
+        return rejection("invalid", "only the desk sets it: run `deskbus study run`", "study")
+    for pipeline in request.pipelines:
+        if pipeline.masked:
+            why = f"pipeline {pipeline.name} is masked: only an arm of a study is"
+            return rejection("invalid", why, "pipelines")
+    taken = [account for account in request.accounts if account.startswith(ACCOUNT_PREFIX)]
+    if taken:
+        why = f"account {taken[0]}: names that begin with {ACCOUNT_PREFIX} are kept for studies"
+        return rejection("invalid", why, "pipelines")
+    return None
 
 
 def _digest(request: CycleRequest) -> bytes:

@@ -1,0 +1,232 @@
+"""Studies: which arms are asked about which dates, and how far that is.
+
+A study is the parent of ordinary decision cycles, its cells: a cell is one date and one sample, and
+its pipelines are the arms, so that all arms decide on the same frozen inputs. What a study found is
+in `contracts/study_score.py`.
+"""
+
+import hashlib
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from contracts.message import Message, Pipeline, Request
+from contracts.performance import CANDIDATES, Benchmark
+from contracts.types import Name, ShortText, Text, Ticker, Usd, Value
+
+STUDY = "study"
+"""Who asks for a study's cells. Nobody has a key of this name: only the orchestrator asks as it."""
+ACCOUNT_PREFIX = "study-"
+"""How the account of each cell or path begins. No other request may name such an account."""
+ARMS_MAX = 8
+SAMPLES_MAX = 20
+DATES_MAX = 5_000
+CELLS_MAX = 20_000
+HORIZONS_MAX = 6
+HORIZON_MAX = 252
+UNIVERSE_MAX = 200
+STUDIES_MAX = 100
+ArmName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,15}$")]
+"""Short: it is the end of the names of accounts."""
+
+
+class Part(Value):
+    """A part of a study's file. Unknown fields are refused: a typing mistake must not pass."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class StudyKind(StrEnum):
+    """`picks`: every cell from the same empty book; `path`: one account an arm and sample that
+    lives through the sessions. Their figures are never mixed."""
+
+    PICKS = "picks"
+    PATH = "path"
+
+
+class StudyDates(Part):
+    """Sessions: those listed, or `count` of those from `first` to `last`, one drawn from each of
+    as many equal stretches; without `count` all of them. A `path` decides at every one of `every`
+    sessions, and checks its exits at each."""
+
+    sessions: tuple[date, ...] = Field(default=(), max_length=DATES_MAX)
+    first: date | None = None
+    last: date | None = None
+    count: int | None = Field(default=None, ge=1, le=DATES_MAX)
+    every: int = Field(default=5, ge=1, le=HORIZON_MAX)
+
+    @model_validator(mode="after")
+    def _one_way_or_the_other(self) -> Self:
+        if self.sessions:
+            if self.first or self.last or self.count:
+                raise ValueError("list sessions, or give first and last: not both")
+            if list(self.sessions) != sorted(set(self.sessions)):
+                raise ValueError("sessions: each once, the earliest first")
+        elif self.first is None or self.last is None:
+            raise ValueError("give first and last, or list sessions")
+        elif self.first > self.last:
+            raise ValueError("first is after last")
+        return self
+
+
+class StudyArm(Part):
+    """One of those compared: who decides, and whether tickers, dates and price levels are hidden
+    from it."""
+
+    name: ArmName
+    provider: Name = "rules"
+    masked: bool = False
+    models: dict[str, str] = Field(default_factory=dict, max_length=12)
+
+
+class StudyBudget(Part):
+    """The most that models may cost: in the whole study, and in one cell, all arms together. A cell
+    begins only where the study can still pay for the most that it may cost."""
+
+    tokens: int = Field(default=2_000_000, ge=0)
+    cost_usd: Usd = Field(default=Decimal(10), ge=0, max_digits=12, decimal_places=6)
+    cell_tokens: int = Field(default=400_000, ge=0)
+    cell_cost_usd: Usd = Field(default=Decimal(1), ge=0, max_digits=12, decimal_places=6)
+
+    @model_validator(mode="after")
+    def _pays_a_cell(self) -> Self:
+        if self.cell_tokens > self.tokens or self.cell_cost_usd > self.cost_usd:
+            raise ValueError(
+                "it cannot pay one cell: raise tokens and cost_usd, or lower cell_tokens and "
+                "cell_cost_usd"
+            )
+        return self
+
+
+class Study(Part):
+    """A study as its file has it. `horizons` are in sessions from the open after a decision, and
+    `cost_bps` is paid a side; both, and the benchmark, may be chosen anew whenever it is scored."""
+
+    name: Name
+    kind: StudyKind = StudyKind.PICKS
+    dates: StudyDates
+    universe: tuple[Ticker, ...] = Field(min_length=2, max_length=UNIVERSE_MAX)
+    arms: tuple[StudyArm, ...] = Field(min_length=1, max_length=ARMS_MAX)
+    samples: int = Field(default=1, ge=1, le=SAMPLES_MAX)
+    horizons: tuple[Annotated[int, Field(ge=1, le=HORIZON_MAX)], ...] = Field(
+        default=(5, 20), min_length=1, max_length=HORIZONS_MAX
+    )
+    benchmark: Benchmark = CANDIDATES
+    cost_bps: float = Field(default=10.0, ge=0, le=1_000)
+    budget: StudyBudget = StudyBudget()
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+
+    @field_validator("universe", "horizons")
+    @classmethod
+    def _each_once(cls, values: tuple[object, ...]) -> tuple[object, ...]:
+        if len(set(values)) < len(values):
+            raise ValueError("one is named twice")
+        return values
+
+    @field_validator("arms")
+    @classmethod
+    def _arms_differ(cls, arms: tuple[StudyArm, ...]) -> tuple[StudyArm, ...]:
+        if len({arm.name for arm in arms}) < len(arms):
+            raise ValueError("two have the same name")
+        plain = [arm.model_copy(update={"name": "it"}).model_dump_json() for arm in arms]
+        if len(set(plain)) < len(plain):
+            raise ValueError("two are the same but for their names: ask for more samples instead")
+        return arms
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the whole file, whatever its layout."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+    def account(self, arm: str, sample: int, number: int | None = None) -> str:
+        """The account of an arm in cell `number` (of `picks`), or over the whole of a `path`."""
+        place = "" if number is None else f"{number}-"
+        return f"{ACCOUNT_PREFIX}{self.sha256[:8]}-{place}{sample}-{arm}"
+
+
+def pipelines_of(study: Study, number: int, sample: int) -> tuple[Pipeline, ...]:
+    """The arms of a cell as its cycle's pipelines."""
+    at = number if study.kind is StudyKind.PICKS else None
+    return tuple(
+        Pipeline(
+            name=arm.name,
+            provider=arm.provider,
+            models=arm.models,
+            masked=arm.masked,
+            account=study.account(arm.name, sample, at),
+            account_named=True,
+        )
+        for arm in study.arms
+    )
+
+
+class StudyStatus(StrEnum):
+    """The standing of a study: `stopped` by a person or for want of something, as `reason` says."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    COMPLETED = "completed"
+
+
+class RunStudy(Request):
+    """Begin a study, or go on with a stopped one. The same name with another file is refused."""
+
+    study: Study
+    offline: bool = False
+
+
+class StopStudy(Request):
+    """Begin no further cell of a study; those that run end. `RunStudy` goes on."""
+
+    name: Name
+    reason: ShortText = ""
+
+
+class StudyAnswer(Message):
+    """The answer to a request about a study. `code` where it was rejected: `changed_file`,
+    `not_found`, `not_a_session`, `outside_data`, `invalid`, `provider_unknown`, `busy`, `too_many`.
+
+    `changed` is False where it stood so before.
+    """
+
+    outcome: Literal["accepted", "rejected"]
+    code: ShortText | None = None
+    field: ShortText | None = None
+    message: Text = ""
+    changed: bool = False
+    status: StudyStatus | None = None
+
+
+class StudiesQuery(Message):
+    """Ask for studies and how far they are; `name` None: all, the newest first."""
+
+    name: Name | None = None
+
+
+class StudyView(Value):
+    """A study and how far it is: cells that ended well, that failed, and that run. `tokens` and
+    `cost_usd` were spent; `saved` calls were answered from the record of an earlier cell."""
+
+    study: Study
+    sha256: ShortText
+    status: StudyStatus
+    reason: Text = ""
+    cells: int
+    completed: int = 0
+    failed: int = 0
+    running: int = 0
+    tokens: int = 0
+    cost_usd: Usd = Decimal(0)
+    saved: int = 0
+    offline: bool = False
+    started_at: datetime
+    ended_at: datetime | None = None
+
+
+class StudiesView(Message):
+    """Studies, the newest first."""
+
+    studies: tuple[StudyView, ...] = Field(default=(), max_length=STUDIES_MAX)
